@@ -34,9 +34,8 @@ pub use place::Place;
 
 use crate::composed::largest::largest;
 use crate::limits::MAX_BOXES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 use crate::value::profile::Profile;
@@ -87,7 +86,7 @@ impl<D: Place> Composed<D> {
 
     /// The same outer map and inner layout, `by` further on.
     fn shift(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
-        let offset = self.offset.plus(by).ok_or_else(|| D::Extent::overflow("composed layout"))?;
+        let offset = self.offset.plus(by).fits_as::<D::Extent>("composed layout")?;
         Composed::new(self.outer.clone(), offset, inner)
     }
 
@@ -145,7 +144,7 @@ impl<D: Place> Composed<D> {
 
     #[inline]
     fn through(&self, value: D) -> Result<D::Extent, LayoutError> {
-        self.offset.plus(&value).ok_or_else(|| D::Extent::overflow("eval"))?.seen_through(&self.outer)
+        self.offset.plus(&value).fits_as::<D::Extent>("eval")?.seen_through(&self.outer)
     }
 }
 

@@ -39,7 +39,7 @@ mod recast;
 mod sum;
 mod text;
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::tile::product::Blocks;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Stride, Truth};
@@ -66,7 +66,7 @@ impl Xor {
     ///
     /// Errors: bit 63 is set.
     pub fn new(bits: u64) -> Result<Xor, LayoutError> {
-        Xor::within(bits).ok_or_else(|| LayoutError::overflow("XOR step"))
+        Xor::within(bits).fits("XOR step")
     }
 
     #[inline(always)]
@@ -84,7 +84,7 @@ impl Xor {
 /// The flat layout of these leaves, where its size is representable.
 pub(crate) fn flat(op: &'static str, leaves: Leaves<Leaf<Xor>>) -> Result<Layout<Xor>, LayoutError> {
     let size = leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent));
-    size.ok_or_else(|| LayoutError::overflow(op))?;
+    size.fits(op)?;
     Layout::flat(leaves)
 }
 

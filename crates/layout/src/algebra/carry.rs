@@ -20,9 +20,8 @@ use smallvec::SmallVec;
 
 use crate::algebra::compose::{Level, OP, Outer, Run, split_mode};
 use crate::limits::MAX_CASES;
-use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::error::{Fits, LayoutError, Overflow, Path};
 use crate::refusal::evidence::{Carry, Condition, Offset, Question};
-use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
@@ -44,7 +43,6 @@ struct Steps<'a, D: Stride> {
 impl<'a, D: Stride> Steps<'a, D> {
     /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
     fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
-        let overflow = || D::Extent::overflow(OP);
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
         let mut carrying = None;
         for level in &outer.levels {
@@ -62,7 +60,7 @@ impl<'a, D: Stride> Steps<'a, D> {
             let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open) };
             let step = if run.negative { -step } else { step };
             steps.runs.push((extent, step));
-            steps.values.push(outer.eval(&D::Extent::from(step)).ok_or_else(overflow)?);
+            steps.values.push(outer.eval(&D::Extent::from(step)).fits_as::<D::Extent>(OP)?);
         }
         Ok(Some(steps))
     }
@@ -73,11 +71,11 @@ impl<'a, D: Stride> Steps<'a, D> {
         let mut sum = D::zero();
         for ((c, (_, step)), value) in coordinate.iter().zip(&self.runs).zip(&self.values) {
             index += Wide::from(*c) * Wide::from(*step);
-            let part = value.times(&D::Extent::from(*c)).ok_or_else(|| D::Extent::overflow(OP))?;
-            sum = sum.plus(&part).ok_or_else(|| D::Extent::overflow(OP))?;
+            let part = value.times(&D::Extent::from(*c)).fits_as::<D::Extent>(OP)?;
+            sum = sum.plus(&part).fits_as::<D::Extent>(OP)?;
         }
         let index = i64::try_from(index).map_err(|_| D::Extent::overflow(OP))?;
-        let value = self.outer.eval(&D::Extent::from(index)).ok_or_else(|| D::Extent::overflow(OP))?;
+        let value = self.outer.eval(&D::Extent::from(index)).fits_as::<D::Extent>(OP)?;
         Ok((value, sum))
     }
 
@@ -205,17 +203,16 @@ const ENDLESS: Wide = 1 << 120;
 /// Whether no sum of runs carries at a level with this end, for all values; the error is what is
 /// not known of that.
 fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
-    let overflow = || N::overflow(OP);
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
     for (_, run) in runs {
-        let (_, part) = run.step.divide_given(end, &[&run.extent]).ok_or_else(overflow)?;
+        let (_, part) = run.step.divide_given(end, &[&run.extent]).fits_as::<N>(OP)?;
         aligned &= part.is_zero().proved();
         // With both signs the sums cross zero, and whole steps count.
         let counted = if one_sign { &part } else { &run.step };
-        let reach = run.extent.minus(&N::one()).and_then(|last| last.times(counted)).ok_or_else(overflow)?;
+        let reach = run.extent.minus(&N::one()).and_then(|last| last.times(counted)).fits_as::<N>(OP)?;
         let sum = if run.negative { &mut falling } else { &mut rising };
-        *sum = sum.plus(&reach).ok_or_else(overflow)?;
+        *sum = sum.plus(&reach).fits_as::<N>(OP)?;
     }
     for sum in [&rising, &falling] {
         if !aligned && !sum.less(end).proved() {
@@ -450,7 +447,6 @@ pub(crate) fn first_break<D: Stride>(
     extent: D::Extent,
     from: D::Extent,
 ) -> Result<D::Extent, LayoutError> {
-    let overflow = || D::Extent::overflow(OP);
     let open = || LayoutError::open(OP, Condition::Equal, &step, &D::Extent::zero());
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =
@@ -458,8 +454,8 @@ pub(crate) fn first_break<D: Stride>(
     for examined in 0..MAX_CASES {
         outer.work.spend(ends.len()).map_err(|halt| halt.refusal(OP, examined))?;
         let p = D::Extent::from(at);
-        let index = step.times(&p).ok_or_else(overflow)?;
-        if differ(&outer.eval(&index).ok_or_else(overflow)?, &value.times(&p).ok_or_else(overflow)?)? {
+        let index = step.times(&p).fits_as::<D::Extent>(OP)?;
+        if differ(&outer.eval(&index).fits_as::<D::Extent>(OP)?, &value.times(&p).fits_as::<D::Extent>(OP)?)? {
             return Ok(p);
         }
         // The next index at which another carry sets in.

@@ -11,9 +11,8 @@
 
 use core::mem::replace;
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::{Condition, Question};
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::ProfileRef;
@@ -111,7 +110,7 @@ impl<D: Stride> Layout<D> {
             return self.flatten();
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves(), false).ok_or_else(|| D::Extent::overflow("coalesce"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), false).fits_as::<D::Extent>("coalesce")?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -152,7 +151,7 @@ impl<D: Stride> Layout<D> {
             return self.flatten();
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves(), true).ok_or_else(|| D::Extent::overflow("coalesce_z"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), true).fits_as::<D::Extent>("coalesce_z")?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -221,7 +220,7 @@ fn coalesce_modes<D: Stride>(
 ) -> Result<(), LayoutError> {
     if profile.is_leaf() {
         let mut modes = Leaves::new();
-        push_coalesced(&mut modes, layout.leaves, false).ok_or_else(|| D::Extent::overflow("coalesce"))?;
+        push_coalesced(&mut modes, layout.leaves, false).fits_as::<D::Extent>("coalesce")?;
         if modes.is_empty() {
             out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else {

@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use smallvec::SmallVec;
 
 use crate::algebra::coalesce::push_merged;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::{Chain, Condition};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Truth};
@@ -193,7 +193,6 @@ pub(crate) fn fill<N: Extent>(
     filling: Filling,
     target: Option<&N>,
 ) -> Result<Layout<N>, LayoutError> {
-    let overflow = || N::overflow(op);
     if let Some(target) = target
         && !N::zero().less(target).proved()
     {
@@ -213,7 +212,7 @@ pub(crate) fn fill<N: Extent>(
     // gaps before it too small.
     let mut vanishing: Option<&N> = None;
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
-        let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;
+        let (gap, hole) = stride.divide(&covered).fits_as::<N>(op)?;
         let whole = hole.is_zero().proved();
         let fits = whole || (filling != Filling::Whole && gap.is_zero().refuted());
         if !fits {
@@ -230,9 +229,9 @@ pub(crate) fn fill<N: Extent>(
             vanishing = Some(extent);
         }
         if !gap.is_one().proved() {
-            push_merged(leaves, &Leaf { extent: gap, stride: covered }).ok_or_else(overflow)?;
+            push_merged(leaves, &Leaf { extent: gap, stride: covered }).fits_as::<N>(op)?;
         }
-        covered = stride.times(extent).ok_or_else(overflow)?;
+        covered = stride.times(extent).fits_as::<N>(op)?;
     }
     if let Some(extent) = vanishing
         && filling != Filling::Copies
@@ -243,14 +242,14 @@ pub(crate) fn fill<N: Extent>(
     match target {
         None => leaves.push(Leaf { extent: N::one(), stride: covered }),
         Some(target) => {
-            let rest = target.divide_up(&covered).ok_or_else(overflow)?;
+            let rest = target.divide_up(&covered).fits_as::<N>(op)?;
             if !rest.is_one().proved() {
-                push_merged(leaves, &Leaf { extent: rest, stride: covered }).ok_or_else(overflow)?;
+                push_merged(leaves, &Leaf { extent: rest, stride: covered }).fits_as::<N>(op)?;
             }
         }
     }
     // The size of the complement may exceed the range although every mode is within it.
-    leaves.iter().try_fold(N::one(), |size, leaf| size.times(&leaf.extent)).ok_or_else(overflow)?;
+    leaves.iter().try_fold(N::one(), |size, leaf| size.times(&leaf.extent)).fits_as::<N>(op)?;
     result.nest_flat()?;
     Ok(result)
 }

@@ -26,7 +26,7 @@
 
 use smallvec::SmallVec;
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::coord::check_extents;
 use crate::value::layout::{Layout, Leaf};
@@ -44,7 +44,7 @@ fn chain<N: Extent>(op: &'static str, shape: &Tree<N>) -> Result<Chain<N>, Layou
     chain.push((product.clone(), 0));
     for (position, extent) in shape.leaves().iter().enumerate() {
         if !extent.is_one().proved() {
-            product = product.times(extent).ok_or_else(|| N::overflow(op))?;
+            product = product.times(extent).fits_as::<N>(op)?;
             chain.push((product.clone(), position));
         }
     }
@@ -70,7 +70,7 @@ fn shape_of<N: Extent>(op: &'static str, products: impl Iterator<Item = N>) -> R
 
 /// A quotient that comes out even.
 fn quotient<N: Extent>(op: &'static str, dividend: &N, divisor: &N) -> Result<N, LayoutError> {
-    dividend.divide(divisor).map(|(quotient, _)| quotient).ok_or_else(|| N::overflow(op))
+    dividend.divide(divisor).map(|(quotient, _)| quotient).fits_as::<N>(op)
 }
 
 /// The greatest common divisor, or the fact that would give it.
@@ -281,5 +281,5 @@ pub fn domain_distribute<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Layout<N
             modes.push(Leaf { extent, stride: step.clone() });
         }
     }
-    Layout::flat(crate::algebra::coalesce::coalesced(&modes).ok_or_else(|| N::overflow(OP))?)
+    Layout::flat(crate::algebra::coalesce::coalesced(&modes).fits_as::<N>(OP)?)
 }

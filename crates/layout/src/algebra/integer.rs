@@ -5,7 +5,7 @@
 use crate::algebra::compose::compose_integers;
 use crate::algebra::predicate;
 use crate::algebra::sum::add_integers;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{LayoutError, Overflow};
 use crate::value::kind::{ExtentKind, StrideKind, TextOut, eval_by_division};
 use crate::value::layout::{Layout, Leaf};
 
@@ -59,6 +59,8 @@ impl StrideKind for i64 {
         add_integers(a, b)
     }
 }
+
+impl Overflow for i64 {}
 
 impl ExtentKind for i64 {
     const KNOWN: bool = true;

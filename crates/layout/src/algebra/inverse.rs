@@ -32,10 +32,9 @@ use crate::algebra::coalesce::{coalesced, push_merged, unsettled_zero};
 use crate::algebra::complement::{ascending, moving, no_magnitude};
 use crate::algebra::search;
 use crate::limits::MAX_CANDIDATES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 
@@ -57,9 +56,8 @@ struct Sorted<N> {
 }
 
 fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, LayoutError> {
-    let overflow = || N::overflow(op);
-    let leaves = coalesced(layout.leaves()).ok_or_else(overflow)?;
-    let steps = index_steps(&leaves).ok_or_else(overflow)?;
+    let leaves = coalesced(layout.leaves()).fits_as::<N>(op)?;
+    let steps = index_steps(&leaves).fits_as::<N>(op)?;
     let mut sorted = Sorted { modes: SmallVec::new(), positive: true, negative: true };
     for (leaf, step) in leaves.iter().zip(&steps) {
         if leaf.stride.is_zero().proved() {
@@ -187,7 +185,6 @@ fn searched<N: Extent>(
 #[inline(always)]
 pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
     const OP: &str = "right_inverse";
-    let overflow = || N::overflow(OP);
     let sorted = match sorted(OP, layout) {
         Err(error @ LayoutError::Open { .. }) => return right_chain_unsorted(layout, result).ok_or(error),
         sorted => sorted?,
@@ -199,8 +196,8 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
         for (number, mode) in sorted.modes.iter().enumerate() {
             if mode.stride.same(&covered).proved() {
                 let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
-                push_merged(leaves, &leaf).ok_or_else(overflow)?;
-                covered = covered.times(&mode.extent).ok_or_else(overflow)?;
+                push_merged(leaves, &leaf).fits_as::<N>(OP)?;
+                covered = covered.times(&mode.extent).fits_as::<N>(OP)?;
                 continue;
             }
             match covered.less_given(&mode.stride, &[&mode.extent]) {
@@ -251,7 +248,6 @@ fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -
 #[inline(always)]
 pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
     const OP: &str = "left_inverse";
-    let overflow = || N::overflow(OP);
     let sorted = sorted(OP, layout)?;
     let chain = sorted.modes.windows(2).all(|pair| {
         let [inner, outer] = pair else { return false };
@@ -273,12 +269,12 @@ pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) 
     };
     let (mut begin, mut step) = (N::one(), N::zero());
     for mode in &sorted.modes {
-        let (extent, _) = mode.stride.divide(&begin).ok_or_else(overflow)?;
-        push(extent, &step).ok_or_else(overflow)?;
+        let (extent, _) = mode.stride.divide(&begin).fits_as::<N>(OP)?;
+        push(extent, &step).fits_as::<N>(OP)?;
         (begin, step) = (mode.stride.clone(), mode.step.clone());
     }
     if let Some(last) = sorted.modes.last() {
-        push(last.extent.clone(), &step).ok_or_else(overflow)?;
+        push(last.extent.clone(), &step).fits_as::<N>(OP)?;
     }
     Ok(true)
 }
@@ -297,8 +293,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.nullspace().unwrap().to_string(), "6:8");
     /// ```
     pub fn nullspace(&self) -> Result<Layout<D::Extent>, LayoutError> {
-        let overflow = || D::Extent::overflow("nullspace");
-        let steps = index_steps(self.leaves()).ok_or_else(overflow)?;
+        let steps = index_steps(self.leaves()).fits_as::<D::Extent>("nullspace")?;
         let mut result = Layout::blank();
         let leaves = result.leaves_mut();
         for (leaf, step) in self.leaves().iter().zip(&steps) {
@@ -308,7 +303,7 @@ impl<D: Stride> Layout<D> {
             }
             if still.proved() && !leaf.extent.is_one().proved() {
                 let mode = Leaf { extent: leaf.extent.clone(), stride: step.clone() };
-                push_merged(leaves, &mode).ok_or_else(overflow)?;
+                push_merged(leaves, &mode).fits_as::<D::Extent>("nullspace")?;
             }
         }
         result.nest_flat()?;

@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 
 use crate::algebra::complement::{ascending, moving, no_magnitude};
-use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::error::{Fits, LayoutError, Path};
 use crate::refusal::evidence::Condition;
 use crate::value::coord::check_extents;
 use crate::value::layout::{Layout, Leaf};
@@ -74,7 +74,7 @@ fn running<N: Extent>(
         let (Some(extent), Some(stride)) = (extents.get(leaf), strides.get_mut(leaf)) else { continue };
         if !extent.is_one().proved() {
             *stride = step.clone();
-            step = step.times(extent).ok_or_else(|| N::overflow("size"))?;
+            step = step.times(extent).fits_as::<N>("size")?;
         }
     }
     Ok(strides)

@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use crate::limits::{MAX_CASES, MAX_IMAGE};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
@@ -149,7 +149,7 @@ impl Layout {
         }
         // The solution is the difference of two coordinates: its positive part and its negative
         // part.
-        let steps = index_steps(self.leaves()).ok_or_else(|| LayoutError::overflow("is_injective"))?;
+        let steps = index_steps(self.leaves()).fits("is_injective")?;
         let (mut up, mut down) = (0, 0);
         for (mode, x) in modes.iter().zip(&search.solution) {
             let (Some(step), Some(leaf)) = (steps.get(mode.leaf), self.leaves().get(mode.leaf)) else { continue };

@@ -36,7 +36,7 @@
 use alloc::boxed::Box;
 
 use crate::algebra::complement::no_magnitude;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::{Chain, Condition};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Truth, gcd};
@@ -89,13 +89,12 @@ impl<N: Extent> Layout<N> {
     /// ```
     pub fn downcast(&self, n: i64) -> Result<Layout<N>, LayoutError> {
         const OP: &str = "downcast";
-        let overflow = || N::overflow(OP);
         let count = N::from(factor(OP, n)?);
         let mut position = 0;
         let tree = self.tree().try_map(|leaf| {
             position += 1;
             let (extent, stride) = (&leaf.extent, &leaf.stride);
-            let wider = || extent.times(&count).ok_or_else(overflow);
+            let wider = || extent.times(&count).fits_as::<N>(OP);
             if n == 1 && !extent.is_one().proved() {
                 return Ok(leaf.clone());
             }
@@ -103,7 +102,7 @@ impl<N: Extent> Layout<N> {
                 (Truth::Proved, _) => Ok(Leaf { extent: wider()?, stride: N::one() }),
                 (Truth::Refuted, _) if extent.is_one().proved() => Ok(Leaf { extent: N::one(), stride: N::zero() }),
                 (Truth::Refuted, Truth::Refuted) => {
-                    Ok(Leaf { extent: extent.clone(), stride: stride.times(&count).ok_or_else(overflow)? })
+                    Ok(Leaf { extent: extent.clone(), stride: stride.times(&count).fits_as::<N>(OP)? })
                 }
                 (_, Truth::Proved) => {
                     Err(LayoutError::Negative { op: OP, path: self.profile().path(position - 1), stride: -1 })
@@ -155,7 +154,7 @@ impl<N: Extent> Layout<N> {
             }
         }
         let divisor = gcd(new_bits, old_bits) as i64;
-        let parts = cut(self.leaves(), old_bits / divisor).ok_or_else(|| N::overflow(OP))?;
+        let parts = cut(self.leaves(), old_bits / divisor).fits_as::<N>(OP)?;
         let leaves = pack(self.profile(), &parts, new_bits / divisor)?;
         let profile = match parts.run {
             Run::Kept => self.profile().duplicate(),
@@ -226,7 +225,6 @@ fn factor(op: &'static str, n: i64) -> Result<i64, LayoutError> {
 /// CuTe's upcast of one leaf.
 fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
     const OP: &str = "upcast";
-    let overflow = || N::overflow(OP);
     let (extent, stride) = (&leaf.extent, &leaf.stride);
     if extent.is_one().proved() {
         return Ok(Leaf { extent: N::one(), stride: N::zero() });
@@ -252,7 +250,7 @@ fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
         false => magnitude()
             .and_then(|step| n.divide_up(&step))
             .and_then(|count| extent.divide_up(&count))
-            .ok_or_else(overflow)?,
+            .fits_as::<N>(OP)?,
     };
     if extent.is_one().proved() {
         return Ok(Leaf { extent, stride: N::zero() });
@@ -263,7 +261,7 @@ fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
         _ if negative => magnitude().and_then(|step| N::zero().minus(&step.divide_up(n)?)),
         _ => stride.divide_up(n),
     };
-    Ok(Leaf { extent, stride: stride.ok_or_else(overflow)? })
+    Ok(Leaf { extent, stride: stride.fits_as::<N>(OP)? })
 }
 
 /// How cutting changed the profile.
@@ -345,7 +343,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
     let mut out = Leaves::new();
     for (position, leaf) in parts.leaves.iter().enumerate() {
         if wide.divides(&leaf.stride).proved() {
-            let (stride, _) = leaf.stride.divide(&wide).ok_or_else(|| N::overflow(OP))?;
+            let (stride, _) = leaf.stride.divide(&wide).fits_as::<N>(OP)?;
             out.push(Leaf { extent: leaf.extent.clone(), stride });
             continue;
         }
@@ -368,7 +366,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
             (Truth::Proved, Some(extent)) => extent,
             _ => return Err(LayoutError::open(OP, Condition::AtMost, &room, &leaf.extent)),
         };
-        let divided = leaf.extent.divide(&N::from(part)).ok_or_else(|| N::overflow(OP))?;
+        let divided = leaf.extent.divide(&N::from(part)).fits_as::<N>(OP)?;
         let (rest, left) = divided;
         if !left.is_zero().proved() {
             return Err(match leaf.extent.known() {

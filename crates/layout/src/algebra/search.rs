@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::compose::{Outer, compose_outer};
 use crate::limits::MAX_CANDIDATES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::{self, Work};
 use crate::value::layout::{Layout, Leaf, index_steps};
@@ -44,8 +44,7 @@ fn modes<N: Extent>(layout: &Layout<N>) -> Option<Vec<Mode>> {
 fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layout<N>, LayoutError> {
     let mut leaves = Leaves::new();
     for (extent, stride) in modes {
-        push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) })
-            .ok_or_else(|| LayoutError::overflow("inverse"))?;
+        push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) }).fits("inverse")?;
     }
     Layout::flat(leaves)
 }
@@ -229,7 +228,7 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
     if let Some(unknown) = numbers().find(|number| number.known().is_none()) {
         return Err(LayoutError::open(OP, Condition::Known, unknown, &N::zero()));
     }
-    let modes = modes(layout).ok_or_else(|| LayoutError::overflow(OP))?;
+    let modes = modes(layout).fits(OP)?;
     let size = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent));
     let Some(size) = size.filter(|size| *size <= MAX_TABLE) else { return Err(undecided()) };
     let mut indices: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
@@ -237,10 +236,10 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
         let offset = modes
             .iter()
             .try_fold(0_i64, |sum, mode| sum.checked_add((index / mode.step % mode.extent).checked_mul(mode.stride)?));
-        let offset = offset.ok_or_else(|| LayoutError::overflow(OP))?;
+        let offset = offset.fits(OP)?;
         if offset != 0 {
             let mirrored = if offset < 0 { -index } else { index };
-            let magnitude = offset.checked_abs().ok_or_else(|| LayoutError::overflow(OP))?;
+            let magnitude = offset.checked_abs().fits(OP)?;
             indices.entry(magnitude).or_default().push(mirrored);
         }
     }

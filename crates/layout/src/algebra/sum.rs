@@ -14,9 +14,8 @@
 use smallvec::SmallVec;
 
 use crate::algebra::coalesce::{coalesced, push_merged};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, eval_given};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::Leaves;
@@ -42,7 +41,6 @@ impl<D: Stride> Layout<D> {
 
 /// The sum where counts act as integers do.
 pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<Layout<D>, LayoutError> {
-    let overflow = || D::Extent::overflow(OP);
     let size = x.size();
     if !size.same(&y.size()).proved() {
         return Err(match (size.known(), y.size().known()) {
@@ -50,14 +48,14 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
             _ => LayoutError::open(OP, Condition::Equal, &size, &y.size()),
         });
     }
-    let a = coalesced(x.leaves()).ok_or_else(overflow)?;
-    let b = coalesced(y.leaves()).ok_or_else(overflow)?;
+    let a = coalesced(x.leaves()).fits_as::<D::Extent>(OP)?;
+    let b = coalesced(y.leaves()).fits_as::<D::Extent>(OP)?;
     let mut begins = common_changes(&a, &b)?;
     begins.push(size);
     let mut leaves: Leaves<Leaf<D>> = Leaves::new();
     let mut begin = D::Extent::one();
     for end in begins {
-        let (extent, rest) = end.divide(&begin).ok_or_else(overflow)?;
+        let (extent, rest) = end.divide(&begin).fits_as::<D::Extent>(OP)?;
         if !rest.is_zero().proved() {
             return Err(match (begin.known(), end.known()) {
                 (Some(inner), Some(outer)) => LayoutError::NotALayout { op: OP, runs: (inner, outer) },
@@ -68,8 +66,8 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
             let value = |modes: &[Leaf<D>]| {
                 if modes.is_empty() { Some(D::zero()) } else { eval_given(modes, &begin, &extent) }
             };
-            let stride = value(&a).and_then(|left| left.plus(&value(&b)?)).ok_or_else(overflow)?;
-            push_merged(&mut leaves, &Leaf { extent, stride }).ok_or_else(overflow)?;
+            let stride = value(&a).and_then(|left| left.plus(&value(&b)?)).fits_as::<D::Extent>(OP)?;
+            push_merged(&mut leaves, &Leaf { extent, stride }).fits_as::<D::Extent>(OP)?;
         }
         begin = end;
     }
@@ -83,10 +81,9 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
 
 /// The indices, in increasing order, after every so many of which the sum changes step.
 fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D::Extent; 8]>, LayoutError> {
-    let overflow = || D::Extent::overflow(OP);
     let (mut changes, mut x, mut y) = (SmallVec::new(), Changes::new(a), Changes::new(b));
     loop {
-        match (x.end().ok_or_else(overflow)?, y.end().ok_or_else(overflow)?) {
+        match (x.end().fits_as::<D::Extent>(OP)?, y.end().fits_as::<D::Extent>(OP)?) {
             (None, None) => return Ok(changes),
             (Some(end), None) => {
                 changes.push(end.clone());
@@ -106,8 +103,8 @@ fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D
                     y.advance(right);
                 }
                 (Truth::Refuted, Truth::Refuted) => {
-                    let next = x.next().and_then(|next| next.plus(&y.next()?)).ok_or_else(overflow)?;
-                    let straight = x.straight().and_then(|on| on.plus(&y.straight()?)).ok_or_else(overflow)?;
+                    let next = x.next().and_then(|next| next.plus(&y.next()?)).fits_as::<D::Extent>(OP)?;
+                    let straight = x.straight().and_then(|on| on.plus(&y.straight()?)).fits_as::<D::Extent>(OP)?;
                     if !next.same(&straight).proved() {
                         changes.push(left.clone());
                     }

@@ -30,7 +30,7 @@ use crate::algebra::compose::{Outer, compose_outer, stays_within};
 use crate::algebra::domain::greatest_common_domain;
 use crate::algebra::inverse::right_inverse_within;
 use crate::limits::MAX_CANDIDATES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::Work;
 use crate::value::layout::{Layout, Leaf};
@@ -199,7 +199,7 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
         // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where
         // that is seen.
         match leaf.stride.same(&covered) {
-            Truth::Proved => covered = covered.times(&leaf.extent).ok_or_else(|| N::overflow(OP))?,
+            Truth::Proved => covered = covered.times(&leaf.extent).fits_as::<N>(OP)?,
             _ if leaf.extent.is_one().proved() => {}
             Truth::Open => return Err(LayoutError::open(OP, Condition::Equal, &leaf.stride, &covered)),
             // Where this mode has one position, a later one must not go on instead of it.
@@ -226,7 +226,6 @@ fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Res
 }
 
 fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layout<N>, LayoutError> {
-    let overflow = || N::overflow(OP);
     let r = r.coalesce()?;
     let mut best = Layout::unit();
     let mut covered = N::one();
@@ -234,7 +233,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
         // The whole mode first: most often it is all or nothing.
         let good = match undone(by, &cut(&r, whole, leaf.extent.clone())?)? {
             Some(count) => {
-                let (good, rest) = count.divide(&covered).ok_or_else(overflow)?;
+                let (good, rest) = count.divide(&covered).fits_as::<N>(OP)?;
                 if rest.is_zero() == Truth::Open {
                     return Err(LayoutError::open(OP, Condition::Divides, &covered, &count));
                 }
@@ -248,7 +247,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
                 let (mut good, mut bad) = (1, extent);
                 while bad - good > 1 {
                     let q = good + (bad - good) / 2;
-                    let wanted = covered.times(&N::from(q)).ok_or_else(overflow)?;
+                    let wanted = covered.times(&N::from(q)).fits_as::<N>(OP)?;
                     match undone(by, &cut(&r, whole, N::from(q))?)? {
                         Some(count) if count.same(&wanted).proved() => good = q,
                         _ => bad = q,
@@ -268,7 +267,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
                 }
             }
         }
-        covered = covered.times(&leaf.extent).ok_or_else(overflow)?;
+        covered = covered.times(&leaf.extent).fits_as::<N>(OP)?;
     }
     Ok(best)
 }
@@ -277,7 +276,6 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
 /// in which both layouts take the same steps, and diagonals of two modes in which both do. No mode
 /// of the domain is in two lines.
 fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
-    let overflow = || N::overflow(OP);
     let domain = greatest_common_domain(&a.shape(), &b.shape())?;
     let mut steps = Vec::new();
     for leaf in domain.leaves() {
@@ -295,9 +293,9 @@ fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, Lay
                 (_, Truth::Refuted) => second.extent.clone(),
                 _ => continue,
             };
-            let (left, right) = d.plus(f).zip(e.plus(g)).ok_or_else(overflow)?;
+            let (left, right) = d.plus(f).zip(e.plus(g)).fits_as::<N>(OP)?;
             if left.same(&right).proved() {
-                let stride = first.stride.plus(&second.stride).ok_or_else(overflow)?;
+                let stride = first.stride.plus(&second.stride).fits_as::<N>(OP)?;
                 lines.push((p, q, Leaf { extent, stride }, left));
             }
         }
@@ -308,7 +306,7 @@ fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, Lay
             && !leaf.extent.is_one().proved()
             && !used.iter().any(|mode| [p, q].contains(&mode))
     }) {
-        covered = covered.times(&leaf.extent).ok_or_else(overflow)?;
+        covered = covered.times(&leaf.extent).fits_as::<N>(OP)?;
         leaves.push(leaf.clone());
         used.extend([*p, *q]);
     }

@@ -5,7 +5,7 @@
 
 use super::{AnyLayout, AnyTree, wrong_kind};
 use crate::algebra::vector::{max_common_layout, max_common_vector};
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{Fits, LayoutError, Operand};
 use crate::symbolic::{Expr, Symbolic};
 use crate::tile::thread_value::make_layout_tv;
 use crate::value::layout::{Layout, Leaf};
@@ -103,7 +103,7 @@ fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) ->
     let mut stride = last.stride.clone();
     for extent in rest.leaves() {
         leaves.push(Leaf { extent: extent.clone(), stride: stride.clone() });
-        stride = stride.times(extent).ok_or(LayoutError::Overflow { op: "complement" })?;
+        stride = stride.times(extent).fits("complement")?;
     }
     let shaped = Layout::from_tree(Tree::flat(leaves)?)?;
     Ok(if shaped.size().same(&whole.size()).proved() { shaped.coalesce()? } else { whole })

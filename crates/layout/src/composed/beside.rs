@@ -19,7 +19,7 @@ use crate::bits::matrix::BitMatrix;
 use crate::bits::swizzle::Swizzle;
 use crate::composed::largest::between;
 use crate::limits::MAX_BITS;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::tree::{Leaves, Tree};
@@ -86,7 +86,7 @@ impl Composed {
         of_affine: impl Fn(&Tree<i64>, &Affine) -> Result<Composed, LayoutError>,
     ) -> Option<Result<Composed, LayoutError>> {
         if let (Some((x, first)), Some((y, second))) = (x, y) {
-            let offset = first.checked_add(*second).ok_or_else(|| LayoutError::overflow(OP));
+            let offset = first.checked_add(*second).fits(OP);
             return Some(offset.and_then(|offset| Composed::new(OuterMap::identity(), offset, Layout::tuple([x, y])?)));
         }
         let (low, high): (Join<'_>, Join<'_>) =

@@ -12,7 +12,7 @@
 use super::{Composed, OuterMap};
 use crate::coordinate::Coordinate;
 use crate::coordinate::composition::within;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 
@@ -43,7 +43,7 @@ impl<N: Extent> Composed<Coordinate<N>> {
             let first = layout.eval_coordinate(&self.offset)?;
             let (outer, offset) = match &self.outer {
                 OuterMap::Chain(chain) => {
-                    let offset = chain.offset.plus(&first).ok_or_else(|| N::overflow("composed layout"))?;
+                    let offset = chain.offset.plus(&first).fits_as::<N>("composed layout")?;
                     (chain.outer.clone(), offset)
                 }
                 _ => (OuterMap::identity(), first),

@@ -36,7 +36,7 @@ use crate::algebra::search::{self, MAX_TABLE};
 use crate::bits::matrix::{BitMatrix, Columns, low_bits, remainder};
 use crate::composed::largest::between;
 use crate::limits::{MAX_BITS, MAX_CANDIDATES, MAX_INDICES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::{Leaves, Tree};
@@ -75,7 +75,7 @@ impl Composed {
             None => {
                 let Ok((layout, offset)) = self.to_layout() else { return self.left_by_values() };
                 let back = OuterMap::Layout(layout.left_inverse()?);
-                let offset = offset.checked_neg().ok_or_else(|| LayoutError::overflow(LEFT))?;
+                let offset = offset.checked_neg().fits(LEFT)?;
                 let domain = Layout::mode_of(self.reach()?, 1)?;
                 let inverse = Composed::new(back.after(&offset, &OuterMap::identity())?, 0, domain)?;
                 // The layout mirrors below zero and this map need not, so the indices must be those
@@ -144,17 +144,16 @@ impl Composed {
             interrupt::check(LEFT)?;
             indices.entry(self.eval(&index)?).or_default().push(index);
         }
-        let overflow = || LayoutError::overflow(LEFT);
         let mut values = indices.into_iter();
-        let (least, firsts) = values.next().ok_or_else(overflow)?;
+        let (least, firsts) = values.next().fits(LEFT)?;
         let values: Vec<(i64, Vec<i64>)> = values.collect();
-        let start = least.checked_neg().ok_or_else(overflow)?;
+        let start = least.checked_neg().fits(LEFT)?;
         for first in firsts.into_iter().take(MAX_FIRST) {
             // Indices are not negative, so their differences are representable.
             let apart = |(value, indices): &(i64, Vec<i64>)| {
                 Some((value.checked_sub(least)?, indices.iter().map(|index| index - first).collect()))
             };
-            let points = values.iter().map(apart).collect::<Option<_>>().ok_or_else(overflow)?;
+            let points = values.iter().map(apart).collect::<Option<_>>().fits(LEFT)?;
             let found = search::through(points, self.size());
             interrupt::check(LEFT)?;
             if let Some(layout) = found {
@@ -181,7 +180,7 @@ impl Composed {
             Err(_) => {
                 let (least, greatest) = self.inner.range()?;
                 let (low, high) = (self.offset.checked_add(least), self.offset.checked_add(greatest));
-                let (low, high) = low.zip(high).ok_or_else(|| LayoutError::overflow(LEFT))?;
+                let (low, high) = low.zip(high).fits(LEFT)?;
                 let (_, greatest) = between(&self.outer, low.into(), high.into());
                 i64::try_from(greatest.saturating_add(1)).map_err(|_| LayoutError::overflow(LEFT))?
             }
@@ -222,7 +221,7 @@ impl Composed {
             let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
             let constant = remainder(&image, affine.constant);
             let increasing = Affine { constant, columns: image.into() };
-            let sum = increasing.parities().ok_or_else(|| LayoutError::overflow(op))?;
+            let sum = increasing.parities().fits(op)?;
             let steps = sum.steps().ok_or_else(|| sum.not_additive(op))?;
             let shape = Tree::flat(core::iter::repeat_n(2, steps.len()))?;
             return Ok((super::plain::refined(&shape, &steps)?.coalesce()?, constant as i64));
@@ -232,13 +231,13 @@ impl Composed {
         let count = values.len() as i64;
         let value = |index: i64| {
             let value = usize::try_from(index).ok().and_then(|index| values.get(index));
-            value.copied().ok_or_else(|| LayoutError::overflow(op))
+            value.copied().fits(op)
         };
         let layout = Layout::flat(modes_of(op, count, 1, first, value)?)?;
         for index in 0..count {
             let (value, alone) = (value(index)?, layout.eval(&index)?.checked_add(first));
             if Some(value) != alone {
-                let alone = alone.ok_or_else(|| LayoutError::overflow(op))?;
+                let alone = alone.fits(op)?;
                 return Err(LayoutError::NotAdditive { op, index, value, alone });
             }
         }
@@ -375,7 +374,7 @@ fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
         .map(|(_, c)| *c)
         .collect();
     // As many columns as bits of the index at the most.
-    let size = 1_i64.checked_shl(columns.len() as u32).ok_or_else(|| LayoutError::overflow(RIGHT))?;
+    let size = 1_i64.checked_shl(columns.len() as u32).fits(RIGHT)?;
     Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
 }
 

@@ -12,7 +12,7 @@ use crate::bits::bit_xor::BitXor;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
 use crate::limits::MAX_CHAIN;
-use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::refusal::evidence::Condition;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
@@ -84,7 +84,7 @@ impl<N: Extent> OuterMap<N> {
             OuterMap::Bits(matrix) => Ok(N::from(matrix.extended(number(offset)?)?)),
             OuterMap::Chain(chain) => {
                 let value = chain.offset.plus(&chain.inner.eval(offset)?);
-                chain.outer.eval(&value.ok_or_else(|| N::overflow("eval"))?)
+                chain.outer.eval(&value.fits_as::<N>("eval")?)
             }
         }
     }
@@ -238,7 +238,7 @@ fn swizzled<N: Extent>(swizzle: Swizzle, offset: &N) -> Result<N, LayoutError> {
         let change = c.minus(&a.times(&c)?.times(&two)?)?;
         value.plus(&change.times(&power(into + index)?)?)
     };
-    (0..bits).try_fold(offset.clone(), flipped).ok_or_else(|| N::overflow("swizzle"))
+    (0..bits).try_fold(offset.clone(), flipped).fits_as::<N>("swizzle")
 }
 
 fn number<N: Extent>(offset: &N) -> Result<i64, LayoutError> {

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use super::{Composed, OuterMap};
 use crate::coordinate::{Coordinate, ModePath};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride};
 use crate::value::profile::{Profile, ProfileRef};
@@ -63,7 +63,7 @@ impl<N: Extent> Place for N {
         };
         let first = outer.first();
         for reach in [least, greatest] {
-            let end = offset.plus(&reach).ok_or_else(|| N::overflow("composed layout"))?;
+            let end = offset.plus(&reach).fits_as::<N>("composed layout")?;
             if let (OuterMap::Bits(matrix), Some(end)) = (first, end.known()) {
                 matrix.extended(end)?;
             }
@@ -160,7 +160,7 @@ impl<N: Extent> OuterMap<N> {
             OuterMap::Layout(layout) => layout.eval_at(coord),
             OuterMap::Chain(chain) => {
                 let value = chain.offset.plus(&chain.inner.eval_at(coord)?);
-                chain.outer.eval(&value.ok_or_else(|| N::overflow("eval"))?)
+                chain.outer.eval(&value.fits_as::<N>("eval")?)
             }
             _ => match coord.leaves() {
                 [index] => self.eval(index),

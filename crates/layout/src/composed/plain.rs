@@ -19,7 +19,7 @@ use crate::algebra::coalesce::coalesced;
 use crate::bits::matrix::{BitMatrix, Columns};
 use crate::bits::swizzle::Swizzle;
 use crate::limits::MAX_INDICES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
@@ -116,14 +116,14 @@ impl Composed {
         }
         if let Some(sum) = self.parities() {
             let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
-            let offset = sum.eval(0).ok_or_else(|| LayoutError::overflow(OP))?;
+            let offset = sum.eval(0).fits(OP)?;
             return Ok((refined(&self.shape(), &steps)?, offset));
         }
         if self.size() > MAX_INDICES {
             return Err(LayoutError::Undecided { op: OP, limit: MAX_INDICES as usize });
         }
         let offset = self.eval(&0)?;
-        let steps = index_steps(self.inner.leaves()).ok_or_else(|| LayoutError::overflow(OP))?;
+        let steps = index_steps(self.inner.leaves()).fits(OP)?;
         let mut parts = SmallVec::<[Leaves<Leaf>; 8]>::new();
         for (leaf, step) in self.inner.leaves().iter().zip(&steps) {
             parts.push(modes_of(OP, leaf.extent, *step, offset, |index| self.eval(&index))?);
@@ -132,7 +132,7 @@ impl Composed {
         for index in 0..self.size() {
             interrupt::check(OP)?;
             let (value, alone) = (self.eval(&index)?, layout.eval(&index)?);
-            let alone = alone.checked_add(offset).ok_or_else(|| LayoutError::overflow(OP))?;
+            let alone = alone.checked_add(offset).fits(OP)?;
             if value != alone {
                 return Err(LayoutError::NotAdditive { op: OP, index, value, alone });
             }
@@ -213,12 +213,11 @@ impl Composed {
 
     /// The map over a shape with the function `affine`, as a bit matrix.
     fn of_matrix_over(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
-        let overflow = || LayoutError::overflow("bit_matrix");
         // The constant is the image of one bit more, which the offset sets.
         let bits = affine.columns.len();
         let constant = (affine.constant != 0).then_some(affine.constant);
         let matrix = BitMatrix::of_columns(affine.columns.iter().copied().chain(constant))?;
-        let offset = if constant.is_some() { 1_i64.checked_shl(bits as u32).ok_or_else(overflow)? } else { 0 };
+        let offset = if constant.is_some() { 1_i64.checked_shl(bits as u32).fits("bit_matrix")? } else { 0 };
         Composed::new(matrix, offset, Layout::compact(shape)?)
     }
 }
@@ -244,37 +243,35 @@ pub(super) fn modes_of(
     base: i64,
     value: impl Fn(i64) -> Result<i64, LayoutError>,
 ) -> Result<Leaves<Leaf>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
     let mut modes = Leaves::new();
     let (mut left, mut run) = (extent, 1_i64);
     while left > 1 {
-        let index = |x: i64| x.checked_mul(run).and_then(|x| x.checked_mul(step)).ok_or_else(overflow);
-        let stride = value(index(1)?)?.checked_sub(base).ok_or_else(overflow)?;
+        let index = |x: i64| x.checked_mul(run).and_then(|x| x.checked_mul(step)).fits(op);
+        let stride = value(index(1)?)?.checked_sub(base).fits(op)?;
         let alone = |x: i64| stride.checked_mul(x).and_then(|sum| sum.checked_add(base));
         let mut end = 2;
         while end < left && Some(value(index(end)?)?) == alone(end) {
             end += 1;
         }
         if left % end != 0 {
-            let (index, alone) = (index(end)?, alone(end).ok_or_else(overflow)?);
+            let (index, alone) = (index(end)?, alone(end).fits(op)?);
             return Err(LayoutError::NotAdditive { op, index, value: value(index)?, alone });
         }
         modes.push(Leaf { extent: end, stride });
-        (left, run) = (left / end, run.checked_mul(end).ok_or_else(overflow)?);
+        (left, run) = (left / end, run.checked_mul(end).fits(op)?);
     }
-    coalesced(&modes).ok_or_else(overflow)
+    coalesced(&modes).fits(op)
 }
 
 /// A layout over `shape`, whose extents are powers of two, with these steps for the bits of the
 /// index.
 pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, LayoutError> {
-    let overflow = || LayoutError::overflow("to_layout");
     let mut steps = steps.iter();
     let mut parts = SmallVec::<[Leaves<Leaf>; 8]>::new();
     for extent in shape.leaves() {
         let bits = extent.trailing_zeros() as usize;
         let leaves: Leaves<Leaf> = steps.by_ref().take(bits).map(|step| Leaf { extent: 2, stride: *step }).collect();
-        parts.push(coalesced(&leaves).ok_or_else(overflow)?);
+        parts.push(coalesced(&leaves).fits("to_layout")?);
     }
     substituted(shape.profile(), &parts)
 }
@@ -372,7 +369,7 @@ impl BitMatrix {
     pub fn to_layout(&self, shape: &Tree<i64>) -> Result<Layout, LayoutError> {
         const OP: &str = "to_layout";
         let affine = self.over(OP, shape)?;
-        let sum = affine.parities().ok_or_else(|| LayoutError::overflow(OP))?;
+        let sum = affine.parities().fits(OP)?;
         let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
         refined(shape, &steps)
     }
@@ -420,7 +417,7 @@ impl Swizzle {
     pub fn layout(self) -> Result<Composed, LayoutError> {
         let bits = self.bits() + self.base() + self.shift().abs();
         let size = 1_i64.checked_shl(bits as u32).filter(|size| *size > 0);
-        let size = size.ok_or_else(|| LayoutError::overflow("make_layout"))?;
+        let size = size.fits("make_layout")?;
         Composed::new(self, 0, Layout::mode_of(size, 1)?)
     }
 }

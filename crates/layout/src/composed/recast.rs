@@ -29,7 +29,7 @@ use super::{Affine, Composed, OuterMap};
 use crate::bits::matrix::{BitMatrix, Columns, low_bits};
 use crate::bits::swizzle::{Swizzle, ratio};
 use crate::limits::MAX_INDICES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, gcd};
@@ -82,7 +82,7 @@ impl Composed {
             let together = gcd(run, wider) as i64;
             return Err(LayoutError::Apart { op: OP, path: Default::default(), together, needed: wider });
         }
-        let offset = self.offset.checked_mul(narrower).ok_or_else(|| LayoutError::overflow(OP))?;
+        let offset = self.offset.checked_mul(narrower).fits(OP)?;
         if offset % wider != 0 {
             return Err(LayoutError::NotDivisible { op: OP, path: Default::default(), value: offset, divisor: wider });
         }
@@ -299,7 +299,7 @@ impl Composed {
         });
         let inner = Layout::from_tree(Tree::new(self.inner.profile().clone(), leaves)?)?;
         let count = greatest.checked_add(2).filter(|count| count.checked_mul(n).is_some());
-        let count = count.ok_or_else(|| LayoutError::overflow(OP))?;
+        let count = count.fits(OP)?;
         let parts = [Leaf { extent: n, stride: 0 }, Leaf { extent: count, stride: 1 }];
         let divided = OuterMap::Layout(Layout::flat(parts.into_iter().collect())?);
         Ok(Some(Composed::new(divided.after(&0, &self.outer)?, self.offset, inner)?))
@@ -363,7 +363,6 @@ impl OuterMap {
 
     /// The map of elements `n` times as narrow.
     fn narrowed(&self, n: i64) -> Result<OuterMap, LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
         if n == 1 || self.is_identity() {
             return Ok(self.clone());
         }
@@ -374,12 +373,12 @@ impl OuterMap {
                 let mut leaves: Leaves<Leaf> = Leaves::new();
                 leaves.push(Leaf { extent: n, stride: 1 });
                 for leaf in layout.leaves() {
-                    leaves.push(Leaf { extent: leaf.extent, stride: leaf.stride.checked_mul(n).ok_or_else(overflow)? });
+                    leaves.push(Leaf { extent: leaf.extent, stride: leaf.stride.checked_mul(n).fits(OP)? });
                 }
                 Ok(Layout::flat(leaves)?.coalesce_z()?.into())
             }
             OuterMap::Chain(chain) => {
-                let offset = chain.offset.checked_mul(n).ok_or_else(overflow)?;
+                let offset = chain.offset.checked_mul(n).fits(OP)?;
                 Ok(OuterMap::chain(chain.outer.narrowed(n)?, offset, chain.inner.narrowed(n)?))
             }
         }

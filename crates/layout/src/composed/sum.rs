@@ -7,7 +7,7 @@
 
 use super::Composed;
 use super::beside::packed;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
@@ -27,16 +27,15 @@ impl Composed {
     /// assert_eq!((0..4).map(|index| sum.eval(&index).unwrap()).collect::<Vec<_>>(), [0, 5, 15, 10]);
     /// ```
     pub fn add(&self, other: &Composed) -> Result<Composed, LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
         let (left, right) = (self.size(), other.size());
         if left != right {
             return Err(LayoutError::Size { op: OP, left, right });
         }
         if let (Ok((a, first)), Ok((b, second))) = (self.to_layout(), other.to_layout()) {
-            let offset = first.checked_add(second).ok_or_else(overflow)?;
+            let offset = first.checked_add(second).fits(OP)?;
             return Composed::new(super::OuterMap::identity(), offset, a.add(&b)?);
         }
-        let sum = self.parities().zip(other.parities()).map(|(a, b)| a.added(&b).ok_or_else(overflow)).transpose()?;
+        let sum = self.parities().zip(other.parities()).map(|(a, b)| a.added(&b).fits(OP)).transpose()?;
         if let Some(affine) = sum.as_ref().and_then(|sum| sum.affine()) {
             return Composed::of_affine(&Tree::leaf(left), &affine);
         }

@@ -7,18 +7,16 @@
 
 use super::{Composed, OuterMap};
 use crate::bits::swizzle::ratio;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::symbolic::Expr;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride, Truth};
 
 /// The map that undoes one that is one to one on all integers, and the numbers that it moves among
 /// themselves: `2^r` from a multiple of that on.
 fn undo(op: &'static str, outer: &OuterMap<Expr>) -> Result<(OuterMap<Expr>, i64), LayoutError> {
-    let block =
-        |bits: usize| 1_i64.checked_shl(bits as u32).filter(|block| *block > 0).ok_or_else(|| Expr::overflow(op));
+    let block = |bits: usize| 1_i64.checked_shl(bits as u32).filter(|block| *block > 0).fits_as::<Expr>(op);
     match outer {
         OuterMap::Swizzle(swizzle) => Ok((OuterMap::Swizzle(*swizzle), block(swizzle.reach())?)),
         OuterMap::Bits(matrix) if matrix.inputs() == matrix.outputs() => {
@@ -59,19 +57,18 @@ impl Composed<Expr> {
     /// ```
     pub fn left_inverse(&self) -> Result<Composed<Expr>, LayoutError> {
         const OP: &str = "left_inverse";
-        let overflow = || Expr::overflow(OP);
         let (undone, block) = undo(OP, &self.outer)?;
-        let back = self.offset.times(&Expr::from(-1)).ok_or_else(overflow)?;
+        let back = self.offset.times(&Expr::from(-1)).fits_as::<Expr>(OP)?;
         let map = OuterMap::Layout(self.inner.left_inverse()?).after(&back, &undone)?;
         let (least, greatest) = self.inner.range()?;
-        let first = self.offset.plus(&least).ok_or_else(overflow)?;
+        let first = self.offset.plus(&least).fits_as::<Expr>(OP)?;
         if !first.less(&Expr::zero()).refuted() {
             return Err(LayoutError::open(OP, Condition::AtMost, &Expr::zero(), &first));
         }
         // The values lie in the blocks up to the last one of the inner layout.
-        let end = greatest.plus(&self.offset).and_then(|last| last.plus(&Expr::one())).ok_or_else(overflow)?;
+        let end = greatest.plus(&self.offset).and_then(|last| last.plus(&Expr::one())).fits_as::<Expr>(OP)?;
         let end = end.divide_up(&Expr::from(block)).and_then(|count| count.times(&Expr::from(block)));
-        let domain = Layout::mode_of(end.ok_or_else(overflow)?, Expr::one())?;
+        let domain = Layout::mode_of(end.fits_as::<Expr>(OP)?, Expr::one())?;
         Composed::new(map, Expr::zero(), domain)
     }
 
@@ -126,9 +123,9 @@ impl Composed<Expr> {
     pub fn cosize(&self) -> Result<Expr, LayoutError> {
         const OP: &str = "cosize";
         if self.outer.is_identity() {
-            return self.inner.cosize()?.plus(&self.offset).ok_or_else(|| Expr::overflow(OP));
+            return self.inner.cosize()?.plus(&self.offset).fits_as::<Expr>(OP);
         }
-        self.filled(OP)?.plus(&self.offset).ok_or_else(|| Expr::overflow(OP))
+        self.filled(OP)?.plus(&self.offset).fits_as::<Expr>(OP)
     }
 
     /// Whether the values are exactly `0, 1, .., cosize - 1`. Errors: it is not known.
@@ -167,12 +164,12 @@ impl Composed<Expr> {
                 return Err(LayoutError::unknown(OP, &format_args!("{other} moves elements of either width whole")));
             }
         };
-        let offset = self.offset.times(&Expr::from(narrower)).ok_or_else(|| Expr::overflow(OP))?;
+        let offset = self.offset.times(&Expr::from(narrower)).fits_as::<Expr>(OP)?;
         let wide = Expr::from(wider);
         if !wide.divides(&offset).proved() {
             return Err(LayoutError::open(OP, Condition::Divides, &wide, &offset));
         }
-        let (offset, _) = offset.divide(&wide).ok_or_else(|| Expr::overflow(OP))?;
+        let (offset, _) = offset.divide(&wide).fits_as::<Expr>(OP)?;
         Composed::new(outer, offset, self.inner.recast(new_bits, old_bits)?)
     }
 }

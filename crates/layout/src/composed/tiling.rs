@@ -13,7 +13,7 @@
 use super::{Composed, Place};
 use crate::algebra::inner::Inner;
 use crate::coordinate::Coordinate;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::tile::form::DivideForm;
 use crate::tile::product::Blocks;
 use crate::tile::tiler::Tiler;
@@ -173,7 +173,7 @@ impl<N: Extent> Composed<N> {
         let Composed { outer, offset, inner } =
             Composed::new(self.inner.clone(), Coordinate::zero(), b.clone())?.by_index()?;
         if outer.is_identity() {
-            let offset = self.offset.plus(&offset).ok_or_else(|| N::overflow("composition"))?;
+            let offset = self.offset.plus(&offset).fits_as::<N>("composition")?;
             return Composed::new(self.outer.clone(), offset, inner);
         }
         Composed::new(self.outer.after(&self.offset, &outer)?, offset, inner)

@@ -19,7 +19,7 @@
 use super::{Affine, Composed};
 use crate::algebra::vector::{cut, max_common_layout};
 use crate::limits::MAX_INDICES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::Leaves;
@@ -105,7 +105,7 @@ impl Composed {
             }
             for element in 0..count {
                 // Aligned, so that it fits.
-                let index = start.checked_add(candidate.eval(&element)?).ok_or_else(|| LayoutError::overflow(OP))?;
+                let index = start.checked_add(candidate.eval(&element)?).fits(OP)?;
                 if first.checked_add(element) != Some(self.eval(&index)?) {
                     return Ok(false);
                 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use crate::bits::matrix::BitMatrix;
 use crate::composed::{Composed, OuterMap};
 use crate::limits::{MAX_BITS, MAX_XOR_VALUES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
@@ -32,18 +32,17 @@ struct Fields {
 impl Fields {
     /// The digits of a layout with these leaves, their extents with `1` above the largest digit.
     fn of(leaves: impl Iterator<Item = (i64, Xor)>) -> Result<Fields, LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
         let mut fields = Fields { layout: Leaves::new(), columns: Vec::new() };
         for (extent, stride) in leaves {
             let bits = length(extent.unsigned_abs().saturating_sub(1));
             let begin = 1_i64.checked_shl(fields.columns.len() as u32).filter(|begin| *begin > 0);
-            let begin = if bits == 0 { 0 } else { begin.ok_or_else(overflow)? };
+            let begin = if bits == 0 { 0 } else { begin.fits(OP)? };
             fields.layout.push(Leaf { extent, stride: begin });
             for bit in 0..bits {
-                fields.columns.push(product(1 << bit, stride.bits()).ok_or_else(overflow)?);
+                fields.columns.push(product(1 << bit, stride.bits()).fits(OP)?);
             }
         }
-        if fields.columns.len() >= MAX_BITS { Err(overflow()) } else { Ok(fields) }
+        if fields.columns.len() >= MAX_BITS { Err(LayoutError::overflow(OP)) } else { Ok(fields) }
     }
 
     fn matrix(&self) -> Result<OuterMap, LayoutError> {
@@ -88,7 +87,7 @@ impl Layout<Xor> {
         let before = layout.leaves().split_last().map_or(&[][..], |(_, front)| front);
         // Within the size, which is representable.
         let begin: i64 = before.iter().map(|leaf| leaf.extent).product();
-        let last = (greatest / begin).checked_add(1).ok_or_else(|| LayoutError::overflow(OP))?;
+        let last = (greatest / begin).checked_add(1).fits(OP)?;
         let step = layout.leaves().last().map_or(Xor::zero(), |leaf| leaf.stride);
         let fields = Fields::of(before.iter().map(|leaf| (leaf.extent, leaf.stride)).chain([(last.max(2), step)]))?;
         fields.matrix()?.after(&0, &OuterMap::Layout(Layout::flat(fields.layout.clone())?))
@@ -140,7 +139,6 @@ impl Composed {
     /// ```
     pub fn to_xor(&self) -> Result<Layout<Xor>, LayoutError> {
         const OP: &str = "to_xor";
-        let overflow = || LayoutError::overflow(OP);
         let even = self.inner().leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two());
         let vector = |index: u64| Some(self.eval(&i64::try_from(index).ok()?).ok()? as u64);
         if even {
@@ -153,15 +151,14 @@ impl Composed {
         let (nodes, leaves) = result.parts_mut();
         let mut room = ROOM;
         let mut tree = Splitting::new(self.profile().as_ref(), nodes, &mut room);
-        let steps = index_steps(self.inner().leaves()).ok_or_else(overflow)?;
+        let steps = index_steps(self.inner().leaves()).fits(OP)?;
         for (leaf, step) in self.inner().leaves().iter().zip(&steps) {
             let (extent, step) = (leaf.extent.unsigned_abs(), step.unsigned_abs());
             let runs = if even {
                 let mut found = Leaves::new();
                 for bit in 0..extent.trailing_zeros() {
-                    let stride = vector(step << bit).and_then(Xor::within).ok_or_else(overflow)?;
-                    crate::algebra::coalesce::push_merged(&mut found, &Leaf { extent: 2, stride })
-                        .ok_or_else(overflow)?;
+                    let stride = vector(step << bit).and_then(Xor::within).fits(OP)?;
+                    crate::algebra::coalesce::push_merged(&mut found, &Leaf { extent: 2, stride }).fits(OP)?;
                 }
                 if found.is_empty() {
                     found.push(Leaf { extent: leaf.extent, stride: Xor::zero() });
@@ -169,7 +166,7 @@ impl Composed {
                 leaves.extend(found.iter().copied());
                 found.len()
             } else {
-                match modes(extent, |index| vector(index.checked_mul(step)?)).ok_or_else(overflow)? {
+                match modes(extent, |index| vector(index.checked_mul(step)?)).fits(OP)? {
                     Verdict::Modes(found) => push_modes(leaves, &found, leaf.extent),
                     Verdict::Break { index, value, steps } => {
                         return Err(refusal(OP, None, Tree::leaf((index * step) as i64), value, steps));
@@ -181,7 +178,7 @@ impl Composed {
         }
         tree.finish()?;
         for index in 0..if even { 0 } else { self.size() } {
-            let (value, sum) = (vector(index as u64).ok_or_else(overflow)?, result.eval(&index)?.bits());
+            let (value, sum) = (vector(index as u64).fits(OP)?, result.eval(&index)?.bits());
             if value != sum {
                 return Err(refusal(OP, None, Tree::leaf(index), value, sum));
             }

@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use crate::coordinate::{Coordinate, ModePath, paths_of, profile_of, unit_paths};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::coord::check_extents;
 use crate::value::layout::{Layout, Leaf};
@@ -83,23 +83,22 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// ```
     pub fn coshape(&self) -> Result<Tree<N>, LayoutError> {
         const OP: &str = "coshape";
-        let overflow = || N::overflow(OP);
         let mut largest = Coordinate::<N>::zero();
         for leaf in self.leaves() {
-            let last = leaf.extent.minus(&N::one()).ok_or_else(overflow)?;
+            let last = leaf.extent.minus(&N::one()).fits_as::<N>(OP)?;
             for (path, scale) in leaf.stride.terms() {
-                let reach = scale.times(&last).ok_or_else(overflow)?;
+                let reach = scale.times(&last).fits_as::<N>(OP)?;
                 match reach.less(&N::zero()) {
                     Truth::Proved => {}
                     Truth::Refuted => {
                         let step = Coordinate::step(reach, path);
-                        largest = largest.plus(&step).ok_or_else(overflow)?;
+                        largest = largest.plus(&step).fits_as::<N>(OP)?;
                     }
                     Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &N::zero(), scale)),
                 }
             }
         }
-        largest.in_profile(&self.coprofile()?)?.try_map(|index| index.plus(&N::one()).ok_or_else(overflow))
+        largest.in_profile(&self.coprofile()?)?.try_map(|index| index.plus(&N::one()).fits_as::<N>(OP))
     }
 
     /// How many coordinates there are inside [`Layout::coshape`] (CuTe `cosize`).

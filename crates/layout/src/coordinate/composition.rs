@@ -32,9 +32,8 @@ use super::{Coordinate, ModePath};
 use crate::algebra::compose::{OP, compose_parts, stays_within};
 use crate::algebra::inner::{Inner, InnerKind};
 use crate::limits::MAX_NODES;
-use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::tile::divide::write_parts;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::pairs::Pairs;
@@ -111,7 +110,7 @@ fn compose_lines<D: Stride>(
                 leaves.truncate(before);
                 return Ok(false);
             };
-            line.stride.add_times(scale, stride).ok_or_else(|| D::Extent::overflow(OP))?;
+            line.stride.add_times(scale, stride).fits_as::<D::Extent>(OP)?;
         }
         leaves.push(line);
     }
@@ -246,7 +245,6 @@ pub(crate) fn within<D: Stride>(
     offset: &Coordinate<D::Extent>,
     b: &Layout<Coordinate<D::Extent>>,
 ) -> Result<(), LayoutError> {
-    let overflow = || D::Extent::overflow(OP);
     let strides = b.leaves().iter().map(|leaf| &leaf.stride);
     for (path, number) in super::paths_of(strides.chain(core::iter::once(offset))) {
         let part = Layout::from_valid(Tree::from_parts(b.profile().duplicate(), component(b.as_ref(), path)));
@@ -257,8 +255,8 @@ pub(crate) fn within<D: Stride>(
         let modes: SmallVec<[usize; 8]> = path.modes().collect();
         let (least, greatest) = part.range()?;
         let first = offset.scale_at(path);
-        let ends = least.plus(&first).zip(greatest.plus(&first)).ok_or_else(overflow)?;
-        stays_within(ends, product(&extents).ok_or_else(overflow)?, &modes)?;
+        let ends = least.plus(&first).zip(greatest.plus(&first)).fits_as::<D::Extent>(OP)?;
+        stays_within(ends, product(&extents).fits_as::<D::Extent>(OP)?, &modes)?;
     }
     Ok(())
 }
@@ -330,7 +328,7 @@ impl<D: Stride> Layout<D> {
                 profile: Box::new(self.profile().clone()),
             })?;
             let part = eval_leaves(mode.leaves, index);
-            value = part.and_then(|part| value.plus(&part)).ok_or_else(|| D::Extent::overflow(OP))?;
+            value = part.and_then(|part| value.plus(&part)).fits_as::<D::Extent>(OP)?;
         }
         Ok(value)
     }

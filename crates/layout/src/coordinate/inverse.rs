@@ -37,7 +37,7 @@ use crate::algebra::coalesce::push_merged;
 use crate::algebra::inverse::{left_chain, right_chain};
 use crate::algebra::search::MAX_TABLE;
 use crate::limits::MAX_CANDIDATES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
@@ -60,7 +60,7 @@ impl<N: Extent> Part<N> {
         let scaled =
             |leaf: &Leaf<Coordinate<N>>| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) };
         let within = Layout::from_valid(layout.tree().map(scaled));
-        let steps = index_steps(layout.leaves()).ok_or_else(|| N::overflow(op))?;
+        let steps = index_steps(layout.leaves()).fits_as::<N>(op)?;
         let (mut alone, mut spread): (Leaves<Leaf<N>>, Leaves<Leaf<N>>) = (Leaves::new(), Leaves::new());
         for (leaf, step) in within.leaves().iter().zip(steps).filter(|(leaf, _)| moves(leaf)) {
             alone.push(leaf.clone());
@@ -231,7 +231,7 @@ fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layou
             let paths = all.iter().enumerate().filter(|(number, _)| chosen >> number & 1 == 1);
             let term = |(_, path): (usize, &ModePath)| Coordinate::step(leaf.stride.scale_at(*path), *path);
             let sum = paths.map(term).try_fold(Coordinate::zero(), |sum: Coordinate<N>, step| sum.plus(&step));
-            Ok(Leaf { extent: leaf.extent.clone(), stride: sum.ok_or_else(|| N::overflow(OP))? })
+            Ok(Leaf { extent: leaf.extent.clone(), stride: sum.fits_as::<N>(OP)? })
         };
         let seen = Layout::from_tree(layout.tree().try_map(seen)?)?;
         if refuse_diagonal(OP, &seen).is_err() {
@@ -335,11 +335,11 @@ impl<N: Extent> Layout<Coordinate<N>> {
                     Truth::Open => LayoutError::open(op, Condition::AtMost, &N::zero(), &scale),
                     _ => overflow(),
                 })?;
-                let last = leaf.extent.minus(&N::one()).ok_or_else(overflow)?;
-                width = magnitude.times(&last).and_then(|reach| width.plus(&reach)).ok_or_else(overflow)?;
-                *stride = scale.times(&step).and_then(|term| stride.plus(&term)).ok_or_else(overflow)?;
+                let last = leaf.extent.minus(&N::one()).fits_as::<N>(op)?;
+                width = magnitude.times(&last).and_then(|reach| width.plus(&reach)).fits_as::<N>(op)?;
+                *stride = scale.times(&step).and_then(|term| stride.plus(&term)).fits_as::<N>(op)?;
             }
-            step = step.times(&width).ok_or_else(overflow)?;
+            step = step.times(&width).fits_as::<N>(op)?;
         }
         let extents = self.leaves().iter().map(|leaf| leaf.extent.clone());
         let leaves: Leaves<Leaf<N>> = extents.zip(strides).map(|(extent, stride)| Leaf { extent, stride }).collect();

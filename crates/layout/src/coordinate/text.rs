@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::{Coordinate, ModePath, clash};
 use crate::limits::MAX_PATH;
-use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::text::print::Printer;
 use crate::text::reading::{Cursor, LayoutLiteral, Literal};
 use crate::value::kind::{StrideKind, TextOut};
@@ -100,7 +100,7 @@ impl<N: Extent + Literal> Literal for Coordinate<N> {
                 Some(b'-') => {}
                 _ => return Ok(sum),
             }
-            sum = sum.plus(&read_term(text)?).ok_or_else(|| N::overflow("coordinate"))?;
+            sum = sum.plus(&read_term(text)?).fits_as::<N>("coordinate")?;
         }
     }
 

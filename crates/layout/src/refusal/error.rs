@@ -344,6 +344,36 @@ pub enum LayoutError {
     },
 }
 
+/// What a kind of number answers where one is not representable.
+pub trait Overflow {
+    /// The refusal of an operation that needs the number.
+    #[cold]
+    fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::overflow(op)
+    }
+}
+
+/// A number of an operation, which has none where it is not representable.
+pub(crate) trait Fits<T> {
+    /// The number, or the refusal of the operation.
+    fn fits(self, op: &'static str) -> Result<T, LayoutError>;
+
+    /// As [`Fits::fits`], with the refusal that a kind of number has for it.
+    fn fits_as<N: Overflow>(self, op: &'static str) -> Result<T, LayoutError>;
+}
+
+impl<T> Fits<T> for Option<T> {
+    #[inline(always)]
+    fn fits(self, op: &'static str) -> Result<T, LayoutError> {
+        self.ok_or_else(|| LayoutError::overflow(op))
+    }
+
+    #[inline(always)]
+    fn fits_as<N: Overflow>(self, op: &'static str) -> Result<T, LayoutError> {
+        self.ok_or_else(|| N::overflow(op))
+    }
+}
+
 impl LayoutError {
     #[cold]
     pub(crate) fn overflow(op: &'static str) -> LayoutError {

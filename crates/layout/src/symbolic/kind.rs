@@ -6,7 +6,7 @@
 use super::{Expr, given, predicate, question, quotient};
 use crate::algebra::compose::compose_integers;
 use crate::algebra::sum::add_integers;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{LayoutError, Overflow};
 use crate::refusal::evidence::{Condition, Question};
 use crate::value::kind::{ExtentKind, StrideKind};
 use crate::value::layout::Layout;
@@ -26,6 +26,13 @@ impl StrideKind for Expr {
     #[inline]
     fn add_layouts(a: &Layout<Expr>, b: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
         add_integers(a, b)
+    }
+}
+
+impl Overflow for Expr {
+    #[cold]
+    fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::Expression { op }
     }
 }
 
@@ -62,11 +69,6 @@ impl ExtentKind for Expr {
 
     fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
         predicate::injective(layout)
-    }
-
-    #[cold]
-    fn overflow(op: &'static str) -> LayoutError {
-        LayoutError::Expression { op }
     }
 
     fn question(condition: Condition, left: &Expr, right: &Expr) -> Question {

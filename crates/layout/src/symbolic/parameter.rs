@@ -2,7 +2,7 @@
 
 pub(super) use crate::ground::parameter::WIDTHS;
 pub use crate::ground::parameter::{Facts, Parameter};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::number::lcm;
 
 impl Facts {
@@ -13,7 +13,7 @@ impl Facts {
         if divisor <= 0 {
             return Err(refused("div", divisor, "positive"));
         }
-        let divisor = lcm(self.divisor, divisor).ok_or_else(|| LayoutError::overflow(OP))?;
+        let divisor = lcm(self.divisor, divisor).fits(OP)?;
         Facts { divisor, ..self }.settled("div", divisor)
     }
 

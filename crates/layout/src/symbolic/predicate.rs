@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use super::expression::Expr;
 use super::polynomial::Term;
 use crate::algebra::complement::{Moving, by_stride};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
@@ -94,7 +94,7 @@ fn numbers(layout: &Layout<Expr>) -> Option<Layout> {
 /// `stride * (extent - 1)`, added to what is reached.
 fn reached(op: &'static str, before: &Expr, extent: &Expr, stride: &Expr) -> Result<Expr, LayoutError> {
     let reach = extent.minus(&Expr::one()).and_then(|last| stride.times(&last)).and_then(|own| before.plus(&own));
-    reach.ok_or_else(|| Expr::overflow(op))
+    reach.fits_as::<Expr>(op)
 }
 
 /// Whether two numbers are equal where `extent` is at least 2.
@@ -135,7 +135,7 @@ fn interval(mut verdict: Verdict, layout: &Layout<Expr>) -> Result<bool, LayoutE
     let modes = layout.asked(&mut verdict)?;
     let mut reach = Expr::zero();
     for (extent, stride, _) in &modes {
-        let next = reach.plus(&Expr::one()).ok_or_else(|| Expr::overflow(verdict.op))?;
+        let next = reach.plus(&Expr::one()).fits_as::<Expr>(verdict.op)?;
         let closed = not(next.less_given(stride, &[extent]));
         if verdict.refutes(closed, extent, (Condition::AtMost, stride, &next)) {
             return Ok(false);
@@ -287,7 +287,7 @@ impl Layout<Expr> {
             if verdict.refutes(holds, extent, (Condition::Equal, stride, &covered)) {
                 return Ok(false);
             }
-            covered = covered.times(extent).ok_or_else(|| Expr::overflow("is_bijective"))?;
+            covered = covered.times(extent).fits_as::<Expr>("is_bijective")?;
         }
         verdict.answer()
     }
@@ -361,7 +361,7 @@ impl Layout<Expr> {
         }
         for pair in self.asked(&mut verdict)?.windows(2) {
             let [(inner, step, _), (outer, next, _)] = pair else { continue };
-            let covered = step.times(inner).ok_or_else(|| Expr::overflow("is_tractable"))?;
+            let covered = step.times(inner).fits_as::<Expr>("is_tractable")?;
             let divides = covered.divides(next);
             let several = Expr::one().less(inner).proved();
             match divides {

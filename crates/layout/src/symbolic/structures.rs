@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::expression::Expr;
 use super::values::{Symbolic, Values};
 use crate::coordinate::Coordinate;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::tile::tiler::Tiler;
 use crate::value::coord::Slot;
 use crate::value::layout::{Layout, Leaf};
@@ -61,7 +61,7 @@ fn rescaled<N: Extent>(
     scale: impl Fn(&Expr) -> Result<N, LayoutError>,
 ) -> Result<Coordinate<N>, LayoutError> {
     step.terms().try_fold(Coordinate::zero(), |sum, (path, own)| {
-        sum.plus(&Coordinate::step(scale(own)?, path)).ok_or_else(|| LayoutError::overflow("substitute"))
+        sum.plus(&Coordinate::step(scale(own)?, path)).fits("substitute")
     })
 }
 

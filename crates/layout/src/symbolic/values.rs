@@ -14,8 +14,7 @@ use super::polynomial::{Atom, Operation};
 use super::quotient;
 use super::text;
 use crate::coordinate::Coordinate;
-use crate::refusal::error::LayoutError;
-use crate::value::kind::ExtentKind;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
 
@@ -134,7 +133,6 @@ pub(super) fn rebuilt(
     expr: &Expr,
     unit: &mut dyn FnMut(&Parameter) -> Result<Option<Expr>, LayoutError>,
 ) -> Result<Expr, LayoutError> {
-    let overflow = || Expr::overflow(OP);
     if expr.known().is_some() {
         return Ok(expr.clone());
     }
@@ -151,12 +149,12 @@ pub(super) fn rebuilt(
                         Operation::Truncated => left.divide(&right).map(|(quotient, _)| quotient),
                         Operation::Minimum => quotient::minimum(&left, &right),
                     }
-                    .ok_or_else(overflow)?
+                    .fits_as::<Expr>(OP)?
                 }
             };
-            product = product.times_expr(&value).ok_or_else(overflow)?;
+            product = product.times_expr(&value).fits_as::<Expr>(OP)?;
         }
-        sum = sum.plus_expr(&product).ok_or_else(overflow)?;
+        sum = sum.plus_expr(&product).fits_as::<Expr>(OP)?;
     }
     Ok(sum)
 }

@@ -18,10 +18,9 @@
 
 use crate::algebra::compose::compose_parts;
 use crate::algebra::inner::Inner;
-use crate::refusal::error::{DIVIDE as OP, LayoutError};
+use crate::refusal::error::{DIVIDE as OP, Fits, LayoutError};
 use crate::tile::form::DivideForm;
 use crate::tile::tiler::{Tiler, by_tiler};
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
@@ -33,15 +32,14 @@ pub(crate) fn divide_by_indices<D: Stride>(
     tile: &Layout<D::Extent>,
     pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
-    let overflow = || D::Extent::overflow(OP);
     if let ([whole], [part]) = (layout.leaves, tile.leaves())
         && tile.profile().is_leaf()
         && D::Extent::zero().less(&part.stride).proved()
-        && divide_leaf(whole, part, pairs).ok_or_else(overflow)?
+        && divide_leaf(whole, part, pairs).fits_as::<D::Extent>(OP)?
     {
         return Ok(());
     }
-    let size = size_of(layout.leaves).ok_or_else(overflow)?;
+    let size = size_of(layout.leaves).fits_as::<D::Extent>(OP)?;
     let rest = tile.complement(&size).map_err(LayoutError::in_divide)?;
     let both = Layout::tuple([tile, &rest])?;
     let mut divided = Layout::blank();
@@ -213,7 +211,7 @@ impl<N: Extent> Tiler<N> {
         // the result.
         let whole = Layout::compact(shape)?;
         let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
-            let size = size_of(mode.leaves).ok_or_else(|| N::overflow("ceil_div"))?;
+            let size = size_of(mode.leaves).fits_as::<N>("ceil_div")?;
             pairs.first().append(tile.as_ref());
             pairs.second().append(tile.complement(&size).map_err(LayoutError::in_divide)?.as_ref());
             Ok(())

@@ -16,10 +16,9 @@ use smallvec::SmallVec;
 
 use crate::algebra::coalesce::coalesced;
 use crate::algebra::inner::Inner;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::tile::form::DivideForm;
 use crate::tile::tiler::{Tiler, by_tiler};
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
@@ -156,7 +155,7 @@ impl<D: Blocks> Layout<D> {
         out.open();
         self.mode_products(tiler, |block, copies| {
             let leaves: Leaves<Leaf<D>> = copies.leaves.iter().chain(block.leaves).cloned().collect();
-            let modes = coalesced(&leaves).ok_or_else(|| D::Extent::overflow("raked_product"))?;
+            let modes = coalesced(&leaves).fits_as::<D::Extent>("raked_product")?;
             match modes.is_empty() {
                 true => out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() }),
                 false => out.run(&modes),
@@ -211,7 +210,6 @@ impl<D: Blocks> Layout<D> {
     /// ```
     pub fn tile_to_shape(&self, target: &Tree<D::Extent>, order: Option<&Tree<i64>>) -> Result<Layout<D>, LayoutError> {
         const OP: &str = "tile_to_shape";
-        let overflow = || D::Extent::overflow(OP);
         let (rank, wanted) = (self.rank(), target.rank());
         if rank > wanted {
             return Err(LayoutError::Rank { op: OP, path: Default::default(), expected: wanted, found: rank });
@@ -225,14 +223,14 @@ impl<D: Blocks> Layout<D> {
                 if !D::Extent::zero().less(extent).proved() {
                     return Err(LayoutError::extent(target.profile(), leaf, extent));
                 }
-                size = size.times(extent).ok_or_else(overflow)?;
+                size = size.times(extent).fits_as::<D::Extent>(OP)?;
                 leaf += 1;
             }
             let mut block = D::Extent::one();
             for leaf in blocks.next().map_or(&[][..], |mode| mode.leaves) {
-                block = block.times(&leaf.extent).ok_or_else(overflow)?;
+                block = block.times(&leaf.extent).fits_as::<D::Extent>(OP)?;
             }
-            copies.push(Leaf { extent: size.divide_up(&block).ok_or_else(overflow)?, stride: D::Extent::zero() });
+            copies.push(Leaf { extent: size.divide_up(&block).fits_as::<D::Extent>(OP)?, stride: D::Extent::zero() });
         }
         let mut step = D::Extent::one();
         for mode in advance(OP, wanted, order)? {
@@ -240,7 +238,7 @@ impl<D: Blocks> Layout<D> {
                 && !leaf.extent.is_one().proved()
             {
                 leaf.stride = step.clone();
-                step = step.times(&leaf.extent).ok_or_else(overflow)?;
+                step = step.times(&leaf.extent).fits_as::<D::Extent>(OP)?;
             }
         }
         self.blocked_product(&Layout::from_tree(Tree::flat(copies)?)?)

@@ -16,7 +16,7 @@
 //! coordinates by their right inverses. Both numberings must be one-to-one onto `0, 1, ..`, or some
 //! element would have no owner or two.
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
@@ -44,7 +44,6 @@ const OP: &str = "make_layout_tv";
 /// assert_eq!(tv.to_string(), "((64,4),(8,16)):((512,16),(64,1))");
 /// ```
 pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tree<N>, Layout<N>), LayoutError> {
-    let overflow = || N::overflow(OP);
     let (mut threads, mut values) = (thr.modes(), val.modes());
     let (mut thread_leaves, mut value_leaves) = (Leaves::new(), Leaves::new());
     let mut extents: Leaves<N> = Leaves::new();
@@ -60,10 +59,10 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
         for (mode, out) in [(value, &mut value_leaves), (thread, &mut thread_leaves)] {
             for leaf in mode.iter().flat_map(Layout::leaves) {
                 out.push(Leaf { extent: leaf.extent.clone(), stride: step.clone() });
-                step = step.times(&leaf.extent).ok_or_else(overflow)?;
+                step = step.times(&leaf.extent).fits_as::<N>(OP)?;
             }
         }
-        extents.push(step.divide(&begin).ok_or_else(overflow)?.0);
+        extents.push(step.divide(&begin).fits_as::<N>(OP)?.0);
     }
     let by_thread = numbered(
         thr,

@@ -20,9 +20,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::error::{Fits, LayoutError, Path};
 use crate::refusal::evidence::Condition;
-use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Profile, ProfileRef};
@@ -133,7 +132,7 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
         if layout.leaves.is_empty() && !index.is_zero().proved() {
             return Err(misfit(op, path, layout.profile));
         }
-        return eval_leaves(layout.leaves, index).ok_or_else(|| D::Extent::overflow(op));
+        return eval_leaves(layout.leaves, index).fits_as::<D::Extent>(op);
     }
     if layout.is_leaf() || layout.rank() != coord.rank() {
         return Err(misfit(op, path, layout.profile));
@@ -143,7 +142,7 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
         path.push(position);
         let part = eval_coord(mode, coord, index, op, path)?;
         path.pop();
-        value = value.plus(&part).ok_or_else(|| D::Extent::overflow(op))?;
+        value = value.plus(&part).fits_as::<D::Extent>(op)?;
     }
     Ok(value)
 }
@@ -199,7 +198,7 @@ pub fn crd2idx<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<N, LayoutE
     for (index, extents) in coord.leaves().iter().zip(pieces) {
         if !index.is_zero().proved() {
             let part = step.as_ref().and_then(|step| step.times(index));
-            sum = part.and_then(|part| sum.plus(&part)).ok_or_else(|| N::overflow(OP))?;
+            sum = part.and_then(|part| sum.plus(&part)).fits_as::<N>(OP)?;
         }
         step = step.and_then(|step| step.times(&product(extents)?));
     }
@@ -241,7 +240,7 @@ pub fn idx2crd<N: Extent>(index: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>, L
         };
         let mut rest = number.clone();
         for extent in front {
-            let (quotient, digit) = rest.divide(extent).ok_or_else(|| N::overflow(OP))?;
+            let (quotient, digit) = rest.divide(extent).fits_as::<N>(OP)?;
             digits.push(digit);
             rest = quotient;
         }
@@ -267,9 +266,8 @@ pub fn crd2crd<N: Extent>(coord: &Tree<N>, from: &Tree<N>, to: &Tree<N>) -> Resu
     const OP: &str = "crd2crd";
     check_extents(from)?;
     check_extents(to)?;
-    let overflow = N::overflow(OP);
-    let left = product(from.leaves()).ok_or(overflow.clone())?;
-    let right = product(to.leaves()).ok_or(overflow)?;
+    let left = product(from.leaves()).fits_as::<N>(OP)?;
+    let right = product(to.leaves()).fits_as::<N>(OP)?;
     match left.same(&right) {
         Truth::Proved => idx2crd(&Tree::leaf(crd2idx(coord, from)?), to),
         truth => Err(match (left.known(), right.known(), truth) {
@@ -303,7 +301,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
     }
     let mut carry = N::one();
     for (position, (index, extents)) in leaves.iter_mut().zip(pieces).enumerate() {
-        let next = index.plus(&carry).ok_or_else(|| N::overflow(OP))?;
+        let next = index.plus(&carry).fits_as::<N>(OP)?;
         // A mode that is too large to count holds every representable index.
         let end = if position + 1 == count { None } else { product(extents) };
         let Some(end) = end else {
@@ -313,7 +311,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
         // The index that goes past the end becomes 0, and the next one advances.
         let past = next.reaches(&end).ok_or_else(|| LayoutError::open(OP, Condition::Ordered, &next, &end))?;
         let back = next.times(&past).and_then(|past| next.minus(&past));
-        *index = back.ok_or_else(|| N::overflow(OP))?;
+        *index = back.fits_as::<N>(OP)?;
         if past.is_zero().proved() {
             break;
         }
@@ -335,7 +333,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
 /// ```
 pub fn coordinates(shape: &Tree<i64>) -> Result<Coordinates, LayoutError> {
     check_extents(shape)?;
-    let left = product(shape.leaves()).ok_or_else(|| LayoutError::overflow("size"))?;
+    let left = product(shape.leaves()).fits("size")?;
     Ok(Coordinates { extents: shape.leaves().iter().copied().collect(), next: shape.map(|_| 0), left })
 }
 

@@ -18,7 +18,7 @@
 //! tuples have equal rank. A divisor that is not positive is refused everywhere (CuTe `ceil_div`,
 //! `round_up`, `shape_div`, `evenly_divides`).
 
-use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::error::{Fits, LayoutError, Path};
 use crate::refusal::evidence::Condition;
 use crate::value::number::{Extent, Truth};
 use crate::value::shape::{both, not_positive, product_of, rank_error};
@@ -169,7 +169,7 @@ fn quotient_up<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutErr
         Truth::Refuted => a.divide_up(b),
         Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &N::zero(), a)),
     };
-    quotient.ok_or_else(|| N::overflow(op))
+    quotient.fits_as::<N>(op)
 }
 
 /// `a / b` rounded down, for a positive `b`.
@@ -190,7 +190,7 @@ fn quotient_down<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutE
         },
         Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &N::zero(), a)),
     };
-    quotient.ok_or_else(|| N::overflow(op))
+    quotient.fits_as::<N>(op)
 }
 
 /// `a / b` where one divides the other.
@@ -203,7 +203,7 @@ fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> 
     }
     let (down, up) = (b.divides(a), a.divides(b));
     if down.proved() {
-        return a.divide(b).map(|(quotient, _)| quotient).ok_or_else(|| N::overflow(op));
+        return a.divide(b).map(|(quotient, _)| quotient).fits_as::<N>(op);
     }
     if up.proved() {
         return Ok(N::one());
@@ -314,7 +314,7 @@ fn round<N: Extent>(
     match (a.is_leaf(), unit.is_leaf(), a.leaves.first(), unit.leaves.first()) {
         (true, true, Some(number), Some(unit)) => {
             let multiple = quotient_up(number, unit, OP)?.times(unit);
-            out.leaf(multiple.ok_or_else(|| N::overflow(OP))?);
+            out.leaf(multiple.fits_as::<N>(OP)?);
             Ok(())
         }
         (false, false, ..) if a.rank() >= unit.rank() => {

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::tree::Leaves;
 
@@ -87,7 +87,7 @@ impl Evaluator {
     #[inline]
     pub fn eval(&self, index: i64) -> Result<i64, LayoutError> {
         if index as u64 >= self.limit {
-            return self.eval_far(index).ok_or_else(|| LayoutError::overflow("eval"));
+            return self.eval_far(index).fits("eval");
         }
         let mut value = self.step.wrapping_mul(index);
         for jump in &self.jumps {

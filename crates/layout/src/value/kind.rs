@@ -12,7 +12,7 @@ use alloc::string::ToString;
 use core::fmt::Write;
 
 use crate::ground::profile::Profile;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{LayoutError, Overflow};
 use crate::refusal::evidence::{Condition, Offset, Question};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
@@ -101,7 +101,7 @@ pub trait StrideKind: Sized {
 }
 
 /// What the algebra asks of a kind of extent. Sealed.
-pub trait ExtentKind: Sized {
+pub trait ExtentKind: Overflow + Sized {
     /// Whether every number of this kind is known, so that no answer is open. Code for open answers
     /// is left out then, where the compiler does not see by itself that it is not reached.
     const KNOWN: bool;
@@ -145,12 +145,6 @@ pub trait ExtentKind: Sized {
     fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>
     where
         Self: Extent;
-
-    /// The refusal of an operation that needs a number which is not representable.
-    #[cold]
-    fn overflow(op: &'static str) -> LayoutError {
-        LayoutError::overflow(op)
-    }
 
     /// The question whether a condition holds of two numbers, with what is known about an answer.
     #[cold]

@@ -12,7 +12,7 @@
 
 use smallvec::SmallVec;
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::kind::ExtentKind;
 use crate::value::number::{Extent, Stride, Truth};
@@ -99,7 +99,7 @@ impl<D: Stride> Layout<D> {
             if !D::Extent::zero().less(&leaf.extent).proved() {
                 return Err(LayoutError::extent(tree.profile(), position, &leaf.extent));
             }
-            size = size.times(&leaf.extent).ok_or_else(|| D::Extent::overflow("size"))?;
+            size = size.times(&leaf.extent).fits_as::<D::Extent>("size")?;
         }
         if let Some(pair) = D::clash(tree.leaves()) {
             return Err(LayoutError::mixed(tree.profile(), pair, |leaf| {
@@ -267,7 +267,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn eval(&self, index: &D::Extent) -> Result<D, LayoutError> {
-        eval_leaves(self.leaves(), index).ok_or_else(|| D::Extent::overflow("eval"))
+        eval_leaves(self.leaves(), index).fits_as::<D::Extent>("eval")
     }
 }
 
@@ -330,19 +330,18 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(cosize("(4,2):(-1,8)"), 9); // 8 is the largest offset; the least is -3
     /// ```
     pub fn cosize(&self) -> Result<N, LayoutError> {
-        self.range()?.1.plus(&N::one()).ok_or_else(|| N::overflow("cosize"))
+        self.range()?.1.plus(&N::one()).fits_as::<N>("cosize")
     }
 }
 
 fn range_of<N: Extent>(leaves: &[Leaf<N>]) -> Result<(N, N), LayoutError> {
     const OP: &str = "cosize";
-    let overflow = || N::overflow(OP);
     let (mut least, mut greatest) = (N::zero(), N::zero());
     for leaf in leaves {
-        let reach = leaf.extent.minus(&N::one()).and_then(|last| leaf.stride.times(&last)).ok_or_else(overflow)?;
+        let reach = leaf.extent.minus(&N::one()).and_then(|last| leaf.stride.times(&last)).fits_as::<N>(OP)?;
         match reach.less(&N::zero()) {
-            Truth::Proved => least = least.plus(&reach).ok_or_else(overflow)?,
-            Truth::Refuted => greatest = greatest.plus(&reach).ok_or_else(overflow)?,
+            Truth::Proved => least = least.plus(&reach).fits_as::<N>(OP)?,
+            Truth::Refuted => greatest = greatest.plus(&reach).fits_as::<N>(OP)?,
             Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &N::zero(), &leaf.stride)),
         }
     }
@@ -359,7 +358,7 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
             return Err(LayoutError::extent(shape.profile(), leaf, extent));
         }
         let stride = if extent.is_one().proved() { N::zero() } else { step.clone() };
-        step = step.times(extent).ok_or_else(|| N::overflow("size"))?;
+        step = step.times(extent).fits_as::<N>("size")?;
         leaves.push(Leaf { extent: extent.clone(), stride });
         Ok(())
     };

@@ -5,7 +5,7 @@
 //! coordinates are those of the layout, cut further; the strides are for the caller to say.
 
 use crate::limits::MAX_NODES;
-use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::Leaves;
@@ -27,7 +27,7 @@ impl Pieces<'_> {
         if extent < 1 {
             return Err(not_positive(extent));
         }
-        self.size = self.size.checked_mul(extent).ok_or_else(|| LayoutError::overflow(OP))?;
+        self.size = self.size.checked_mul(extent).fits(OP)?;
         if self.leaves.len() == MAX_NODES {
             return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: MAX_NODES + 1 });
         }

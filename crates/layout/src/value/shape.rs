@@ -14,7 +14,7 @@
 
 use alloc::vec::Vec;
 
-use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::error::{Fits, LayoutError, Path};
 use crate::refusal::evidence::Condition;
 use crate::value::number::{Extent, Stride, Truth, gcd};
 use crate::value::profile::{Profile, ProfileRef};
@@ -52,7 +52,7 @@ pub(crate) fn product<N: Extent>(extents: &[N]) -> Option<N> {
 
 /// The product of a list of extents, for the operation `op`.
 pub(crate) fn product_of<N: Extent>(extents: &[N], op: &'static str) -> Result<N, LayoutError> {
-    product(extents).ok_or_else(|| N::overflow(op))
+    product(extents).fits_as::<N>(op)
 }
 
 #[cold]
@@ -82,7 +82,7 @@ impl<N: Extent> Tree<N> {
     /// The sum of the leaves; 0 for the empty tuple (CuTe `sum`).
     pub fn sum(&self) -> Result<N, LayoutError> {
         let sum = self.leaves().iter().try_fold(N::zero(), |sum, leaf| sum.plus(leaf));
-        sum.ok_or_else(|| N::overflow("sum"))
+        sum.fits_as::<N>("sum")
     }
 
     /// The product of each mode, in a flat tuple; a number becomes a tuple of one (CuTe
@@ -137,7 +137,7 @@ impl<N: Extent> Tree<N> {
         }
         let mut pairs = self.leaves().iter().zip(steps.leaves());
         let sum = pairs.try_fold(D::zero(), |sum, (count, step)| sum.plus(&step.times(count)?));
-        sum.ok_or_else(|| D::Extent::overflow("inner_product"))
+        sum.fits_as::<D::Extent>("inner_product")
     }
 
     /// Each leaf times the product of what lies there in `other` (CuTe `elem_scale`).
@@ -157,7 +157,7 @@ impl<N: Extent> Tree<N> {
         subtrees(self.profile().as_ref(), other.as_ref(), OP, &mut Path::new(), &mut |part| {
             let product = product_of(part.leaves, OP)?;
             if let Some(leaf) = own.next() {
-                scaled.push(leaf.times(&product).ok_or_else(|| N::overflow(OP))?);
+                scaled.push(leaf.times(&product).fits_as::<N>(OP)?);
             }
             Ok(())
         })?;
@@ -259,7 +259,7 @@ impl Tree<i64> {
         // Kept as a negative number, whose magnitude may be 2^63 on the way.
         let negative = |magnitude: u64| (magnitude as i64).wrapping_neg();
         let divisor = self.leaves().iter().fold(0, |divisor, leaf| negative(gcd(divisor, *leaf)));
-        divisor.checked_neg().ok_or_else(|| LayoutError::overflow("gcd"))
+        divisor.checked_neg().fits("gcd")
     }
 }
 
@@ -320,7 +320,7 @@ fn combine_modes<N: Extent>(
     match (left.is_leaf(), right.is_leaf()) {
         (true, true) => {
             let pair = left.leaves.first().zip(right.leaves.first());
-            let value = pair.and_then(|(a, b)| (sum.of)(a, b)).ok_or_else(|| N::overflow(sum.op))?;
+            let value = pair.and_then(|(a, b)| (sum.of)(a, b)).fits_as::<N>(sum.op)?;
             out.leaf(value);
         }
         (false, true) if is_zero(right) => out.append(left),
@@ -353,7 +353,7 @@ fn combine_modes<N: Extent>(
 /// Appends a right operand that has nothing on its left.
 fn append_absent<N: Extent>(right: TreeRef<'_, N>, sum: &Sum<N>, out: &mut Gatherer<N>) -> Result<(), LayoutError> {
     let leaves: Option<Vec<N>> = right.leaves.iter().map(sum.absent).collect();
-    let leaves = leaves.ok_or_else(|| N::overflow(sum.op))?;
+    let leaves = leaves.fits_as::<N>(sum.op)?;
     out.append(TreeRef { profile: right.profile, leaves: &leaves });
     Ok(())
 }

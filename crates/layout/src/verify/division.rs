@@ -25,6 +25,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::refusal::error::Fits;
 use crate::{Condition, Extent, Layout, LayoutError, Path, Tiler, Tree, Truth};
 
 use super::{In, Verdict};
@@ -256,7 +257,7 @@ fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, Stop<N>> {
     match tile.complement(&N::one()) {
         Ok(rest) => {
             let block = tile.filter_zeros().size().times(&rest.size());
-            Ok(block.ok_or(LayoutError::Overflow { op: OP })?)
+            Ok(block.fits(OP)?)
         }
         Err(error @ (LayoutError::Overflow { .. } | LayoutError::Open { .. } | LayoutError::Undecided { .. })) => {
             Err(Stop::Undecided(error))
@@ -284,7 +285,7 @@ fn use_up<N: Extent>(
             continue;
         }
         if leaf < last && extent.divides(&block).proved() {
-            block = block.divide(extent).ok_or(LayoutError::Overflow { op: OP })?.0;
+            block = block.divide(extent).fits(OP)?.0;
             quotients.push(N::one());
             continue;
         }
@@ -322,7 +323,7 @@ fn quotient<N: Extent>(
     }
     let quotient = match rounding {
         Rounding::Exact => return Err(Stop::Fails(Indivisible::Remainder(at))),
-        Rounding::Ceil => at.whole.plus(&N::one()).ok_or(LayoutError::Overflow { op: OP })?,
+        Rounding::Ceil => at.whole.plus(&N::one()).fits(OP)?,
         Rounding::Floor if at.whole.is_zero().proved() => return Err(Stop::Fails(Indivisible::NoTile(at))),
         Rounding::Floor => at.whole.clone(),
     };

@@ -9,6 +9,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::refusal::error::Fits;
 use crate::{Condition, Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth};
 
 use super::{At, In, Verdict};
@@ -187,7 +188,7 @@ fn decide<N: Extent>(inner: &Layout<N>, size: N) -> Result<Result<Fit<N>, Outsid
         }
     }
     let corner = inner.tree().try_map(|leaf| {
-        let last = leaf.extent.minus(&N::one()).ok_or(LayoutError::Overflow { op: OP })?;
+        let last = leaf.extent.minus(&N::one()).fits(OP)?;
         let outward = if below { leaf.stride.less(&N::zero()) } else { N::zero().less(&leaf.stride) };
         Ok::<N, LayoutError>(if outward.proved() { last } else { N::zero() })
     })?;

@@ -19,6 +19,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::refusal::error::Fits;
 use crate::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, OuterMap, Stride, Tree, Truth, idx2crd};
 
 use super::{At, Verdict, open};
@@ -305,7 +306,7 @@ fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, Layo
     let (first, second) = loop {
         match pairs.next() {
             Some((first, second)) if first == second => {
-                before = before.times(&first.extent).ok_or(LayoutError::Overflow { op: OP })?;
+                before = before.times(&first.extent).fits(OP)?;
             }
             Some((first, second)) => break (first, second),
             None => return Ok(vec![before]),

@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::bits::matrix::BitMatrix;
 use crate::limits::{MAX_BITS, MAX_XOR_VALUES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::tree::Leaves;
 use crate::xor::{BITS, Xor, flat, length, product};
@@ -54,7 +54,7 @@ pub(crate) struct Odd {
 
 impl Moving {
     pub(crate) fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Moving, LayoutError> {
-        Moving::try_of(layout).ok_or_else(|| LayoutError::overflow(op))
+        Moving::try_of(layout).fits(op)
     }
 
     fn try_of(layout: &Layout<Xor>) -> Option<Moving> {
@@ -97,7 +97,7 @@ impl Moving {
     fn reduced(&self, op: &'static str) -> Result<(Vec<u64>, usize), LayoutError> {
         let odd = self.odd.iter().flat_map(|odd| (0..length(odd.extent - 1)).map(|bit| product(1 << bit, odd.stride)));
         let vectors = self.twos.iter().map(|(stride, _)| Some(*stride)).chain(odd).collect::<Option<Vec<u64>>>();
-        let vectors = vectors.ok_or_else(|| LayoutError::overflow(op))?;
+        let vectors = vectors.fits(op)?;
         let mut reduced: Vec<u64> = Vec::new();
         // There may be more than 64 of them, but no more than 63 independent ones.
         let mut rest = vectors.as_slice();
@@ -215,7 +215,6 @@ fn not_filled(odd: &Odd) -> LayoutError {
 
 /// The least members of the classes of a space, at least all below bit `low`.
 fn fill(op: &'static str, space: &BitMatrix, low: u32, target: Option<i64>) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
     if let Some(value) = target
         && value <= 0
     {
@@ -225,15 +224,15 @@ fn fill(op: &'static str, space: &BitMatrix, low: u32, target: Option<i64>) -> R
     let top = length(leads).max(low);
     let mut leaves = Leaves::new();
     for bit in (0..top).filter(|bit| leads >> bit & 1 == 0) {
-        push_merged(&mut leaves, &Leaf { extent: 2, stride: Xor(1 << bit) }).ok_or_else(overflow)?;
+        push_merged(&mut leaves, &Leaf { extent: 2, stride: Xor(1 << bit) }).fits(op)?;
     }
     match target {
-        None if top == BITS => return Err(overflow()),
+        None if top == BITS => return Err(LayoutError::overflow(op)),
         None => leaves.push(Leaf { extent: 1, stride: Xor(1 << top) }),
         Some(target) => {
             let extent = ((target - 1) >> top.min(62)) + 1;
             if extent > 1 {
-                push_merged(&mut leaves, &Leaf { extent, stride: Xor(1 << top) }).ok_or_else(overflow)?;
+                push_merged(&mut leaves, &Leaf { extent, stride: Xor(1 << top) }).fits(op)?;
             }
         }
     }

@@ -39,7 +39,7 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::each_coalesced;
 use crate::algebra::compose::{MAX_LEVELS, OP};
 use crate::limits::MAX_XOR_VALUES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::{BMode, NotXor, Offset};
 use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
@@ -145,14 +145,13 @@ fn value_at(a: &Layout<Xor>, offset: i64) -> Option<u64> {
 
 /// `A o B`: see [`Layout::compose`].
 pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     if a.leaves().is_empty() && b.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride != 0) {
         // The empty layout has a value at index 0 alone.
-        return Err(overflow());
+        return Err(LayoutError::overflow(OP));
     }
     // Every index that B reaches is representable.
     let (_, greatest) = b.range()?;
-    let mut outer = Outer::read(a.leaves()).ok_or_else(overflow)?;
+    let mut outer = Outer::read(a.leaves()).fits(OP)?;
     let mut result = Layout::blank();
     match by_structure(&mut outer, b, greatest, &mut result)? {
         true => Ok(result),
@@ -162,7 +161,6 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
 
 /// Writes the composite, if it is seen to exist without looking at values.
 fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layout<Xor>) -> Result<bool, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     let (nodes, leaves) = result.parts_mut();
     let mut room = ROOM;
     let mut tree = Splitting::new(b.as_ref().profile, nodes, &mut room);
@@ -179,7 +177,7 @@ fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layou
         }
         let first = leaves.len();
         loop {
-            let (value, room) = outer.walk(step).ok_or_else(overflow)?;
+            let (value, room) = outer.walk(step).fits(OP)?;
             let run = if extent <= room {
                 extent
             } else if extent % room == 0 {
@@ -190,7 +188,7 @@ fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layou
             if run == 1 || !outer.place(run) {
                 return Ok(false);
             }
-            let stride = Xor::within(value).ok_or_else(overflow)?;
+            let stride = Xor::within(value).fits(OP)?;
             match leaves.get_mut(first..).and_then(|runs| runs.last_mut()) {
                 Some(last) if last.stride.continues(&last.extent, &stride).proved() => last.extent *= run as i64,
                 _ => leaves.push(Leaf { extent: run as i64, stride }),
@@ -199,7 +197,7 @@ fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layou
                 break;
             }
             extent /= run;
-            step = step.checked_mul(run).ok_or_else(overflow)?;
+            step = step.checked_mul(run).fits(OP)?;
         }
         tree.leaf((leaves.len() - first) as u16);
     }
@@ -210,7 +208,6 @@ fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layou
 /// The composite by the values that it must have.
 #[cold]
 fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
     let mut room = ROOM;
@@ -219,7 +216,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
     for (number, leaf) in b.leaves().iter().enumerate() {
         let size = leaf.extent.unsigned_abs();
         let along = |index: u64| value_at(a, leaf.stride.checked_mul(i64::try_from(index).ok()?)?);
-        match modes(size, along).ok_or_else(overflow)? {
+        match modes(size, along).fits(OP)? {
             Verdict::Modes(found) => {
                 let runs = push_modes(leaves, &found, leaf.extent);
                 tree.leaf(runs as u16);
@@ -268,20 +265,19 @@ fn first_misfit(
     b: &Layout,
     ranges: Vec<core::ops::Range<i64>>,
 ) -> Result<Option<LayoutError>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     let mut along: Vec<Vec<u64>> = Vec::new();
     for (leaf, range) in b.leaves().iter().zip(&ranges) {
         let values = range.clone().map(|index| value_at(a, leaf.stride.checked_mul(index)?));
-        along.push(values.collect::<Option<_>>().ok_or_else(overflow)?);
+        along.push(values.collect::<Option<_>>().fits(OP)?);
     }
     let mut coordinate: SmallVec<[i64; 8]> = ranges.iter().map(|range| range.start).collect();
     loop {
         let (mut offset, mut sum) = (0_i64, 0);
         for (((index, leaf), range), values) in coordinate.iter().zip(b.leaves()).zip(&ranges).zip(&along) {
-            offset = leaf.stride.checked_mul(*index).and_then(|part| offset.checked_add(part)).ok_or_else(overflow)?;
+            offset = leaf.stride.checked_mul(*index).and_then(|part| offset.checked_add(part)).fits(OP)?;
             sum ^= values.get((index - range.start) as usize).copied().unwrap_or_default();
         }
-        let value = value_at(a, offset).ok_or_else(overflow)?;
+        let value = value_at(a, offset).fits(OP)?;
         if value != sum {
             return Ok(Some(refusal(OP, None, nested(b.profile(), &coordinate), value, sum)));
         }

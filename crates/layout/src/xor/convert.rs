@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use crate::algebra::coalesce::push_merged;
 use crate::bits::matrix::BitMatrix;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Offset;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
@@ -55,7 +55,7 @@ impl Layout<Xor> {
                 return Err(LayoutError::Argument { op, what, value: leaf.extent, wanted });
             }
             for bit in 0..extent.trailing_zeros() {
-                columns.push(product(1 << bit, leaf.stride.bits()).ok_or_else(|| LayoutError::overflow(op))?);
+                columns.push(product(1 << bit, leaf.stride.bits()).fits(op)?);
             }
         }
         Ok(columns)
@@ -119,16 +119,14 @@ impl Layout<Xor> {
     /// ```
     pub fn integers(&self) -> Result<Layout, LayoutError> {
         const OP: &str = "to_layout";
-        let overflow = || LayoutError::overflow(OP);
         let rank = self.leaves().len();
         let refuse = |indices: &[(usize, i64)]| {
             let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, rank);
             let (mut value, mut sum) = (0, 0_i64);
             for (leaf, index) in indices {
                 let stride = self.leaves().get(*leaf).map_or(Xor(0), |leaf| leaf.stride);
-                value ^= stride.times(index).ok_or_else(overflow)?.bits();
-                sum =
-                    (stride.bits() as i64).checked_mul(*index).and_then(|x| sum.checked_add(x)).ok_or_else(overflow)?;
+                value ^= stride.times(index).fits(OP)?.bits();
+                sum = (stride.bits() as i64).checked_mul(*index).and_then(|x| sum.checked_add(x)).fits(OP)?;
                 if let Some(place) = coordinate.get_mut(*leaf) {
                     *place = *index;
                 }
@@ -155,7 +153,7 @@ impl Layout<Xor> {
             }
             for bit in 0..length(last) {
                 let index = 1_i64 << bit;
-                let value = leaf.stride.times(&index).ok_or_else(overflow)?.bits();
+                let value = leaf.stride.times(&index).fits(OP)?.bits();
                 for (_, reached) in reached.iter_mut().enumerate().filter(|(place, _)| value >> place & 1 == 1) {
                     match reached {
                         Some((other, at)) if *other != number => return refuse(&[(*other, *at), (number, index)]),
@@ -178,11 +176,10 @@ impl Layout<Xor> {
 
 /// The layout that sends bit `i` of its index to the `i`-th vector.
 pub(crate) fn layout_of_columns(op: &'static str, columns: &[u64]) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
     let mut leaves = Leaves::new();
     for column in columns {
-        let stride = Xor::within(*column).ok_or_else(overflow)?;
-        push_merged(&mut leaves, &Leaf { extent: 2, stride }).ok_or_else(overflow)?;
+        let stride = Xor::within(*column).fits(op)?;
+        push_merged(&mut leaves, &Leaf { extent: 2, stride }).fits(op)?;
     }
     flat(op, leaves)
 }

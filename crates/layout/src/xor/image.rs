@@ -11,7 +11,7 @@
 use alloc::vec::Vec;
 
 use crate::limits::{MAX_IMAGE, MAX_XOR_VALUES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Layout;
 use crate::xor::complement::Moving;
@@ -39,7 +39,7 @@ impl Image {
         let mut least = alloc::vec![0];
         for odd in &moving.odd {
             let steps = (0..odd.extent).map(|index| product(index, odd.stride)).collect::<Option<Vec<u64>>>();
-            let steps = steps.ok_or_else(|| LayoutError::overflow(op))?;
+            let steps = steps.fits(op)?;
             least = least.iter().flat_map(|sum| steps.iter().map(move |step| sum ^ step)).collect();
         }
         for sum in &mut least {
@@ -93,7 +93,7 @@ impl Layout<Xor> {
             return integers.cosize();
         }
         let largest = Image::of(OP, self)?.largest();
-        i64::try_from(largest).ok().and_then(|largest| largest.checked_add(1)).ok_or_else(|| LayoutError::overflow(OP))
+        i64::try_from(largest).ok().and_then(|largest| largest.checked_add(1)).fits(OP)
     }
 
     /// The least power of two above all offsets: the extent of the bits that they are made of, as

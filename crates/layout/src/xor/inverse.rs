@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use crate::algebra::coalesce::push_merged;
 use crate::limits::{MAX_XOR_STEPS, MAX_XOR_VALUES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::NoInverse;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
@@ -105,11 +105,10 @@ impl Layout<Xor> {
 }
 
 fn layout_of(op: &'static str, modes: &Modes) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
     let mut leaves = Leaves::new();
     for (extent, stride) in modes {
-        let leaf = Leaf { extent: *extent as i64, stride: Xor::within(*stride).ok_or_else(overflow)? };
-        push_merged(&mut leaves, &leaf).ok_or_else(overflow)?;
+        let leaf = Leaf { extent: *extent as i64, stride: Xor::within(*stride).fits(op)? };
+        push_merged(&mut leaves, &leaf).fits(op)?;
     }
     flat(op, leaves)
 }

@@ -10,7 +10,7 @@
 //! What remains of a leaf moves by `f * d`, the carry-less product, for `f` is a power of two: were
 //! `s` less than `n / 2^e` and no power of two, two of its positions would share a bit of `P`.
 
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::tree::{Leaves, Tree};
@@ -62,7 +62,7 @@ impl Layout<Xor> {
             if part.count_ones() != 1 || leaf.extent % part != 0 {
                 return Err(uneven(position, leaf.extent, n / step));
             }
-            let bits = product(part.unsigned_abs() - 1, step as u64).ok_or_else(|| LayoutError::overflow(OP))?;
+            let bits = product(part.unsigned_abs() - 1, step as u64).fits(OP)?;
             if covered & bits != 0 {
                 return Err(LayoutError::Apart { op: OP, path: self.profile().path(position), together: 1, needed: n });
             }

@@ -13,7 +13,7 @@
 
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::limits::MAX_XOR_VALUES;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
@@ -26,13 +26,12 @@ const OP: &str = "layout_add";
 
 /// The sum: see [`Layout::add`].
 pub(crate) fn add(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     let (left, right) = (a.size(), b.size());
     if left != right {
         return Err(LayoutError::Size { op: OP, left, right });
     }
-    let x = coalesced(a.leaves()).ok_or_else(overflow)?;
-    let y = coalesced(b.leaves()).ok_or_else(overflow)?;
+    let x = coalesced(a.leaves()).fits(OP)?;
+    let y = coalesced(b.leaves()).fits(OP)?;
     if let Some(leaves) = by_structure(&x, &y) {
         return Layout::flat(leaves);
     }
@@ -40,7 +39,7 @@ pub(crate) fn add(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, Layou
         let index = i64::try_from(index).ok()?;
         Some(Xor::eval(&x, &index)?.bits() ^ Xor::eval(&y, &index)?.bits())
     };
-    match modes(left.unsigned_abs(), value).ok_or_else(overflow)? {
+    match modes(left.unsigned_abs(), value).fits(OP)? {
         Verdict::Modes(found) => {
             let mut leaves = Leaves::new();
             push_modes(&mut leaves, &found, 1);

@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 
 use super::{OP, overflow};
 use crate::algebra::coalesce::each_coalesced;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::Work;
 use crate::value::kind::ExtentKind;
@@ -61,7 +61,7 @@ impl<D: Stride> Outer<D> {
     /// Reads a layout.
     #[inline(always)]
     pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
-        self.try_read(leaves).ok_or_else(|| D::Extent::overflow(OP))
+        self.try_read(leaves).fits_as::<D::Extent>(OP)
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use super::{OP, Outer, overflow, unsigned};
 use crate::algebra::carry;
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{LayoutError, Overflow};
 use crate::refusal::evidence::{BMode, Condition, Question, Uneven};
 use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;

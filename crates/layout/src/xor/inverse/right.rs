@@ -25,7 +25,7 @@ use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::inverse::right_chain;
 use crate::bits::matrix::BitMatrix;
 use crate::limits::{MAX_XOR_STEPS, MAX_XOR_VALUES};
-use crate::refusal::error::LayoutError;
+use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::tree::Leaves;
@@ -36,18 +36,17 @@ use crate::xor::{Xor, flat, product};
 
 /// The largest right inverse.
 pub(super) fn largest(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
     if let Some(found) = of_integers(layout) {
         return Ok(found);
     }
-    let modes = coalesced(layout.leaves()).ok_or_else(overflow)?;
+    let modes = coalesced(layout.leaves()).fits(OP)?;
     let Some((low, rest)) = above_low_block(&modes) else { return above_block(&flat(OP, modes)?) };
     let above = above_block(&flat(OP, rest)?)?;
     let mut leaves = Leaves::new();
-    push_merged(&mut leaves, &Leaf { extent: 1 << low, stride: Xor::within(1).ok_or_else(overflow)? });
+    push_merged(&mut leaves, &Leaf { extent: 1 << low, stride: Xor::within(1).fits(OP)? });
     for leaf in above.leaves() {
-        let stride = product(1 << low, leaf.stride.bits()).and_then(Xor::within).ok_or_else(overflow)?;
-        push_merged(&mut leaves, &Leaf { extent: leaf.extent, stride }).ok_or_else(overflow)?;
+        let stride = product(1 << low, leaf.stride.bits()).and_then(Xor::within).fits(OP)?;
+        push_merged(&mut leaves, &Leaf { extent: leaf.extent, stride }).fits(OP)?;
     }
     flat(OP, leaves)
 }
