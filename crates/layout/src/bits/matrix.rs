@@ -342,6 +342,7 @@ impl BitMatrix {
 const OP: &str = "bit_matrix";
 
 /// The space of columns, and sets of them that add up to 0, a basis.
+#[inline]
 fn eliminated(columns: &[u64]) -> (BitSpace, Columns) {
     let (mut space, mut kernel) = (BitSpace::default(), Columns::new());
     for (position, column) in columns.iter().enumerate().take(MAX_BITS) {

@@ -16,6 +16,7 @@ pub struct BitVector {
 }
 
 impl BitVector {
+    #[inline(always)]
     fn add(&mut self, other: BitVector) {
         self.value ^= other.value;
         self.source ^= other.source;
@@ -65,6 +66,7 @@ impl BitSpace {
     }
 
     /// What is left of a number: the least of its coset, 0 where it is in the space.
+    #[inline]
     pub fn rest(&self, mut vector: BitVector) -> BitVector {
         for known in self.basis.iter().rev() {
             if vector.value >> known.value.ilog2() & 1 == 1 {
@@ -87,6 +89,7 @@ impl BitSpace {
 
     /// Takes up a number. Gives what the space before left of it: where its value is 0 nothing
     /// changed, and its source is a set of numbers whose XOR is 0.
+    #[inline]
     pub fn insert(&mut self, vector: impl Into<BitVector>) -> BitVector {
         let new = self.rest(vector.into());
         let Some(lead) = new.value.checked_ilog2() else { return new };

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_layout::{
-    Layout, LayoutError, Tree, common_coarsening, common_refinement, domain_distribute, greatest_common_domain,
+    CommonDigits, Digit, Layout, LayoutError, Tree, common_coarsening, common_refinement, domain_distribute,
+    greatest_common_domain,
 };
 
 fn tree(extents: &[i64]) -> Tree<i64> {
@@ -203,4 +204,47 @@ fn a_share_is_even_increasing_and_the_largest() {
     assert_eq!(share("((15,1),14)", "(3,2)"), "(3,2):(1,15)");
     assert_eq!(share("(4,6)", "8"), "8:1");
     assert!(domain_distribute(&tree(&[4]), &Tree::from(0)).is_err());
+}
+
+/// At every index: what a mode counts is the sum of what the digits count that are parts of it.
+#[test]
+fn common_digits_are_parts_of_the_modes() {
+    let lists: [&[i64]; 6] = [&[24], &[4, 6], &[2, 2, 6], &[2, 1, 12], &[6, 4], &[3, 2, 2, 2]];
+    let mut found = [0; 2];
+    for (a, b) in lists.iter().flat_map(|a| lists.iter().map(move |b| (*a, *b))) {
+        let mut walk = CommonDigits::new([a, b]);
+        let digits: Vec<Digit<2>> = walk.by_ref().collect();
+        let ends = |list: &[i64]| {
+            list.iter()
+                .scan(1, |end, extent| {
+                    *end *= extent;
+                    Some(*end)
+                })
+                .collect::<Vec<i64>>()
+        };
+        let mut all = [ends(a), ends(b)].concat();
+        all.sort_unstable();
+        assert_eq!(walk.is_complete(), all.windows(2).all(|pair| pair[1] % pair[0] == 0), "{a:?} {b:?}");
+        found[usize::from(walk.is_complete())] += 1;
+        if !walk.is_complete() {
+            continue;
+        }
+        for index in 0..24 {
+            for (number, list) in [a, b].into_iter().enumerate() {
+                let mut counted = vec![0; list.len()];
+                let mut rest = index;
+                for digit in &digits {
+                    let (mode, below) = digit.parts[number];
+                    counted[mode] += rest % digit.extent * below;
+                    rest /= digit.extent;
+                }
+                let mut rest = index;
+                for (extent, counted) in list.iter().zip(counted) {
+                    assert_eq!(counted, rest % extent, "{a:?} {b:?} at {index}");
+                    rest /= extent;
+                }
+            }
+        }
+    }
+    assert!(found.iter().all(|count| *count > 5), "{found:?}");
 }

@@ -1,7 +1,7 @@
 //! Linear maps over bits against lists of their values: on all small matrices, and on random large
 //! ones.
 
-use tilewright_layout::{BitMatrix, LayoutError};
+use tilewright_layout::{BitMatrix, BitSpace, BitVector, LayoutError};
 
 use crate::random::Random;
 
@@ -184,4 +184,24 @@ fn refuses_what_is_not_one() {
         assert!(matches!(text.parse::<BitMatrix>(), Err(LayoutError::Syntax { .. })), "{text}");
     }
     assert!("F2<2>[4]".parse::<BitMatrix>().is_err() && "F2<65>[]".parse::<BitMatrix>().is_err());
+}
+
+/// Against every set of the given numbers.
+#[test]
+fn a_space_has_the_sums_of_its_numbers() {
+    for numbers in [vec![], vec![0b0110, 0b0011, 0b1000, 0b0101], vec![5, 5, 0, 9], vec![1, 2, 4, 8, 15]] {
+        let space = BitSpace::of(numbers.iter().copied());
+        let sum = |source: u64| {
+            numbers.iter().enumerate().filter(|(at, _)| source >> at & 1 == 1).fold(0, |sum, (_, number)| sum ^ number)
+        };
+        let all: Vec<u64> = (0..1 << numbers.len()).map(sum).collect();
+        assert!((0..16).all(|value| space.contains(value) == all.contains(&value)), "{numbers:?}");
+        assert!((0..16).all(|value| space.solve(value).is_none_or(|source| sum(source) == value)), "{numbers:?}");
+        for (at, vector) in space.basis().iter().enumerate() {
+            let alone = |(other, own): (usize, &BitVector)| other == at || own.value >> vector.value.ilog2() & 1 == 0;
+            assert!(sum(vector.source) == vector.value && space.basis().iter().enumerate().all(alone), "{numbers:?}");
+        }
+        let least = |value: u64| all.iter().map(|sum| sum ^ value).min();
+        assert!((0..16).all(|value| least(value) == Some(space.rest(value.into()).value)), "{numbers:?}");
+    }
 }
