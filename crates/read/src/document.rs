@@ -7,6 +7,8 @@
 
 use std::sync::OnceLock;
 
+use tilewright_layout::Refusal as _;
+
 use crate::options::Options;
 use crate::reader::{Context, Definitions, Found, Reader};
 use crate::reading::{Place, Reading};
@@ -97,6 +99,12 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     let Some(first) = items.next() else {
         return Err(Refused::unknown(start..end, "no reader knows this text", help));
     };
+    // Of a damaged text the rest is not looked at.
+    if let Err(refused) = &first.answer
+        && refused.code() == "E1302"
+    {
+        return Err(refused.clone());
+    }
     if let Some(second) = items.next() {
         return Err(Refused::unknown(second.place.span, "the text holds more than one layout", help));
     }

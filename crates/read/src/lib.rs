@@ -38,15 +38,19 @@
 mod cursor;
 mod document;
 mod explanation;
+mod fit;
 mod options;
 mod reader;
 mod readers;
 mod reading;
 mod refused;
+mod same;
 mod system;
 mod table;
+mod term;
 pub mod tuple;
 mod width;
+mod write;
 
 pub use cursor::{Cursor, MAX_NESTING};
 pub use document::{Document, Item, document, expression};
@@ -55,6 +59,8 @@ pub use options::Options;
 pub use reader::{Context, Definitions, Found, MAX_ALIASES, Reader};
 pub use reading::{Meaning, Part, Place, Reading, Unit};
 pub use refused::{Missing, Question, ReadError, Refused};
+pub use same::{Comparison, Conversion, compare};
 pub use system::System;
 pub use table::readers;
 pub use width::{element_bits, swizzle_of_elements};
+pub use write::{distributed, thread_value, write};

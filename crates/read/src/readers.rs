@@ -1,6 +1,10 @@
 //! A file for each system.
 
+pub mod arrays;
 pub mod cute_cpp;
 pub mod cute_dsl;
 pub mod cute_ir;
 pub mod cute_print;
+pub mod sharding;
+pub mod tilelang;
+pub mod triton;

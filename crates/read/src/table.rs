@@ -1,12 +1,26 @@
 //! The table of readers.
 
 use crate::reader::Reader;
-use crate::readers::{cute_cpp, cute_dsl, cute_ir, cute_print};
+use crate::readers::{arrays, cute_cpp, cute_dsl, cute_ir, cute_print, sharding, tilelang, triton};
 
 /// Every reader. One that knows the longer text at a place wins, and of equals the first.
 pub fn readers() -> &'static [Reader] {
     READERS
 }
 
-static READERS: &[Reader] =
-    &[cute_print::READER, cute_cpp::READER, cute_ir::READER, cute_ir::PRINTED, cute_dsl::READER];
+static READERS: &[Reader] = &[
+    cute_print::READER,
+    cute_cpp::READER,
+    cute_ir::READER,
+    cute_ir::PRINTED,
+    cute_dsl::READER,
+    triton::READER,
+    triton::GLUON,
+    tilelang::READER,
+    arrays::TINYGRAD,
+    arrays::TIRX,
+    arrays::NUMPY,
+    arrays::TORCH,
+    sharding::JAX,
+    sharding::DTENSOR,
+];

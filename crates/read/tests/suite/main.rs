@@ -2,3 +2,7 @@
 
 mod cute_facts;
 mod cute_print;
+mod others;
+mod same;
+mod triton;
+mod write;

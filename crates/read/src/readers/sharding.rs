@@ -1,0 +1,106 @@
+//! Tensors that JAX and PyTorch shard over devices, as their objects print themselves.
+//!
+//! Law: `NamedSharding(mesh=.., spec=..)`, `GSPMDSharding({devices=..})` and `DTensorSpec(..)` are
+//! the sharded layouts that `tilewright_mesh` has for them, on the mesh that they print, for the
+//! shape of the tensor. The shape stands in a `DTensorSpec` as `tensor_meta`; else it is asked for.
+//! A `PartitionSpec` or placements alone have no mesh and are refused.
+
+use tilewright_mesh::{Mesh, ShardedLayout};
+
+use crate::cursor::Cursor;
+use crate::reader::{Context, Found, Reader};
+use crate::reading::{Meaning, Reading, Unit};
+use crate::refused::{Missing, Refused};
+use crate::system::System;
+use crate::term::{Kind, Term, read as read_term};
+
+/// The row of the table for JAX.
+pub const JAX: Reader = Reader {
+    system: System::Jax,
+    signs: &["NamedSharding(", "GSPMDSharding(", "{devices=", "PartitionSpec("],
+    read: |context, at| read(context, at, System::Jax),
+};
+
+/// The row of the table for DTensor.
+pub const DTENSOR: Reader = Reader {
+    system: System::PyTorch,
+    signs: &["DTensorSpec("],
+    read: |context, at| read(context, at, System::PyTorch),
+};
+
+fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
+    let mut cursor = Cursor::new(context.source, at);
+    let name = cursor.take_while(|byte| byte.is_ascii_alphanumeric());
+    let Some(end) = closed(context.source, cursor.at) else {
+        let refused = Refused::damaged(at..cursor.at, "the text is damaged or cut off: its bracket is not closed");
+        return Some(Found { span: at..cursor.at.max(at + 1), answer: Err(refused) });
+    };
+    let span = at..end;
+    let text = context.source.get(span.clone())?;
+    let answer = if name == "PartitionSpec" {
+        Err(Refused::unsupported(
+            span.clone(),
+            "a PartitionSpec alone does not say its mesh",
+            "paste the NamedSharding(mesh=.., spec=..) that it belongs to",
+        ))
+    } else {
+        sharded(context, text, span.clone(), system)
+    };
+    Some(Found { span, answer })
+}
+
+/// The most bytes of a sharding.
+const WINDOW: usize = 1 << 12;
+
+/// Where the bracket that opens here is closed; `<=` is no bracket.
+fn closed(source: &str, at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    for (offset, byte) in source.as_bytes().get(at..)?.iter().take(WINDOW).enumerate() {
+        match byte {
+            b'\'' => quoted = !quoted,
+            b'(' | b'[' | b'{' if !quoted => depth += 1,
+            b')' | b']' | b'}' if !quoted => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + offset + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn sharded(
+    context: &Context<'_>,
+    text: &str,
+    span: std::ops::Range<usize>,
+    system: System,
+) -> Result<Reading, Refused> {
+    let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
+    let shape = own_shape(text).or_else(|| context.options.shape.clone());
+    let Some(shape) = shape else {
+        let message = "which device has which element depends on the shape, which a sharding does not say";
+        return Err(Refused::ask(Missing::Shape, message));
+    };
+    let mesh = Mesh::of_sharding(text).map_err(fail)?;
+    let layout = ShardedLayout::of_sharding(&mesh, &shape, text).map_err(fail)?;
+    let unit = Unit::Elements { bits: context.options.element_bits };
+    let reading = Reading::of(system, "sharded tensor", Meaning::Sharded(Box::new(layout)), unit);
+    Ok(reading.note(format!("on the mesh {mesh}; a step without @ counts elements in the memory of a device")))
+}
+
+/// The shape in `tensor_meta=TensorMeta(shape=torch.Size([8, 6]), ..)`.
+fn own_shape(text: &str) -> Option<Vec<i64>> {
+    let term = read_term(text, 0).ok()?;
+    let argument = |term: &Term, name: &str| {
+        let (_, arguments) = term.call()?;
+        arguments.iter().find(|argument| argument.name.as_deref() == Some(name))?.value().cloned()
+    };
+    let shape = argument(&argument(&term, "tensor_meta")?, "shape")?;
+    match &shape.kind {
+        Kind::Call(_, arguments) => arguments.first()?.value()?.numbers(),
+        _ => shape.numbers(),
+    }
+}

@@ -1,0 +1,463 @@
+//! Encodings as terms: their names and fields, in MLIR's spelling, an older one, or Gluon's.
+//!
+//! Law: every spelling becomes the same [`Encoding`], whose fields have the names of Triton's
+//! attributes today. Aliases (`#mma = #ttg.nvidia_mma<..>`) are followed, at most [`MAX_ALIASES`]
+//! deep.
+
+use std::ops::Range;
+
+use crate::reader::{Context, MAX_ALIASES};
+use crate::term::{Argument, Kind, Term, read};
+
+/// Why an encoding is not read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal {
+    pub place: Range<usize>,
+    pub message: String,
+    pub kind: RefusalKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum RefusalKind {
+    /// The fields do not go together, or not with the shape.
+    Contradiction,
+    /// There is no layout for it here.
+    Unsupported,
+    /// An alias that the text does not define.
+    Alias(String),
+}
+
+/// The definitions of a text, and from where they are asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Aliases<'a> {
+    pub context: &'a Context<'a>,
+    pub at: usize,
+}
+
+impl Aliases<'_> {
+    fn find(&self, name: &str) -> Option<Term> {
+        let (_, start) = self.context.definitions.get(name, self.at)?;
+        read(self.context.source, start).ok()
+    }
+}
+
+/// An encoding: its name without the dialect, its fields, and the parent of a slice or an operand.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Encoding {
+    pub name: String,
+    pub fields: Vec<(String, Term)>,
+    /// What stands without a name: `[512:+16]` and `{order = [1, 0]}` of a padded layout.
+    pub others: Vec<Argument>,
+    pub parent: Option<Box<Encoding>>,
+    pub place: Range<usize>,
+}
+
+/// Dialects in which encodings stand.
+const DIALECTS: [&str; 4] = ["ttg.", "ttng.", "triton_gpu.", "triton_nvidia_gpu."];
+
+/// The encodings that are read, by their names in MLIR.
+pub(super) const NAMES: [&str; 14] = [
+    "blocked",
+    "nvidia_mma",
+    "amd_mfma",
+    "amd_wmma",
+    "dot_op",
+    "slice",
+    "linear",
+    "swizzled_shared",
+    "padded_shared",
+    "nvmma_shared",
+    "shared_linear",
+    "tensor_memory_encoding",
+    "tensor_memory",
+    "shared",
+];
+
+/// Classes of Gluon: the encoding, and what its parameters are called, in their order.
+const GLUON: &[(&str, &str, &[(&str, &str)])] = &[
+    (
+        "BlockedLayout",
+        "blocked",
+        &[
+            ("size_per_thread", "sizePerThread"),
+            ("threads_per_warp", "threadsPerWarp"),
+            ("warps_per_cta", "warpsPerCTA"),
+            ("order", "order"),
+        ],
+    ),
+    (
+        "NVMMADistributedLayout",
+        "nvidia_mma",
+        &[("version", "version"), ("warps_per_cta", "warpsPerCTA"), ("instr_shape", "instrShape")],
+    ),
+    ("SliceLayout", "slice", &[("dim", "dim"), ("parent", "parent")]),
+    ("DotOperandLayout", "dot_op", &[("operand_index", "opIdx"), ("parent", "parent"), ("k_width", "kWidth")]),
+    (
+        "DistributedLinearLayout",
+        "linear",
+        &[
+            ("reg_bases", "register"),
+            ("lane_bases", "lane"),
+            ("warp_bases", "warp"),
+            ("block_bases", "block"),
+            ("shape", "shape"),
+        ],
+    ),
+    (
+        "NVMMASharedLayout",
+        "nvmma_shared",
+        &[
+            ("swizzle_byte_width", "swizzlingByteWidth"),
+            ("element_bitwidth", "elementBitWidth"),
+            ("rank", "rank"),
+            ("transposed", "transposed"),
+            ("fp4_padded", "fp4Padded"),
+        ],
+    ),
+    (
+        "SwizzledSharedLayout",
+        "swizzled_shared",
+        &[("vec", "vec"), ("per_phase", "perPhase"), ("max_phase", "maxPhase"), ("order", "order")],
+    ),
+    (
+        "PaddedSharedLayout",
+        "padded_shared",
+        &[
+            ("interval_padding_pairs", "pairs"),
+            ("offset_bases", "offset"),
+            ("cga_layout", "CGALayout"),
+            ("shape", "shape"),
+        ],
+    ),
+    (
+        "SharedLinearLayout",
+        "shared_linear",
+        &[("offset_bases", "offset"), ("block_bases", "block"), ("alignment", "alignment")],
+    ),
+    (
+        "AMDMFMALayout",
+        "amd_mfma",
+        &[
+            ("version", "version"),
+            ("instr_shape", "instrShape"),
+            ("transposed", "isTransposed"),
+            ("warps_per_cta", "warpsPerCTA"),
+            ("element_bitwidth", "elementBitWidth"),
+            ("tiles_per_warp", "tilesPerWarp"),
+        ],
+    ),
+    (
+        "AMDWMMALayout",
+        "amd_wmma",
+        &[
+            ("version", "version"),
+            ("transposed", "isTranspose"),
+            ("warp_bases", "warp"),
+            ("reg_bases", "register"),
+            ("instr_shape", "instrShape"),
+        ],
+    ),
+    (
+        "TensorMemoryLayout",
+        "tensor_memory_encoding",
+        &[("block", "block"), ("col_stride", "colStride"), ("cga_layout", "CGALayout"), ("two_ctas", "twoCTAs")],
+    ),
+];
+
+/// Parameters of Gluon that several classes have.
+const SHARED: [(&str, &str); 4] = [
+    ("cga_layout", "CGALayout"),
+    ("ctas_per_cga", "CTAsPerCGA"),
+    ("cta_split_num", "CTASplitNum"),
+    ("cta_order", "CTAOrder"),
+];
+
+/// The name of an encoding of Triton in a term, `blocked` of `#ttg.blocked<..>`.
+pub(super) fn known(term: &Term) -> Option<&'static str> {
+    let (name, _) = term.call()?;
+    if let Some(name) = DIALECTS.iter().find_map(|dialect| name.strip_prefix(dialect)) {
+        return NAMES.iter().find(|known| **known == name).copied();
+    }
+    let class = name.rsplit('.').next()?;
+    GLUON.iter().find(|(own, ..)| *own == class).map(|(_, name, _)| *name)
+}
+
+/// Whether a name is that of a layout of Gluon, `gl.BlockedLayout`.
+pub(super) fn is_class(name: &str) -> bool {
+    let class = name.rsplit('.').next();
+    GLUON.iter().any(|(own, ..)| Some(*own) == class)
+}
+
+/// The encoding that a term says.
+pub(super) fn encoding(term: &Term, aliases: Aliases<'_>) -> Result<Encoding, Refusal> {
+    follow(term, aliases, 0)
+}
+
+fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, Refusal> {
+    let fail = |message: String| Err(Refusal { place: term.place.clone(), message, kind: RefusalKind::Unsupported });
+    if depth > MAX_ALIASES {
+        return fail("encodings refer to each other without an end".into());
+    }
+    if let Some(alias) = term.word() {
+        return match aliases.find(alias) {
+            Some(found) => follow(&found, aliases, depth + 1),
+            None => Err(Refusal {
+                place: term.place.clone(),
+                message: format!("the text does not define {alias}"),
+                kind: RefusalKind::Alias(alias.to_owned()),
+            }),
+        };
+    }
+    let Some((name, arguments)) = term.call() else { return fail("an encoding of Triton is wanted here".into()) };
+    let Some(own) = known(term) else { return fail(format!("{name} is not known as an encoding of Triton")) };
+    let mut encoding = Encoding {
+        name: if own == "shared" { "swizzled_shared".into() } else { own.to_owned() },
+        fields: Vec::new(),
+        others: Vec::new(),
+        parent: None,
+        place: term.place.clone(),
+    };
+    let class = GLUON.iter().find(|(class, ..)| Some(*class) == name.rsplit('.').next());
+    for (position, argument) in arguments.iter().enumerate() {
+        let value = argument.value();
+        let key = match (&argument.name, class) {
+            (Some(name), Some((_, _, parameters))) => parameters
+                .iter()
+                .chain(&SHARED)
+                .find(|(theirs, _)| theirs == name)
+                .map_or(name.as_str(), |(_, ours)| ours),
+            (Some(name), None) => name.as_str(),
+            (None, Some((_, _, parameters))) => match parameters.get(position) {
+                Some((_, ours)) => ours,
+                None if position == parameters.len() => "CGALayout",
+                None => return fail(format!("{name} has fewer arguments")),
+            },
+            (None, None) => {
+                encoding.others.push(argument.clone());
+                continue;
+            }
+        };
+        let Some(value) = value else {
+            return fail(format!("the field {key} is not read"));
+        };
+        if value.word() == Some("None") {
+            continue;
+        }
+        if key == "parent" {
+            encoding.parent = Some(Box::new(follow(value, aliases, depth + 1)?));
+        } else if encoding.fields.iter().any(|(own, _)| own == key) {
+            return fail(format!("the field {key} comes twice"));
+        } else {
+            encoding.fields.push((key.to_owned(), value.clone()));
+        }
+    }
+    Ok(encoding)
+}
+
+/// The fields of an encoding, each checked as it is read.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub encoding: &'a Encoding,
+}
+
+/// A field's value as a power of two.
+fn power_of_two(number: i64) -> Option<u64> {
+    u64::try_from(number).ok().filter(|number| number.is_power_of_two() && *number <= 1 << 20)
+}
+
+impl<'a> Fields<'a> {
+    pub fn refuse(&self, because: &str) -> Refusal {
+        let message = format!("{}: {because}", self.encoding.name);
+        Refusal { place: self.encoding.place.clone(), message, kind: RefusalKind::Unsupported }
+    }
+
+    /// A field, which may stand in braces of its own: `<{offset = [..]}, alignment = 16>`.
+    pub fn get(&self, name: &str) -> Option<&'a Term> {
+        let own = self.encoding.fields.iter().find(|(own, _)| own == name).map(|(_, term)| term);
+        let inner = self.encoding.others.iter().flat_map(|argument| &argument.values);
+        own.or_else(|| inner.filter_map(|term| entry(term, name)).next())
+    }
+
+    fn wanted(&self, name: &str) -> Result<&'a Term, Refusal> {
+        self.get(name).ok_or_else(|| self.refuse(&format!("the field {name} is missing")))
+    }
+
+    fn bad(&self, name: &str, wanted: &str) -> Refusal {
+        let place = self.get(name).map_or(self.encoding.place.clone(), |term| term.place.clone());
+        let message = format!("{}: {name} is to be {wanted}", self.encoding.name);
+        Refusal { place, message, kind: RefusalKind::Contradiction }
+    }
+
+    pub fn number(&self, name: &str) -> Result<i64, Refusal> {
+        self.wanted(name)?.number().ok_or_else(|| self.bad(name, "a number"))
+    }
+
+    pub fn optional_number(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        self.get(name).map(|_| self.number(name)).transpose()
+    }
+
+    pub fn power(&self, name: &str) -> Result<u64, Refusal> {
+        power_of_two(self.number(name)?).ok_or_else(|| self.bad(name, "a power of two"))
+    }
+
+    /// `true` or `false`; false where it is left out.
+    pub fn truth(&self, name: &str) -> Result<bool, Refusal> {
+        let Some(term) = self.get(name) else { return Ok(false) };
+        term.truth().ok_or_else(|| self.bad(name, "true or false"))
+    }
+
+    pub fn parent(&self) -> Result<&'a Encoding, Refusal> {
+        self.encoding.parent.as_deref().ok_or_else(|| self.refuse("the field parent is missing"))
+    }
+
+    pub fn extents_of_any_rank(&self, name: &str) -> Result<Vec<u64>, Refusal> {
+        let numbers = self.wanted(name)?.numbers().ok_or_else(|| self.bad(name, "a list of numbers"))?;
+        let powers = numbers.into_iter().map(power_of_two).collect::<Option<Vec<u64>>>();
+        powers.ok_or_else(|| self.bad(name, "a list of powers of two"))
+    }
+
+    pub fn extents(&self, name: &str, rank: usize) -> Result<Vec<u64>, Refusal> {
+        let extents = self.extents_of_any_rank(name)?;
+        if extents.len() == rank {
+            return Ok(extents);
+        }
+        let wanted = format!("a list of {rank}, as many as the shape has dimensions, and has {}", extents.len());
+        Err(self.bad(name, &wanted))
+    }
+
+    pub fn optional_extents(&self, name: &str, rank: usize) -> Result<Option<Vec<u64>>, Refusal> {
+        let Some(term) = self.get(name) else { return Ok(None) };
+        // Printed with three ones for matrices, too.
+        if term.numbers().is_some_and(|numbers| numbers.iter().all(|number| *number == 1)) {
+            return Ok(Some(vec![1; rank]));
+        }
+        self.extents(name, rank).map(Some)
+    }
+
+    /// The dimensions in an order, the fastest first.
+    pub fn order(&self, name: &str, rank: usize) -> Result<Vec<usize>, Refusal> {
+        let numbers = self.wanted(name)?.numbers().unwrap_or_default();
+        let order: Vec<usize> = numbers.iter().filter_map(|number| usize::try_from(*number).ok()).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if sorted == (0..rank).collect::<Vec<usize>>() && numbers.len() == rank {
+            Ok(order)
+        } else {
+            Err(self.bad(name, &format!("an order of the {rank} dimensions of the shape")))
+        }
+    }
+
+    /// A list of images, each an index for every dimension.
+    pub fn images(&self, name: &str, rank: usize) -> Result<Vec<Vec<u64>>, Refusal> {
+        let Some(term) = self.get(name) else { return Ok(Vec::new()) };
+        images_of(term, rank).ok_or_else(|| self.bad(name, &format!("a list of bases with {rank} numbers each")))
+    }
+
+    /// How blocks of a cluster divide the tensor: their bases, counted in parts.
+    pub fn cluster(&self, rank: usize) -> Result<Vec<Vec<u64>>, Refusal> {
+        if self.get("CGALayout").is_some() {
+            return self.images("CGALayout", rank);
+        }
+        // A slice or an operand has the blocks of its parent; asked for by nobody else.
+        let Some(blocks) = self.optional_extents("CTAsPerCGA", rank)? else { return Ok(Vec::new()) };
+        let splits = self.optional_extents("CTASplitNum", rank)?.unwrap_or_else(|| blocks.clone());
+        let order =
+            if self.get("CTAOrder").is_some() { self.order("CTAOrder", rank)? } else { (0..rank).rev().collect() };
+        let mut images = Vec::new();
+        for dimension in order {
+            let [all, own] = [&blocks, &splits].map(|list| list.get(dimension).copied().unwrap_or(1));
+            if own > all {
+                return Err(self.refuse("CTASplitNum is more than CTAsPerCGA"));
+            }
+            for bit in 0..all.ilog2() {
+                let mut image = vec![0; rank];
+                if let Some(index) = image.get_mut(dimension)
+                    && bit < own.ilog2()
+                {
+                    *index = 1 << bit;
+                }
+                images.push(image);
+            }
+        }
+        Ok(images)
+    }
+
+    /// 2 for `mma.sync`, 3 for `wgmma`.
+    pub fn mma_version(&self) -> Result<u64, Refusal> {
+        let version = match self.get("version").and_then(Term::numbers) {
+            Some(numbers) => numbers.first().copied(),
+            None => Some(self.number("versionMajor")?),
+        };
+        match version {
+            Some(version @ (2 | 3)) => Ok(version.unsigned_abs()),
+            Some(1) => Err(self.refuse(
+                "version 1 (Volta) is not read: Triton has dropped it, and its layout depends on fields no longer printed",
+            )),
+            Some(5) => Err(self.refuse("version 5 has its accumulator in tensor memory, not in registers")),
+            _ => Err(self.refuse("versions 2 (mma.sync) and 3 (wgmma) are known")),
+        }
+    }
+
+    /// The rows and columns of an MFMA.
+    pub fn instruction(&self, rank: usize) -> Result<[u64; 2], Refusal> {
+        let known = [[32, 32], [16, 16], [4, 64], [64, 4], [4, 4]];
+        let found = match self.extents_of_any_rank("instrShape")?.as_slice() {
+            [rows, columns] | [rows, columns, _] => [*rows, *columns],
+            _ => return Err(self.bad("instrShape", "of two numbers or three")),
+        };
+        if rank < 2 || !known.contains(&found) || found == [4, 4] {
+            return Err(self.refuse("MFMA of 32x32, 16x16, 4x64 and 64x4 are known, of two dimensions or three"));
+        }
+        Ok(found)
+    }
+
+    /// The bases of registers and warps of a WMMA, counted in tiles.
+    pub fn warp_bases(&self, rank: usize) -> Result<[Images; 2], Refusal> {
+        if let Some(layout) = self.get("ctaLayout") {
+            let part = |name: &str| match entry(layout, name) {
+                None => Ok(Vec::new()),
+                Some(term) => images_of(term, rank)
+                    .ok_or_else(|| self.bad("ctaLayout", &format!("of bases with {rank} numbers each"))),
+            };
+            return Ok([part("register")?, part("warp")?]);
+        }
+        if self.get("warp").is_some() {
+            return Ok([self.images("register", rank)?, self.images("warp", rank)?]);
+        }
+        let warps = self.extents("warpsPerCTA", rank)?;
+        let mut images = Vec::new();
+        for dimension in (0..rank).rev() {
+            for bit in 0..warps.get(dimension).copied().unwrap_or(1).ilog2() {
+                let mut image = vec![0; rank];
+                if let Some(index) = image.get_mut(dimension) {
+                    *index = 1 << bit;
+                }
+                images.push(image);
+            }
+        }
+        Ok([Vec::new(), images])
+    }
+}
+
+/// The images of the bits of an input.
+pub(super) type Images = Vec<Vec<u64>>;
+
+/// The images in a list of lists.
+pub(super) fn images_of(term: &Term, rank: usize) -> Option<Vec<Vec<u64>>> {
+    let indices = |image: &Term| {
+        let numbers = image.numbers()?;
+        let indices = numbers.into_iter().map(|number| u64::try_from(number).ok()).collect::<Option<Vec<u64>>>()?;
+        (indices.len() == rank).then_some(indices)
+    };
+    term.list()?.into_iter().map(indices).collect()
+}
+
+/// The argument of a list in braces with a name.
+pub(super) fn entry<'a>(term: &'a Term, name: &str) -> Option<&'a Term> {
+    match &term.kind {
+        Kind::List('{', entries) => {
+            entries.iter().find(|entry| entry.name.as_deref() == Some(name)).and_then(Argument::value)
+        }
+        _ => None,
+    }
+}

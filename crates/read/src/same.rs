@@ -1,0 +1,294 @@
+//! Whether two layouts of any systems are one function.
+//!
+//! Law: layouts of threads and values, or of registers, lanes and warps, are compared at every
+//! thread and value: which element of the tile it holds. Other layouts are compared at every
+//! coordinate, in the order of its modes. Sharded tensors are compared at every element. The first
+//! place at which two differ is named.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyLayout, Layout, LinearLayout, Tree};
+use tilewright_mesh::{MeshError, ShardedLayout};
+use tilewright_notation::Value;
+
+use crate::reading::Meaning;
+use crate::refused::Refused;
+use crate::system::System;
+use crate::write::thread_value;
+
+/// The most values of all threads, or elements, that are compared.
+const MAX_COMPARED: i64 = 1 << 20;
+
+/// What a comparison of two layouts found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What was compared, as a clause: "128 threads hold 32 values each of the 64x64 tile".
+    pub compared: String,
+    /// Where the layouts differ first, as a sentence without a full stop; none where they are one
+    /// function.
+    pub difference: Option<String>,
+    /// The two as layouts of one tile, where as many threads hold it in both and strides say how.
+    pub conversion: Option<Conversion>,
+}
+
+/// A tile that threads hold, and are to hold in another way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversion {
+    /// The shape of the tile.
+    pub tile: Tree<i64>,
+    /// From (thread, value) to elements, numbered first dimension fastest, as it is.
+    pub from: Layout,
+    /// The same as it is to be.
+    pub to: Layout,
+}
+
+/// Which element each thread holds as each of its values, the thread fastest.
+struct Held {
+    threads: i64,
+    values: i64,
+    elements: Vec<i64>,
+}
+
+/// Whether two layouts are one function.
+///
+/// A layout of two modes is taken as (thread, value) to the elements of a tile where the other one
+/// is a distributed layout, or where the shape of a tile is given.
+///
+/// Errors: the two are not comparable, such as a layout and a shape; more than a million values.
+///
+/// ```
+/// use tilewright_read::{Options, compare, expression};
+///
+/// let read = |text| expression(text, &Options::default()).unwrap().meaning;
+/// let (tirx, cute) = (read("S[(4, 8) : (8, 1)]"), read("(_4,_8):(_8,_2)"));
+/// let found = compare(&tirx, &cute, None).unwrap();
+/// assert_eq!(found.difference.as_deref(), Some("at (0,1) the first has 1 and the second 2"));
+/// ```
+pub fn compare(left: &Meaning, right: &Meaning, tile: Option<&[i64]>) -> Result<Comparison, Refused> {
+    let (left, right) = match (left, right) {
+        (Meaning::Value(left), Meaning::Value(right)) => (left, right),
+        (Meaning::Sharded(left), Meaning::Sharded(right)) => return sharded(left, right),
+        _ => return Err(incomparable("one is a tensor sharded over devices, and the other is not")),
+    };
+    let own = [left, right].into_iter().find_map(|value| match value {
+        Value::Linear(map) if is_distributed(map) => Some(extents(map)),
+        _ => None,
+    });
+    match (own.or_else(|| tile.map(<[i64]>::to_vec)), left, right) {
+        (Some(tile), ..) => threads([left, right], &tile),
+        (None, Value::Layout(left), Value::Layout(right)) => memory(left, right),
+        (None, left, right) if left.kind() == right.kind() => Ok(Comparison {
+            compared: String::new(),
+            difference: (left != right).then(|| format!("the first is {left}, and the second {right}")),
+            conversion: None,
+        }),
+        (None, left, right) => {
+            Err(incomparable(&format!("one is a {}, and the other a {}", left.kind(), right.kind())))
+        }
+    }
+}
+
+fn incomparable(because: &str) -> Refused {
+    Refused::contradiction(0..0, format!("the layouts are not compared: {because}"))
+}
+
+fn is_distributed(map: &LinearLayout) -> bool {
+    map.inputs().iter().any(|(name, _)| matches!(name.as_ref(), "register" | "lane" | "warp"))
+}
+
+fn extents(map: &LinearLayout) -> Vec<i64> {
+    map.outputs().iter().map(|(_, bits)| 1_i64 << bits.min(&62)).collect()
+}
+
+fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
+    let [left, right] = [held(sides[0], tile)?, held(sides[1], tile)?];
+    let size = tile.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+    let sizes = |held: &Held| format!("{} threads hold {} values each", held.threads, held.values);
+    let compared = format!("{} of the {size} tile", sizes(&left));
+    let difference = if (left.threads, left.values) != (right.threads, right.values) {
+        Some(format!("in the first {}, in the second {}", sizes(&left), sizes(&right)))
+    } else {
+        let place = left.elements.iter().zip(&right.elements).position(|(left, right)| left != right);
+        place.map(|place| {
+            let (thread, value) = (place as i64 % left.threads, place as i64 / left.threads);
+            let [first, second] = [&left, &right].map(|held| coordinate(held.elements.get(place).copied(), tile));
+            format!("thread {thread} holds {first} as value {value} in the first, and {second} in the second")
+        })
+    };
+    let conversion = if left.threads == right.threads { conversion(sides, tile) } else { None };
+    Ok(Comparison { compared, difference, conversion })
+}
+
+/// Layouts of memory, or of anything else, at every coordinate.
+fn memory(left: &AnyLayout, right: &AnyLayout) -> Result<Comparison, Refused> {
+    let shapes = [left, right].map(AnyLayout::known_shape);
+    let [Some(first), Some(second)] = shapes else {
+        return Err(incomparable("a number becomes known at launch; `tilewright check` compares such layouts"));
+    };
+    let modes = |shape: &Tree<i64>| -> Option<Vec<i64>> {
+        if shape.is_leaf() {
+            return Some(shape.leaves().to_vec());
+        }
+        (0..shape.rank()).map(|mode| shape.mode(mode)?.product().ok()).collect()
+    };
+    let (Some(own), Some(other)) = (modes(&first), modes(&second)) else {
+        return Err(incomparable("a size is not representable"));
+    };
+    let size = own.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));
+    let Some(size) = size.filter(|size| *size <= MAX_COMPARED) else {
+        return Err(incomparable("they have more than a million elements; `tilewright check` compares such layouts"));
+    };
+    let shape = own.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+    let compared = format!("at all {size} coordinates of {shape}");
+    if own != other {
+        let difference = format!("the first has the modes {first}, and the second {second}");
+        return Ok(Comparison { compared, difference: Some(difference), conversion: None });
+    }
+    for index in 0..size {
+        let [one, two] = [value_at(left, index)?, value_at(right, index)?];
+        if one != two {
+            let at = coordinate(Some(index), &own);
+            let difference = format!("at {at} the first has {one} and the second {two}");
+            return Ok(Comparison { compared, difference: Some(difference), conversion: None });
+        }
+    }
+    Ok(Comparison { compared, difference: None, conversion: None })
+}
+
+/// The value at an index, as text, so that those of all kinds compare.
+fn value_at(layout: &AnyLayout, index: i64) -> Result<String, Refused> {
+    let found = match layout {
+        AnyLayout::Integer(layout) => layout.eval(&index).map(|value| value.to_string()),
+        AnyLayout::Composed(layout) => layout.eval(&index).map(|value| value.to_string()),
+        AnyLayout::Coordinate(layout) => layout.eval(&Expr::from(index)).map(|value| value.to_string()),
+        _ => return Err(incomparable("`tilewright check` compares layouts of XOR steps, and those known at launch")),
+    };
+    found.map_err(|error| incomparable(&error.to_string()))
+}
+
+/// The coordinate of the element with this number.
+fn coordinate(element: Option<i64>, tile: &[i64]) -> String {
+    let Some(mut rest) = element else { return "nothing".into() };
+    let mut indices = Vec::new();
+    for extent in tile {
+        indices.push((rest % extent).to_string());
+        rest /= extent;
+    }
+    format!("({})", indices.join(","))
+}
+
+fn held(value: &Value, tile: &[i64]) -> Result<Held, Refused> {
+    let size = |threads: i64, values: i64| {
+        threads
+            .checked_mul(values)
+            .filter(|size| *size <= MAX_COMPARED)
+            .ok_or_else(|| incomparable("they have more than a million values"))
+    };
+    match value {
+        Value::Linear(map) if is_distributed(map) => {
+            if extents(map) != tile {
+                return Err(incomparable("they are layouts of tiles of other shapes"));
+            }
+            let bits = |name: &str| map.bases(name).map_or(0, |bases| bases.len());
+            if map
+                .inputs()
+                .iter()
+                .any(|(name, bits)| *bits > 0 && !matches!(name.as_ref(), "register" | "lane" | "warp"))
+            {
+                return Err(incomparable("one has blocks of a cluster; compare what one block has"));
+            }
+            let (lanes, warps, registers) = (bits("lane"), bits("warp"), bits("register"));
+            let (threads, values) = (1_i64 << (lanes + warps).min(62), 1_i64 << registers.min(62));
+            let mut elements = Vec::with_capacity(size(threads, values)? as usize);
+            for value in 0..values {
+                for thread in 0..threads {
+                    let index = |name: &str| match name {
+                        "lane" => (thread & ((1 << lanes) - 1)) as u64,
+                        "warp" => (thread >> lanes) as u64,
+                        _ => value as u64,
+                    };
+                    let mut whole = 0;
+                    let mut below = 0;
+                    for (name, bits) in map.inputs() {
+                        whole |= index(name) << below;
+                        below += bits;
+                    }
+                    elements.push(map.matrix().apply(whole) as i64);
+                }
+            }
+            Ok(Held { threads, values, elements })
+        }
+        Value::Layout(AnyLayout::Integer(layout)) if layout.rank() == 2 => {
+            let [threads, values] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
+            let count = size(threads, values)?;
+            let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
+            let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
+            inside(&elements, tile)?;
+            Ok(Held { threads, values, elements })
+        }
+        Value::Layout(AnyLayout::Composed(layout)) if layout.rank() == 2 => {
+            let [threads, values] = [0, 1].map(|mode| layout.inner().mode(mode).map_or(1, |mode| mode.size()));
+            let count = size(threads, values)?;
+            let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
+            let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
+            inside(&elements, tile)?;
+            Ok(Held { threads, values, elements })
+        }
+        other => Err(incomparable(&format!("{other} has not two modes, threads and values"))),
+    }
+}
+
+/// That every element is one of the tile.
+fn inside(elements: &[i64], tile: &[i64]) -> Result<(), Refused> {
+    let size = tile.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)).unwrap_or(i64::MAX);
+    match elements.iter().find(|element| !(0..size).contains(*element)) {
+        None => Ok(()),
+        Some(element) => {
+            let extents = tile.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+            Err(incomparable(&format!("element {element} is not in the {extents} tile")))
+        }
+    }
+}
+
+/// Both as layouts of strides.
+fn conversion(sides: [&Value; 2], tile: &[i64]) -> Option<Conversion> {
+    let layout = |value: &Value| match value {
+        Value::Linear(map) => thread_value(map, System::CuteCpp).ok(),
+        Value::Layout(AnyLayout::Integer(layout)) => Some(layout.clone()),
+        _ => None,
+    };
+    let tile = Tree::flat(tile.iter().copied()).ok()?;
+    Some(Conversion { tile, from: layout(sides[0])?, to: layout(sides[1])? })
+}
+
+fn sharded(left: &ShardedLayout, right: &ShardedLayout) -> Result<Comparison, Refused> {
+    let fail = |error: MeshError| incomparable(&error.to_string());
+    if left.mesh().size() != right.mesh().size() || left.size() != right.size() {
+        return Err(incomparable("they have other sizes, or meshes of other sizes"));
+    }
+    if left.size() > MAX_COMPARED {
+        return Err(incomparable("they have more than a million elements"));
+    }
+    let mut difference = None;
+    for element in 0..left.size() {
+        let places = |side: &ShardedLayout| {
+            let mut places = side.places(element)?;
+            places.sort_unstable();
+            Ok(places)
+        };
+        let (first, second) = (places(left).map_err(fail)?, places(right).map_err(fail)?);
+        if first != second {
+            let show = |places: &[(usize, i64)]| {
+                let place = |(device, offset): &(usize, i64)| format!("{device} at {offset}");
+                places.iter().map(place).collect::<Vec<_>>().join(", ")
+            };
+            difference = Some(format!(
+                "element {element} is on device {} in the first, and on {} in the second; `tilewright mesh plan` plans the exchange",
+                show(&first),
+                show(&second)
+            ));
+            break;
+        }
+    }
+    let compared = format!("{} elements on {} devices", left.size(), left.mesh().size());
+    Ok(Comparison { compared, difference, conversion: None })
+}
