@@ -45,13 +45,13 @@ Examples:
   tilewright gemm 4096 4096 4096 --device --type bf16
   tilewright gemm 4095 4097 4100 --plan --type bf16 --layout-b row --epilogue 'gelu(x + bias) + c'
 
-A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
-C is compared with sums in double precision, within the bound that any order of adding up
-keeps: at all places, or at evenly spaced ones where that would take long.
+A is M x K, B is K x N. Matrices that are not read from files are random, the same in each run.
+C is compared with sums in double precision, within the error bound that every order of summation
+keeps: at all elements, or at evenly spaced ones where all would take long.
 
-With --device, the first GPU multiplies, by a kernel that is planned from sizes, types and layouts;
---plan prints the plan on any machine. There B has its columns contiguous where nothing else is
-said. An epilogue is a function of the sum x, and of c (M,N), bias (N) and column (M).";
+With --device, the first GPU runs a kernel that is planned from sizes, types and layouts; --plan
+prints the plan on any machine. There B is K-major unless --layout-b says otherwise. The epilogue is
+an expression of the accumulator x, and of c (M,N), bias (N) and column (M).";
 
 /// The most threads that are started.
 const MAX_THREADS: i64 = 1024;
@@ -74,32 +74,32 @@ pub struct Options {
     /// Columns of A and rows of B.
     #[arg(long, value_name = "TERMS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
-    /// The type of the numbers: that of the files, or f32 where there are none, bf16 on a device.
-    /// Halves are added up in f32, bytes in i32.
+    /// The type of A and B. The default is that of the files, or f32 without files, or bf16 on a
+    /// device. The accumulator is f32 for 16-bit floats and i32 for 8-bit integers.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
-    /// How many threads may take part; without this, or with 0, one a core.
+    /// The number of threads. The default, also written 0, is one for each core.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
     threads: Option<u16>,
-    /// The factor of the product.
+    /// C = alpha A B + beta C.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     alpha: f64,
-    /// The factor of what C held, which is random numbers.
+    /// As in --alpha; C holds random numbers before.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
-    /// A, from an `.npy` file; random numbers where there is none.
+    /// The `.npy` file of A. Without it A is random.
     #[arg(long, value_name = "FILE")]
     a: Option<PathBuf>,
-    /// B, from an `.npy` file; random numbers where there is none.
+    /// The `.npy` file of B. Without it B is random.
     #[arg(long, value_name = "FILE")]
     b: Option<PathBuf>,
-    /// Where C is written, as an `.npy` file.
+    /// The `.npy` file to which C is written.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The micro-kernel, by the name of its atom; the fastest where none is given.
+    /// The micro-kernel, by the name of its atom. The default is the fastest one.
     #[arg(long, value_name = "NAME")]
     atom: Option<String>,
-    /// How often the product is computed, where nothing is said 5 times; the best time counts.
+    /// The number of repetitions, 5 by default. The best time counts.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     // Last, because the heading of a group goes on until the next one.
@@ -115,13 +115,13 @@ enum Kind {
     F16,
     Bf16,
     I8,
-    /// f32, of which 19 bits count: on a device.
+    /// f32 rounded to 19 bits; on a device.
     Tf32,
-    /// 8 bits, 4 of exponent: on a device.
+    /// 8-bit float with 4 exponent bits; on a device.
     E4m3,
-    /// 8 bits, 5 of exponent: on a device.
+    /// 8-bit float with 5 exponent bits; on a device.
     E5m2,
-    /// 8 bits without a sign: on a device.
+    /// Unsigned 8-bit integer; on a device.
     U8,
 }
 
@@ -131,7 +131,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         return device::run(options, terminal);
     }
     if let Some(option) = options.device.other() {
-        return Err(Failure::Usage(format!("{option} is for products on a device: add --device or --plan")));
+        return Err(Failure::Usage(format!("{option} is for a GEMM on a device: add --device or --plan")));
     }
     if let Some(file) = &options.output {
         // Told before the work and not after it.

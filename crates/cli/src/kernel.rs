@@ -42,57 +42,57 @@ of the sizes that were run. Exit status 1: something was found.";
 /// What is done with a kernel.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// The kernels, with their sizes and types.
+    /// List the kernels, with their sizes and types.
     List,
-    /// The plan of a kernel: what was chosen, and what a launch takes.
+    /// Show the plan of a kernel: its tiles and schedule, and what a launch takes.
     Show {
         #[command(flatten)]
         kernel: Choice,
     },
-    /// The kernel as PTX.
+    /// Write a kernel as PTX.
     Emit {
         #[command(flatten)]
         kernel: Choice,
-        /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
-        /// H200. Without it and without --machine: sm_80.
+        /// The target: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an H200. The
+        /// default is sm_80, or the target of --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
-        /// Which launch, where the kernel takes two: 1 or 2.
+        /// Which kernel of a plan with two launches: 1 or 2.
         #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
         launch: i64,
-        /// The file that is written; else the text goes to standard output.
+        /// The file to write. The default is standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Runs a kernel on the interpreter: every access of every thread, and the result beside its
-    /// definition.
+    /// Run a kernel in the interpreter: check every access of every thread, and compare the result
+    /// with the definition.
     Check {
         #[command(flatten)]
         kernel: Choice,
     },
-    /// What a kernel costs, before it runs: registers, shared memory, resident blocks, wavefronts
-    /// and sectors of its accesses, and the times that bound it from below.
+    /// Count what a kernel costs, without running it: registers, shared memory, occupancy, the
+    /// wavefronts and sectors of its accesses, and lower bounds of its time.
     Cost {
         #[command(flatten)]
         kernel: Choice,
     },
-    /// A tile program: the layout that each value has, what the next best would have cost, and the
-    /// conversions between. -o FILE.ptx writes the kernel, -o FILE.html a page with pictures,
-    /// and -o FILE.svg with --value the picture of one value.
+    /// Explain a tile program: the layout assigned to each value, the cost of the next best layout,
+    /// and the conversions between layouts. -o FILE.ptx writes the kernel, -o FILE.html a page with
+    /// pictures, and -o FILE.svg with --value the picture of one value.
     Explain {
-        /// The file of the program, or the name of one of the library: softmax,
+        /// The file of the program, or the name of a library program: softmax,
         /// layer_norm_residual, rms_norm_gate, product, attention, attention_e4m3, int4_product,
         /// top_rows, histogram, chunk_sums, sums_before, prefix_sum, prefix_rows, gather_rows,
         /// scatter_rows, route, expert_counts, expert_starts, expert_places, expert_product,
         /// combine_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Sizes, as M=1024: the launch at these, or with --check those that are checked; with
-        /// --json, what a launch passes.
+        /// Sizes, as M=1024: shows the launch at these sizes; with --check, checks these sizes; with
+        /// --json, prints the arguments of a launch.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
-        /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
-        /// H200. Without it and without --machine: sm_80.
+        /// The target: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an H200. The
+        /// default is sm_80, or the target of --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
         /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
@@ -102,8 +102,8 @@ pub enum Action {
         #[command(flatten)]
         options: explain::Options,
     },
-    /// Runs a kernel on the first GPU, compares its output with the definition, and times it beside
-    /// the driver's copy of as many bytes.
+    /// Run a kernel on the first GPU, compare its output with the definition, and time it beside the
+    /// driver's copy of as many bytes.
     Bench {
         #[command(flatten)]
         kernel: Choice,
@@ -116,17 +116,17 @@ pub enum Action {
 /// A kernel at sizes.
 #[derive(Debug, Args)]
 pub struct Choice {
-    /// The name, as `tilewright kernel list` has it, or the file of a tile program, `NAME.tile`.
+    /// A name from `tilewright kernel list`, or the file of a tile program, `NAME.tile`.
     name: String,
-    /// Sizes, as M=1024; those that are not given are the kernel's own: small ones, as `list` has
-    /// them, or those of a large array for `cost` and `bench`.
+    /// Sizes, as M=1024. The defaults are the small sizes that `list` prints, and those of a large
+    /// array for `cost` and `bench`.
     #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
     sizes: Vec<(String, i64)>,
-    /// The type of the elements, as f32 or bf16; else the first that the kernel takes.
+    /// The type of the elements, as f32 or bf16. The default is the first that the kernel takes.
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<String>,
     /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
-    /// `device` for the first one here; else an H200, or for `bench` the device.
+    /// `device` for the first one here. The default is an H200, and the device for `bench`.
     #[arg(long, alias = "target", value_name = "NAME")]
     machine: Option<String>,
 }

@@ -16,11 +16,11 @@ use crate::output::Failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a device")]
 pub struct OnDevice {
-    /// Multiply on the first GPU: the product is checked, and timed beside cuBLAS where there is
-    /// one.
+    /// Run the GEMM on the first GPU, check the result, and time it beside cuBLAS where cuBLAS is
+    /// installed.
     #[arg(long)]
     pub device: bool,
-    /// Print the plan: the kernels, and how the product is cut. Needs no device.
+    /// Print the plan: the kernels, tiles and schedule of the GEMM. Needs no device.
     #[arg(long)]
     pub plan: bool,
     /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
@@ -31,63 +31,64 @@ pub struct OnDevice {
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
-    /// Measure so many plans on the device, those that the model takes for the fastest. The fastest
-    /// one is kept in a file, which --device and --plan read afterwards.
+    /// Measure this many plans on the device, beginning with those that the model ranks fastest. The
+    /// fastest plan is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub tune: Option<u32>,
-    /// Begin each round, of 2 ms or one product, after so many milliseconds without work: the
-    /// device stays cool, and its clock high. Without this, rounds of 20 ms follow one another.
+    /// Let the device idle for this many milliseconds before each round of 2 ms or one GEMM, so that
+    /// it stays cool and its clock high. Without this, rounds of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rest: Option<u32>,
-    /// Check so many random products instead, of every type and layout: on the device, or small
-    /// ones in the interpreter. Their sizes are up to M, where that is said.
+    /// Check this many random problems instead, of every type and layout: on the device with
+    /// --device, else small ones in the interpreter. M, if given, limits their sizes.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "layout_a", "layout_b", "layout_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
     pub random: Option<u32>,
-    /// The number of the first random product.
+    /// The number of the first random problem.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     pub first: u32,
-    /// How many products of these sizes, one after the other in memory.
+    /// The batch size: this many GEMMs of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
-    /// The rows of A and of the result are in groups, each with a matrix of B of its own, (K,N,G):
-    /// the rows of each, `512,0,96`, or how many groups of random sizes.
+    /// Grouped GEMM: the rows of A and D form groups, and B is (K,N,G), a matrix for each group. Give
+    /// the rows of each group, `512,0,96`, or the number of groups of random sizes.
     #[arg(long, value_name = "ROWS", allow_hyphen_values = true, value_parser = Groups::read, conflicts_with = "batch")]
     pub groups: Option<Groups>,
-    /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`.
-    /// Types, layouts that are words, and the function are those of all.
+    /// Several GEMMs in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. All have the same
+    /// types, epilogue, and layouts by name.
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
     pub list: Option<Sizes>,
-    /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of
-    /// 8 bits bf16.
+    /// The type of D. The default is the type of A and B; i32 for 8-bit integers, bf16 for 8-bit
+    /// floats.
     #[arg(long, value_name = "TYPE")]
     pub result: Option<Stored>,
-    /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset:
-    /// `3 o (64,32):(32,1)`.
+    /// The layout of A, (M,K): `row` (row-major), `column` (column-major), or a layout, with an
+    /// offset or without: `3 o (64,32):(32,1)`.
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub layout_a: String,
-    /// Where B, (K,N), lies.
+    /// The layout of B, (K,N): `column` is K-major.
     #[arg(long, value_name = "LAYOUT", default_value = "column")]
     pub layout_b: String,
-    /// Where the result, (M,N), lies.
+    /// The layout of D, (M,N).
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub layout_d: String,
-    /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M):
-    /// `gelu(x + bias) + c`; of pairs also of `y`, the sum of the second column.
+    /// The epilogue: an expression of the accumulator `x`, and of `c`, (M,N), `bias`, (N), and
+    /// `column`, (M), as in `gelu(x + bias) + c`. With --pairs, `y` is the accumulator of the second
+    /// column.
     #[arg(long, value_name = "EXPRESSION")]
     pub epilogue: Option<String>,
-    /// Two columns of B make a column of the result, which has N/2: neighbours, or those of both
-    /// halves. The epilogue says how: `silu(x) * y`.
+    /// Gated GEMM: two columns of B make one column of D, which has N/2 columns. The two columns are
+    /// neighbours, or are in the two halves of B. The epilogue combines them: `silu(x) * y`.
     #[arg(long, value_name = "WHICH", requires = "epilogue")]
     pub pairs: Option<Paired>,
-    /// Keep a number of each row or column as well: `row` or `column`, `sum` or `max`, and an
-    /// expression of the result `d`, as in `row max abs(d)`. May be given several times.
+    /// Also reduce D in the epilogue: `row` or `column`, `sum` or `max`, and an expression of the
+    /// element `d`, as in `row max abs(d)`. May be given several times.
     #[arg(long, value_name = "WHAT")]
     pub keep: Vec<String>,
-    /// Blocks of e4m3 or e5m2 have scales in f32: 128 elements of a row of A, 128 x 128 of B.
+    /// Block-scaled e4m3 or e5m2: an f32 scale for each 1 x 128 elements of A and 128 x 128 of B.
     #[arg(long)]
     pub scales: bool,
-    /// Leave the sums of e4m3 and e5m2 to the instructions, which keep 13 bits. Without this, those
-    /// of 128 steps along K are added in f32.
+    /// Accumulate e4m3 and e5m2 in wgmma alone, which keeps 13 bits of the mantissa. Without this, the
+    /// accumulator is added to an f32 accumulator after each 128 elements of K.
     #[arg(long, conflicts_with = "scales")]
     pub fast: bool,
     #[command(flatten)]
@@ -99,7 +100,7 @@ impl OnDevice {
         self.device || self.plan || self.random.is_some()
     }
 
-    /// That there is nothing of which a number would be the first.
+    /// Refuses `--first` without random problems.
     pub fn check_first(&self) -> Result<(), Failure> {
         match self.first > 0 && self.random.is_none() {
             true => Err(Failure::Usage("--first is the number of a random product: add --random".into())),
