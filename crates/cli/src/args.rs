@@ -249,6 +249,20 @@ must show that every number on the way fits.")]
         options: crate::emit::Options,
     },
 
+    /// Write a layout in the spelling of another system.
+    #[command(after_help = crate::write::WRITE_EXAMPLES)]
+    Write {
+        #[command(flatten)]
+        options: crate::write::WriteOptions,
+    },
+
+    /// Say whether two layouts of any systems are one function, and what moves data between them.
+    #[command(after_help = crate::write::SAME_EXAMPLES)]
+    Same {
+        #[command(flatten)]
+        options: crate::write::SameOptions,
+    },
+
     /// Measure what is reached on this machine, beside others that are installed.
     #[command(after_help = "\
 Examples:

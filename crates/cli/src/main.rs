@@ -36,6 +36,7 @@ mod repl;
 mod show;
 mod terminal;
 mod tour;
+mod write;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -147,6 +148,8 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
             analysis::footprint::run(&layout, other.as_deref(), &options, terminal)
         }
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
+        Some(Command::Write { options }) => write::run_write(&options, terminal),
+        Some(Command::Same { options }) => write::run_same(&options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),

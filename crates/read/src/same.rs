@@ -81,9 +81,11 @@ pub fn compare(left: &Meaning, right: &Meaning, tile: Option<&[i64]>) -> Result<
             difference: (left != right).then(|| format!("the first is {left}, and the second {right}")),
             conversion: None,
         }),
-        (None, left, right) => {
-            Err(incomparable(&format!("one is a {}, and the other a {}", left.kind(), right.kind())))
-        }
+        (None, left, right) => Err(incomparable(&format!(
+            "one is of the kind {}, and the other of the kind {}",
+            left.kind(),
+            right.kind()
+        ))),
     }
 }
 

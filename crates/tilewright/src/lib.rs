@@ -88,6 +88,7 @@
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to
 //!   another.
+//! * [`same`](mod@same): whether two layouts of any systems are one function, and what moves data.
 //! * [`sharded`]: products of sharded matrices on several devices.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
@@ -103,6 +104,9 @@
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts
 //!   serialise as their text.
+
+#[cfg(feature = "devices")]
+pub mod same;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;
@@ -124,6 +128,8 @@ pub use tilewright_macros as macros;
 pub use tilewright_mesh as mesh;
 pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
+#[cfg(feature = "devices")]
+pub use tilewright_read as read;
 pub use tilewright_tensor as tensor;
 #[cfg(feature = "devices")]
 pub use tilewright_tile as tile;

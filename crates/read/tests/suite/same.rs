@@ -77,5 +77,5 @@ fn what_cannot_be_compared_is_refused() {
     assert!(refused(&triton, &mma(2, "[1, 1]", "[16, 8]", "16x16")).contains("other shapes"));
     assert!(refused(&triton, "(32,4):(32,64)").contains("is not in the 16x8 tile"));
     assert!(refused(&triton, "5").contains("two modes"));
-    assert!(refused("(4,8):(8,1)", "5").contains("one is a layout"));
+    assert!(refused("(4,8):(8,1)", "5").contains("of the kind layout"));
 }

@@ -9,6 +9,8 @@ mod order;
 #[cfg(feature = "devices")]
 mod reshard;
 #[cfg(feature = "devices")]
+mod same;
+#[cfg(feature = "devices")]
 mod sharded;
 #[cfg(feature = "devices")]
 mod work;

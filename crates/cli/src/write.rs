@@ -1,0 +1,139 @@
+//! `tilewright write`: a layout in the spelling of another system; and `tilewright same`: whether
+//! two layouts of any systems are one function.
+
+use clap::Args;
+use serde_json::json;
+use tilewright::kernel::{Element, Route};
+use tilewright::layout::{Refusal as _, Tree};
+use tilewright::read::{self, Meaning, System};
+use tilewright::same;
+
+use crate::output::Failure;
+use crate::picture::{Paint, painted};
+use crate::reader;
+use crate::terminal::Terminal;
+
+pub const WRITE_EXAMPLES: &str = "\
+Examples:
+  tilewright write 'S<3,3,3> o 0 o (64,64):(64,1)' --as cute-cpp
+  tilewright write 'S<3,3,3> o 0 o (64,64):(64,1)' --as triton
+  tilewright write '((4,8),(2,2)):((32,1),(16,8))' --as gluon --shape '(16,8)'
+  tilewright write '(4,8):(8,1)' --as torch
+
+What is written reads back as the same function. What a system cannot say is refused with the
+reason.";
+
+pub const SAME_EXAMPLES: &str = "\
+Examples:
+  tilewright same 'Layout<Shape<_4,_8>,Stride<_8,_1>>' 'S[(4, 8) : (8, 1)]'
+  tilewright same '((4,8),(2,2)):((32,1),(16,8))' 'tensor<16x8xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>>'
+
+Layouts of threads and values are compared at every thread and value, others at every coordinate.
+Where threads hold other elements, it says what moves the data: renamed registers, shuffles, or
+shared memory. Exit status 1 if they differ.";
+
+/// A layout, and the system that is to say it.
+#[derive(Debug, Args)]
+pub struct WriteOptions {
+    /// An expression, or a text of another system.
+    #[arg(allow_hyphen_values = true)]
+    layout: String,
+    /// The system: cute-cpp, cute-dsl, triton, gluon, tilelang, tirx, torch or jax.
+    #[arg(long = "as", value_name = "SYSTEM")]
+    system: System,
+    /// The shape of the tensor, or of the tile whose elements threads hold.
+    #[arg(long)]
+    shape: Option<String>,
+    /// The width of an element in bits, where the text does not say it.
+    #[arg(long, value_name = "N")]
+    bits: Option<i64>,
+}
+
+/// Two layouts, and what they leave open.
+#[derive(Debug, Args)]
+pub struct SameOptions {
+    /// An expression, or a text of another system.
+    #[arg(allow_hyphen_values = true)]
+    left: String,
+    /// What the first is compared with.
+    #[arg(allow_hyphen_values = true)]
+    right: String,
+    /// The shape of the tensor, or of the tile whose elements threads hold.
+    #[arg(long)]
+    shape: Option<String>,
+    /// The width of an element in bits: 8, 16, 32 or 64.
+    #[arg(long, value_name = "N", default_value = "32")]
+    bits: i64,
+}
+
+fn shape(text: &str) -> Result<Vec<i64>, Failure> {
+    let tree: Tree<i64> =
+        text.parse().map_err(|error| Failure::refused_about(format_args!("--shape {text}"), &error))?;
+    Ok(tree.leaves().to_vec())
+}
+
+/// What an expression, or a text of another system, means.
+fn meaning(source: &str, options: &read::Options) -> Result<Meaning, Failure> {
+    let mut environment = reader::environment();
+    let error = match tilewright::evaluate(source, &mut environment) {
+        Ok(value) => {
+            reader::note(&mut environment);
+            return Ok(Meaning::Value(value));
+        }
+        Err(error) => error,
+    };
+    match read::expression(source, options) {
+        Ok(reading) => {
+            reading.notes.iter().for_each(|note| reader::say(note.clone()));
+            Ok(reading.meaning)
+        }
+        // What no reader knows is an expression that is wrong.
+        Err(refused) if refused.code() == "E1301" => Err(Failure::of_expression(error, source)),
+        Err(refused) => Err(Failure::refused(&refused)),
+    }
+}
+
+pub fn run_write(options: &WriteOptions, terminal: &mut Terminal) -> Result<(), Failure> {
+    let shape = options.shape.as_deref().map(shape).transpose()?;
+    let told = read::Options { element_bits: options.bits, shape, system: None };
+    let meaning = meaning(&options.layout, &told)?;
+    let text = read::write(&meaning, options.system, &told).map_err(|refused| Failure::refused(&refused))?;
+    Ok(terminal.text(&format!("{text}\n"))?)
+}
+
+pub fn run_same(options: &SameOptions, terminal: &mut Terminal) -> Result<(), Failure> {
+    let element = match options.bits {
+        8 => Element::U8,
+        16 => Element::F16,
+        32 => Element::F32,
+        64 => Element::F64,
+        other => return Err(Failure::Usage(format!("--bits is 8, 16, 32 or 64, and not {other}"))),
+    };
+    let shape = options.shape.as_deref().map(shape).transpose()?;
+    let told = read::Options { element_bits: None, shape: shape.clone(), system: None };
+    let [left, right] = [&options.left, &options.right].map(|source| meaning(source, &told));
+    let found = same::same(&left?, &right?, shape.as_deref(), element).map_err(|refused| Failure::refused(&refused))?;
+    let movement = found.movement.map(|movement| {
+        let route = match movement.route {
+            Route::Registers => "registers",
+            Route::Lanes => "shuffles",
+            Route::Shared => "shared memory",
+        };
+        json!({ "route": route, "instructions": movement.instructions })
+    });
+    if terminal.json {
+        terminal.object(&json!({
+            "same": found.difference.is_none(),
+            "compared": found.compared,
+            "difference": found.difference,
+            "movement": movement,
+        }))?;
+    } else {
+        let text = found.to_string();
+        let (first, rest) = text.split_once('\n').map_or((text.as_str(), None), |(first, rest)| (first, Some(rest)));
+        let paint = if found.difference.is_none() { Paint::Good } else { Paint::Bad };
+        let rest = rest.map_or(String::new(), |rest| format!("\n{rest}"));
+        terminal.text(&format!("{}{rest}\n", painted(first, paint, terminal.colour)))?;
+    }
+    if found.difference.is_none() { Ok(()) } else { Err(Failure::No) }
+}

@@ -1,0 +1,96 @@
+//! Whether two layouts of any systems are one function, and what moves data from one to the other.
+//!
+//! Law: layouts of threads and values, or of registers, lanes and warps, are compared at every
+//! thread and value: which element of the tile it holds. Other layouts are compared at every
+//! coordinate. Where threads hold other elements, the conversion is that of
+//! [`Distribution::route`]: renamed registers, shuffles in each warp, or shared memory.
+//!
+//! ```
+//! use tilewright::read::{Options, expression};
+//! use tilewright::same::same;
+//! use tilewright::kernel::Element;
+//!
+//! // Is the accumulator of wgmma in CuTe what Triton's #mma says?
+//! let cute = expression("((_4,_8,_4),(_2,_2,_8)):((_128,_1,_16),(_64,_8,_512))", &Options::default()).unwrap();
+//! let text = "tensor<64x64xf32, #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>>";
+//! let triton = expression(text, &Options::default()).unwrap();
+//! let same = same(&cute.meaning, &triton.meaning, None, Element::F32).unwrap();
+//! assert!(same.difference.is_none());
+//! assert_eq!(same.to_string(), "one function: 128 threads hold 32 values each of the 64x64 tile");
+//! ```
+
+use std::fmt;
+
+use tilewright_kernel::{Distribution, Element, Route};
+use tilewright_read::{Conversion, Meaning, Refused, compare};
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Same {
+    /// What was compared, as a clause: "128 threads hold 32 values each of the 64x64 tile".
+    pub compared: String,
+    /// Where the layouts differ first, as a sentence without a full stop; none where they are one
+    /// function.
+    pub difference: Option<String>,
+    /// What moves data from the first to the second, where threads hold it and the planner knows a
+    /// way; none where nothing moves.
+    pub movement: Option<Movement>,
+}
+
+/// What moves a tile from one distribution to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Movement {
+    /// The way.
+    pub route: Route,
+    /// About how many instructions each warp executes, a trip through shared memory counted as 40.
+    pub instructions: u32,
+}
+
+impl fmt::Display for Movement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.route {
+            Route::Registers => f.write_str("renamed registers, no instruction"),
+            Route::Lanes => write!(f, "shuffles in each warp, about {} instructions a warp", self.instructions),
+            Route::Shared => {
+                write!(f, "shared memory with a barrier, about {} instructions a warp", self.instructions)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Same {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.difference {
+            None if self.compared.is_empty() => f.write_str("one function")?,
+            None => write!(f, "one function: {}", self.compared)?,
+            Some(difference) => write!(f, "not one function: {difference}")?,
+        }
+        match &self.movement {
+            Some(movement) => write!(f, "\nfrom the first to the second: {movement}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether two layouts are one function, and what moves elements of this type from the first to the
+/// second.
+///
+/// A layout of two modes is taken as (thread, value) to the elements of a tile where the other one
+/// is a distributed layout, or where the shape of a tile is given.
+///
+/// Errors: as [`compare`].
+pub fn same(left: &Meaning, right: &Meaning, tile: Option<&[i64]>, element: Element) -> Result<Same, Refused> {
+    let found = compare(left, right, tile)?;
+    let movement = match (&found.difference, &found.conversion) {
+        (Some(_), Some(conversion)) => movement(conversion, element),
+        _ => None,
+    };
+    Ok(Same { compared: found.compared, difference: found.difference, movement })
+}
+
+/// The conversion between two distributions, where the planner has one.
+fn movement(conversion: &Conversion, element: Element) -> Option<Movement> {
+    let [from, to] = [&conversion.from, &conversion.to].map(|layout| Distribution::of_layout(&conversion.tile, layout));
+    let (route, instructions) = from.ok()?.route(&to.ok()?, element).ok()?;
+    Some(Movement { route, instructions })
+}
