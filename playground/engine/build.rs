@@ -21,7 +21,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> 
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let kernels = Path::new("../../crates/kernels/src").canonicalize()?;
+    let kernels = Path::new("../../crates/planners/src").canonicalize()?;
     println!("cargo::rerun-if-changed={}", kernels.display());
     let mut found = Vec::new();
     files(&kernels, &mut found)?;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let name = path.strip_prefix(&kernels)?;
         table.push_str(&format!(
             "    ({:?}, include_str!({:?})),\n",
-            format!("crates/kernels/src/{}", name.display()),
+            format!("crates/planners/src/{}", name.display()),
             path
         ));
     }

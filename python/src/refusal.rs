@@ -170,7 +170,7 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_draw::explanation,
         tilewright_tensor::explanation,
         tilewright_kernel::explanation,
-        tilewright_kernels::explanation,
+        tilewright_planners::explanation,
         tilewright_gpu::explanation,
         tilewright_tile::explanation,
         tilewright_mesh::explanation,

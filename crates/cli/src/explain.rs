@@ -52,7 +52,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 13] = [
     tilewright::analysis::explanation,
     tilewright::morphism::explanation,
     tilewright::kernel::explanation,
-    tilewright::kernels::explanation,
+    tilewright::planners::explanation,
     tilewright::gpu::explanation,
     tilewright::mesh::explanation,
     tilewright::tile::explanation,

@@ -17,7 +17,7 @@ use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
-use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
+use tilewright::planners::{self, Entry, PlanError, Planned, Report, Unchecked};
 
 use self::tiles::Tile;
 use crate::json::Json;
@@ -150,7 +150,7 @@ impl Choice {
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
     fn planned(&self, machine: &Machine, large: bool) -> Result<(&'static Entry, Planned), Failure> {
-        let entry = kernels::named(&self.name)?;
+        let entry = planners::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
             Element::named(name).ok_or_else(|| PlanError::Unknown {
@@ -217,8 +217,8 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {
-    let width = kernels::library().iter().map(|entry| entry.name.len()).chain([tiles::width()]).max().unwrap_or(0);
-    for entry in kernels::library() {
+    let width = planners::library().iter().map(|entry| entry.name.len()).chain([tiles::width()]).max().unwrap_or(0);
+    for entry in planners::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
             let planned = entry.plan(&Machine::of_target(Target::Sm90a), &[], None)?;

@@ -6,8 +6,8 @@
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
-use tilewright::kernels::PlanError;
 use tilewright::measured::{Card, Kept, Measured, MeasuredPlans, Planning};
+use tilewright::planners::PlanError;
 
 use crate::output::Failure;
 use crate::terminal::Terminal;

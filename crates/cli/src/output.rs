@@ -191,7 +191,7 @@ refusals!(
     tilewright::emit::EmitError,
     tilewright::gpu::GpuError,
     tilewright::kernel::ptx::PtxError,
-    tilewright::kernels::PlanError,
+    tilewright::planners::PlanError,
     tilewright::mesh::MeshError,
     tilewright::morphism::MorphismError,
     tilewright::tensor::TensorError,

@@ -12,10 +12,10 @@ use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernels::Computation;
+use tilewright::planners::Computation;
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order, Stream};
 use tilewright::tensor::{AnyOffsets, CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
-use tilewright::{Layout, Tree, Value, kernels};
+use tilewright::{Layout, Tree, Value, planners};
 
 use crate::machine;
 use crate::output::{self, Failure};
@@ -271,9 +271,9 @@ fn copy_to<T: npy::Element>(
 }
 
 /// The layout as kernels take it.
-fn placed(layout: &impl Offsets) -> Result<kernels::Place, Failure> {
+fn placed(layout: &impl Offsets) -> Result<planners::Place, Failure> {
     let composed = layout.composed().map_err(|error| Failure::refused(&error))?;
-    kernels::Place::try_from(&composed).map_err(|error| Failure::refused(&error))
+    planners::Place::try_from(&composed).map_err(|error| Failure::refused(&error))
 }
 
 /// The layout that an expression is; a shape is its compact layout.

@@ -5,13 +5,13 @@
 //! another one, there is an error and no time.
 //!
 //! ```
-//! use tilewright::{bench, gpu::Device, kernel::Element, kernels};
+//! use tilewright::{bench, gpu::Device, kernel::Element, planners};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // On a computer with a GPU.
 //! if let Ok(device) = Device::open(0) {
 //!     let sizes = [("M", 4096)];
-//!     let planned = kernels::named("softmax")?.plan_large(&device.machine()?, &sizes, Some(Element::F32))?;
+//!     let planned = planners::named("softmax")?.plan_large(&device.machine()?, &sizes, Some(Element::F32))?;
 //!     let measured = bench::kernel(&device, &planned, bench::REPEATS)?;
 //!     println!("{measured}");
 //!     assert!(measured.compared > 0);
@@ -28,8 +28,8 @@ use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, S
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
-use tilewright_kernels::{self as kernels, Planned, bits_at};
 use tilewright_layout::LayoutError;
+use tilewright_planners::{self as planners, Planned, bits_at};
 use tilewright_tile::{self as tile, Compiled, Program};
 
 pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
@@ -153,7 +153,7 @@ pub enum BenchError {
     /// Sizes that the kernel does not take.
     Setup(SetupError),
     /// A kernel of the library left what its definition does not say.
-    Kernel(kernels::Unchecked),
+    Kernel(planners::Unchecked),
     /// A tile program is refused, or left what it does not mean.
     Tile(tile::Unchecked),
 }
@@ -183,15 +183,15 @@ impl From<SetupError> for BenchError {
     }
 }
 
-impl From<kernels::Unchecked> for BenchError {
-    fn from(wrong: kernels::Unchecked) -> BenchError {
+impl From<planners::Unchecked> for BenchError {
+    fn from(wrong: planners::Unchecked) -> BenchError {
         BenchError::Kernel(wrong)
     }
 }
 
 impl From<LayoutError> for BenchError {
     fn from(error: LayoutError) -> BenchError {
-        BenchError::Kernel(kernels::Unchecked::Layout(error))
+        BenchError::Kernel(planners::Unchecked::Layout(error))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Products of matrices on a device, in one call.
 //!
-//! Law: what runs are the kernels that [`kernels::gemm`](tilewright_kernels::gemm) plans from types,
+//! Law: what runs are the kernels that [`kernels::gemm`](tilewright_planners::gemm) plans from types,
 //! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
 //! states.
 
@@ -11,9 +11,9 @@ use tilewright_gpu::{
     SizedKernel, Stream,
 };
 use tilewright_kernel::Element;
-use tilewright_kernels::PlanError;
-use tilewright_kernels::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright_layout::{Layout, Refusal};
+use tilewright_planners::PlanError;
+use tilewright_planners::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 
 use crate::measured::{Card, MeasuredPlans};
 
@@ -242,7 +242,7 @@ impl DeviceProduct {
 /// use tilewright::gemm::{DeviceProducts, ProductError};
 /// use tilewright::gpu::Device;
 /// use tilewright::kernel::Element;
-/// use tilewright::kernels::gemm::{Problem, Problems};
+/// use tilewright::planners::gemm::{Problem, Problems};
 ///
 /// let products = || -> Result<(), ProductError> {
 ///     let sizes = [[512, 256, 1024], [40, 4096, 64]];

@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use tilewright::kernel::Element;
-//! use tilewright::kernels::gemm::Problem;
+//! use tilewright::planners::gemm::Problem;
 //! use tilewright::measured::{Card, MeasuredPlans, Ranked, rank};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,10 +27,10 @@
 //! #[derive(Default)]
 //! struct ByColumns(Vec<f64>);
 //!
-//! impl Stopwatch<tilewright::kernels::gemm::Plan> for ByColumns {
+//! impl Stopwatch<tilewright::planners::gemm::Plan> for ByColumns {
 //!     type Error = std::convert::Infallible;
 //!
-//!     fn ready(&mut self, plan: &tilewright::kernels::gemm::Plan) -> Result<(), Self::Error> {
+//!     fn ready(&mut self, plan: &tilewright::planners::gemm::Plan) -> Result<(), Self::Error> {
 //!         self.0.push(1e-3 / plan.columns as f64);
 //!         Ok(())
 //!     }

@@ -20,9 +20,9 @@ use std::fmt;
 use tilewright_gpu::{GpuError, NcclError};
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::{Expression, Place, PlanError, Planned, map_at, relayout};
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
+use tilewright_planners::{Expression, Place, PlanError, Planned, map_at, relayout};
 
 pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, brought};
 pub(crate) use lanes::Lanes;

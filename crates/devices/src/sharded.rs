@@ -19,9 +19,9 @@ mod work;
 use std::fmt;
 
 use tilewright_gpu::GpuError;
-use tilewright_kernels::PlanError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_mesh::MeshError;
+use tilewright_planners::PlanError;
 
 pub use device::ShardedProduct;
 pub use planned::{Arrival, Factor, PieceProduct, RankPlan, ShardedPlan, Target};

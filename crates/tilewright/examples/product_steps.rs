@@ -20,8 +20,8 @@ use tilewright::kernel::machine::Machine;
 use tilewright::kernel::program::memory::Role;
 use tilewright::kernel::ptx::Target;
 use tilewright::kernel::{Build, Element, Kernel, KernelError, View};
-use tilewright::kernels::gemm::{Problem, Product};
 use tilewright::layout::Tiler;
+use tilewright::planners::gemm::{Problem, Product};
 
 type Built = Result<Kernel, Box<dyn Error>>;
 

@@ -80,7 +80,7 @@
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a
 //!   writer of PTX.
-//! * [`kernels`]: kernels planned from layouts.
+//! * [`planners`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`measured`]: plans that were measured on a device, kept in files.
@@ -119,8 +119,6 @@ pub use tilewright_explain as explain;
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
-#[cfg(feature = "devices")]
-pub use tilewright_kernels as kernels;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
@@ -128,6 +126,8 @@ pub use tilewright_macros as macros;
 pub use tilewright_mesh as mesh;
 pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
+#[cfg(feature = "devices")]
+pub use tilewright_planners as planners;
 #[cfg(feature = "devices")]
 pub use tilewright_read as read;
 pub use tilewright_tensor as tensor;
@@ -140,7 +140,7 @@ pub use tilewright_tile as tile;
 /// ```
 /// use tilewright::Machine;
 /// use tilewright::kernel::Element;
-/// use tilewright::kernels::{RowMatrix, softmax};
+/// use tilewright::planners::{RowMatrix, softmax};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let a100: Machine = "A100".parse()?;

@@ -48,7 +48,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_analysis::explanation,
     tilewright_morphism::explanation,
     tilewright_kernel::explanation,
-    tilewright_kernels::explanation,
+    tilewright_planners::explanation,
 ];
 
 /// The page about an error code.

@@ -74,6 +74,6 @@ refusals!(
     tilewright_emit::EmitError,
     tilewright_kernel::ptx::PtxError,
     tilewright_kernel::interpret::SetupError,
-    tilewright_kernels::PlanError,
+    tilewright_planners::PlanError,
     tilewright_morphism::MorphismError,
 );

@@ -7,7 +7,7 @@ use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::program::Program;
 use tilewright_kernel::program::memory::Space;
 use tilewright_kernel::{Element, ptx};
-use tilewright_kernels::{Entry, PlanError, Planned, Unchecked};
+use tilewright_planners::{Entry, PlanError, Planned, Unchecked};
 
 use crate::failure::Failure;
 use crate::outline::{self, tiles::Tiles};
@@ -26,7 +26,7 @@ pub fn list() -> Json {
     };
     let targets: Vec<&str> = ptx::Target::ALL.iter().map(|target| target.name()).collect();
     json!({
-        "kernels": tilewright_kernels::library().iter().map(object).collect::<Vec<_>>(),
+        "kernels": tilewright_planners::library().iter().map(object).collect::<Vec<_>>(),
         "targets": targets,
         "machines": Machine::NAMES,
     })
@@ -43,7 +43,7 @@ pub fn of(
     target: &str,
     (at, theme): (&At, Theme),
 ) -> Result<Json, Failure> {
-    let entry = tilewright_kernels::named(name)?;
+    let entry = tilewright_planners::named(name)?;
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
     let element = match element {
         "" => None,

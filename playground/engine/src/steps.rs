@@ -16,7 +16,7 @@ use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, 
 use tilewright_kernel::program::Source;
 use tilewright_kernel::program::wgmma::WgmmaOperands;
 use tilewright_kernel::program::operation::{Matrix, Operation};
-use tilewright_kernels::Planned;
+use tilewright_planners::Planned;
 
 use crate::failure::Failure;
 use crate::request::At;

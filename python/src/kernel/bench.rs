@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tilewright::bench::{Against, BenchError, Measured};
 use tilewright_gpu::Device;
-use tilewright_kernels::Unchecked;
+use tilewright_planners::Unchecked;
 use tilewright_tile as tile;
 
 use super::program::{of_check, of_setup};

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
-use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
-use tilewright_kernels::{self as kernels, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
+use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
+use tilewright_planners::{self as planners, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
 use tilewright_layout::Layout;
 
 use super::operand;
@@ -133,7 +133,7 @@ pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, machine: 
         PyResult::Ok((place, operand::element(element)?))
     };
     let ((from, source), (to, destination)) = (place(&from)?, place(&to)?);
-    planned(py, kernels::relayout(&self::machine(py, machine)?, from, source, to, destination))
+    planned(py, planners::relayout(&self::machine(py, machine)?, from, source, to, destination))
 }
 
 /// A matrix with contiguous rows: how many elements a row has, of which type, at multiples of how
@@ -149,14 +149,14 @@ fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<R
 /// A kernel that takes the softmax of rows.
 #[pyfunction]
 pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, machine: &str) -> PyResult<Plan> {
-    planned(py, kernels::softmax(&self::machine(py, machine)?, of_rows(&matrix)?))
+    planned(py, planners::softmax(&self::machine(py, machine)?, of_rows(&matrix)?))
 }
 
 /// A kernel that divides rows by the root of their mean square, perhaps with weights.
 #[pyfunction]
 pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, machine: &str) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias: false };
-    planned(py, kernels::rms_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
+    planned(py, planners::rms_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
 }
 
 /// A kernel that takes the mean from rows, and divides them by the root of their variance, perhaps
@@ -171,7 +171,7 @@ pub fn plan_layer_norm(
     machine: &str,
 ) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias };
-    planned(py, kernels::layer_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
+    planned(py, planners::layer_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
 }
 
 /// The kernels that compute a statistic along modes of a tensor.
@@ -197,7 +197,7 @@ pub fn plan_reduce(
     };
     let layout: Layout = operand::layout(layout)?;
     let (py, tensor) = (element.py(), (&layout, operand::element(element)?));
-    planned(py, kernels::reduce_at(&self::machine(py, machine)?, statistic, tensor, &modes, alignment))
+    planned(py, planners::reduce_at(&self::machine(py, machine)?, statistic, tensor, &modes, alignment))
 }
 
 /// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
@@ -331,5 +331,5 @@ fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResu
             machine.name
         )));
     }
-    planned(py, kernels::product(machine, problem.operand_type(), problem.result_type(), [m, n, k]))
+    planned(py, planners::product(machine, problem.operand_type(), problem.result_type(), [m, n, k]))
 }

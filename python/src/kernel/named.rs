@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_kernels::{self as kernels, Entry, PlanError, Planned, Unchecked};
+use tilewright_planners::{self as planners, Entry, PlanError, Planned, Unchecked};
 use tilewright_tile::{self as tile, LIBRARY};
 
 use super::bench;
@@ -33,7 +33,7 @@ pub struct NamedKernel {
 
 /// The name of a tile program, where a kernel may have the same.
 fn tile_name(entry: &tile::Entry) -> String {
-    match kernels::named(entry.name) {
+    match planners::named(entry.name) {
         Ok(_) => format!("{}.tile", entry.name),
         Err(_) => entry.name.to_string(),
     }
@@ -42,7 +42,7 @@ fn tile_name(entry: &tile::Entry) -> String {
 /// All kernels of the libraries, and all tile programs.
 #[pyfunction]
 pub fn named_kernels() -> Vec<NamedKernel> {
-    let planned = kernels::library().iter();
+    let planned = planners::library().iter();
     let planned = planned.map(|entry| NamedKernel { kind: Kind::Planned(entry), name: entry.name.to_string() });
     planned.chain(LIBRARY.iter().map(|entry| NamedKernel { kind: Kind::Tile(entry), name: tile_name(entry) })).collect()
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::kernels::gemm::{Product, ProductTensor, Step};
 use tilewright::measured::Measured;
+use tilewright::planners::gemm::{Product, ProductTensor, Step};
 
 use super::task::Task;
 use crate::json::Json;

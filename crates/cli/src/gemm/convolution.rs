@@ -5,7 +5,7 @@
 
 use clap::{Args, ValueEnum};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Matrix, Window};
+use tilewright::planners::gemm::{Matrix, Window};
 
 use crate::output::Failure;
 

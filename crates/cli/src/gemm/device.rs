@@ -5,7 +5,7 @@
 
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernels::gemm::Product;
+use tilewright::planners::gemm::Product;
 
 use super::chosen::Chosen;
 use super::measured::measured;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
+use tilewright::planners::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
 use super::on_device::Sizes;

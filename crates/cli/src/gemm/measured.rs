@@ -10,7 +10,7 @@ use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::{Machine, Rates};
-use tilewright::kernels::gemm::{Matrix, Problem, Product, ProductTensor};
+use tilewright::planners::gemm::{Matrix, Problem, Product, ProductTensor};
 
 use super::round::Round;
 use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};

@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernels::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
-use tilewright::kernels::{PlanError, Unchecked, any_numbers, bits_at};
+use tilewright::planners::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
+use tilewright::planners::{PlanError, Unchecked, any_numbers, bits_at};
 
 use self::problem::Chance;
 use super::tensors::{Block, Tensors, compare_kept, group_of, ready};

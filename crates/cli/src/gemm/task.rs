@@ -5,8 +5,8 @@
 
 use tilewright::Layout;
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
-use tilewright::kernels::{Expression, PlanError};
+use tilewright::planners::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
+use tilewright::planners::{Expression, PlanError};
 
 use super::on_device::{Groups, OnDevice, Paired, Stored};
 use super::{Kind, Options};

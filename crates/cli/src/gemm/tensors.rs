@@ -4,8 +4,8 @@
 //! before the kernels run.
 
 use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
-use tilewright::kernels::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
-use tilewright::kernels::{any_numbers, bits_at};
+use tilewright::planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
+use tilewright::planners::{any_numbers, bits_at};
 
 use crate::output::Failure;
 

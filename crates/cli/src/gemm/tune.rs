@@ -7,8 +7,8 @@
 use std::io::Write;
 
 use tilewright::gpu::{Device, Stream};
-use tilewright::kernels::gemm::{Expected, Problem, Product};
 use tilewright::measured::{Card, Measured, MeasuredPlans, Planning, Ranked, Stopwatch, rank};
+use tilewright::planners::gemm::{Expected, Problem, Product};
 
 use super::round::Round;
 use super::tensors::{Ready, Tensors, compare, ready, wanted};

@@ -4,7 +4,7 @@
 use serde_json::json;
 use tilewright::bench::{self, Against, BenchError, Measured};
 use tilewright::gpu::Device;
-use tilewright::kernels::{Entry, Planned, Unchecked};
+use tilewright::planners::{Entry, Planned, Unchecked};
 use tilewright::tile;
 
 pub(crate) use tilewright::bench::{LASTING as ROUND, REPEATS as ROUNDS, copied, median, timed};

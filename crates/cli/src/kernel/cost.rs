@@ -5,7 +5,7 @@ use tilewright::kernel::cost::Cost;
 use tilewright::kernel::interpret::AccessCount;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx;
-use tilewright::kernels::{Entry, Planned};
+use tilewright::planners::{Entry, Planned};
 
 use super::object_of;
 use crate::json::Json;

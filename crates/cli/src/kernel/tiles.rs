@@ -12,8 +12,8 @@ use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernels;
 use tilewright::layout::nearest;
+use tilewright::planners;
 use tilewright::tile::{Compiled, Entry, LIBRARY, Program, Unchecked};
 
 use super::bench::{self, object_of};
@@ -33,7 +33,7 @@ pub(super) struct Tile {
 
 /// The name by which the command knows a tile program of the library.
 fn command_name(entry: &Entry) -> String {
-    match kernels::named(entry.name) {
+    match planners::named(entry.name) {
         Ok(_) => format!("{}.tile", entry.name),
         Err(_) => entry.name.to_owned(),
     }
@@ -74,7 +74,7 @@ impl Tile {
     pub(super) fn chosen(choice: &Choice) -> Result<Option<Tile>, Failure> {
         let name = &choice.name;
         let is_file = Path::new(name).extension().is_some_and(|extension| extension == "tile");
-        if kernels::named(name).is_ok() || !(is_file || of_library(name).is_some()) {
+        if planners::named(name).is_ok() || !(is_file || of_library(name).is_some()) {
             return Ok(None);
         }
         if let Some(element) = &choice.element {

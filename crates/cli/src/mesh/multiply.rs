@@ -14,8 +14,8 @@ use serde_json::json;
 use tilewright::gemm::{DeviceProduct, ProductError};
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::Problem;
 use tilewright::mesh::{MeshError, ProductPlan, ShardedLayout};
+use tilewright::planners::gemm::Problem;
 use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct, ShardedWork, Tensor, WorkPlan};
 
 use super::on_devices::first_machine;

@@ -9,11 +9,11 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tilewright::kernel::Element;
-use tilewright::kernels::Expression;
 use tilewright::mesh::{
     ArgmaxPlan, Engine, Machine, MapPlan, Mesh, MeshError, ProductPlan, ReducePlan, Reduction, ShardedLayout,
     SoftmaxPlan, argmax, map, reduce, softmax,
 };
+use tilewright::planners::Expression;
 use tilewright::sharded::{ShardedError, WorkPlan};
 
 use super::on_devices::{OnDevices, first_machine};

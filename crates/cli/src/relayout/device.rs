@@ -10,8 +10,8 @@ use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
-use tilewright::kernels::{Computation, Planned};
 use tilewright::measured::{MeasuredPlans, Planning, Ranked, TuneError, tune};
+use tilewright::planners::{Computation, Planned};
 use tilewright::tensor::npy::Kind;
 
 use crate::kernel::bench::{ROUND, ROUNDS, copied, median, timed};

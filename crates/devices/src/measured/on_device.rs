@@ -7,7 +7,7 @@
 use std::fmt;
 
 use tilewright_gpu::{Device, GpuError, Stream};
-use tilewright_kernels::{Computation, PlanError, Planned};
+use tilewright_planners::{Computation, PlanError, Planned};
 
 use super::{Card, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
 use crate::bench::{BenchError, LASTING, Loaded, timed};
@@ -72,7 +72,7 @@ impl From<PlansError> for TuneError {
 /// ```
 /// use tilewright::gpu::Device;
 /// use tilewright::kernel::Element;
-/// use tilewright::kernels::{Computation, RowMatrix};
+/// use tilewright::planners::{Computation, RowMatrix};
 /// use tilewright::measured::{self, MeasuredPlans};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -97,12 +97,12 @@ pub fn computation(device: &Device, plans: &MeasuredPlans, work: &Computation) -
 
 /// Measures up to so many plans of a computation on a device, those first that the planner would
 /// take, and keeps the fastest. Rows have to be counted
-/// ([`RowMatrix::with_rows`](tilewright_kernels::RowMatrix::with_rows)).
+/// ([`RowMatrix::with_rows`](tilewright_planners::RowMatrix::with_rows)).
 ///
 /// ```
 /// use tilewright::gpu::Device;
 /// use tilewright::kernel::Element;
-/// use tilewright::kernels::{Computation, RowMatrix};
+/// use tilewright::planners::{Computation, RowMatrix};
 /// use tilewright::measured::{self, MeasuredPlans};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

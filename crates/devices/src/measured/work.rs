@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::gemm::{Plan, Problem, Product};
-use tilewright_kernels::{Computation, PlanError, Planned};
+use tilewright_planners::gemm::{Plan, Problem, Product};
+use tilewright_planners::{Computation, PlanError, Planned};
 use tilewright_tile::{Compiled, Program, TileError};
 
 use super::file::hash;

@@ -10,9 +10,9 @@
 use tilewright_gpu::Lines;
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::{Planned, relayout};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint};
+use tilewright_planners::{Planned, relayout};
 
 use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 

@@ -7,8 +7,8 @@ use tilewright_gpu::{
     Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, PeerMemoryMut, SizedKernel, Stream,
 };
 use tilewright_kernel::Element;
-use tilewright_kernels::Planned;
 use tilewright_mesh::{MeshError, Plan};
+use tilewright_planners::Planned;
 
 use super::brought::{Bring, Brought, LEAST_MESSAGE, LEAST_TURNED, brought};
 use super::lanes::{Lane, Lanes};

@@ -8,9 +8,9 @@
 use tilewright_gpu::Transfer;
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::{Planned, relayout};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
+use tilewright_planners::{Planned, relayout};
 
 use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
 

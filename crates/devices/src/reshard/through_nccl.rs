@@ -62,7 +62,7 @@ impl NcclReshard {
             let Packed { packs, transfers, sent, received, places, room } = packed(&step.exchange, element, &machine)?;
             let mut on_devices = Vec::new();
             for (((device, packs), places), [send, receive]) in devices.iter().zip(packs).zip(places).zip(room) {
-                let compiled = |planned: &tilewright_kernels::Planned| {
+                let compiled = |planned: &tilewright_planners::Planned| {
                     device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
                 };
                 let mut beside = 0;

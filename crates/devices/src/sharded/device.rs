@@ -8,8 +8,8 @@
 use std::fmt;
 
 use tilewright_gpu::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, Stream};
-use tilewright_kernels::gemm::Product;
 use tilewright_mesh::MeshError;
+use tilewright_planners::gemm::Product;
 
 use super::ShardedError;
 use super::planned::{Arrival, Factor, PieceProduct, ShardedPlan, Target};

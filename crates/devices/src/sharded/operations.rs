@@ -6,11 +6,11 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::gemm::{Matrix, Problem, Product};
-use tilewright_kernels::{Expression, Indices, Statistic, indices_of_greatest, map_at};
 use tilewright_mesh::{
     ArgmaxPlan, MapPlan, MeshError, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan,
 };
+use tilewright_planners::gemm::{Matrix, Problem, Product};
+use tilewright_planners::{Expression, Indices, Statistic, indices_of_greatest, map_at};
 
 use super::ShardedError;
 use super::local::Local;
@@ -24,11 +24,11 @@ impl WorkPlan {
     /// A function of elements, which is computed in f32, in f64 where elements are, or in integers
     /// of 32 bits or more.
     ///
-    /// Errors: as [`fn@tilewright_kernels::map`].
+    /// Errors: as [`fn@tilewright_planners::map`].
     ///
     /// ```
     /// use tilewright::kernel::Element;
-    /// use tilewright::kernels::Expression;
+    /// use tilewright::planners::Expression;
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, map};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
@@ -69,7 +69,7 @@ impl WorkPlan {
     /// sum has the type of the elements, as the plan counts its bytes. A NaN is greater than every
     /// number.
     ///
-    /// Errors: as [`fn@tilewright_kernels::reduce`]; a mean of integers, integers of less than 32 bits.
+    /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers, integers of less than 32 bits.
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -124,7 +124,7 @@ impl WorkPlan {
     /// greater than every number. The greatest elements of all devices are
     /// found first; then each device that has one gives its index, and the least of these counts.
     ///
-    /// Errors: as [`fn@tilewright_kernels::reduce`]; integers of less than 32 bits.
+    /// Errors: as [`fn@tilewright_planners::reduce`]; integers of less than 32 bits.
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -179,7 +179,7 @@ impl WorkPlan {
     /// numbers moves, and what the layouts of operand and result want. Exponentials and their sums
     /// are f32.
     ///
-    /// Errors: as [`fn@tilewright_kernels::reduce`]; elements of another type.
+    /// Errors: as [`fn@tilewright_planners::reduce`]; elements of another type.
     ///
     /// ```
     /// use tilewright::kernel::Element;

@@ -10,10 +10,10 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::Expression;
-use tilewright_kernels::gemm::{Fused, Matrix, Problem, Product};
 use tilewright_layout::Layout;
 use tilewright_mesh::{Block, MeshError, Piece, ProductPlan};
+use tilewright_planners::Expression;
+use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
 
 use super::ShardedError;
 

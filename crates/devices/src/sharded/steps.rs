@@ -9,10 +9,10 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernels::gemm::Product;
-use tilewright_kernels::{Planned, Statistic, reduce, reduce_at, relayout};
 use tilewright_layout::Layout;
 use tilewright_mesh::{Kind, Plan, ShardedLayout};
+use tilewright_planners::gemm::Product;
+use tilewright_planners::{Planned, Statistic, reduce, reduce_at, relayout};
 
 use super::ShardedError;
 use super::local::Local;

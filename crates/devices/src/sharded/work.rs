@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, PeerMemory, SizedKernel};
-use tilewright_kernels::Planned;
 use tilewright_mesh::MeshError;
+use tilewright_planners::Planned;
 
 use super::ShardedError;
 use super::steps::{Tensor, WorkPlan, WorkStep};

@@ -10,7 +10,7 @@ use tilewright::Layout;
 use tilewright::gpu::{Argument, Cache, Device, ModuleOptions, SizedKernel};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::{Element, Kernel};
-use tilewright::kernels::{Place, Planned, Statistic, bits_at, library, reduce, relayout};
+use tilewright::planners::{Place, Planned, Statistic, bits_at, library, reduce, relayout};
 
 use crate::guarded::{Guarded, Outcome};
 use crate::{products, tiles};

@@ -3,10 +3,10 @@
 
 use tilewright::gpu::{Argument, Device, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{
+use tilewright::planners::gemm::{
     ByProduct, Each, Fused, Matrix, Pairs, Problem, Problems, Product, ProductTensor, Products, Step,
 };
-use tilewright::kernels::{Expression, Statistic, any_numbers, bits_at};
+use tilewright::planners::{Expression, Statistic, any_numbers, bits_at};
 
 use crate::chance::{Chance, compiled};
 use crate::guarded::{Guarded, Outcome};

@@ -4,8 +4,8 @@ use tilewright::gpu::{Argument, Device};
 use tilewright::kernel::interpret::{Interpreter, Schedule};
 use tilewright::kernel::program::memory::Role;
 use tilewright::kernel::{Element, Program as Kernel};
-use tilewright::kernels::any_numbers;
 use tilewright::layout::AnyLayout;
+use tilewright::planners::any_numbers;
 use tilewright::tile::{LIBRARY, Program};
 
 use crate::chance::{Chance, compiled};

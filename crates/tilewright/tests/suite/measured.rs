@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernels::gemm::Problem;
-use tilewright::kernels::{Computation, Place, RowMatrix, Statistic};
 use tilewright::measured::{Card, MeasuredPlans, Planning, PlansError, Ranked, Stopwatch, TileWork, rank};
+use tilewright::planners::gemm::Problem;
+use tilewright::planners::{Computation, Place, RowMatrix, Statistic};
 use tilewright::tile::Program;
 
 fn h200() -> Machine {

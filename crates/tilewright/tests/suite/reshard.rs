@@ -68,7 +68,7 @@ fn pulled(pull: &Pull, inputs: &[&[f32]], into: &mut [f32]) {
 }
 
 /// The elements that a kernel leaves, added to what there was: what it does not write is 0 here.
-fn run(planned: &tilewright::kernels::Planned, inputs: &[&[f32]], into: &mut [f32]) {
+fn run(planned: &tilewright::planners::Planned, inputs: &[&[f32]], into: &mut [f32]) {
     let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
     for (number, input) in inputs.iter().enumerate() {
         let mut bytes: Vec<u8> = input.iter().flat_map(|number| number.to_le_bytes()).collect();

@@ -4,8 +4,8 @@
 use half::bf16;
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
-use tilewright::kernels::gemm::{Product, ProductTensor};
 use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
+use tilewright::planners::gemm::{Product, ProductTensor};
 use tilewright::sharded::{Factor, PieceProduct, ShardedPlan, Target};
 
 /// Whole numbers, so that sums are exact.

@@ -4,9 +4,9 @@
 use half::{bf16, f16};
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::kernel::{Element, Kernel};
-use tilewright::kernels::gemm::ProductTensor;
-use tilewright::kernels::{Expression, Planned};
 use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, argmax, map, multiply, reduce, softmax};
+use tilewright::planners::gemm::ProductTensor;
+use tilewright::planners::{Expression, Planned};
 use tilewright::reshard::brought;
 use tilewright::sharded::{Tensor, WorkPlan, WorkStep};
 

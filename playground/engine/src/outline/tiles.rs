@@ -12,7 +12,7 @@ use tilewright_draw::Map;
 use tilewright_kernel::interpret::{AccessKind, Completion, SetupError, Stepper};
 use tilewright_kernel::program::memory::Buffer;
 use tilewright_kernel::program::{Program, Source};
-use tilewright_kernels::Planned;
+use tilewright_planners::Planned;
 use tilewright_layout::AnyLayout;
 
 use crate::steps::runs;

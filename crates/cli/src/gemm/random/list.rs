@@ -4,8 +4,8 @@
 //! are those of all its problems, sizes and layouts each problem's own.
 
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Fused, Matrix, Problem, Problems};
-use tilewright::kernels::{Expression, PlanError};
+use tilewright::planners::gemm::{Fused, Matrix, Problem, Problems};
+use tilewright::planners::{Expression, PlanError};
 
 use super::problem::{BYTES, Chance, matrix};
 use super::{Numbers, Task, Work};

@@ -1,8 +1,8 @@
 //! Random problems.
 
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales, Window};
-use tilewright::kernels::{Expression, PlanError, Statistic};
+use tilewright::planners::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales, Window};
+use tilewright::planners::{Expression, PlanError, Statistic};
 
 use super::{Numbers, Task, Work};
 

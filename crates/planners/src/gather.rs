@@ -1,0 +1,114 @@
+//! Rows by their numbers.
+//!
+//! Law: a gather leaves `y(m,n) = x(index(m),n)`, and 0 where `x` has no such row. A scatter leaves
+//! `y(index(m),n) = x(m,n)`, and all other rows of `y` as they were; numbers that are no row of `y`
+//! are passed over. The numbers of a scatter differ from each other: else two threads write to one
+//! place, and which of them is last is open.
+//!
+//! Threads are numbered in the order of the picked rows, and each moves one vector; those of a row
+//! read the same number, which a warp fetches once.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Element, Kernel};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+use crate::planned::Planned;
+use crate::terms::Meaning;
+use crate::units::{MOVE_THREADS, VECTOR};
+
+/// A kernel that picks `picked` rows of a row-major matrix of `rows` rows of `columns` elements, by
+/// numbers of type i32.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_planners::gather;
+///
+/// let plan = gather(50_000, 1024, 4096, Element::Bf16).unwrap();
+/// assert!(plan.to_string().contains("8 elements a thread"));
+/// ```
+///
+/// Errors: there are more vectors than a launch takes; the bytes of a matrix are no 64-bit number.
+pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let meaning = Meaning::Gather { rows, picked, columns };
+    by_numbers("gather", [rows, picked, columns], element, meaning)
+}
+
+/// A kernel that writes the `picked` rows of a row-major matrix of `columns` columns to rows of one
+/// of `rows` rows, by numbers of type i32 that differ from each other.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_planners::scatter;
+///
+/// let plan = scatter(50_000, 1024, 4096, Element::Bf16).unwrap();
+/// assert!(plan.to_string().contains("1024 rows"));
+/// ```
+///
+/// Errors: as [`gather`].
+pub fn scatter(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let meaning = Meaning::Scatter { rows, picked, columns };
+    by_numbers("scatter", [rows, picked, columns], element, meaning)
+}
+
+fn by_numbers(
+    name: &str,
+    [rows, picked, columns]: [i64; 3],
+    element: Element,
+    meaning: Meaning,
+) -> Result<Planned, PlanError> {
+    let scatters = matches!(meaning, Meaning::Scatter { .. });
+    let mut vector = VECTOR / i64::from(element.bytes());
+    while columns % vector != 0 {
+        vector /= 2;
+    }
+    let across = columns / vector;
+    let limit = i64::from(i32::MAX) - MOVE_THREADS;
+    let total = picked.checked_mul(across).unwrap_or(i64::MAX);
+    if total > limit {
+        return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
+    }
+    // The sizes of both matrices in bytes are numbers.
+    let bytes = |rows: i64| rows.checked_mul(columns)?.checked_mul(element.bytes().into());
+    for rows in [rows, picked] {
+        bytes(rows).ok_or(LayoutError::Overflow { op: "size" })?;
+    }
+    let kernel = Kernel::build(name, |k| {
+        let matrix = |rows: i64| format!("({vector},{across},{rows}):(1,{vector},{columns})");
+        let (from, to) = if scatters { (picked, rows) } else { (rows, picked) };
+        let x = k.tensor_of(element, "x", &matrix(from), Role::Input)?;
+        let index = k.input::<i32>("index", &format!("({picked},1):(1,{picked})"))?;
+        // A scatter leaves rows that it has no number of.
+        let role = if scatters { Role::Both } else { Role::Output };
+        let y = k.tensor_of(element, "y", &matrix(to), role)?;
+        k.threads(MOVE_THREADS)?;
+        k.grid(Axis::X, &((total + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
+        let overflow = || LayoutError::Overflow { op: "vector" };
+        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
+        let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+        let digits = k.coordinate(&number, &[across, picked])?;
+        let at = |row: &Expr| -> Result<Coord<Expr>, LayoutError> {
+            Tree::flat([Slot::All, Slot::At(digits[0].clone()), Slot::At(row.clone())])
+        };
+        let own: Coord<Expr> = Tree::flat([Slot::At(digits[1].clone()), Slot::All])?;
+        let given = index.slice(own)?.load_predicated()?.numbers()?[0];
+        // Threads behind the last vector have read 0, which is a row.
+        let exists = k.index(&digits[1])?.lt(k.number_of(Element::I32, picked as f64));
+        let row = k.index_of(exists.select(given, k.number(-1_i32)))?;
+        let (from, to) = if scatters { (&digits[1], &row) } else { (&row, &digits[1]) };
+        let values = x.slice(at(from)?)?.load_predicated()?;
+        y.slice(at(to)?)?.store_predicated(&values)
+    })?;
+    let plan = vec![
+        if scatters {
+            format!("{picked} rows of {columns} {element} to {rows}, by their numbers")
+        } else {
+            format!("{picked} of {rows} rows of {columns} {element}, by their numbers")
+        },
+        format!("{vector} elements a thread, in the order of the picked rows"),
+    ];
+    let bytes = picked.saturating_mul(2 * columns).saturating_mul(element.bytes().into()).saturating_add(4 * picked);
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+}

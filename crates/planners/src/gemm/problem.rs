@@ -1,0 +1,199 @@
+//! What is multiplied: the problem, as data.
+//!
+//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a
+//! batch, with an epilogue function [`Fused`] of the accumulator and of further tensors, or the
+//! accumulator itself. Accumulators are in f32, and in i32 for integers; D is rounded once.
+//!
+//! `build.rs` makes problems and refuses the rest; `text.rs` writes them. Nothing here knows how a
+//! problem is carried out.
+
+mod build;
+pub(crate) mod convolution;
+pub(crate) mod gated;
+pub(crate) mod grouped;
+pub(crate) mod list;
+pub(crate) mod matrix;
+pub(crate) mod reductions;
+pub(crate) mod scales;
+pub(crate) mod text;
+
+use tilewright_kernel::Element;
+
+use crate::expression::Expression;
+use crate::gemm::problem::convolution::Images;
+use crate::gemm::problem::gated::Pairs;
+use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::reductions::ByProduct;
+use crate::gemm::problem::scales::Scales;
+
+/// Bytes of a line of the cache, and of a row of a stage.
+pub(crate) const LINE_BYTES: i64 = 128;
+
+/// A product of matrices, or a batch of them: types, layouts, and what is done with the
+/// accumulators.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::Expression;
+/// use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
+///
+/// // D(m,n) = relu(sum over k of A(m,k) B(n,k) + bias(n)), which the plan and the check know too.
+/// let bias = Matrix::new(Element::Bf16, &"(128,256):(0,1)".parse().unwrap()).unwrap();
+/// let expression = Expression::parse("max(x0 + x1, 0)", &["x0", "x1"]).unwrap();
+/// let problem = Problem::new(Element::Bf16, [128, 256, 64]).unwrap();
+/// let problem = problem.fused(Fused { expression, inputs: vec![bias] }).unwrap();
+/// assert_eq!(problem.sizes(), [128, 256, 64]);
+/// let h200 = Machine::named("H200").unwrap();
+/// assert!(Product::new(&problem, &h200).is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    sizes: [i64; 3],
+    batch: i64,
+    a: Matrix,
+    b: Matrix,
+    d: Matrix,
+    images: Option<Images>,
+    pairs: Option<Pairs>,
+    fused: Option<Fused>,
+    kept: Vec<(ByProduct, Matrix)>,
+    scales: Option<Scales>,
+    ends: Option<Matrix>,
+    tf32: bool,
+    fast: bool,
+}
+
+/// The epilogue function: an expression whose input 0 is the accumulator, and whose other inputs
+/// are the elements of tensors at the same row, column and matrix. A tensor that repeats has
+/// strides of 0. In a gated GEMM ([`Problem::gated`]) inputs 0 and 1 are both accumulators.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fused {
+    /// The function.
+    pub expression: Expression,
+    /// Inputs 1, 2, .. of the expression; 2, 3, .. of pairs.
+    pub inputs: Vec<Matrix>,
+}
+
+impl Problem {
+    /// M, N and K.
+    pub fn sizes(&self) -> [i64; 3] {
+        self.sizes
+    }
+
+    /// How many matrices there are.
+    pub fn batch(&self) -> i64 {
+        self.batch
+    }
+
+    /// A, `(M,K)`; of a convolution the windows of images that have their borders.
+    pub fn a(&self) -> &Matrix {
+        &self.a
+    }
+
+    /// The images of which A has windows, where it is written nowhere.
+    pub(crate) fn images(&self) -> Option<&Images> {
+        self.images.as_ref()
+    }
+
+    /// B, `(N,K)`.
+    pub fn b(&self) -> &Matrix {
+        &self.b
+    }
+
+    /// D, `(M,N)`.
+    pub fn d(&self) -> &Matrix {
+        &self.d
+    }
+
+    /// The epilogue function, if there is one.
+    pub fn epilogue(&self) -> Option<&Fused> {
+        self.fused.as_ref()
+    }
+
+    /// Which columns of B make a column of D, where there are pairs.
+    pub fn pairs(&self) -> Option<Pairs> {
+        self.pairs
+    }
+
+    /// The reductions of rows and columns.
+    pub fn by_products(&self) -> impl Iterator<Item = &ByProduct> {
+        self.kept.iter().map(|(by, _)| by)
+    }
+
+    /// The matrix of the results of a reduction.
+    pub(crate) fn kept(&self, number: usize) -> Option<&Matrix> {
+        self.kept.get(number).map(|(_, matrix)| matrix)
+    }
+
+    /// The scales of blocks, if there are any.
+    pub fn scales(&self) -> Option<&Scales> {
+        self.scales.as_ref()
+    }
+
+    /// Where row groups end, in a grouped GEMM.
+    pub fn group_ends(&self) -> Option<&Matrix> {
+        self.ends.as_ref()
+    }
+
+    /// Whether operands are floating-point numbers of 8 bits.
+    fn is_small(&self) -> bool {
+        matches!(self.operand_type(), Element::E4M3 | Element::E5M2)
+    }
+
+    /// Whether the accumulators of each 128 elements along K are added in f32.
+    pub fn is_promoted(&self) -> bool {
+        self.scales.is_some() || self.is_small() && !self.fast
+    }
+
+    /// M, N and K of the MMA: both columns of each gated pair count.
+    pub(crate) fn mma_sizes(&self) -> [i64; 3] {
+        [self.sizes[0], self.b.extents()[0], self.sizes[2]]
+    }
+
+    /// The type of A and B.
+    pub fn operand_type(&self) -> Element {
+        self.a.element()
+    }
+
+    /// Whether operands of f32 are rounded to tf32.
+    pub fn is_tf32(&self) -> bool {
+        self.tf32
+    }
+
+    /// Whether rows of D follow one another without gaps, and so do its matrices.
+    pub(crate) fn is_dense(&self) -> bool {
+        let [m, n, _] = self.sizes;
+        let step = |at: usize, extent: i64, wanted: i64| {
+            extent == 1 || self.d.strides().is_some_and(|strides| strides[at] == wanted)
+        };
+        self.d.offset() == 0 && step(0, m, n) && step(1, n, 1) && step(2, self.batch, m * n)
+    }
+
+    /// The type of D.
+    pub fn result_type(&self) -> Element {
+        self.d.element()
+    }
+
+    /// The accumulator type: f32, and i32 of integers.
+    pub fn accumulator_type(&self) -> Element {
+        if self.operand_type().is_float() { Element::F32 } else { Element::I32 }
+    }
+
+    /// Multiplications and additions.
+    pub fn operations(&self) -> i64 {
+        self.mma_sizes().into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
+    }
+
+    /// The bytes of the tensors, each element once.
+    pub fn bytes(&self) -> i64 {
+        let inputs = self.fused.iter().flat_map(|fused| &fused.inputs).chain(self.kept.iter().map(|(_, to)| to));
+        let inputs = inputs.chain(&self.ends).chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
+        [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
+    }
+
+    /// Elements of a k-tile along K: rows of 128 bytes.
+    pub(crate) fn k_tile(&self) -> i64 {
+        LINE_BYTES / i64::from(self.operand_type().bytes())
+    }
+}

@@ -1,0 +1,288 @@
+//! Where the numbers of a matrix lie.
+//!
+//! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor,
+//! counted in elements of its type. What TMA can read of it follows from that: one mode
+//! whose neighbours are neighbours in memory, and all other steps and the beginning multiples of 16
+//! bytes. What TMA can store besides ends at a multiple of 16 bytes, for it writes whole
+//! chunks.
+
+use std::fmt;
+
+use tilewright_kernel::Element;
+use tilewright_layout::{Layout, LayoutError};
+
+use crate::error::PlanError;
+use crate::units::VECTOR;
+
+/// A matrix in a tensor, or a batch of them: the type of its elements, and where they lie.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_planners::gemm::Matrix;
+///
+/// // 100 columns of 200 rows, each column 208 elements behind the one before.
+/// let padded = Matrix::new(Element::Bf16, &"(200,100):(1,208)".parse().unwrap()).unwrap();
+/// assert_eq!(padded.extents(), [200, 100, 1]);
+/// assert_eq!(Matrix::rows(Element::F32, [2, 3]).unwrap().to_string(), "f32 (2,3):(3,1)");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    element: Element,
+    layout: Layout,
+    offset: i64,
+    extents: [i64; 3],
+    /// From one to the next along rows, columns and matrices, where each is one mode.
+    strides: Option<[i64; 3]>,
+    /// Whether rows go on to the next multiple of 16 bytes, and what is written there is lost: in
+    /// workspaces.
+    whole_rows: bool,
+}
+
+/// In which mode neighbours are neighbours in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Contiguous {
+    /// From column to column: rows are whole in memory.
+    Columns,
+    /// From row to row: columns are whole in memory.
+    Rows,
+}
+
+impl Matrix {
+    /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, under a layout. Modes may
+    /// be nested, steps may be 0 where elements are repeated.
+    ///
+    /// Errors: another rank ([`PlanError::Rank`]); it begins before its tensor
+    /// ([`PlanError::Before`]).
+    pub fn new(element: Element, layout: &Layout) -> Result<Matrix, PlanError> {
+        let rank = layout.rank();
+        if !(2..=3).contains(&rank) || layout.profile().is_leaf() {
+            return Err(PlanError::Rank { layout: layout.to_string() });
+        }
+        let (least, greatest) = layout.range()?;
+        if least < 0 {
+            return Err(PlanError::Before { layout: layout.to_string(), least });
+        }
+        let limit = 1 << 40;
+        if greatest >= limit {
+            return Err(PlanError::TooLarge { what: "elements of a tensor", asked: greatest + 1, limit });
+        }
+        let (mut extents, mut strides) = ([1; 3], Some([0; 3]));
+        for at in 0..rank {
+            let Some(mode) = layout.mode(at) else { continue };
+            extents[at] = mode.size();
+            let joined = mode.coalesce()?;
+            match (joined.leaves(), &mut strides) {
+                ([leaf], Some(strides)) => strides[at] = if leaf.extent > 1 { leaf.stride } else { 0 },
+                _ => strides = None,
+            }
+        }
+        Ok(Matrix { element, layout: layout.clone(), offset: 0, extents, strides, whole_rows: false })
+    }
+
+    /// Rows one after the other.
+    ///
+    /// Errors: an extent below 1.
+    pub fn rows(element: Element, [rows, columns]: [i64; 2]) -> Result<Matrix, PlanError> {
+        Matrix::strided(element, [rows, columns, 1], [columns, 1, 0])
+    }
+
+    /// Columns one after the other.
+    ///
+    /// Errors: an extent below 1.
+    pub fn columns(element: Element, [rows, columns]: [i64; 2]) -> Result<Matrix, PlanError> {
+        Matrix::strided(element, [rows, columns, 1], [1, rows, 0])
+    }
+
+    /// Rows, columns and matrices at these steps.
+    ///
+    /// Errors: an extent below 1; as [`Matrix::new`].
+    pub fn strided(element: Element, extents: [i64; 3], strides: [i64; 3]) -> Result<Matrix, PlanError> {
+        let list = |numbers: [i64; 3]| numbers.map(|number| number.to_string()).join(",");
+        for (name, extent) in ["rows", "columns", "matrices"].into_iter().zip(extents) {
+            if extent < 1 {
+                return Err(PlanError::Size { name: name.to_string(), given: extent });
+            }
+        }
+        let text = match extents[2] {
+            1 => format!("({},{}):({},{})", extents[0], extents[1], strides[0], strides[1]),
+            _ => format!("({}):({})", list(extents), list(strides)),
+        };
+        Matrix::new(element, &text.parse()?)
+    }
+
+    /// The same, so many elements further on in its tensor. The tensor itself begins at a multiple
+    /// of 256 bytes, as allocations do, so this says how the matrix is aligned.
+    ///
+    /// Errors: it begins before its tensor.
+    pub fn at(self, offset: i64) -> Result<Matrix, PlanError> {
+        match offset {
+            0.. => Ok(Matrix { offset, ..self }),
+            least => Err(PlanError::Before { layout: self.layout.to_string(), least }),
+        }
+    }
+
+    /// The same, whose rows go on to the next multiple of 16 bytes: a workspace, of which nobody
+    /// else has what lies behind its rows. Its columns are contiguous.
+    pub(crate) fn in_whole_rows(self) -> Matrix {
+        Matrix { whole_rows: true, ..self }
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Where they lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Elements of the tensor before the first one of the layout.
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// Rows, columns and matrices.
+    pub fn extents(&self) -> [i64; 3] {
+        self.extents
+    }
+
+    /// Where an element lies in its tensor, in elements. One matrix stands for all of a batch.
+    ///
+    /// Errors: the offset is not representable.
+    pub fn place(&self, [row, column, matrix]: [i64; 3]) -> Result<i64, LayoutError> {
+        let inside = match self.strides {
+            Some([rows, columns, matrices]) => row * rows + column * columns + matrix * matrices,
+            None => {
+                let [rows, columns, matrices] = self.extents;
+                let matrix = matrix.min(matrices - 1);
+                self.layout.eval(&(row + rows * (column + columns * matrix)))?
+            }
+        };
+        Ok(self.offset + inside)
+    }
+
+    /// How many elements its tensor has at least.
+    ///
+    /// Errors: their number is not representable.
+    pub fn reach(&self) -> Result<i64, LayoutError> {
+        let behind = self.declared_extents()[1] - self.extents[1];
+        Ok(self.offset + self.layout.range()?.1 + 1 + behind)
+    }
+
+    /// Rows, columns and matrices as a kernel declares them: of whole rows all columns.
+    pub(crate) fn declared_extents(&self) -> [i64; 3] {
+        let [rows, columns, matrices] = self.extents;
+        let unit = VECTOR / i64::from(self.element.bytes());
+        [rows, if self.whole_rows { (columns + unit - 1) / unit * unit } else { columns }, matrices]
+    }
+
+    /// Steps from row to row, column to column and matrix to matrix, where each is one mode. Steps
+    /// of modes of one element are 0.
+    pub(crate) fn strides(&self) -> Option<[i64; 3]> {
+        self.strides
+    }
+
+    /// How a kernel declares it to those who use it; the third mode is left out where all matrices
+    /// are one.
+    pub(crate) fn declared(&self) -> String {
+        let [rows, columns, matrices] = self.declared_extents();
+        let layout = match self.declared_strides() {
+            None => self.layout.to_string(),
+            Some([down, across, step]) if self.is_batch() => {
+                format!("({rows},{columns},{matrices}):({down},{across},{step})")
+            }
+            Some([down, across, _]) => format!("({rows},{columns}):({down},{across})"),
+        };
+        if self.offset > 0 { format!("S<0,0,0> o {} o {layout}", self.offset) } else { layout }
+    }
+
+    /// The steps that a kernel declares, where no mode is folded: modes of one element have one
+    /// that TMA admits.
+    pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
+        let mut strides = self.strides?;
+        let [rows, columns, _] = self.extents;
+        let unit = VECTOR / i64::from(self.element.bytes());
+        let whole = |extent: i64| (extent + unit - 1) / unit * unit;
+        match self.bulk() {
+            Ok(Contiguous::Columns) => {
+                strides[1] = 1;
+                strides[0] = if rows == 1 { whole(columns) } else { strides[0] };
+            }
+            Ok(Contiguous::Rows) => {
+                strides[0] = 1;
+                strides[1] = if columns == 1 { whole(rows) } else { strides[1] };
+            }
+            Err(_) => {}
+        }
+        Some(strides)
+    }
+
+    /// Whether its matrices differ.
+    pub(crate) fn is_batch(&self) -> bool {
+        self.extents[2] > 1 && self.strides.is_none_or(|strides| strides[2] != 0)
+    }
+
+    /// In which mode TMA reads it, or why it cannot.
+    pub(crate) fn bulk(&self) -> Result<Contiguous, &'static str> {
+        let bytes = i64::from(self.element.bytes());
+        let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };
+        if self.offset != 0 {
+            return Err("it begins inside of its tensor");
+        }
+        let step = |stride: i64| stride > 0 && stride * bytes % VECTOR == 0;
+        let [height, width, count] = self.extents;
+        // A mode of one element has any step.
+        let contiguous = if columns == 1 || width == 1 && rows != 1 {
+            Contiguous::Columns
+        } else if rows == 1 || height == 1 {
+            Contiguous::Rows
+        } else {
+            return Err("neither mode is contiguous");
+        };
+        let (other, extent) = match contiguous {
+            Contiguous::Columns => (rows, height),
+            Contiguous::Rows => (columns, width),
+        };
+        if extent > 1 && !step(other) {
+            return Err("its lines begin at no multiples of 16 bytes");
+        }
+        if count > 1 && matrices != 0 && !step(matrices) {
+            return Err("its matrices begin at no multiples of 16 bytes");
+        }
+        Ok(contiguous)
+    }
+
+    /// In which mode bulk copies store it, or why they cannot: they write whole chunks.
+    pub(crate) fn stored_in_bulk(&self) -> Result<Contiguous, &'static str> {
+        let contiguous = self.bulk()?;
+        let [rows, columns, _] = self.declared_extents();
+        let line = if contiguous == Contiguous::Columns { columns } else { rows };
+        match line * i64::from(self.element.bytes()) % VECTOR {
+            0 => Ok(contiguous),
+            _ => Err("its lines end inside a chunk of 16 bytes, which bulk stores write whole"),
+        }
+    }
+
+    /// The bytes of its elements, each once.
+    pub(crate) fn bytes(&self) -> i64 {
+        self.layout.filter_zeros().size().saturating_mul(self.element.bytes().into())
+    }
+}
+
+/// Elements of 16 bytes.
+pub(crate) fn unit(element: Element) -> i64 {
+    16 / i64::from(element.bytes())
+}
+
+/// The length of a line of so many elements, where the next one begins at a multiple of 16 bytes.
+pub(crate) fn padded(length: i64, element: Element) -> i64 {
+    (length + unit(element) - 1) / unit(element) * unit(element)
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.element, self.layout)?;
+        if self.offset > 0 { write!(f, " + {}", self.offset) } else { Ok(()) }
+    }
+}

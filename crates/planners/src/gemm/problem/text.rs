@@ -1,0 +1,135 @@
+//! A problem in words, and its sizes and layouts as the text of a kernel has them.
+
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::gated::Pairs;
+use std::fmt;
+
+/// Sizes as a kernel knows them.
+pub(crate) struct Written {
+    /// M, N and K.
+    pub(crate) sizes: [String; 3],
+    /// How many matrices there are.
+    pub(crate) batch: String,
+    /// Columns of D.
+    pub(crate) columns: String,
+    /// The layouts of A, B and D.
+    pub(crate) tensors: [String; 3],
+}
+
+impl Problem {
+    /// How a kernel declares B: of pairs with a mode that says which of both.
+    fn declared_b(&self) -> String {
+        self.firsts().and_then(|firsts| firsts.declared()).unwrap_or_else(|| self.b.declared())
+    }
+
+    /// The sizes of a launch, by name.
+    pub(crate) fn named(&self) -> Vec<(&'static str, i64)> {
+        let [m, n, k] = self.sizes;
+        let mut sizes = vec![("M", m), ("N", n), ("K", k)];
+        if self.batch > 1 {
+            sizes.push(("L", self.batch));
+        }
+        sizes
+    }
+
+    /// The sizes as a kernel knows them: names with these facts, of contiguous rows that follow one
+    /// another, or numbers.
+    pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
+        let Some(facts) = facts else {
+            let [_, n, _] = self.sizes;
+            return Written {
+                sizes: self.mma_sizes().map(|size| size.to_string()),
+                batch: self.batch.to_string(),
+                columns: n.to_string(),
+                tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
+            };
+        };
+        let names = ["M", "N", "K"];
+        let of = |rows: usize, columns: usize| {
+            let [m, n] = [rows, columns].map(|mode| format!("{}{}", names[mode], facts[mode]));
+            let stride = names[columns];
+            match self.batch {
+                1 => format!("({m},{n}):({stride},1)"),
+                _ => format!("({m},{n},L):({stride},1,{}*{stride})", names[rows]),
+            }
+        };
+        let tensors = [of(0, 2), of(1, 2), of(0, 1)];
+        Written { sizes: names.map(str::to_string), batch: "L".to_string(), columns: "N".to_string(), tensors }
+    }
+}
+
+impl Written {
+    /// The layout of the accumulators of so many splits of K, so many of each number of D:
+    /// matrices of the same range lie one after the other, and the accumulators of a matrix.
+    pub(crate) fn sums(&self, split_k: i64, each: usize) -> String {
+        let ([m, ..], n) = (&self.sizes, &self.columns);
+        format!("({m},{n},{}*{}):({n},1,{m}*{n})", self.batch, split_k * each as i64)
+    }
+}
+
+impl Problem {
+    /// The problem in words, with names for the inputs of its function: first the accumulators,
+    /// then what is read beside them.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_planners::Expression;
+    /// use tilewright_planners::gemm::{Fused, Matrix, Problem};
+    ///
+    /// let sizes = [64, 64, 64];
+    /// let bias = Matrix::strided(Element::Bf16, [64, 64, 1], [0, 1, 0])?;
+    /// let expression = Expression::parse("gelu(x + bias)", &["x", "bias"])?;
+    /// let problem = Problem::new(Element::Bf16, sizes)?.fused(Fused { expression, inputs: vec![bias] })?;
+    /// assert!(problem.described(&["x", "bias"]).ends_with(" = gelu(x + bias)"));
+    /// assert!(problem.to_string().ends_with(" = gelu(x0 + x1)"));
+    /// # Ok::<(), tilewright_planners::PlanError>(())
+    /// ```
+    pub fn described(&self, names: &[&str]) -> String {
+        Described(self, names).to_string()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Described(self, &[]).fmt(f)
+    }
+}
+
+/// A problem, and names for the inputs of its function.
+struct Described<'a>(&'a Problem, &'a [&'a str]);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described(problem, names) = self;
+        let [m, n, k] = problem.sizes;
+        let batch = if problem.batch > 1 { format!(",{}", problem.batch) } else { String::new() };
+        let columns = problem.b.extents()[0];
+        write!(
+            f,
+            "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
+            problem.operand_type(),
+            problem.result_type()
+        )?;
+        if let Some(images) = &problem.images {
+            write!(f, ", {images}")?;
+        }
+        if let Some(fused) = &problem.fused {
+            write!(f, " = {}", fused.expression.named(names))?;
+        }
+        match problem.pairs {
+            Some(Pairs::Neighbours) => write!(f, " of neighbouring columns")?,
+            Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
+            None => {}
+        }
+        if let Some(groups) = problem.row_groups() {
+            write!(f, ", rows in {groups} groups")?;
+        }
+        if problem.scales.is_some() {
+            write!(f, ", blocks of 128 steps have scales")?;
+        }
+        if problem.is_small() && !problem.is_promoted() {
+            write!(f, ", fast sums")?;
+        }
+        problem.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
+    }
+}

@@ -1,0 +1,206 @@
+//! A problem, its plan and its kernels.
+
+use tilewright_kernel::Kernel;
+use tilewright_kernel::machine::Machine;
+
+use crate::error::PlanError;
+use crate::gemm::candidates;
+use crate::gemm::epilogue::{reductions, split_k};
+use crate::gemm::lines;
+use crate::gemm::mainloop;
+use crate::gemm::plan::{Plan, needs_wgmma};
+use crate::gemm::prepare::Prepared;
+use crate::gemm::problem::Problem;
+use crate::gemm::schedule::grouped;
+use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
+use crate::planned::Planned;
+use crate::terms::Meaning;
+
+/// The kernels of a product, for its sizes alone: launches take no numbers.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::gemm::{Problem, Product};
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// let product = Product::new(&Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap(), &h200).unwrap();
+/// // 512 tiles of 128 x 256 in four turns of 128 blocks, by one kernel.
+/// assert_eq!(product.plan().blocks, 128);
+/// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Product {
+    problem: Problem,
+    plan: Plan,
+    steps: Vec<Step>,
+    workspaces: Vec<i64>,
+    lines: Vec<String>,
+}
+
+impl Product {
+    /// The kernels of the plan that takes the least time on a machine, by the model.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_planners::gemm::{Problem, Product};
+    ///
+    /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
+    /// let error = Product::new(&problem, &Machine::named("A100").unwrap()).unwrap_err();
+    /// assert_eq!(error.to_string(), "no machine with wgmma is called A100");
+    /// ```
+    ///
+    /// Errors: the machine has no wgmma ([`PlanError::Unknown`]); more tiles or elements than a
+    /// launch takes ([`PlanError::TooLarge`], [`PlanError::Kernel`]); no tile suits the row groups
+    /// ([`PlanError::Plan`]).
+    pub fn new(problem: &Problem, machine: &Machine) -> Result<Product, PlanError> {
+        needs_wgmma(machine)?;
+        let prepared = Prepared::of(problem, machine)?;
+        let plan = match prepared.inner.row_groups() {
+            None => Plan::of(&prepared.inner, machine),
+            Some(_) => candidates::grouped(&prepared.inner, machine)?
+                .into_iter()
+                .next()
+                .map(|(_, plan)| plan)
+                .ok_or(PlanError::Plan { because: "no tile suits the row groups" })?,
+        };
+        Product::build(problem, prepared, &plan, machine)
+    }
+
+    /// The kernels of a plan.
+    ///
+    /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
+    pub fn planned(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
+        needs_wgmma(machine)?;
+        Product::build(problem, Prepared::of(problem, machine)?, plan, machine)
+    }
+
+    /// The plans that [`Product::planned`] takes, the one first that takes the least time by the
+    /// model, each with the seconds that the model gives it.
+    ///
+    /// Errors: as [`Product::new`].
+    pub fn candidates(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
+        needs_wgmma(machine)?;
+        let inner = Prepared::of(problem, machine)?.inner;
+        match inner.row_groups() {
+            None => Ok(Plan::candidates(&inner, machine)),
+            Some(_) => candidates::grouped(&inner, machine),
+        }
+    }
+
+    /// The product of a problem that is prepared, by a plan.
+    fn build(problem: &Problem, prepared: Prepared, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
+        let Prepared { inner, operands, before, after, mut workspaces } = prepared;
+        if let Some(because) = plan.refusal(&inner, machine) {
+            return Err(PlanError::Plan { because });
+        }
+        let mut steps = before;
+        let kernel = mainloop::kernel("product_groups", &inner, (plan, machine), true)?;
+        let Operands { a, b, inputs, scales, d } = operands;
+        // What the GEMM reads: A, B, what the epilogue reads, and the table of row groups.
+        let mut read = [vec![a, b], inputs.clone(), scales.clone()].concat();
+        let gemm = |operands: Vec<ProductTensor>| Step::new(StepKind::Gemm, kernel, operands, "multiplies".to_string());
+        let mut workspace = |bytes: i64| {
+            workspaces.push(bytes);
+            ProductTensor::Workspace(workspaces.len() - 1)
+        };
+        if inner.row_groups().is_some() {
+            let tiles = workspace(grouped::bytes(&inner, plan));
+            let does = "writes the table of the tiles of all row groups".to_string();
+            let kernel = grouped::table(&inner, plan)?;
+            steps.push(Step::new(StepKind::Tiles, kernel, vec![ProductTensor::Ends, tiles], does));
+            read.push(tiles);
+        }
+        if plan.tail > 0 {
+            let partial = workspace(plan.workspace(&inner));
+            steps.push(Step { writes: 2, ..gemm([read, vec![d, partial]].concat()) });
+            let does = "adds the partial accumulators of the tail".to_string();
+            steps.push(Step::new(StepKind::SplitK, split_k::last(&inner, plan)?, vec![partial, d], does));
+        } else if plan.split_k > 1 {
+            let partial = workspace(plan.workspace(&inner));
+            steps.push(gemm([vec![a, b], scales, vec![partial]].concat()));
+            let plain = inner.epilogue().is_none() && inner.is_dense();
+            let each = if inner.pairs().is_some() { 2 } else { 1 };
+            let (kernel, copies) = match plain {
+                true => (split_k::added(&inner, machine, plan.split_k)?, 1),
+                // A gated pair has two accumulators.
+                false => (split_k::mapped(&inner, machine, plan.split_k)?, plan.split_k as usize * each),
+            };
+            let operands = [vec![partial; copies], inputs, vec![d]].concat();
+            let does = "adds the partial accumulators of split-K".to_string();
+            steps.push(Step::new(StepKind::SplitK, kernel, operands, does));
+        } else {
+            let mut made = gemm([read, vec![d]].concat());
+            let mut then = Vec::new();
+            for (number, by) in inner.by_products().enumerate() {
+                let kept = reductions::steps((by, number), (&inner, plan), machine, &mut workspaces)?;
+                made.operands.push(kept.0);
+                made.writes += 1;
+                then.extend(kept.1);
+            }
+            steps.push(made);
+            steps.extend(then);
+        }
+        steps.extend(after);
+        let mut lines: Vec<String> = Vec::new();
+        for step in &steps {
+            match step.kind {
+                StepKind::Gemm => {
+                    lines.extend(plan.to_string().lines().map(str::to_string));
+                    lines.extend(lines::of_kernel(&inner, plan, machine));
+                }
+                _ => lines.push(format!("a kernel {}", step.does)),
+            }
+        }
+        Ok(Product { problem: problem.clone(), plan: plan.clone(), steps, workspaces, lines })
+    }
+
+    /// What is multiplied.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// How it is cut.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kernels, in the order in which they run: one from A and B into D, or, where blocks share
+    /// tiles, one from A and B into the workspace and one from there into D; before and after them,
+    /// those that move what TMA cannot read or write.
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        self.steps.iter().map(|step| &step.kernel).collect()
+    }
+
+    /// The kernels with what each reads and writes.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Bytes of device memory besides the tensors.
+    pub fn workspace(&self) -> i64 {
+        self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
+    /// Bytes of each piece of it: those of [`ProductTensor::Workspace`].
+    pub fn workspaces(&self) -> &[i64] {
+        &self.workspaces
+    }
+
+    /// What was chosen, a line each.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+}
+
+/// The plan of one kernel, without a workspace, that takes the least time on an H200.
+pub(crate) fn alone(name: &str, problem: &Problem, machine: &Machine) -> Result<Planned, PlanError> {
+    needs_wgmma(machine)?;
+    let plan =
+        candidates::fastest(problem, machine, |plan| plan.split_k == 1 && !plan.side_by_side() && !plan.ping_pong);
+    let kernel = mainloop::kernel(name, problem, (&plan, machine), false)?;
+    let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
+    lines.extend(lines::of_kernel(problem, &plan, machine));
+    Ok(Planned::new(kernel, lines, Meaning::Product).sized(&problem.named()))
+}

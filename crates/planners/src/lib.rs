@@ -1,0 +1,76 @@
+//! Kernels planned from layouts.
+//!
+//! Each function here looks at the layouts of its tensors, decides how a GPU should do the work,
+//! and returns the kernel with its plan: a few lines that say what was chosen and why. Nothing but
+//! layouts, sizes, types and what the GPU has ([`Machine`](tilewright_kernel::machine::Machine)) is
+//! looked at, so a plan for any GPU can be made, read and checked on any computer.
+//!
+//! | function | what the kernel does |
+//! |---|---|
+//! | [`relayout()`] | moves a tensor from any layout to any other of the same size, and converts its type |
+//! | [`fn@map`] | a function of tensors, element by element, with broadcasting |
+//! | [`fn@reduce`] | sums, means, norms, greatest elements and their places along any modes |
+//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | rows |
+//! | [`fn@gather`], [`scatter`] | rows by their numbers |
+//! | [`fn@product`] | a product of matrices for every GPU since Ampere |
+//! | [`gemm`] | products for Hopper: any layouts, types, functions of the sums, groups, convolutions |
+//! | [`library()`], [`named`] | all of them by name, with default sizes, as the command has them |
+//!
+//! ```
+//! use tilewright_kernel::Element;
+//! use tilewright_kernel::machine::Machine;
+//! use tilewright_kernel::ptx;
+//! use tilewright_planners::softmax;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let a100: Machine = "A100".parse()?;
+//! let planned = softmax(&a100, (1024, Element::Bf16))?;
+//! println!("{planned}"); // what was chosen
+//! let text = ptx::write(planned.kernel().program(), a100.target)?;
+//! assert!(text.contains(".entry"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod axes;
+mod computation;
+mod error;
+mod explanation;
+mod expression;
+mod extremes;
+mod fitted;
+mod gather;
+pub mod gemm;
+mod group_product;
+mod library;
+mod map;
+mod meaning;
+mod norm;
+mod planned;
+mod product;
+mod reduce;
+mod relayout;
+mod rows;
+mod softmax;
+mod terms;
+mod tiled_add;
+mod units;
+
+pub use axes::Axis;
+pub use computation::Computation;
+pub use error::PlanError;
+pub use explanation::explanation;
+pub use expression::Expression;
+pub use gather::{gather, scatter};
+pub use group_product::group_product;
+pub use library::{Entry, library, named};
+pub use map::{Placed, map, map_at};
+pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
+pub use norm::{layer_norm, rms_norm};
+pub use planned::Planned;
+pub use product::product;
+pub use reduce::{indices_of_greatest, reduce, reduce_at};
+pub use relayout::relayout;
+pub use softmax::softmax;
+pub use terms::{Indices, Norm, Place, RowMatrix, Statistic};
+pub use tiled_add::tiled_add;

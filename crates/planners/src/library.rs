@@ -1,0 +1,513 @@
+//! The kernels by name.
+//!
+//! Law: every kernel of this crate has an entry, whose sizes make a kernel that the interpreter
+//! finds nothing wrong with. What lists, shows, checks and times kernels reads this table.
+
+use tilewright_kernel::Element;
+use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::machine::Machine;
+use tilewright_layout::{Layout, Tree};
+
+use crate::error::PlanError;
+use crate::planned::Planned;
+use crate::{
+    Expression, RowMatrix, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm,
+    scatter, softmax, tiled_add,
+};
+
+/// A kernel of the library, by its name: see [`library()`].
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in a sentence without a full stop.
+    pub summary: &'static str,
+    /// Its sizes, and those with which it is checked where none are given.
+    pub sizes: &'static [(&'static str, i64)],
+    /// The sizes with which it is timed where none are given, in the same order.
+    pub large: &'static [i64],
+    /// The types of elements that it takes, the first where none is given.
+    pub types: &'static [Element],
+    plan: fn(&Machine, &[i64], Element) -> Result<Planned, PlanError>,
+}
+
+const STORED: &[Element] = &[
+    Element::F32,
+    Element::U8,
+    Element::I8,
+    Element::E4M3,
+    Element::E5M2,
+    Element::U16,
+    Element::I16,
+    Element::F16,
+    Element::Bf16,
+    Element::U32,
+    Element::I32,
+    Element::U64,
+    Element::I64,
+    Element::F64,
+];
+
+const LIBRARY: &[Entry] = &[
+    Entry {
+        name: "copy",
+        summary: "a contiguous tensor of N elements to another",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: STORED,
+        plan: |machine, sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            relayout(machine, &layout, element, &layout, element)
+        },
+    },
+    Entry {
+        name: "transpose",
+        summary: "a row-major matrix (M,N) to a column-major one",
+        sizes: &[("M", 300), ("N", 200)],
+        large: &[16_384, 16_384],
+        types: STORED,
+        plan: |machine, sizes, element| {
+            let [m, n] = [sizes[0], sizes[1]];
+            let (from, to): (Layout, Layout) = (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n})").parse()?);
+            relayout(machine, &from, element, &to, element)
+        },
+    },
+    Entry {
+        name: "permute",
+        summary: "a row-major tensor (A,B,C,D,E,F) to one whose axes are in the order of the digits of ORDER, from 0, the last one contiguous",
+        sizes: &[("A", 1), ("B", 1), ("C", 6), ("D", 10), ("E", 7), ("F", 9), ("ORDER", 15_432)],
+        large: &[1, 1, 64, 512, 32, 512, 15_432],
+        types: STORED,
+        plan: |machine, sizes, element| {
+            let (from, to) = (permuted(&sizes[..6], 12_345)?, permuted(&sizes[..6], sizes[6])?);
+            relayout(machine, &from, element, &to, element)
+        },
+    },
+    Entry {
+        name: "tiled_add",
+        summary: "the sum of two row-major matrices (M,N), N a multiple of 4",
+        sizes: &[("M", 50), ("N", 260)],
+        large: &[16_384, 16_384],
+        types: &[Element::F32, Element::F16, Element::Bf16, Element::F64, Element::I32],
+        plan: |_, sizes, element| {
+            let elements = sizes[0].saturating_mul(sizes[1]);
+            let bytes = elements.saturating_mul(3 * i64::from(element.bytes()));
+            Ok(tiled_add(element)?.moving(bytes).computing(elements).sized(&[("M", sizes[0]), ("N", sizes[1])]))
+        },
+    },
+    Entry {
+        name: "product",
+        summary: "A (M,K) times the transposed B (N,K), K contiguous and a multiple of 8, sums in f32",
+        sizes: &[("M", 150), ("N", 140), ("K", 88)],
+        large: &[4096, 4096, 4096],
+        types: &[Element::Bf16, Element::F16],
+        plan: |machine, sizes, element| {
+            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
+            Ok(of_product(product(machine, element, element, [m, n, k])?, [m, n, k]))
+        },
+    },
+    Entry {
+        name: "group_product",
+        summary: "A (M,K) times the transposed B (N,K) by wgmma and TMA, K and N multiples of 8",
+        sizes: &[("M", 150), ("N", 264), ("K", 136)],
+        large: &[4096, 4096, 4096],
+        types: &[Element::Bf16, Element::F16],
+        plan: |_, sizes, element| {
+            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
+            Ok(of_product(group_product(element, [m, n, k])?, [m, n, k]))
+        },
+    },
+    Entry {
+        name: "add",
+        summary: "the sum of two contiguous tensors of N elements",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: COMPUTED,
+        plan: |machine, sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let tensor = (&layout, element);
+            map(machine, &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
+        },
+    },
+    Entry {
+        name: "convert",
+        summary: "a contiguous tensor of N elements as f32, and one of f32 as bf16",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: COMPUTED,
+        plan: |machine, sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
+            map(machine, &Expression::input(0), &[(&layout, element)], (&layout, other))
+        },
+    },
+    Entry {
+        name: "add_row",
+        summary: "max(x + row, 0) for each row of a row-major matrix (M,N), as f32",
+        sizes: &[("M", 50), ("N", 300)],
+        large: &[16_384, 16_384],
+        types: COMPUTED,
+        plan: |machine, sizes, element| {
+            let [m, n] = [sizes[0], sizes[1]];
+            let (matrix, row): (Layout, Layout) =
+                (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n}):(0,1)").parse()?);
+            let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
+            map(machine, &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
+        },
+    },
+    Entry {
+        name: "gather",
+        summary: "M of the K rows of a row-major matrix (K,N), by their numbers, of type i32",
+        sizes: &[("K", 20), ("M", 50), ("N", 72)],
+        large: &[1 << 17, 1 << 16, 4096],
+        types: STORED,
+        plan: |_, sizes, element| gather(sizes[0], sizes[1], sizes[2], element),
+    },
+    Entry {
+        name: "scatter",
+        summary: "the M rows of a row-major matrix (M,N) to rows of one of K, by their numbers, of type i32, all different",
+        sizes: &[("K", 50), ("M", 20), ("N", 72)],
+        large: &[1 << 17, 1 << 16, 4096],
+        types: STORED,
+        plan: |_, sizes, element| scatter(sizes[0], sizes[1], sizes[2], element),
+    },
+    Entry {
+        name: "softmax",
+        summary: "e^x over its sum, row by row of a row-major matrix (M,N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| Ok(rowwise(softmax(machine, rows(sizes, element))?, sizes, element, 0)),
+    },
+    Entry {
+        name: "rms_norm",
+        summary: "rows of a row-major matrix (M,N) by the root of their mean square + 1e-5, times weights (N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| {
+            Ok(rowwise(rms_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 1))
+        },
+    },
+    Entry {
+        name: "layer_norm",
+        summary: "rows of a row-major matrix (M,N) less their mean, by the root of their variance + 1e-5, times weights (N) plus a bias (N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| {
+            Ok(rowwise(layer_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 2))
+        },
+    },
+    Entry {
+        name: "sum_rows",
+        summary: "the sum of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[1], element),
+    },
+    Entry {
+        name: "mean_rows",
+        summary: "the mean of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[1], element),
+    },
+    Entry {
+        name: "norm_rows",
+        summary: "the root of the sum of squares of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[1], element),
+    },
+    Entry {
+        name: "max_rows",
+        summary: "the greatest element of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[1], element),
+    },
+    Entry {
+        name: "argmax_rows",
+        summary: "the place of the greatest element, as i32, of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[1], element),
+    },
+    Entry {
+        name: "sum_columns",
+        summary: "the sum of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
+    },
+    Entry {
+        name: "mean_columns",
+        summary: "the mean of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
+    },
+    Entry {
+        name: "norm_columns",
+        summary: "the root of the sum of squares of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
+    },
+    Entry {
+        name: "max_columns",
+        summary: "the greatest element of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "argmax_columns",
+        summary: "the place of the greatest element, as i32, of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "sum_all",
+        summary: "the sum of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
+    },
+    Entry {
+        name: "mean_all",
+        summary: "the mean of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
+    },
+    Entry {
+        name: "norm_all",
+        summary: "the root of the sum of squares of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
+    },
+    Entry {
+        name: "max_all",
+        summary: "the greatest of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "argmax_all",
+        summary: "the place of the greatest, as i32, of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "sum_modes",
+        summary: "the sums of a row-major tensor (A,B,C,D) along the modes whose digits MODES has, from 1",
+        sizes: &[("A", 5), ("B", 6), ("C", 7), ("D", 8), ("MODES", 13)],
+        large: &[64, 512, 32, 512, 13],
+        types: FLOATS,
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
+    },
+];
+
+/// Types of which 32 bits are enough to compute with.
+const FLOATS: &[Element] = &[Element::Bf16, Element::F16, Element::F32];
+
+/// Types that maps compute with.
+const COMPUTED: &[Element] = &[Element::Bf16, Element::F16, Element::F32, Element::F64];
+
+/// What norms add below the root.
+const EPSILON: f64 = 1e-5;
+
+/// A matrix (M,N).
+fn rows(sizes: &[i64], element: Element) -> RowMatrix {
+    RowMatrix::new(sizes[1], element).with_rows(sizes[0])
+}
+
+/// A kernel that reads and writes a matrix (M,N), and reads so many rows (N).
+fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
+    let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
+    planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
+}
+
+/// A statistic along modes of a row-major tensor.
+fn along(
+    machine: &Machine,
+    statistic: Statistic,
+    sizes: &[i64],
+    modes: &[usize],
+    element: Element,
+) -> Result<Planned, PlanError> {
+    let layout = Layout::row_major(&Tree::flat(sizes.iter().copied())?)?;
+    reduce(machine, statistic, (&layout, element), modes)
+}
+
+/// What a product of 16-bit elements moves and computes.
+fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
+    let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
+    let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
+    planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
+}
+
+/// Names whose numbers are lists of digits, and no sizes: what reads them says what is wrong.
+const DIGITS: [&str; 2] = ["ORDER", "MODES"];
+
+/// The modes of a tensor of rank 4 that a number names by its digits, from 1.
+fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
+    let (mut modes, mut left) = (Vec::new(), number);
+    while left > 0 || modes.is_empty() {
+        let digit = (left % 10) as usize;
+        left /= 10;
+        if !(1..=4).contains(&digit) || modes.contains(&(digit - 1)) {
+            return Err(PlanError::Unknown {
+                what: "list of modes",
+                given: number.to_string(),
+                known: "lists of the digits 1 to 4, each at most once".to_string(),
+            });
+        }
+        modes.insert(0, digit - 1);
+    }
+    Ok(modes)
+}
+
+/// A tensor whose axes are in memory in the order of the digits of a number, of which a 0 at the
+/// front may be left out; the last one is contiguous.
+fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
+    let (mut strides, mut step, mut left) = (vec![0; shape.len()], 1_i64, order);
+    for _ in 0..shape.len() {
+        let axis = (left % 10) as usize;
+        left /= 10;
+        if axis >= shape.len() || strides[axis] != 0 {
+            return Err(PlanError::Unknown {
+                what: "order of axes",
+                given: order.to_string(),
+                known: "orders of the digits 0 to 5, each once".to_string(),
+            });
+        }
+        strides[axis] = step;
+        step = step.saturating_mul(shape[axis]);
+    }
+    let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    Ok(format!("({}):({})", list(shape), list(&strides)).parse()?)
+}
+
+/// All kernels.
+///
+/// ```
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::library;
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// let transpose = library().iter().find(|entry| entry.name == "transpose").unwrap();
+/// let planned = transpose.plan(&h200, &[("M", 1024)], None).unwrap();
+/// assert!(planned.plan()[0].starts_with("f32 (1024,"), "{planned}");
+/// ```
+pub fn library() -> &'static [Entry] {
+    LIBRARY
+}
+
+/// The kernel of this name.
+///
+/// Errors: there is none ([`PlanError::Unknown`]).
+pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
+    LIBRARY.iter().find(|entry| entry.name == name).ok_or_else(|| PlanError::Unknown {
+        what: "kernel",
+        given: name.to_string(),
+        known: LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The most elements along an axis: with any type, its bytes and a tile more are numbers of 64
+/// bits.
+const MAX_SIZE: i64 = 1 << 40;
+
+impl Entry {
+    /// The kernel for a machine, these sizes and this type; those that are not given are the
+    /// entry's own.
+    ///
+    /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
+    /// or is not admitted by the kernel; as the planner.
+    pub fn plan(
+        &self,
+        machine: &Machine,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        self.plan_with(machine, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
+    }
+
+    /// As [`Entry::plan`], with the large sizes where none are given.
+    ///
+    /// Errors: as [`Entry::plan`].
+    pub fn plan_large(
+        &self,
+        machine: &Machine,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        self.plan_with(machine, self.large.to_vec(), sizes, element)
+    }
+
+    fn plan_with(
+        &self,
+        machine: &Machine,
+        mut values: Vec<i64>,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        for (number, (name, size)) in sizes.iter().enumerate() {
+            if sizes[..number].iter().any(|(other, _)| other == name) {
+                return Err(SetupError::Size { what: format!("the size `{name}` is given twice") }.into());
+            }
+            let at = self.sizes.iter().position(|(known, _)| known == name).ok_or_else(|| PlanError::Unknown {
+                what: "size",
+                given: (*name).to_string(),
+                known: self.sizes.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
+            })?;
+            if DIGITS.contains(name) {
+                values[at] = *size;
+                continue;
+            }
+            if *size < 1 {
+                return Err(PlanError::Size { name: (*name).to_string(), given: *size });
+            }
+            if *size > MAX_SIZE {
+                return Err(PlanError::TooLarge { what: "elements along an axis", asked: *size, limit: MAX_SIZE });
+            }
+            values[at] = *size;
+        }
+        let element = element.unwrap_or(self.types[0]);
+        if !self.types.contains(&element) {
+            return Err(PlanError::Unknown {
+                what: "type",
+                given: element.to_string(),
+                known: self.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+            });
+        }
+        let planned = (self.plan)(machine, &values, element)?;
+        // A text for sizes that no launch takes would be of no use.
+        for kernel in planned.launches() {
+            kernel.program().launch(planned.sizes())?;
+        }
+        Ok(planned)
+    }
+}

@@ -1,0 +1,271 @@
+//! Expressions over tensors, element by element.
+//!
+//! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`,
+//! computed in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0
+//! stands for all indices along it (broadcasting), and types are converted. Where all tensors have
+//! one integer type of 32 bits or more, it is computed in that, and wraps.
+//!
+//! Threads are numbered in the order of the output, and each computes vectors of it, of 16 bytes of
+//! the widest type: one, or as many, up to 8, as have 16 bytes of the output. Axes along which all
+//! tensors go on from each other are one.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation;
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+use crate::expression::Expression;
+use crate::fitted::{MAPS, Scale};
+use crate::planned::Planned;
+use crate::terms::Meaning;
+use crate::units::VECTOR;
+
+/// An axis of all tensors: its extent, and from one element to the next in each, the output first.
+type Axis = (i64, Vec<i64>);
+
+/// A kernel that computes an expression of the elements of `inputs` for each element of `output`,
+/// each a layout and a type.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::{Expression, map};
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// // y = x + row, the row standing for all rows of the matrix.
+/// let (matrix, row) = ("(1024,4096):(4096,1)".parse().unwrap(), "(1024,4096):(0,1)".parse().unwrap());
+/// let sum = Expression::input(0) + Expression::input(1);
+/// let plan = map(&h200, &sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
+/// assert!(plan.to_string().contains("x0 + x1"));
+/// ```
+///
+/// Errors: shapes differ; the expression has an input that is not given; a layout begins before its
+/// tensor; the output overlaps itself; integers beside other types, of less than 32 bits, or in an
+/// expression with quotients, functions or broken numbers; there are more vectors than a launch
+/// takes.
+pub fn map(
+    machine: &Machine,
+    expression: &Expression,
+    inputs: &[(&Layout, Element)],
+    output: (&Layout, Element),
+) -> Result<Planned, PlanError> {
+    let inputs: Vec<Placed<'_>> = inputs.iter().map(|(layout, element)| (*layout, *element, 0)).collect();
+    map_at(machine, "map", expression, &inputs, (output.0, output.1, 0))
+}
+
+/// A layout, a type, and how many elements of the tensor come before those of the layout.
+pub type Placed<'a> = (&'a Layout, Element, i64);
+
+/// As [`map`], with tensors that begin inside of their memory.
+///
+/// Errors: as [`map`].
+pub fn map_at(
+    machine: &Machine,
+    name: &str,
+    expression: &Expression,
+    inputs: &[Placed<'_>],
+    output: Placed<'_>,
+) -> Result<Planned, PlanError> {
+    let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
+    let wide = checked(expression, &tensors)?;
+    let vectors = Vectors::of(machine, &tensors)?;
+    let kernel = vectors.kernel(name, &tensors, expression, wide)?;
+    let Vectors { each, width, .. } = vectors;
+    let plan = vec![
+        format!("{expression} for each element of {}", output.0),
+        match each {
+            1 => format!("{width} elements a thread, in the order of the output"),
+            _ => format!("{each} times {width} elements a thread, in the order of the output"),
+        },
+    ];
+    let inputs = inputs.iter().map(|(layout, _, offset)| ((*layout).clone(), *offset)).collect();
+    let output = Box::new((output.0.clone(), output.2));
+    let meaning = Meaning::Map { expression: expression.clone(), inputs, output };
+    Ok(Planned::new(kernel, plan, meaning).moving(vectors.bytes))
+}
+
+/// How threads go through the tensors.
+struct Vectors {
+    axes: Vec<Axis>,
+    /// Elements of a vector, along the first axis.
+    width: i64,
+    /// How many vectors there are along each axis, and in all.
+    extents: Vec<i64>,
+    count: i64,
+    /// Vectors of a thread, and threads of a block.
+    each: i64,
+    threads: i64,
+    /// Bytes of all tensors, each element once.
+    bytes: i64,
+}
+
+impl Vectors {
+    /// Those of tensors, the output first.
+    ///
+    /// Errors: there are more than a launch takes.
+    fn of(machine: &Machine, tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
+        let axes = merged(tensors);
+        let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
+        let mut width = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
+        while axes[0].0 % width != 0 || tensors.iter().any(|(_, _, offset)| offset % width != 0) {
+            width /= 2;
+        }
+        let mut extents = vec![axes[0].0 / width];
+        extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
+        let size =
+            |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
+        let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
+        let cached = bytes <= Scale::of(machine).by_l2(MAPS.cached);
+        let threads = MAPS.threads[usize::from(cached)];
+        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MAPS.thread_vectors);
+        let limit = i64::from(i32::MAX) - threads * each;
+        let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);
+        if count > limit {
+            return Err(PlanError::TooLarge { what: "vectors", asked: count, limit });
+        }
+        Ok(Vectors { axes, width, extents, count, each, threads, bytes })
+    }
+
+    /// How a kernel declares a tensor, by its number: its vectors, along the axes.
+    fn declared(&self, tensors: &[Placed<'_>], number: usize) -> String {
+        let ((extent, strides), width) = (&self.axes[0], self.width);
+        let mut modes = vec![(width, strides[number]), (extent / width, strides[number] * width)];
+        modes.extend(self.axes[1..].iter().map(|(extent, strides)| (*extent, strides[number])));
+        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
+            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        let layout = format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1));
+        match tensors[number].2 {
+            0 => layout,
+            offset => format!("S<0,0,0> o {offset} o {layout}"),
+        }
+    }
+
+    /// The kernel that computes an expression in a type.
+    fn kernel(
+        &self,
+        name: &str,
+        tensors: &[Placed<'_>],
+        expression: &Expression,
+        wide: Element,
+    ) -> Result<Kernel, KernelError> {
+        let block = self.threads * self.each;
+        Kernel::build(name, |k| {
+            let tensor = |number: usize, name: &str, role: Role| {
+                k.tensor_of(tensors[number].1, name, &self.declared(tensors, number), role)
+            };
+            let sources = (1..tensors.len())
+                .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
+                .collect::<Result<Vec<_>, _>>()?;
+            let y = tensor(0, "y", Role::Output)?;
+            k.threads(self.threads)?;
+            k.grid(operation::Axis::X, &((self.count + block - 1) / block).to_string())?;
+            let overflow = || LayoutError::Overflow { op: "vector" };
+            let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
+            let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+            // All is read before anything is written.
+            let mut vectors = Vec::new();
+            for turn in 0..self.each {
+                let number = Stride::plus(&first, &Expr::from(turn * self.threads)).ok_or_else(overflow)?;
+                let digits = k.coordinate(&number, &self.extents)?;
+                let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
+                let at: Coord<Expr> = Tree::flat(slots)?;
+                let read = sources.iter().map(|source| source.slice(at.clone())?.load_predicated()?.numbers());
+                vectors.push((y.slice(at.clone())?, read.collect::<Result<Vec<Vec<Num<'_>>>, _>>()?));
+            }
+            for (part, read) in vectors {
+                let result: Fragment<'_> = part.fragment()?;
+                let value = |at: usize| {
+                    let elements: Vec<Num<'_>> = read.iter().map(|numbers| numbers[at].to(wide)).collect();
+                    expression.number(k, wide, &elements).to(tensors[0].1)
+                };
+                result.set(&(0..self.width as usize).map(value).collect::<Vec<_>>())?;
+                part.store_predicated(&result)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The type in which an expression is computed of such tensors, the output first.
+///
+/// Errors: as [`map`], but for the number of vectors.
+fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
+    let (inputs, output) = (tensors.len() - 1, tensors[0].0);
+    if expression.inputs() > inputs {
+        return Err(PlanError::Unknown {
+            what: "input",
+            given: format!("x{}", expression.inputs() - 1),
+            known: format!("{inputs} tensors"),
+        });
+    }
+    for (layout, ..) in tensors {
+        let (least, _) = layout.range()?;
+        if least < 0 {
+            return Err(PlanError::Before { layout: layout.to_string(), least });
+        }
+        if layout.shape() != output.shape() {
+            return Err(PlanError::Shape { layout: layout.to_string(), shape: output.shape().to_string() });
+        }
+    }
+    let wide = computed_in(expression, tensors)?;
+    if !output.is_injective()? {
+        return Err(PlanError::Overlap { layout: output.to_string() });
+    }
+    Ok(wide)
+}
+
+/// The type in which an expression of tensors is computed.
+///
+/// Errors: there is none.
+fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
+    let types = || tensors.iter().map(|(_, element, _)| *element);
+    let refused = |what, given: String, known: &str| Err(PlanError::Unknown { what, given, known: known.to_string() });
+    let Some(integer) = types().find(|element| !element.is_float()) else {
+        return match types().any(|element| element == Element::F64) {
+            false => Ok(Element::F32),
+            true if expression.is_of_doubles() => Ok(Element::F64),
+            true => {
+                let known =
+                    "+, -, *, /, min, max, abs, relu, sqrt and recip; powers, and what is made of them, are of f32";
+                refused("expression of f64", expression.to_string(), known)
+            }
+        };
+    };
+    if integer.bits() < 32 || types().any(|element| element != integer) {
+        return refused("type", integer.to_string(), "floating-point numbers, or one integer type of 32 bits or more");
+    }
+    if !expression.is_of_integers() {
+        return refused(
+            "expression of integers",
+            expression.to_string(),
+            "+, -, *, min, max, abs and relu of whole numbers",
+        );
+    }
+    Ok(integer)
+}
+
+/// The axes of all tensors, that with the least step in the output first, joined where all go on.
+fn merged(tensors: &[Placed<'_>]) -> Vec<Axis> {
+    let count = tensors[0].0.leaves().len();
+    let axis = |at: usize| {
+        let leaf = |layout: &Layout| layout.leaves()[at].stride;
+        (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, ..)| leaf(layout)).collect::<Vec<i64>>())
+    };
+    let mut axes: Vec<Axis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
+    axes.sort_by_key(|(_, strides)| strides.clone());
+    let mut merged: Vec<Axis> = Vec::new();
+    for (extent, strides) in axes {
+        match merged.last_mut() {
+            Some((last, before)) if before.iter().zip(&strides).all(|(a, b)| a * *last == *b) => *last *= extent,
+            _ => merged.push((extent, strides)),
+        }
+    }
+    if merged.is_empty() {
+        merged.push((1, vec![1; tensors.len()]));
+    }
+    merged
+}

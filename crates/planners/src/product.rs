@@ -1,0 +1,319 @@
+//! A GEMM for every GPU since Ampere, by `mma.sync`.
+//!
+//! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in f32, for any M, N and
+//! K.
+//!
+//! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages
+//! of shared memory, some steps along K ahead of the multiplication; their rows lie there with
+//! chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank. Past the
+//! edges of A and B zeros are written, which change no sum. A thread loads the fragments of 16
+//! steps along K while it multiplies those before, so that multiplications do not wait for shared
+//! memory.
+//!
+//! Blocks are numbered so that those that run at once share rows of A and columns of B: `group`
+//! tiles along M first, then along N, then the next group.
+
+use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
+
+use crate::error::PlanError;
+use crate::planned::Planned;
+use crate::terms::Meaning;
+use crate::units::block_shared;
+
+/// Steps along K of one matrix instruction.
+const STEP: i64 = 16;
+
+/// How a product is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tiles {
+    /// Rows and columns of C of a block.
+    tile: [i64; 2],
+    /// Steps along K of a stage: 32 or 64.
+    depth: i64,
+    /// Stages in shared memory.
+    stages: i64,
+    /// Warps along M and N.
+    warps: [i64; 2],
+}
+
+/// Where there are many tiles: one block of a multiprocessor has most of its shared memory, and
+/// eight warps hide each other's waits.
+const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
+/// The same where rows or columns may lie outside: with fewer copies of a stage to predicate, all
+/// fits into registers.
+const RAGGED: Tiles = Tiles { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
+/// Where there are few: two resident blocks of a multiprocessor.
+const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
+
+/// The number of tiles along M that are taken one after the other: up to eight, so that as few as
+/// possible of the last group lie outside.
+pub(crate) fn group_of(tiles: i64) -> i64 {
+    let outside = |group: &i64| count(tiles, *group) * group - tiles;
+    (1..=tiles.clamp(1, 8)).rev().filter(|group| 2 * group >= tiles.min(8)).min_by_key(outside).unwrap_or(1)
+}
+
+/// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for
+/// factors of f16 or bf16 and C of the same type or f32.
+///
+/// The sizes `[M, N, K]` decide how C is cut, and of what the kernel takes M, N and K to be
+/// multiples: it says so as facts of its sizes, and other sizes with these facts may be launched.
+/// K is a multiple of 8, so that rows begin at multiples of 16 bytes.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::product;
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// let plan = product(&h200, Element::Bf16, Element::F32, [4096, 4096, 4096]).unwrap();
+/// let grid: Vec<String> = plan.kernel().program().grid.iter().map(ToString::to_string).collect();
+/// assert_eq!(grid, ["8", "N/256", "M/1024"]);
+/// ```
+///
+/// Errors: there is no matrix instruction for these types; K is no multiple of 8.
+pub fn product(
+    machine: &Machine,
+    factors: Element,
+    result: Element,
+    [m, n, k]: [i64; 3],
+) -> Result<Planned, PlanError> {
+    let blocks = |tiles: &Tiles| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
+    let many = blocks(&LARGE) >= machine.multiprocessors.into();
+    let tile = if many { LARGE.tile } else { SMALL.tile };
+    let whole = m % (tile[0] * group_of(count(m, tile[0]))) == 0 && n % tile[1] == 0;
+    let tiles = match (many, whole) {
+        (true, true) => LARGE,
+        (true, false) => RAGGED,
+        (false, _) => SMALL,
+    };
+    let of = |tiles: &Tiles| -> Result<Planned, PlanError> {
+        // What a size is a multiple of, where that spares a predicate or widens an access.
+        let group = group_of(count(m, tiles.tile[0]));
+        let facts = [
+            fact(m, &[tiles.tile[0] * group]),
+            fact(n, &[tiles.tile[1], 8]),
+            fact(if k % 8 == 0 { k } else { 8 }, &[tiles.depth, 8]),
+        ];
+        Ok(product_of(factors, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
+    };
+    // Where blocks hold less: the same with fewer stages, or smaller tiles.
+    for tiles in [tiles, Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }] {
+        let plan = of(&tiles)?;
+        if i64::from(plan.kernel().program().shared_bytes) <= block_shared(machine) {
+            return Ok(plan);
+        }
+    }
+    Err(PlanError::Plan { because: "no tiles fit" })
+}
+
+/// The matrix instruction for factors of a type.
+fn instruction(factors: Element) -> &'static str {
+    match factors {
+        Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
+        _ => "SM80_16x8x16_F32BF16BF16F32_TN",
+    }
+}
+
+/// Which thread of a block does what.
+struct Tilings {
+    mma: TiledMma,
+    /// Chunks of 16 bytes to shared memory, of A and of B, and from there, of C.
+    copy: TiledCopy,
+    write: TiledCopy,
+    /// Fragments of A and of B from shared memory.
+    load_a: TiledCopy,
+    load_b: TiledCopy,
+}
+
+impl Tilings {
+    fn of(factors: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
+        let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+        // Two instructions of 8 columns a warp, so that one load of matrices serves both.
+        let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
+        let mma = TiledMma::new(MmaAtom::named(instruction(factors))?, &arranged, &order)?;
+        // Rows, and chunks of a row.
+        let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
+        let eight: Layout = "(1,8)".parse()?;
+        let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+        let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
+        let write = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &movers(16)?, &eight)?;
+        let matrices = CopyAtom::named("SM75_U32x4_LDSM_N")?;
+        let load_a = TiledCopy::of_operand(matrices.clone(), &mma, Operand::A)?;
+        let load_b = TiledCopy::of_operand(matrices, &mma, Operand::B)?;
+        Ok(Tilings { mma, copy, write, load_a, load_b })
+    }
+}
+
+/// A and B on their way to the multiplications of a thread.
+struct Factors<'k, 't> {
+    k: &'k Build,
+    tilings: &'t Tilings,
+    /// The tiles of A and of B that the block reads, along K.
+    tiles: [View<'k>; 2],
+    /// Their stages in shared memory.
+    rings: [View<'k>; 2],
+    /// Two sets of fragments of each: one is loaded while the other is multiplied.
+    fragments: [[Fragment<'k>; 2]; 2],
+}
+
+impl<'k> Factors<'k, '_> {
+    /// Sets off the copies of a step along K into a stage of the ring.
+    fn fetch(&self, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
+        let (k, copy, [tiles_a, tiles_b], [ring_a, ring_b]) = (self.k, &self.tilings.copy, &self.tiles, &self.rings);
+        k.copy_predicated(copy, &tiles_a.slice(at(step)?)?, &ring_a.slice(at(stage)?)?)?;
+        k.copy_predicated(copy, &tiles_b.slice(at(step)?)?, &ring_b.slice(at(stage)?)?)?;
+        k.commit_async();
+        Ok(())
+    }
+
+    /// Loads the fragments of 16 steps of a stage.
+    fn load(&self, stage: &Expr, step: i64) -> Result<(), KernelError> {
+        let (k, [ring_a, ring_b]) = (self.k, &self.rings);
+        let Tilings { load_a, load_b, .. } = self.tilings;
+        let (here_a, here_b) = (part(ring_a, stage, step)?, part(ring_b, stage, step)?);
+        let [a, b] = self.set(step);
+        k.copy(load_a, &here_a, &a.retile(load_a, CopyEnd::Destination)?)?;
+        k.copy(load_b, &here_b, &b.retile(load_b, CopyEnd::Destination)?)
+    }
+
+    /// Adds the products of 16 steps, whose fragments were loaded, to sums.
+    fn multiply(&self, step: i64, sums: &Fragment<'k>) -> Result<(), KernelError> {
+        let [a, b] = self.set(step);
+        self.k.mma(&self.tilings.mma, sums, a, b, sums)
+    }
+
+    /// The fragments of A and of B that a step has.
+    fn set(&self, step: i64) -> [&Fragment<'k>; 2] {
+        self.fragments.each_ref().map(|sets| &sets[(step % 2) as usize])
+    }
+
+    /// Adds all products along K to sums.
+    fn multiply_all(&self, Tiles { depth, stages, .. }: &Tiles, sums: &Fragment<'k>) -> Result<(), KernelError> {
+        let (k, stages) = (self.k, *stages);
+        for step in 0..stages {
+            self.fetch(&Expr::from(step), &Expr::from(step))?;
+        }
+        k.wait_async(stages as u32 - 1);
+        k.barrier();
+        self.load(&Expr::from(0), 0)?;
+        k.range(k.size(&format!("ceil(K/{depth})"))?, |turn| {
+            let ahead = |by: i64| Stride::plus(&turn, &Expr::from(by)).unwrap_or(turn.clone());
+            let stage = k.remainder(&turn, stages)?;
+            for step in 0..depth / STEP {
+                if step + 1 < depth / STEP {
+                    self.load(&stage, step + 1)?;
+                } else {
+                    // All threads have loaded this stage into registers, and the next stage has
+                    // arrived. So this one is free for the step that is farthest ahead.
+                    k.wait_async(stages as u32 - 2);
+                    k.barrier();
+                    self.load(&k.remainder(&ahead(1), stages)?, 0)?;
+                    self.fetch(&ahead(stages), &stage)?;
+                }
+                self.multiply(step, sums)?;
+            }
+            Ok(())
+        })?;
+        // Copies that nobody reads are under way still.
+        k.wait_async(0);
+        Ok(())
+    }
+}
+
+/// The kernel for tiles, so many of which along M are taken one after the other, and facts of M, N
+/// and K.
+fn product_of(
+    factors: Element,
+    result: Element,
+    tiles: &Tiles,
+    group: i64,
+    facts: [String; 3],
+) -> Result<Planned, PlanError> {
+    let Tiles { tile: [rows, columns], depth, stages, .. } = *tiles;
+    let tilings = Tilings::of(factors, tiles)?;
+    let mma = &tilings.mma;
+    // Elements of 16 bits go through shared memory, so that whole lines of C are written.
+    let staged = result.bits() == 16;
+    let plan = vec![
+        format!("tiles of {rows} x {columns} of C, {depth} steps along K at a time, {stages} stages"),
+        format!("blocks in the order of tiles: {group} along M, then the {group} beside them along N"),
+        format!("{}, {} threads", instruction(factors), mma.threads()),
+        (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
+    ];
+    let swizzle = if depth == 64 { "S<3,3,3>" } else { "S<2,3,3>" };
+    let ring = |rows: i64| format!("{swizzle} o 0 o ({rows},{depth},{stages}):({depth},1,{})", rows * depth);
+    let kernel = Kernel::build("product", |k| {
+        let a = k.tensor_of(factors, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
+        let b = k.tensor_of(factors, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
+        let c = k.tensor_of(result, "c", "(M,N):(N,1)", Role::Output)?;
+        k.grid(Axis::X, &group.to_string())?;
+        k.grid(Axis::Y, &format!("ceil(N/{columns})"))?;
+        k.grid(Axis::Z, &format!("ceil(M/{})", rows * group))?;
+        let [x, y, z] = Axis::ALL.map(|axis| k.block_number(axis));
+        let row = Stride::times(&z, &Expr::from(group)).and_then(|z| Stride::plus(&z, &x)).unwrap_or(x);
+        let tiles_a = a.local_tile(&format!("({rows},{depth})"), tile_at(&row, None)?)?;
+        let tiles_b = b.local_tile(&format!("({columns},{depth})"), tile_at(&y, None)?)?;
+        let tile_c = c.local_tile(&format!("({rows},{columns})"), tile_at(&row, Some(&y))?)?;
+        let (ring_a, ring_b) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
+
+        let part_c = tile_c.partition_mma(mma, Operand::C)?;
+        let sums = part_c.fragment_of(Element::F32)?;
+        sums.clear();
+        let fragments = [fragments(&ring_a, mma, Operand::A)?, fragments(&ring_b, mma, Operand::B)?];
+        let factors = Factors { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
+        factors.multiply_all(tiles, &sums)?;
+        let sums = if result == Element::F32 { sums } else { sums.map(|sum| Ok(sum.to(result)))? };
+        if !staged {
+            return part_c.store_predicated(&sums);
+        }
+        // Chunks of 16 bytes change places by the row, so that the eight rows of an instruction are
+        // in banks of their own.
+        let by = columns.ilog2() - 3;
+        let tile = k.shared_of(result, &format!("S<3,3,{by}> o 0 o ({rows},{columns}):({columns},1)"))?;
+        tile.partition_mma(mma, Operand::C)?.store(&sums)?;
+        k.barrier();
+        k.copy_predicated(&tilings.write, &tile, &tile_c)
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::Product))
+}
+
+/// How many parts of a length a size has, the last one perhaps not whole; 1 for no size.
+pub(crate) fn count(size: i64, part: i64) -> i64 {
+    (size.max(1) - 1) / part.max(1) + 1
+}
+
+/// What a size is a multiple of, the first of some numbers, as a fact.
+pub(crate) fn fact(size: i64, by: &[i64]) -> String {
+    by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
+}
+
+/// The step of a stage: all rows, and as much of K as an instruction takes.
+#[track_caller]
+fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
+    let stage = ring.slice(at(stage)?)?;
+    let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));
+    stage.local_tile(&format!("({rows},{STEP})"), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
+}
+
+/// Two sets of fragments for the steps of a stage.
+fn fragments<'k>(ring: &View<'k>, mma: &TiledMma, operand: Operand) -> Result<[Fragment<'k>; 2], KernelError> {
+    let part = part(ring, &Expr::from(0), 0)?.partition_mma(mma, operand)?;
+    Ok([part.fragment()?, part.fragment()?])
+}
+
+/// `(_,_,index)`.
+pub(crate) fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
+    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
+}
+
+/// `(row,column)`, and `_` where there is none.
+pub(crate) fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
+    let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
+    Ok(Tree::flat([Slot::At(row.clone()), column])?)
+}

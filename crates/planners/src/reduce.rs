@@ -1,0 +1,235 @@
+//! Statistics along any modes of a tensor.
+//!
+//! Law: each coordinate of the kept modes gives one number of all elements along the others: their
+//! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are
+//! taken in f32, or in f64 of such elements, in an order that is fixed; those of integers of 32
+//! bits and more are exact, and wrap. NaN is greater than every number; of equal elements, or
+//! several NaN, the first counts.
+//!
+//! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
+//!   read them (`rows.rs`).
+//! * **Everything else** is read by threads that go along the reduced modes (`anywhere.rs`). Where
+//!   there are few results blocks have shares, which the block that comes last combines, or a
+//!   second launch.
+
+mod anywhere;
+mod indices;
+mod problem;
+mod rows;
+mod statistic;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
+use tilewright_layout::Layout;
+
+use crate::error::PlanError;
+use crate::fitted::{REDUCTIONS, Scale};
+use crate::planned::{Planned, distinct};
+use crate::rows::Rows;
+use crate::terms::{Meaning, Statistic};
+use crate::units::WHOLE;
+use anywhere::Walk;
+pub use indices::indices_of_greatest;
+use problem::Problem;
+
+/// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
+/// without gaps, in the order in which they are in the tensor: that of a row-major tensor is
+/// row-major. The place of an element is its number along the reduced modes, the first one fastest.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::{Statistic, reduce};
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// let matrix = "(16384,16384):(16384,1)".parse().unwrap();
+/// let columns = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
+/// assert!(columns.to_string().contains("64 results"));
+/// // Of all elements: shares of blocks, of which the last block makes the result.
+/// let all = reduce(&h200, Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+/// assert!(all.second().is_none() && all.between() == (1..2));
+/// ```
+///
+/// Errors: there is no such mode, or it is named twice; an element lies before the tensor; elements
+/// of this type are only stored; there are more of them than a launch takes.
+pub fn reduce(
+    machine: &Machine,
+    statistic: Statistic,
+    tensor: (&Layout, Element),
+    modes: &[usize],
+) -> Result<Planned, PlanError> {
+    reduce_at(machine, statistic, tensor, modes, WHOLE)
+}
+
+/// As [`reduce`], of tensors that begin at multiples of so many elements, where those are less than
+/// 16 bytes: accesses are narrower then.
+///
+/// Errors: as [`reduce`].
+pub fn reduce_at(
+    machine: &Machine,
+    statistic: Statistic,
+    (layout, element): (&Layout, Element),
+    modes: &[usize],
+    alignment: i64,
+) -> Result<Planned, PlanError> {
+    let mut all = plans(machine, statistic, (layout, element), (modes, alignment), false)?;
+    Ok(all.swap_remove(0))
+}
+
+/// The kernel of [`reduce_at`], and those of other plans.
+///
+/// Errors: as [`reduce_at`].
+pub(crate) fn candidates(
+    machine: &Machine,
+    statistic: Statistic,
+    tensor: (&Layout, Element),
+    modes: &[usize],
+    alignment: i64,
+) -> Result<Vec<Planned>, PlanError> {
+    plans(machine, statistic, tensor, (modes, alignment), true)
+}
+
+/// The plan that is chosen, first; then, where all are asked for, others.
+fn plans(
+    machine: &Machine,
+    statistic: Statistic,
+    (layout, element): (&Layout, Element),
+    (modes, alignment): (&[usize], i64),
+    all: bool,
+) -> Result<Vec<Planned>, PlanError> {
+    let problem = Problem::new(layout, modes, statistic == Statistic::ArgMaximum)?;
+    let (count, results) = problem.sizes();
+    let named = modes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let along = match modes.len() {
+        0 => "no mode".to_string(),
+        all if all == layout.rank() => "all modes".to_string(),
+        1 => format!("mode {named}"),
+        _ => format!("modes {named}"),
+    };
+    let first = format!("{} along {along} of {element} {layout}", statistic.name());
+    let bytes = i64::from(element.bytes()).saturating_mul(layout.filter_zeros().size());
+    let bytes = bytes.saturating_add(results.saturating_mul(statistic.result(element).bytes().into()));
+    let meaning = Meaning::Reduce {
+        statistic,
+        from: Box::new(problem.from.clone()),
+        to: Box::new(problem.to.clone()),
+        along: Box::new(problem.along.clone()),
+    };
+    let rows = problem
+        .as_rows()
+        .filter(|_| problem.ascends())
+        .map(|row| Rows::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
+    let in_rows = |rows: &Rows| {
+        let kernel = rows::kernel(statistic, rows)?;
+        let plan = vec![first.clone(), rows.plan()];
+        Ok(Planned::new(kernel, plan, meaning.clone()).moving(bytes).sized(&[("M", results)]))
+    };
+    let by_walk = |walk: &Walk| Ok(walked(walk, first.clone(), meaning.clone())?.moving(bytes));
+    let rows = rows.and_then(Result::ok);
+    let held = rows.as_ref().is_some_and(|rows| {
+        let busy = Scale::of(machine).by_multiprocessors(REDUCTIONS.busy_blocks);
+        let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.short_row;
+        short || results / rows.of_block() >= busy
+    });
+    let chosen = match &rows {
+        Some(rows) if held => in_rows(rows)?,
+        _ => by_walk(&Walk::new(machine, statistic, &problem, element, alignment)?)?,
+    };
+    if !all {
+        return Ok(vec![chosen]);
+    }
+    let mut others: Vec<Result<Planned, PlanError>> = rows.as_ref().map(in_rows).into_iter().collect();
+    if let Ok(mut walk) = Walk::new(machine, statistic, &problem, element, alignment) {
+        others.push(by_walk(&walk));
+        if walk.shape.shares > 1 {
+            walk.at_once = !walk.at_once;
+            others.push(by_walk(&walk));
+        }
+    }
+    Ok(distinct(chosen, others))
+}
+
+/// The kernel of a walk, or the kernels.
+fn walked(walk: &Walk, first: String, meaning: Meaning) -> Result<Planned, PlanError> {
+    let planned = Planned::new(walk.kernel()?, vec![first, walk.plan()], meaning);
+    if walk.at_once {
+        return Ok(planned.leaving(walk.kept()));
+    }
+    if walk.shape.shares == 1 {
+        return Ok(planned);
+    }
+    let (kernel, plan) = walk.second()?;
+    Ok(planned.then(kernel, format!("then {plan}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> Machine {
+        Machine::named("H200").unwrap()
+    }
+
+    /// Columns of a tensor in the cache are combined by the block that read them, where it reads
+    /// them sooner than others would leave theirs.
+    #[test]
+    fn short_columns_in_the_cache_have_no_shares() {
+        let plan = |statistic, m: i64, n: i64| {
+            let layout: Layout = format!("({m},{n}):({n},1)").parse().unwrap();
+            let problem = Problem::new(&layout, &[0], statistic == Statistic::ArgMaximum).unwrap();
+            Walk::new(&h200(), statistic, &problem, Element::Bf16, WHOLE).unwrap()
+        };
+        for statistic in [Statistic::Sum, Statistic::ArgMaximum] {
+            for (m, n, results, threads) in [
+                (1024, 1024, 16, 128),
+                (1024, 2048, 32, 128),
+                (1024, 4096, 32, 64),
+                (2048, 2048, 32, 128),
+                (2048, 4096, 32, 128),
+                (2048, 8192, 32, 64),
+                (4096, 512, 16, 128),
+                (4096, 4096, 32, 128),
+            ] {
+                let plan = plan(statistic, m, n);
+                let said = plan.plan();
+                assert!(
+                    plan.shape.shares == 1 && said.contains(&format!("for {results} results, {threads} threads")),
+                    "{said}"
+                );
+            }
+            // Few multiprocessors would work, or the cache does not hold the tensor.
+            for (m, n) in [(4096, 128), (8192, 1024), (16384, 256), (4096, 8192)] {
+                assert!(plan(statistic, m, n).shape.shares > 1, "{m} x {n}");
+            }
+        }
+    }
+
+    /// Many results with shares leave much, and a second launch puts it together; so it does here
+    /// with little.
+    #[test]
+    fn a_second_launch_leaves_what_the_last_block_does() {
+        for (layout, modes) in
+            [("60000:1", vec![0]), ("(4400,8):(8,1)", vec![0]), ("(40,6,300):(1800,300,1)", vec![0, 2])]
+        {
+            let layout: Layout = layout.parse().unwrap();
+            for statistic in [Statistic::Sum, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum] {
+                let problem = Problem::new(&layout, &modes, statistic == Statistic::ArgMaximum).unwrap();
+                let mut walk = Walk::new(&h200(), statistic, &problem, Element::F32, WHOLE).unwrap();
+                let meaning = Meaning::Reduce {
+                    statistic,
+                    from: Box::new(problem.from.clone()),
+                    to: Box::new(problem.to.clone()),
+                    along: Box::new(problem.along.clone()),
+                };
+                assert!(walk.shape.shares > 1 && walk.at_once, "{layout}");
+                for at_once in [true, false] {
+                    walk.at_once = at_once;
+                    let planned = walked(&walk, String::new(), meaning.clone()).unwrap();
+                    assert_eq!(planned.second().is_some(), !at_once);
+                    assert_eq!(planned.between(), 1..1 + walk.kept());
+                    planned.check().unwrap_or_else(|error| panic!("{statistic:?} {planned}{error}"));
+                }
+            }
+        }
+    }
+}

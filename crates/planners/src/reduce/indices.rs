@@ -1,0 +1,80 @@
+//! Indices of greatest elements that lie on several devices.
+//!
+//! Law: a device knows of each result its own greatest element, the place of that among its own
+//! elements, and the greatest element of all devices. Where both are equal, the index is
+//! `first + sum digit_i * weight_i`, where the digits are those of the place, the first fastest;
+//! elsewhere it is the greatest i64. So the least index of all devices is that of the first
+//! greatest element. Two NaN count as equal.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Element, Kernel, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+use crate::planned::Planned;
+use crate::terms::{Indices, Meaning};
+use crate::units::MOVE_THREADS;
+
+/// A kernel that gives, for each of so many results, the index of the greatest element where this
+/// device has it. It reads the greatest of the device, that of all, and the place on the device as
+/// i32, and writes i64, all of them without gaps.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_planners::{Indices, indices_of_greatest};
+///
+/// let indices = Indices { first: 4096, digits: vec![(4096, 1)] };
+/// let plan = indices_of_greatest(Element::F32, 1000, &indices).unwrap();
+/// assert!(plan.to_string().contains("from 4096 on"));
+/// ```
+///
+/// Errors: there are more results than a launch takes; elements of this type are only stored.
+pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
+    let limit = i64::from(i32::MAX) - MOVE_THREADS;
+    if results > limit {
+        return Err(PlanError::TooLarge { what: "results", asked: results, limit });
+    }
+    let kernel = Kernel::build("indices_of_greatest", |k| {
+        let text = format!("({results},1):(1,{results})");
+        let tensor = |element: Element, name: &str, role: Role| k.tensor_of(element, name, &text, role);
+        let own = tensor(element, "own", Role::Input)?;
+        let greatest = tensor(element, "greatest", Role::Input)?;
+        let place = tensor(Element::I32, "place", Role::Input)?;
+        let index = tensor(Element::I64, "index", Role::Output)?;
+        k.threads(MOVE_THREADS)?;
+        k.grid(Axis::X, &((results + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
+        let overflow = || LayoutError::Overflow { op: "result" };
+        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
+        let result = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+        let digits = k.coordinate(&result, &[results, 1])?;
+        let at: Coord<Expr> = Tree::flat(digits.into_iter().map(Slot::At))?;
+        let (own, greatest, place) = (number(&own, &at)?, number(&greatest, &at)?, number(&place, &at)?);
+        let extents: Vec<i64> = indices.digits.iter().map(|(extent, _)| *extent).chain([1]).collect();
+        let digits = k.coordinate(&k.index_of(place)?, &extents)?;
+        let mut sum = k.number(indices.first);
+        for (digit, (_, weight)) in digits.iter().zip(&indices.digits) {
+            sum = k.index(digit)?.to(Element::I64).multiply_add(k.number(*weight), sum);
+        }
+        // Where its own element is NaN, so is the greatest.
+        let counts = own.eq(greatest).or(own.eq(own).not());
+        let result = index.slice(at)?;
+        let fragment = result.fragment()?;
+        fragment.set(&[counts.select(sum, k.number(i64::MAX))])?;
+        result.store_predicated(&fragment)
+    })?;
+    let plan = vec![
+        format!("indices of {results} greatest {element}, from {} on", indices.first),
+        "one result a thread".to_string(),
+    ];
+    let meaning = Meaning::Indices { results, indices: indices.clone() };
+    let bytes = results.saturating_mul(2 * i64::from(element.bytes()) + 12);
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+}
+
+/// The one element of a tensor at a coordinate; 0 where there is none.
+fn number<'k>(tensor: &View<'k>, at: &Coord<Expr>) -> Result<Num<'k>, KernelError> {
+    let numbers = tensor.slice(at.clone())?.load_predicated()?.numbers()?;
+    Ok(numbers.first().copied().ok_or(LayoutError::Overflow { op: "element" })?)
+}

@@ -1,0 +1,429 @@
+//! Any layout to any other.
+//!
+//! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted where the types
+//! differ.
+//!
+//! Memory decides how fast this is, so the plan is about lines of memory: both sides want to be
+//! touched in runs of hundreds of bytes, and the output in the order of its addresses. Four
+//! structures have them:
+//!
+//! * **rows** ([`rows`]): the same axis is contiguous on both sides, and long.
+//! * **squares** ([`squares`]): one run of axes is contiguous in the source, another in the
+//!   destination, and both are aligned. A tile goes through shared memory and is turned in
+//!   registers.
+//! * **windows** ([`windows`]): runs of any lengths that begin anywhere, and may share axes. A tile
+//!   goes through shared memory in words, and is read back element by element.
+//! * **bits** ([`bits`]): offsets are the exclusive or of those of the bits of an index. A tile is
+//!   a space of indices, and goes through shared memory.
+//! * **elements**: whatever remains, in the order of the output.
+//!
+//! Before that, elements are made as wide as they can be: if four bytes always stay together, they
+//! are one word.
+
+mod bits;
+mod rows;
+mod share;
+mod squares;
+mod sum;
+mod tile;
+mod windows;
+
+use tilewright_kernel::machine::{Machine, Multiprocessor};
+use tilewright_kernel::{Element, Kernel};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
+
+use crate::axes::{Axis, common};
+use crate::error::PlanError;
+use crate::fitted::{CACHED_BYTES, RELAYOUTS, Scale, WINDOWS};
+use crate::planned::{Planned, distinct};
+use crate::terms::{Meaning, Place};
+use crate::units::{VECTOR, block_shared, resident_threads};
+
+use self::bits::Bits;
+use self::squares::Squares;
+use self::windows::Windows;
+
+/// The most bytes of a tensor.
+const MAX_BYTES: i64 = 1 << 56;
+/// The most blocks of a grid along its first axis.
+const MAX_BLOCKS: i64 = i32::MAX as i64;
+
+/// Both layouts as axes, and the memory that they have.
+#[derive(Debug, Clone)]
+struct Sides {
+    /// In the order of the destination.
+    axes: Vec<Axis>,
+    source: Element,
+    destination: Element,
+    /// Where element 0 is, on either side.
+    bases: (i64, i64),
+    /// How many elements there are from the beginning of either tensor on.
+    reach: (i64, i64),
+    maps: [Option<Swizzle>; 2],
+    /// How many elements side by side both swizzles keep side by side.
+    kept: i64,
+    limits: Limits,
+}
+
+/// What a card has of what tiles take.
+#[derive(Debug, Clone)]
+struct Limits {
+    multiprocessor: Multiprocessor,
+    /// How many blocks keep all multiprocessors busy: two of each.
+    blocks: i64,
+    /// Up to how many bytes of a tensor short runs are as good as long ones.
+    small: i64,
+    /// Up to how many bytes of a tensor small tiles of squares are faster, of bytes and of 16 bits.
+    cached_squares: [i64; 2],
+    /// Up to how many bytes of a tensor a move by windows is one from the L2 cache.
+    cached_windows: i64,
+    /// The most shared memory of a tile of windows.
+    tile_bytes: i64,
+    /// Tiles of more bytes than the first take the second number.
+    two_bytes: [i64; 2],
+    /// Shared memory that all blocks of a multiprocessor take without loss of L1 cache.
+    shared_bytes: i64,
+}
+
+impl Limits {
+    fn of(machine: &Machine) -> Limits {
+        let scale = Scale::of(machine);
+        Limits {
+            multiprocessor: machine.multiprocessor,
+            blocks: 2 * i64::from(machine.multiprocessors),
+            small: scale.by_l2(RELAYOUTS.small),
+            cached_squares: RELAYOUTS.squares.cached.map(|bytes| scale.by_l2(bytes)),
+            cached_windows: scale.by_l2(CACHED_BYTES),
+            tile_bytes: scale.by_shared(WINDOWS.tile_bytes).min(block_shared(machine)),
+            two_bytes: WINDOWS.two_bytes.map(|bytes| scale.by_shared(bytes)),
+            shared_bytes: scale.by_shared(WINDOWS.time.shared_bytes),
+        }
+    }
+
+    /// How many blocks with so much shared memory and so many threads, of so many registers each, a
+    /// multiprocessor holds; 1 at least.
+    fn resident(&self, shared: i64, threads: i64, registers: i64) -> i64 {
+        let own = &self.multiprocessor;
+        let by_shared = i64::from(own.shared_bytes) / (shared + i64::from(own.reserved_bytes));
+        by_shared.min(i64::from(resident_threads(own, registers)) / threads).max(1)
+    }
+}
+
+impl Sides {
+    /// The layout of a side with these modes, as text.
+    fn text(&self, side: usize, modes: &[(i64, i64)]) -> String {
+        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
+            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        let layout = match modes {
+            [] => "1:0".to_string(),
+            _ => format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1)),
+        };
+        let base = if side == 0 { self.bases.0 } else { self.bases.1 };
+        match (self.maps[side], base) {
+            (None, 0) => layout,
+            (None, base) => format!("S<0,0,0> o {base} o {layout}"),
+            (Some(swizzle), base) => format!("{swizzle} o {base} o {layout}"),
+        }
+    }
+
+    /// The coordinates of the element of the source at an offset, none where no layout reaches it.
+    fn coordinates_of(&self, offset: i64) -> Vec<Vec<i64>> {
+        let mut order: Vec<usize> = (0..self.axes.len()).collect();
+        order.sort_by_key(|axis| std::cmp::Reverse(self.axes[*axis].source));
+        let mut found = Vec::new();
+        let mut coordinate = vec![0; self.axes.len()];
+        self.search(&order, offset - self.bases.0, &mut coordinate, &mut found);
+        found
+    }
+
+    fn search(&self, order: &[usize], left: i64, coordinate: &mut Vec<i64>, found: &mut Vec<Vec<i64>>) {
+        let Some((axis, rest)) = order.split_first() else {
+            if left == 0 {
+                found.push(coordinate.clone());
+            }
+            return;
+        };
+        let Axis { extent, source, .. } = self.axes[*axis];
+        let below: i64 = rest.iter().map(|axis| (self.axes[*axis].extent - 1) * self.axes[*axis].source).sum();
+        // What the other axes cannot reach is left to this one.
+        let (most, least) = (left / source, (left - below + source - 1).div_euclid(source));
+        for at in least.max(0)..=most.min(extent - 1) {
+            coordinate[*axis] = at;
+            self.search(rest, left - at * source, coordinate, found);
+        }
+        coordinate[*axis] = 0;
+    }
+}
+
+/// A kernel that moves a tensor of `source` elements under the layout `from` to one of
+/// `destination` elements under `to`. Tiles are as large as leaves each multiprocessor of the
+/// machine two or more.
+///
+/// Both layouts have the same number of elements, and stay inside their tensors, which begin at
+/// offset 0. `to` is injective; `from` may repeat elements. An index goes through both shapes with
+/// the first mode fastest.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::relayout;
+/// use tilewright_layout::Layout;
+///
+/// let h200 = Machine::named("H200").unwrap();
+/// let (from, to): (Layout, Layout) = ("(8192,4096):(4096,1)".parse().unwrap(), "(8192,4096)".parse().unwrap());
+/// let plan = relayout(&h200, &from, Element::F32, &to, Element::F32).unwrap();
+/// assert!(plan.to_string().contains("tiles of 64 x 128"));
+/// assert_eq!(plan.bytes(), 2 * 4 * 8192 * 4096);
+/// ```
+///
+/// Errors: the sizes differ; a layout begins before its tensor; the destination overlaps itself, or
+/// is over bits and has places that no layout of strides has; there are more elements than a launch
+/// takes.
+pub fn relayout(
+    machine: &Machine,
+    from: impl Into<Place>,
+    source: Element,
+    to: impl Into<Place>,
+    destination: Element,
+) -> Result<Planned, PlanError> {
+    let (from, to) = (from.into(), to.into());
+    match of_structure(machine, (&from, source), (&to, destination), None)? {
+        Some(planned) => Ok(planned),
+        // Some structure always takes the layouts.
+        None => Err(PlanError::Plan { because: "no structure moves these layouts" }),
+    }
+}
+
+/// The kernel of [`relayout`], and those of the other structures that move the layouts.
+///
+/// Errors: as [`relayout`].
+pub(crate) fn candidates(
+    machine: &Machine,
+    from: (&Place, Element),
+    to: (&Place, Element),
+) -> Result<Vec<Planned>, PlanError> {
+    let first = relayout(machine, from.0.clone(), from.1, to.0.clone(), to.1)?;
+    let others = [Structure::Squares, Structure::Windows, Structure::Rows];
+    let others = others.map(|structure| of_structure(machine, from, to, Some(structure)));
+    Ok(distinct(first, others.into_iter().filter_map(Result::transpose)))
+}
+
+/// A structure of a move along axes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Structure {
+    Rows,
+    Squares,
+    Windows,
+}
+
+/// The kernel of the structure that is asked for, or of the one that fits best; none where the
+/// layouts do not have it.
+fn of_structure(
+    machine: &Machine,
+    (from, source): (&Place, Element),
+    (to, destination): (&Place, Element),
+    asked: Option<Structure>,
+) -> Result<Option<Planned>, PlanError> {
+    for (place, element) in [(from, source), (to, destination)] {
+        let (least, greatest) = place.range()?;
+        let least = least.saturating_add(place.base);
+        if least < 0 {
+            return Err(PlanError::Before { layout: place.to_string(), least });
+        }
+        // Offsets in bytes, and a tile more, are numbers of 64 bits.
+        let last = greatest.max(place.layout.size()).saturating_add(place.base);
+        if last.checked_mul(element.bytes().into()).is_none_or(|last| last > MAX_BYTES) {
+            return Err(PlanError::TooLarge {
+                what: "elements of a tensor",
+                asked: last,
+                limit: MAX_BYTES / i64::from(element.bytes()),
+            });
+        }
+    }
+    if !to.is_injective()? {
+        return Err(PlanError::Overlap { layout: to.to_string() });
+    }
+    let mut plan = vec![format!("{source} {from} -> {destination} {to}")];
+    let bytes = from.size().saturating_mul(i64::from(source.bytes() + destination.bytes()));
+    let mut sides = Sides {
+        axes: Vec::new(),
+        source,
+        destination,
+        bases: (from.base, to.base),
+        reach: (from.reach()?, to.reach()?),
+        maps: [from.map, to.map],
+        kept: from.kept().min(to.kept()),
+        limits: Limits::of(machine),
+    };
+    let over_bits = from.bits.is_some() || to.bits.is_some();
+    let kernel = match common(&from.layout, &to.layout)? {
+        _ if over_bits && asked.is_some() => return Ok(None),
+        _ if over_bits => match Bits::plan(&sides, from, to) {
+            Some(found) => {
+                plan.push(found.describe());
+                bits::kernel(&sides, &found, from, to)?
+            }
+            None => {
+                plan.push("elements one by one: offsets are the exclusive or of those of bits".to_string());
+                rows::over_bits(&sides, from, to)?
+            }
+        },
+        Some(axes) => {
+            sides.axes = axes;
+            match planned(&mut sides, &mut plan, (from, to), asked)? {
+                Some(kernel) => kernel,
+                None => return Ok(None),
+            }
+        }
+        None if asked.is_some() => return Ok(None),
+        None => {
+            plan.push(
+                "elements one by one, in the order of the output: the shapes are cut at different places".to_string(),
+            );
+            rows::indexed(&sides, &from.layout, &to.layout)?
+        }
+    };
+    let (from, to) = (Box::new(from.clone()), Box::new(to.clone()));
+    let meaning = Meaning::Relayout { from, source, to, destination };
+    Ok(Some(Planned::new(kernel, plan, meaning).moving(bytes)))
+}
+
+/// The kernel of the structure that is asked for, or of the one that fits the axes; none where they
+/// do not have it.
+fn planned(
+    sides: &mut Sides,
+    plan: &mut Vec<String>,
+    (from, to): (&Place, &Place),
+    asked: Option<Structure>,
+) -> Result<Option<Kernel>, PlanError> {
+    let given = sides.clone();
+    if let Some(word) = widened(sides) {
+        plan.push(format!(
+            "{} {} side by side on both sides are one word of {} bytes",
+            word.bytes() / sides.source.bytes(),
+            sides.source,
+            word.bytes()
+        ));
+        (sides.source, sides.destination) = (word, word);
+    }
+    let sides = &*sides;
+    let vector = vector(sides);
+    let first = sides.axes[0];
+    let bytes = i64::from(sides.source.bytes().min(sides.destination.bytes()));
+    let in_rows = |vector: i64| match vector {
+        1 => format!("elements of {} one by one, in the order of the output", sides.source),
+        _ => format!("rows: {vector} elements of {} a thread, in the order of the output", sides.source),
+    };
+    match asked {
+        None => {}
+        Some(Structure::Rows) => {
+            plan.push(in_rows(vector));
+            return rows::rows(sides, vector).map(Some);
+        }
+        Some(Structure::Squares) => {
+            let Some(squares) = Squares::plan(sides) else { return Ok(None) };
+            plan.push(squares.describe());
+            return squares::kernel(sides, &squares).map(Some);
+        }
+        Some(Structure::Windows) => {
+            let Some(windows) = Windows::plan(sides) else { return Ok(None) };
+            plan.push(windows.describe(&sides.axes));
+            return windows::kernel(sides, &windows).map(Some);
+        }
+    }
+    if first.source == 1 && first.destination == 1 && first.extent * bytes >= RELAYOUTS.long_run && vector * bytes >= 4
+    {
+        plan.push(in_rows(vector));
+        return rows::rows(sides, vector).map(Some);
+    }
+    // Boxes of squares whose runs are long are faster than any windows, and so are those of small
+    // tensors.
+    let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
+    let squares = Squares::plan(sides);
+    let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
+    let windows = if whole { None } else { Windows::plan(sides) };
+    let kernel = match (squares, windows) {
+        (Some(squares), None) => {
+            plan.push(squares.describe());
+            squares::kernel(sides, &squares)
+        }
+        (_, Some(windows)) => {
+            plan.push(windows.describe(&sides.axes));
+            windows::kernel(sides, &windows)
+        }
+        _ => match Bits::plan(&given, from, to).filter(|_| vector == 1) {
+            Some(found) => {
+                plan.truncate(1);
+                plan.push(found.describe());
+                bits::kernel(&given, &found, from, to)
+            }
+            None => {
+                plan.push(in_rows(vector));
+                rows::rows(sides, vector)
+            }
+        },
+    };
+    kernel.map(Some)
+}
+
+/// Takes elements that always stay together as one word; the type of such words.
+fn widened(sides: &mut Sides) -> Option<Element> {
+    let first = *sides.axes.first()?;
+    if sides.source != sides.destination || first.source != 1 || first.destination != 1 {
+        return None;
+    }
+    let bytes = i64::from(sides.source.bytes());
+    let fits = |count: i64| {
+        let bases = sides.bases.0 % count == 0 && sides.bases.1 % count == 0;
+        let reach = sides.reach.0 % count == 0 && sides.reach.1 % count == 0;
+        let strides = sides.axes[1..].iter().all(|axis| axis.source % count == 0 && axis.destination % count == 0);
+        first.extent % count == 0 && bases && reach && strides
+    };
+    if sides.maps.iter().any(Option::is_some) {
+        return None;
+    }
+    let count = [8, 4, 2].into_iter().find(|count| bytes * count <= 8 && fits(*count))?;
+    sides.axes[0].extent /= count;
+    for axis in &mut sides.axes[1..] {
+        axis.source /= count;
+        axis.destination /= count;
+    }
+    sides.bases = (sides.bases.0 / count, sides.bases.1 / count);
+    sides.reach = (sides.reach.0 / count, sides.reach.1 / count);
+    Element::ALL.into_iter().find(|word| {
+        i64::from(word.bytes()) == bytes * count && matches!(word, Element::U16 | Element::U32 | Element::U64)
+    })
+}
+
+/// How many elements along the first axis are one access on both sides.
+fn vector(sides: &Sides) -> i64 {
+    let first = sides.axes[0];
+    if first.source != 1 || first.destination != 1 {
+        return 1;
+    }
+    let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+    let mut width = (VECTOR / widest).min(sides.kept).max(1);
+    let whole = |width: i64| {
+        let bases = sides.bases.0 % width == 0 && sides.bases.1 % width == 0;
+        let strides = sides.axes[1..].iter().all(|axis| axis.source % width == 0 && axis.destination % width == 0);
+        first.extent % width == 0 && bases && strides
+    };
+    while !whole(width) {
+        width /= 2;
+    }
+    width
+}
+
+fn blocks(count: i64) -> Result<i64, PlanError> {
+    match count {
+        1..=MAX_BLOCKS => Ok(count),
+        asked => Err(PlanError::TooLarge { what: "blocks", asked, limit: MAX_BLOCKS }),
+    }
+}
+
+/// A coordinate with `_` where nothing is given.
+fn coordinate(parts: impl IntoIterator<Item = Option<Expr>>) -> Result<Coord<Expr>, LayoutError> {
+    Tree::flat(parts.into_iter().map(|part| part.map_or(Slot::All, Slot::At)))
+}
