@@ -55,14 +55,14 @@ impl Document {
 /// ```
 pub fn document(source: &str, options: &Options) -> Document {
     let definitions = Definitions::of(source);
-    let context = Context { source, options, definitions: &definitions };
-    let mut lines = Lines { source, at: 0, line: 1, start: 0 };
+    let context = Context::new(source, options, &definitions);
+    let mut lines = Lines::new(source);
     let mut items = Vec::new();
     let mut at = 0;
     while let Some((start, readers)) = next_sign(source, at) {
         let found = ask(&context, start, &readers);
         let Some((system, found)) = found else {
-            at = next_boundary(source, start);
+            at = next_boundary(source, start).max(context.passed());
             continue;
         };
         at = found.span.end.max(next_boundary(source, start));
@@ -114,7 +114,8 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
         let span = start..first.place.span.start;
         return Err(Refused::unknown(span, "no reader knows the text before the layout", help));
     }
-    if !after.trim_matches([' ', '\t', '\n', '\r', ';', ',', '.', '{', '}', '(', ')', '&', '>', '"']).is_empty() {
+    // A value of a C++ type, the end of a statement, a text in quotes.
+    if !["", ";", ",", "{}", "{};", "\"", "'"].contains(&after.trim()) {
         let span = first.place.span.end..end;
         return Err(Refused::unknown(span, "no reader knows the text after the layout", help));
     }
@@ -245,7 +246,8 @@ fn name_before(source: &str, at: usize) -> Option<String> {
         let words = |c: char| word(c) || matches!(c, ' ' | '-' | '.' | '\t');
         let words = !named.trim().is_empty() && named.chars().all(words);
         if words {
-            return Some(named.trim().to_owned());
+            // A comment of TeX.
+            return Some(named.trim().trim_start_matches("% ").to_owned());
         }
     }
     let start = named.char_indices().rev().find(|(_, c)| !word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
@@ -256,15 +258,20 @@ fn name_before(source: &str, at: usize) -> Option<String> {
 }
 
 /// Lines and columns of places, which are asked for in their order.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     source: &'a str,
     at: usize,
     line: usize,
     start: usize,
 }
 
-impl Lines<'_> {
-    fn place(&mut self, span: std::ops::Range<usize>) -> Place {
+impl<'a> Lines<'a> {
+    /// The places of a text.
+    pub(crate) fn new(source: &'a str) -> Lines<'a> {
+        Lines { source, at: 0, line: 1, start: 0 }
+    }
+
+    pub(crate) fn place(&mut self, span: std::ops::Range<usize>) -> Place {
         let passed = self.source.get(self.at..span.start).unwrap_or("");
         for (at, _) in passed.match_indices('\n') {
             self.line += 1;

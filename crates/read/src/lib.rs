@@ -38,6 +38,7 @@
 mod cursor;
 mod document;
 mod explanation;
+mod failure;
 mod fit;
 mod options;
 mod reader;
@@ -55,6 +56,7 @@ mod write;
 pub use cursor::{Cursor, MAX_NESTING};
 pub use document::{Document, Item, document, expression};
 pub use explanation::explanation;
+pub use failure::{Failure, Verdict, failures};
 pub use options::Options;
 pub use reader::{Context, Definitions, Found, MAX_ALIASES, Reader};
 pub use reading::{Meaning, Part, Place, Reading, Unit};

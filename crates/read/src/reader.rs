@@ -5,6 +5,7 @@
 //! gives the text's end and its meaning in the algebra, or why there is none. A reader guesses no
 //! unit, no shape and no name: what the text does not say is a [`crate::Question`].
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -44,6 +45,26 @@ pub struct Context<'a> {
     pub options: &'a Options,
     /// The definitions of the text.
     pub definitions: &'a Definitions<'a>,
+    /// The place before which nothing begins.
+    passed: Cell<usize>,
+}
+
+impl<'a> Context<'a> {
+    /// The context of a text.
+    pub fn new(source: &'a str, options: &'a Options, definitions: &'a Definitions<'a>) -> Context<'a> {
+        Context { source, options, definitions, passed: Cell::new(0) }
+    }
+
+    /// Says that nothing of any system begins before a place, so that a text in which a reader goes
+    /// far and finds nothing is not searched again at each of its brackets.
+    pub fn pass(&self, to: usize) {
+        self.passed.set(self.passed.get().max(to));
+    }
+
+    /// The place before which nothing begins.
+    pub(crate) fn passed(&self) -> usize {
+        self.passed.get()
+    }
 }
 
 /// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =

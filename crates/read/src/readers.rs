@@ -1,6 +1,7 @@
 //! A file for each system.
 
 pub mod arrays;
+pub mod cute_blocks;
 pub mod cute_cpp;
 pub mod cute_dsl;
 pub mod cute_ir;

@@ -78,8 +78,8 @@ impl System {
     /// The name in a sentence.
     pub fn title(self) -> &'static str {
         match self {
-            System::CutePrint => "a printout of CuTe",
-            System::CuteCpp => "C++ of CuTe",
+            System::CutePrint => "CuTe's print",
+            System::CuteCpp => "CuTe in C++",
             System::CuteIr => "the IR of CuTe's Python",
             System::CuteDsl => "CuTe's Python",
             System::Triton => "Triton",

@@ -24,8 +24,9 @@ use crate::system::System;
 use crate::tuple::{Tuple, value};
 use crate::width::{element_bits, swizzle_of_elements};
 
-pub use parse::Node;
-use parse::{Stop, parse};
+use parse::{Node, Stop};
+
+pub use parse::parse;
 
 /// The row of the table.
 pub const READER: Reader = Reader {
@@ -76,7 +77,11 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         }
         Err(Stop::Other) => return None,
         Err(Stop::Cut(end)) => (end, "the type is cut off"),
-        Err(Stop::Deep(end)) => (end, "the type nests too deep"),
+        Err(Stop::Deep(end)) => {
+            // The same would be found at each level.
+            context.pass(end);
+            (end, "the type nests too deep")
+        }
     };
     let begun = context.source.get(at..end)?.trim_start_matches("cute::");
     if !["Layout<", "ComposedLayout<", "Tensor<", "TiledCopy<", "TiledMMA<"].iter().any(|sign| begun.starts_with(sign))
@@ -99,6 +104,28 @@ pub struct Meanings<'a, 'b> {
 type Answer = Option<Result<Reading, Refused>>;
 
 impl<'a, 'b> Meanings<'a, 'b> {
+    /// Those of a text.
+    pub fn new(context: &'a Context<'b>) -> Meanings<'a, 'b> {
+        Meanings { context, depth: 0 }
+    }
+
+    /// A layout, a tiler or a tuple in our notation, as an operand of an operation.
+    pub fn operand_text(&self, node: &Node) -> Option<String> {
+        if let Some(Ok(layout)) = self.layout(node) {
+            return Some(layout.text);
+        }
+        if let ("Tensor", [_, layout]) = (node.name.as_str(), node.args()) {
+            return self.layout(layout)?.ok().map(|layout| layout.text);
+        }
+        match node.name.as_str() {
+            "tuple" | "Tile" | "Shape" | "C" | "Int" | "integral_constant" | "constant" => {
+                self.tuple(node).map(|tuple| tuple.to_string()).or_else(|| self.tiler(node))
+            }
+            name if name.starts_with('_') => self.tuple(node).map(|tuple| tuple.to_string()),
+            _ => None,
+        }
+    }
+
     /// What a tree means; none for what is no layout. Shapes and numbers count with `whole`.
     pub fn of(&self, node: &Node, whole: bool) -> Answer {
         let span = node.span.clone();
@@ -140,7 +167,7 @@ impl<'a, 'b> Meanings<'a, 'b> {
             ("constant" | "integral_constant", [_, number]) => constant(number),
             (name, []) if name.starts_with('_') => name.get(1..)?.parse().ok().map(Tuple::Known),
             (name, []) if is_integer_type(name) => Some(Tuple::Unknown { divisor: 1 }),
-            ("tuple" | "Shape" | "Stride" | "Step" | "Coord" | "ArithmeticTuple", args) => {
+            ("tuple" | "Shape" | "Stride" | "Step" | "Coord" | "ArithmeticTuple", args) if node.args.is_some() => {
                 items(args).map(Tuple::Tuple)
             }
             ("make_shape" | "make_stride" | "make_tuple" | "make_coord" | "make_step", []) => {
@@ -589,7 +616,14 @@ fn instruction(node: &Node) -> Option<String> {
     while let "MMA_Atom" | "Copy_Atom" | "MMA_Traits" | "Copy_Traits" = node.name.as_str() {
         node = node.args().first()?;
     }
-    let name = if node.name.is_empty() { return None } else { &node.name };
+    if node.name.is_empty() {
+        return None;
+    }
+    // Newer headers name wgmma inside of a namespace, with the majors as its arguments.
+    if let Some(shape) = node.name.strip_prefix("MMA_").filter(|_| node.scope.contains("GMMA")) {
+        return Some(format!("SM90_{shape}"));
+    }
+    let name = &node.name;
     let kind = |node: &Node| match node.name.as_str() {
         "float" => "F32".to_owned(),
         "double" => "F64".to_owned(),

@@ -34,7 +34,7 @@ pub const READER: Reader = Reader {
 };
 
 /// How deep calls and tuples nest.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 24;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);

@@ -50,8 +50,48 @@ struct Pointer {
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
-    let answer = text(&mut cursor)?;
+    let Some(answer) = text(&mut cursor) else {
+        if context.source.as_bytes().get(at) == Some(&b'(') {
+            context.pass(resume(context.source, at));
+        }
+        return None;
+    };
     Some(Found { span: at..cursor.at, answer: answer(at..cursor.at) })
+}
+
+/// Where a layout can begin behind a bracket that begins none.
+///
+/// Between it and the first character that is of no tuple, only what ends there, before a `:`, can
+/// be a shape: all that is open is open still.
+fn resume(source: &str, at: usize) -> usize {
+    let bytes = source.as_bytes();
+    let mut opens: Vec<usize> = Vec::new();
+    // What ended last, and where.
+    let (mut last, mut end) = (at, at);
+    let mut next = at;
+    while let Some(byte) = bytes.get(next) {
+        match byte {
+            b'(' => opens.push(next),
+            b')' => {
+                let Some(open) = opens.pop() else { break };
+                (last, end) = (open, next + 1);
+                if opens.is_empty() {
+                    return next + 1;
+                }
+            }
+            b' ' | b'\t' | b',' | b'\n' | b'\r' => {}
+            b'0'..=b'9' | b'_' | b'?' | b'@' | b'/' | b'-' => {
+                if end != next {
+                    last = next;
+                }
+                end = next + 1;
+            }
+            _ => break,
+        }
+        next += 1;
+    }
+    let shape = bytes.get(next) == Some(&b':') && last > at;
+    if shape { last } else { next.max(at + 1) }
 }
 
 type Answer = Box<dyn FnOnce(std::ops::Range<usize>) -> Result<Reading, Refused>>;

@@ -1,7 +1,11 @@
 //! All tests of the crate, in one program: it is linked once.
 
+mod cute_cpp;
+mod cute_dsl;
 mod cute_facts;
 mod cute_print;
+mod failures;
+mod hostile;
 mod others;
 mod same;
 mod triton;

@@ -176,6 +176,8 @@ fn list(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Result<Vec<Node>, S
             Some(byte) if byte == close => {}
             Some(b'.') => return Err(Stop::Cut(cursor.at)),
             None => return Err(Stop::Cut(cursor.at)),
+            // Half of a `::`.
+            Some(b':') if cursor.rest() == ":" => return Err(Stop::Cut(cursor.at)),
             Some(_) => return Err(Stop::Other),
         }
     }

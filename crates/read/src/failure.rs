@@ -1,0 +1,504 @@
+//! Why a build failed: messages of compilers about the algebra of CuTe.
+//!
+//! Law: a failure names the operation that the user wrote and its operands, which it finds in the
+//! parameters of the templates. Why it fails is not taken from the message: the operation is
+//! carried out in this library's algebra. What the algebra refuses has its reason, mode and
+//! coordinate; what it can do although CuTe refuses is given as a result, which holds as every
+//! other result of the algebra does.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use tilewright_layout::Tree;
+use tilewright_notation::{Environment, Value, evaluate};
+
+use crate::cursor::Cursor;
+use crate::document::Lines;
+use crate::options::Options;
+use crate::reader::{Context, Definitions};
+use crate::readers::cute_cpp::{Meanings, parse};
+use crate::readers::cute_ir;
+use crate::reading::Place;
+
+/// A failed operation in a log of a compiler, explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// Where the message stands.
+    pub place: Place,
+    /// The condition that does not hold, as the message has it.
+    pub condition: String,
+    /// The operation that the user wrote: `zipped_divide`.
+    pub operation: String,
+    /// Its operands, with their names in the message.
+    pub operands: Vec<(String, Value)>,
+    /// The file and line from which it was called.
+    pub called_at: Option<String>,
+    /// What the algebra says.
+    pub verdict: Verdict,
+}
+
+/// What the algebra says of an operation that CuTe refuses.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It refuses as well.
+    Refused {
+        /// The stable code of the refusal, for `tilewright explain`.
+        code: &'static str,
+        /// Why, with the mode at which it breaks.
+        message: String,
+        /// A coordinate at which it breaks.
+        witness: Option<Tree<i64>>,
+        /// What would help.
+        help: Option<String>,
+    },
+    /// The result exists.
+    Exists {
+        /// The result.
+        value: Value,
+        /// Why CuTe refuses it.
+        why: String,
+    },
+    /// Two extents should be equal and are not, or cannot be seen in the message.
+    Extents {
+        /// What is compared, on both sides: the text, and the number where it is known.
+        sides: [(String, Option<i64>); 2],
+        /// What would help.
+        help: String,
+    },
+    /// The operands stand in the message in a form that is not read.
+    Unread(String),
+}
+
+/// The operations that are explained by carrying them out.
+const OPERATIONS: &[&str] = &[
+    "zipped_divide",
+    "tiled_divide",
+    "flat_divide",
+    "logical_divide",
+    "zipped_product",
+    "tiled_product",
+    "flat_product",
+    "blocked_product",
+    "raked_product",
+    "logical_product",
+    "tile_to_shape",
+    "composition",
+    "complement",
+    "left_inverse",
+    "right_inverse",
+    "shape_div",
+    "upcast",
+    "downcast",
+];
+
+/// How many lines after an error are its own.
+const CONTEXT_LINES: usize = 64;
+
+/// How many failures are explained in one text.
+const MOST: usize = 64;
+
+/// Explains every failure of CuTe's algebra in a log of a compiler.
+///
+/// ```
+/// use tilewright_read::{Options, failures};
+///
+/// let log = "error: unable to compute the following composition: '!cute.layout<\"(2,3):(4,1)\">' o \
+///            '!cute.layout<\"(3,4):(3,1)\">'";
+/// let found = failures(log, &Options::default());
+/// assert_eq!(found[0].operation, "composition");
+/// ```
+pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
+    let definitions = Definitions::default();
+    let context = Context::new(source, options, &definitions);
+    let lines: Vec<Range<usize>> = line_ranges(source);
+    let mut places = Lines::new(source);
+    let mut found: Vec<Failure> = Vec::new();
+    let mut seen = HashSet::new();
+    // The frames of gcc, which stand before the error.
+    let mut before: Vec<Range<usize>> = Vec::new();
+    let mut called: Option<String> = None;
+    for (at, range) in lines.iter().enumerate() {
+        if found.len() >= MOST {
+            break;
+        }
+        let line = source.get(range.clone()).unwrap_or("");
+        if line.contains("In instantiation of") {
+            before = vec![range.clone()];
+            called = None;
+            continue;
+        }
+        if line.contains("required from here") {
+            called = place_of(line);
+            continue;
+        }
+        if line.contains("required from") {
+            before.push(range.clone());
+            continue;
+        }
+        if line.contains("unable to compute the following composition") {
+            let place = places.place(range.clone());
+            if let Some(failure) = of_python(&context, range.clone(), place) {
+                push(failure, &mut found, &mut seen);
+            }
+            continue;
+        }
+        let static_assertion = line.contains("static assertion failed") || line.contains("static_assert failed");
+        if !static_assertion {
+            continue;
+        }
+        let after = lines.get(at + 1..).unwrap_or(&[]);
+        let after = after.get(..CONTEXT_LINES.min(after.len())).unwrap_or(&[]);
+        let text_of = |range: &Range<usize>| source.get(range.clone()).unwrap_or("");
+        // nvcc and clang have their frames behind the error, to the next error.
+        let is_next = |range: &Range<usize>| {
+            let text = text_of(range);
+            text.contains(": error:") || text.contains("): error") || text.contains("In instantiation of")
+        };
+        let own: Vec<Range<usize>> = after.iter().take_while(|range| !is_next(range)).cloned().collect();
+        let has_own = own.iter().any(|range| is_frame(text_of(range)));
+        let frames: Vec<Range<usize>> = if has_own {
+            own.iter().filter(|range| is_frame(text_of(range))).cloned().collect()
+        } else {
+            before.clone()
+        };
+        let called = if has_own { frames.last().and_then(|range| place_of(text_of(range))) } else { called.clone() };
+        let place = places.place(range.clone());
+        let condition = condition(line, own.iter().map(text_of));
+        let failure = explain(&context, &frames, condition, called, place);
+        push(failure, &mut found, &mut seen);
+    }
+    found
+}
+
+/// Adds a failure, unless the same operation on the same operands is there.
+fn push(failure: Failure, found: &mut Vec<Failure>, seen: &mut HashSet<String>) {
+    let operands: Vec<String> = failure.operands.iter().map(|(_, value)| value.to_string()).collect();
+    let extents = matches!(failure.verdict, Verdict::Extents { .. } | Verdict::Unread(_));
+    let key = format!("{} {} {}", failure.operation, operands.join(" "), if extents { &failure.condition } else { "" });
+    if seen.insert(key) {
+        found.push(failure);
+    }
+}
+
+fn line_ranges(source: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let mut ranges = Vec::new();
+    for line in source.split_inclusive('\n') {
+        ranges.push(start..start + line.trim_end().len());
+        start += line.len();
+    }
+    ranges
+}
+
+/// Whether a line is a frame of nvcc or clang.
+fn is_frame(line: &str) -> bool {
+    line.contains("instantiation of \"") || line.contains("in instantiation of function template specialization")
+}
+
+/// The file and line that a frame was called from.
+fn place_of(line: &str) -> Option<String> {
+    if let Some((_, place)) = line.rsplit_once("\" at line ") {
+        let (number, file) = place.split_once(" of ").unwrap_or((place, ""));
+        let number = number.trim();
+        return Some(if file.is_empty() { format!("line {number}") } else { format!("{}:{number}", file.trim()) });
+    }
+    let (file, rest) = line.trim_start().split_once(':')?;
+    let number = rest.split(':').next()?;
+    number.chars().all(|c| c.is_ascii_digit()).then(|| format!("{file}:{number}"))
+}
+
+/// The condition of an error: its message, or the comparison in the source line that is shown.
+fn condition<'a>(line: &str, after: impl Iterator<Item = &'a str>) -> String {
+    let behind = line.split_once("static assertion failed").or_else(|| line.split_once("static_assert failed"));
+    let message = behind.map_or("", |(_, text)| text.trim_start_matches(" with").trim_start_matches([':', ' ']));
+    let message = message.trim_matches(['"', ' ']);
+    if let Some(requirement) = message.strip_prefix("due to requirement ") {
+        return requirement.trim_matches('\'').to_owned();
+    }
+    if !message.is_empty() {
+        return message.to_owned();
+    }
+    // The source line is shown, with a mark below what fails; gcc shows a macro first, in which no
+    // comparison of extents stands.
+    let shown: Vec<&str> = after.take(8).filter(|line| !line.contains("#define")).collect();
+    for (at, line) in shown.iter().enumerate() {
+        let mark = shown.get(at + 1).filter(|marks| marks.trim_start_matches([' ', '|', '\t']).starts_with(['^', '~']));
+        let from = mark.and_then(|marks| marks.find(['^', '~'])).unwrap_or(0);
+        let failing = line.get(from..).and_then(comparison).or_else(|| comparison(line));
+        if let Some([left, right]) = failing {
+            return format!("{left} == {right}");
+        }
+    }
+    "a static assertion".to_owned()
+}
+
+/// `size<1>(A) == size<0>(B)` in a line, as its sides.
+fn comparison(line: &str) -> Option<[String; 2]> {
+    let (left, right) = line.split_once("==")?;
+    let left = left.trim_end();
+    let start = ["size<", "shape<", "rank(", "size("].iter().filter_map(|word| left.rfind(word)).max()?;
+    let left = left.get(start..)?;
+    let right = right.trim_start();
+    let end = right.find(')')?;
+    let right = right.get(..=end)?;
+    let fits = |side: &str| side.len() < 80 && ["size", "shape", "rank"].iter().any(|word| side.starts_with(word));
+    (fits(left) && fits(right)).then(|| [left.to_owned(), right.to_owned()])
+}
+
+/// A frame: the function and its template parameters, as places in the text.
+struct Frame<'a> {
+    function: &'a str,
+    parameters: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Frame<'a> {
+    fn of(source: &'a str, range: Range<usize>) -> Option<Frame<'a>> {
+        let line = source.get(range.clone())?;
+        // A lambda inside of an operation has parameters of its own.
+        let head = line.split("[with ").next()?;
+        if head.contains("lambda") {
+            return None;
+        }
+        if let Some(at) = line.find("function template specialization '") {
+            return Frame::of_clang(source, range.start + at);
+        }
+        let function = head.match_indices("cute::").filter_map(|(at, sign)| {
+            let rest = head.get(at + sign.len()..)?;
+            let rest = rest.strip_prefix("detail::").unwrap_or(rest);
+            let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+            rest.get(length..)?.starts_with('(').then(|| rest.get(..length)).flatten()
+        });
+        let function = function.last()?;
+        let with = line.find("[with ")?;
+        let inside = range.start + with + "[with ".len()..range.end;
+        Some(Frame { function, parameters: parameters(source, inside) })
+    }
+
+    /// `'cute::composition<cute::tuple<..>, ..>'`, whose arguments stand in their order.
+    fn of_clang(source: &'a str, at: usize) -> Option<Frame<'a>> {
+        let from = at + source.get(at..)?.find('\'')? + 1;
+        let text = source.get(from..)?.strip_prefix("cute::")?;
+        let length = text.find('<')?;
+        let function = text.get(..length)?;
+        let mut cursor = Cursor::new(source, from + "cute::".len() + length + 1);
+        let mut starts = Vec::new();
+        loop {
+            cursor.blanks(false);
+            starts.push(cursor.at);
+            parse(&mut cursor).ok()?;
+            cursor.blanks(false);
+            if !cursor.eat(",") {
+                break;
+            }
+        }
+        let names: &[&str] = match (function, starts.len()) {
+            (_, 4) => &["LShape", "LStride", "RShape", "RStride"],
+            (_, 3) => &["LShape", "LStride", "Tiler"],
+            ("shape_div", 2) => &["IntTupleA", "IntTupleB"],
+            _ => return None,
+        };
+        Some(Frame { function, parameters: names.iter().copied().zip(starts).collect() })
+    }
+}
+
+/// `Name = type; ..` of gcc, `Name=type, ..` of nvcc.
+fn parameters(source: &str, inside: Range<usize>) -> Vec<(&str, usize)> {
+    let mut found = Vec::new();
+    let mut at = inside.start;
+    while at < inside.end {
+        let mut cursor = Cursor::new(source, at);
+        cursor.blanks(false);
+        let _ = cursor.eat("const ");
+        let start = cursor.at;
+        let name = cursor
+            .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'<' | b'>' | b'-' | b'.'));
+        if !name.is_empty() && cursor.eat_spaced("=") {
+            cursor.blanks(false);
+            found.push((name, cursor.at));
+        } else {
+            cursor.at = start;
+        }
+        // To the next separator at the top level.
+        let mut depth = 0_i32;
+        let mut next = cursor.at;
+        while let Some(byte) = source.as_bytes().get(next).filter(|_| next < inside.end) {
+            match byte {
+                b'<' | b'(' | b'[' | b'{' => depth += 1,
+                b'>' if next > 0 && source.as_bytes().get(next - 1) == Some(&b'-') => {}
+                b'>' | b')' | b'}' => depth -= 1,
+                b']' if depth <= 0 => return found,
+                b']' => depth -= 1,
+                b';' | b',' if depth <= 0 => break,
+                _ => {}
+            }
+            next += 1;
+        }
+        at = next + 1;
+    }
+    found
+}
+
+/// The layouts and tuples of a frame, in the order of its parameters.
+fn operands(context: &Context<'_>, frame: &Frame<'_>) -> Vec<(String, String)> {
+    let meanings = Meanings::new(context);
+    let node = |at: usize| parse(&mut Cursor::new(context.source, at)).ok();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (name, at) in &frame.parameters {
+        let Some(node) = node(*at) else { continue };
+        if let Some(prefix) = name.strip_suffix("Shape").or_else(|| name.strip_prefix("Shape")) {
+            let strides = [format!("{prefix}Stride"), format!("Stride{prefix}")];
+            let stride = frame.parameters.iter().find(|(other, _)| strides.iter().any(|stride| stride == other));
+            let Some(shape) = meanings.tuple(&node) else { continue };
+            let operand = match stride {
+                Some((_, at)) => {
+                    match parse(&mut Cursor::new(context.source, *at)).ok().and_then(|node| meanings.tuple(&node)) {
+                        Some(stride) => format!("{shape}:{stride}"),
+                        None => continue,
+                    }
+                }
+                None => shape.to_string(),
+            };
+            found.push((name_of(prefix), operand));
+        } else if name.contains("Stride") {
+            continue;
+        } else if let Some(text) = meanings.operand_text(&node) {
+            found.push((name.trim_end_matches("Layout").to_owned(), text));
+        }
+    }
+    found
+}
+
+/// The operand that a parameter belongs to: `L` is A, the layout outside, `R` is B.
+fn name_of(prefix: &str) -> String {
+    match prefix {
+        "L" | "A" | "" => "A",
+        "R" | "B" => "B",
+        "T" => "tiler",
+        other => other,
+    }
+    .to_owned()
+}
+
+fn explain(
+    context: &Context<'_>,
+    frames: &[Range<usize>],
+    condition: String,
+    called_at: Option<String>,
+    place: Place,
+) -> Failure {
+    let read: Vec<Frame<'_>> = frames.iter().filter_map(|range| Frame::of(context.source, range.clone())).collect();
+    let operation = |frame: &&Frame<'_>| OPERATIONS.contains(&frame.function);
+    // The outermost is what the user wrote.
+    for frame in read.iter().rev().filter(operation) {
+        let operands = operands(context, frame);
+        let values = operands.iter().map(|(name, text)| {
+            let value = evaluate(text, &mut Environment::new()).ok()?;
+            Some((name.clone(), value))
+        });
+        let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else { continue };
+        let texts: Vec<String> = operands.iter().map(|(_, text)| text.clone()).collect();
+        let verdict = carried_out(frame.function, &texts, &condition);
+        let operation = frame.function.to_owned();
+        return Failure { place, condition, operation, operands: values, called_at, verdict };
+    }
+    let (operation, values, verdict) = extents(context, &read, &condition);
+    Failure { place, condition, operation, operands: values, called_at, verdict }
+}
+
+/// What the algebra says of an operation.
+fn carried_out(function: &str, operands: &[String], condition: &str) -> Verdict {
+    let program = format!("{function}({})", operands.join(","));
+    match evaluate(&program, &mut Environment::new()) {
+        Ok(value) => Verdict::Exists { value, why: why_cute_refuses(condition) },
+        Err(error) => Verdict::Refused {
+            code: error.code,
+            message: error.message,
+            witness: error.witness.map(|witness| *witness),
+            help: error.help,
+        },
+    }
+}
+
+/// Why CuTe refuses a result that exists.
+fn why_cute_refuses(condition: &str) -> String {
+    let why = if condition.contains("Stride Divisibility") {
+        "CuTe asks of each mode of A in turn that its extent divides the stride of B, or is greater than it; \
+         this is sufficient, and not necessary"
+    } else if condition.contains("Shape Divisibility") {
+        "CuTe asks of each mode of A in turn that the part of B that falls on it divides what is left of B; \
+         this is sufficient, and not necessary"
+    } else {
+        "CuTe's condition is sufficient, and not necessary"
+    };
+    format!("{why}; write the result as a layout")
+}
+
+type Sized = (String, Vec<(String, Value)>, Verdict);
+
+/// A comparison of extents that does not hold.
+fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Sized {
+    let innermost = frames.first().map_or("an assertion", |frame| frame.function).to_owned();
+    let Some(sides) = comparison(condition) else {
+        let why = "the message shows no layouts that the condition is about".to_owned();
+        return (innermost, Vec::new(), Verdict::Unread(why));
+    };
+    let mut values: Vec<(String, Value)> = Vec::new();
+    for frame in frames {
+        for (name, text) in operands(context, frame) {
+            let known = values.iter().any(|(other, _)| *other == name);
+            if !known && let Ok(value) = evaluate(&text, &mut Environment::new()) {
+                values.push((name, value));
+            }
+        }
+        if !values.is_empty() {
+            break;
+        }
+    }
+    let side = |text: &String| {
+        let name = text.split_once('(').map_or("", |(_, name)| name.trim_end_matches(')')).trim();
+        let mode: Option<usize> = text.split_once('<').and_then(|(_, rest)| rest.split('>').next()?.parse().ok());
+        let layout = values.iter().find(|(other, _)| other == name).and_then(|(_, value)| value.operand_layout());
+        let mode = layout.and_then(|layout| layout.mode(mode?));
+        (text.clone(), mode.and_then(|mode| mode.integer().map(|mode| mode.size())))
+    };
+    let sides = [side(&sides[0]), side(&sides[1])];
+    let wanted: Vec<&str> =
+        sides.iter().filter_map(|(text, _)| text.split_once('(').map(|(_, name)| name.trim_end_matches(')'))).collect();
+    values.retain(|(name, _)| wanted.contains(&name.as_str()));
+    let help = match &sides {
+        [(_, Some(_)), (_, Some(_))] => {
+            "make both from one tiling: partition one, and retile or partition the other alike"
+        }
+        _ => "print both layouts before the assertion; `tilewright read` shows them side by side",
+    };
+    (innermost, values, Verdict::Extents { sides, help: help.to_owned() })
+}
+
+/// `unable to compute the following composition: '!cute.layout<..>' o '!cute.layout<..>'`
+fn of_python(context: &Context<'_>, range: Range<usize>, place: Place) -> Option<Failure> {
+    let line = context.source.get(range.clone())?;
+    let mut texts = Vec::new();
+    for (at, _) in line.match_indices("!cute.") {
+        if let Some(found) = (cute_ir::READER.read)(context, range.start + at)
+            && let Ok(reading) = found.answer
+        {
+            texts.push(reading.to_string());
+        }
+    }
+    let [a, b] = texts.as_slice() else { return None };
+    let values = [("A", a), ("B", b)].into_iter().map(|(name, text)| {
+        let value = evaluate(text, &mut Environment::new()).ok()?;
+        Some((name.to_owned(), value))
+    });
+    let condition = "unable to compute the following composition".to_owned();
+    let verdict = carried_out("composition", &texts, "");
+    Some(Failure {
+        place,
+        condition,
+        operation: "composition".to_owned(),
+        operands: values.collect::<Option<_>>()?,
+        called_at: None,
+        verdict,
+    })
+}

@@ -1,0 +1,83 @@
+//! Damaged, long and hostile texts: what is whole is read, and nothing else.
+
+use std::time::Instant;
+
+use tilewright_read::{Options, document, expression, failures};
+
+/// Texts of every reader.
+const TEXTS: &[&str] = &[
+    "sA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",
+    "Sw<3,4,3>_smem_ptr[16b](0x7f3a00000480) o ((_8,_1),_64):((_64,_0),_1)",
+    "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, cute::Layout<cute::tuple<cute::C<8>, \
+     cute::C<64>>, cute::tuple<cute::C<64>, cute::C<1>>>>",
+    "auto l = make_layout(make_shape(M, Int<8>{}), make_stride(_8{}, _1{}));",
+    "%3 = f() : !cute.memref<f16, smem, align<1024>, S<3,4,3>, \"((8,16),(64,1)):((64,512),(1,0))\">",
+    "tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (8,64):(64,1)>",
+    "cute.make_layout((4, (2, 8)), stride=(8, (4, 1)))",
+    "TiledMMA\n  ThrLayoutVMNK:  (_32,_2,_2,_1):(_1,_32,_64,_0)\n  PermutationMNK: (_32,_32,_16)\nMMA_Atom\n  ThrID:      \
+     _32:_1\n  Shape_MNK:  (_16,_8,_16)\n  LayoutA_TV: ((_4,_8),(_2,_2,_2)):((_32,_1),(_16,_8,_128))\n",
+    "error: static assertion failed with \"Stride Divisibility Condition\"\n instantiation of \"auto cute::composition(A) \
+     [with LShape=cute::_6, LStride=cute::_1, RShape=cute::_4, RStride=cute::_1]\" at line 4 of k.cu",
+];
+
+/// Every beginning of every text is read or refused, and no layout appears that the whole has not.
+#[test]
+fn every_beginning_and_every_damage() {
+    for text in TEXTS {
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let part = &text[..end];
+            let _ = expression(part, &Options::default());
+            let _ = document(part, &Options::default());
+            let _ = failures(part, &Options::default());
+        }
+        for at in 0..text.len() {
+            for byte in [b'(', b'<', b'"', b'9', b' '] {
+                let mut damaged = text.as_bytes().to_vec();
+                damaged[at] = byte;
+                let damaged = String::from_utf8_lossy(&damaged);
+                let _ = document(&damaged, &Options::default());
+                let _ = failures(&damaged, &Options::default());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_type_that_is_cut_off_is_refused() {
+    let whole = TEXTS[2];
+    for end in "cute::ComposedLayout<".len()..whole.len() {
+        let found = document(&whole[..end], &Options::default());
+        for reading in found.readings() {
+            // What stands whole inside of the piece is a layout of its own.
+            assert!(whole[..end].contains("cute::Layout<"), "{reading}");
+        }
+        assert!(found.items.iter().any(|item| item.answer.is_err()), "{end}");
+    }
+}
+
+#[test]
+fn deep_nests_and_long_texts_take_linear_time() {
+    let size = 1 << 17;
+    let hostile = [
+        "(".repeat(size),
+        "((1,".repeat(size / 4),
+        "(1,2):(1,".repeat(size / 9),
+        "cute::Layout<".repeat(size / 13),
+        "cute::Layout<cute::tuple<".repeat(size / 25),
+        "Sw<3,4,3> o ".repeat(size / 12),
+        "!cute.layout<\"".repeat(size / 14),
+        "tensor<ptr<".repeat(size / 11),
+        "make_layout(".repeat(size / 12),
+        "TiledMMA\n".repeat(size / 9),
+        "error: static assertion failed\n".repeat(size / 31),
+        "é(_4,_8):(_8,_1)".repeat(size / 17),
+    ];
+    for text in &hostile {
+        let begin = Instant::now();
+        let _ = document(text, &Options::default());
+        let _ = failures(text, &Options::default());
+        let took = begin.elapsed().as_secs_f64();
+        // A hundred times what it takes: only a quadratic reader fails.
+        assert!(took < 30.0, "{took} s for {}", &text[..12]);
+    }
+}
