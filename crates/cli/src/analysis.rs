@@ -25,6 +25,7 @@ use crate::reader::{self, Reader, plain, unknown};
 /// Where the elements of a layout lie.
 fn storage(source: &str, width: Option<i64>, reader: &mut Reader) -> Result<Storage, Failure> {
     let value = reader.value(source)?;
+    width.map_or(Ok(()), reader::check_width)?;
     if let (Value::Layout(layout), Some(width)) = (&value, width)
         && let Some(said) = bytes_or_elements(layout, width)
     {

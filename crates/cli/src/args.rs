@@ -263,6 +263,13 @@ must show that every number on the way fits.")]
         options: crate::write::SameOptions,
     },
 
+    /// Read the layouts in a log, a dump or a compiler error of another system.
+    #[command(after_help = crate::read::EXAMPLES)]
+    Read {
+        #[command(flatten)]
+        options: crate::read::Options,
+    },
+
     /// Measure what is reached on this machine, beside others that are installed.
     #[command(after_help = "\
 Examples:

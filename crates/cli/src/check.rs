@@ -3,11 +3,13 @@
 //!
 //! Law: "holds" is said of what was shown; a claim that stays open has an exit status of its own.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use tilewright::Value;
 use tilewright::explain::check::{Answer, Finding, equal, of_call};
 use tilewright::explain::map;
-use tilewright::notation::{Pair, call, evaluate_pair};
+use tilewright::notation::{Pair, evaluate_pair};
 
 use crate::json::extend;
 use crate::output::Failure;
@@ -16,11 +18,20 @@ use crate::reader;
 use crate::terminal::Terminal;
 
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut pair = evaluate_pair(left, right, &reader::environment());
+    let (mut left, mut right) = (Cow::Borrowed(left), Cow::Borrowed(right));
+    // A side that is no expression may be a text of another system.
+    for _ in 0..2 {
+        let Err(failed) = &pair else { break };
+        let side = if failed.0 == 0 { &mut left } else { &mut right };
+        let Some(ours) = reader::foreign(side, &failed.1)? else { break };
+        *side = Cow::Owned(ours);
+        pair = evaluate_pair(&left, &right, &reader::environment());
+    }
     let sources = [left, right];
-    let pair = evaluate_pair(left, right, &reader::environment());
     let Pair { values: [a, b], unnamed, notes } = pair.map_err(|failed| {
         let (side, error) = *failed;
-        Failure::of_expression(error, sources.get(side).copied().unwrap_or_default())
+        Failure::of_expression(error, sources.get(side).map(Cow::as_ref).unwrap_or_default())
     })?;
     reader::keep(notes);
     let functions = [&a, &b].into_iter().any(|value| map::of(value).is_some());
@@ -35,7 +46,7 @@ pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(),
 
 pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut environment = reader::environment();
-    let call = call(source, &mut environment).map_err(|error| Failure::of_expression(error, source));
+    let call = reader::called(source, &mut environment);
     reader::note(&mut environment);
     let call = call?;
     let Some(call) = call else {

@@ -98,7 +98,7 @@ fn bits(text: &str) -> Result<Integer, String> {
 pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     // What is said about a name in the expression holds in the bounds too.
     let mut names = reader::environment();
-    let layout = evaluate(expression, &mut names).map_err(|error| Failure::of_expression(error, expression));
+    let layout = reader::evaluate(expression, &mut names);
     reader::note(&mut names);
     let layout = layout?;
     let Some(map) = map_of(&layout) else {

@@ -54,7 +54,13 @@ impl Read for Named<'_> {
 
 fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut environment = reader::environment();
-    let answer = evaluate(source, &mut environment);
+    let mut answer = evaluate(source, &mut environment);
+    // What is no expression may be a text of another system.
+    if let Err(error) = &answer
+        && let Some(ours) = reader::foreign(source, error)?
+    {
+        answer = evaluate(&ours, &mut environment);
+    }
     match answer {
         Ok(value) if terminal.json => Ok(terminal.object(&noted(&value, &environment.take_notes()))?),
         Ok(value) => {

@@ -42,7 +42,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 13] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 14] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -56,6 +56,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 13] = [
     tilewright::gpu::explanation,
     tilewright::mesh::explanation,
     tilewright::tile::explanation,
+    tilewright::read::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

@@ -30,6 +30,7 @@ mod output;
 mod picture;
 mod playground;
 mod progress;
+mod read;
 mod reader;
 mod relayout;
 mod repl;
@@ -150,6 +151,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Write { options }) => write::run_write(&options, terminal),
         Some(Command::Same { options }) => write::run_same(&options, terminal),
+        Some(Command::Read { options }) => read::run(&options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),

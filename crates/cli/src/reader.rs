@@ -1,11 +1,13 @@
 //! Reads the expressions on the command line as values of the kind that a command needs.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use tilewright::layout::Refusal as _;
 use tilewright::layout::{AnyTree, Coord, Tiler};
 use tilewright::notation::{Call, Note, call};
-use tilewright::{Environment, Layout, LayoutError, Tree, Value, evaluate};
+use tilewright::read::{self, Meaning, Options, Refused, Unit};
+use tilewright::{Diagnostic, Environment, Layout, LayoutError, Tree, Value};
 
 pub use tilewright::explain::launch::unknown;
 pub use tilewright::explain::map::plain;
@@ -14,6 +16,9 @@ use crate::output::Failure;
 
 /// Whether this run of the command refuses what would have a note.
 static STRICT: AtomicBool = AtomicBool::new(false);
+
+/// The width of the elements that a text of another system states; 0 where none did.
+static BITS: AtomicI64 = AtomicI64::new(0);
 
 /// The notes about what was read, which the command tells in the end.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -56,6 +61,65 @@ pub fn notes() -> Vec<String> {
     NOTES.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
 }
 
+/// The value of an expression, or of a text of another system that stands in its place.
+pub fn evaluate(source: &str, environment: &mut Environment) -> Result<Value, Failure> {
+    tilewright::evaluate(source, environment).or_else(|error| match foreign(source, &error)? {
+        Some(ours) => tilewright::evaluate(&ours, environment).map_err(|error| Failure::of_expression(error, &ours)),
+        None => Err(Failure::of_expression(error, source)),
+    })
+}
+
+/// As [`evaluate`], with the outermost operation of an expression.
+pub fn called(source: &str, environment: &mut Environment) -> Result<Option<Call>, Failure> {
+    call(source, environment).or_else(|error| match foreign(source, &error)? {
+        Some(ours) => call(&ours, environment).map_err(|error| Failure::of_expression(error, &ours)),
+        None => Err(Failure::of_expression(error, source)),
+    })
+}
+
+/// What a text that is no expression means in the language; none where no reader knows it, or where
+/// it is an expression that the algebra refuses.
+pub fn foreign(source: &str, error: &Diagnostic) -> Result<Option<String>, Failure> {
+    if !error.code.starts_with("E02") {
+        return Ok(None);
+    }
+    let reading = match read::expression(source, &Options::default()) {
+        Ok(reading) => reading,
+        // What no reader knows is an expression that is wrong.
+        Err(refused) if refused.code() == "E1301" => return Ok(None),
+        Err(refused @ Refused::Question(_)) => {
+            let help = refused.help().unwrap_or_default();
+            return Err(Failure::refused(&refused).with_help(format!("{help}, as `tilewright read` takes it")));
+        }
+        Err(refused) => return Err(Failure::refused(&refused)),
+    };
+    if let Meaning::Sharded(_) = reading.meaning {
+        let what = format!("the text is a sharded tensor, {reading}");
+        return Err(Failure::Value(format!("{what}; `tilewright mesh` takes it with its mesh")));
+    }
+    if let Unit::Elements { bits: Some(bits) } = reading.unit {
+        BITS.store(bits, Ordering::Relaxed);
+    }
+    say(format!("read as {} ({}): {reading}", with_article(reading.what), reading.system.title()));
+    reading.notes.iter().for_each(|note| say(note.clone()));
+    Ok(Some(reading.to_string()))
+}
+
+fn with_article(what: &str) -> String {
+    let vowel = what.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {what}", if vowel { "an" } else { "a" })
+}
+
+/// Refuses a width that is not the one which a text of another system states.
+pub fn check_width(width: i64) -> Result<(), Failure> {
+    match BITS.load(Ordering::Relaxed) {
+        bits if bits != 0 && bits != width => {
+            Err(Failure::Usage(format!("the text says that an element has {bits} bits: give --width {bits}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What evaluates expressions, each with the names of those before it.
 pub struct Reader {
     environment: Environment,
@@ -76,14 +140,14 @@ pub struct Read {
 
 impl Reader {
     pub fn value(&mut self, source: &str) -> Result<Value, Failure> {
-        let value = evaluate(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source));
+        let value = evaluate(source, &mut self.environment);
         note(&mut self.environment);
         value
     }
 
     /// The value of an expression with its outermost operation.
     pub fn call(&mut self, source: &str) -> Result<Read, Failure> {
-        let call = call(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source));
+        let call = called(source, &mut self.environment);
         note(&mut self.environment);
         let call = call?;
         let value = match &call {

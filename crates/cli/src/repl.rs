@@ -17,7 +17,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
 use tilewright::layout::interrupt;
 use tilewright::notation::{functions, is_incomplete};
-use tilewright::{Environment, Value, evaluate};
+use tilewright::{Environment, Value};
 
 use crate::explain;
 use crate::json;
@@ -223,7 +223,7 @@ impl Session {
     }
 
     fn value(&mut self, source: &str) -> Result<Value, Failure> {
-        evaluate(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source))
+        reader::evaluate(source, &mut self.environment)
     }
 
     /// The end of a session that reads a pipe.

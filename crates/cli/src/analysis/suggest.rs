@@ -32,6 +32,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
     let tile = tile(layout, &mut reader)?;
+    reader::check_width(options.lanes.width)?;
     if let Some(said) = bytes_or_elements(&AnyLayout::from(tile.clone()), options.lanes.width) {
         reader::say(said);
     }
