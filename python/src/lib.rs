@@ -36,6 +36,7 @@ mod notes;
 mod numbers;
 mod object;
 mod picture;
+mod read;
 mod refusal;
 mod tensor;
 mod writes;
@@ -108,6 +109,8 @@ mod _native {
     use super::object::{Object, evaluate, is_index, own_text, sizes_in};
     #[pymodule_export]
     use super::picture::{Picture, picture};
+    #[pymodule_export]
+    use super::read::{Reading, read};
     #[pymodule_export]
     use super::refusal::page;
     #[pymodule_export]

@@ -70,6 +70,7 @@ from ._native import (
     otherwise,
     pipeline,
     range,
+    read,
     resident,
     role,
     shared,

@@ -99,6 +99,7 @@ from ._native import number as number
 from ._native import otherwise as otherwise
 from ._native import pipeline as pipeline
 from ._native import range as range
+from ._native import read as read
 from ._native import resident as resident
 from ._native import role as role
 from ._native import shared as shared
@@ -394,6 +395,7 @@ __all__ = [
     "raked_product",
     "range_constexpr",
     "rank",
+    "read",
     "recast_layout",
     "reduce",
     "refined_sizes",

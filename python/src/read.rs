@@ -1,0 +1,128 @@
+//! `tw.read`: layouts as other systems write them.
+
+use std::str::FromStr as _;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tilewright_read::{Meaning, Options, System, Unit, document};
+
+use crate::convert::python;
+use crate::refusal;
+
+/// A text of another system, read: what it means, what it counts, and where it stands.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Reading {
+    reading: tilewright_read::Reading,
+}
+
+#[pymethods]
+impl Reading {
+    /// The name that stands before the text, or None.
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.reading.name.as_deref()
+    }
+
+    /// The line on which it stands, counted from 1.
+    #[getter]
+    fn line(&self) -> usize {
+        self.reading.place.line
+    }
+
+    /// The column at which it begins, counted from 1.
+    #[getter]
+    fn column(&self) -> usize {
+        self.reading.place.column
+    }
+
+    /// The system that wrote it, such as "cute-cpp".
+    #[getter]
+    fn system(&self) -> &'static str {
+        self.reading.system.name()
+    }
+
+    /// What it is, such as "layout" or "tiled copy".
+    #[getter]
+    fn what(&self) -> &'static str {
+        self.reading.what
+    }
+
+    /// Its meaning: a layout, a swizzle, a linear layout, a tuple; the text of a sharded tensor.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.reading.meaning {
+            Meaning::Value(value) => python(py, value.clone()),
+            _ => Ok(self.reading.to_string().into_pyobject(py)?.into_any()),
+        }
+    }
+
+    /// What the values of the layout count, such as "elements of 16 bits".
+    #[getter]
+    fn unit(&self) -> String {
+        self.reading.unit.to_string()
+    }
+
+    /// The width of an element in bits, where the text says it, or None.
+    #[getter]
+    fn bits(&self) -> Option<i64> {
+        match self.reading.unit {
+            Unit::Elements { bits } => bits,
+            _ => None,
+        }
+    }
+
+    /// What was converted, and what was assumed by the system that wrote the text.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.reading.notes.clone()
+    }
+
+    /// The layouts inside of it by their names, such as those of a tiled copy.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let parts = PyDict::new(py);
+        for part in &self.reading.parts {
+            parts.set_item(&part.name, python(py, part.value.clone())?)?;
+        }
+        Ok(parts)
+    }
+
+    fn __str__(&self) -> String {
+        self.reading.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{} of {}: {}>", self.reading.what, self.reading.system.title(), self.reading)
+    }
+}
+
+/// The layouts in a text of other systems: types, prints, dumps, logs.
+///
+/// `bits` is the width of an element and `shape` the shape of the tensor, where the text does not
+/// say them; `system` is the one that wrote it, where several could have. What is refused is left
+/// out where something else was read, and raised otherwise.
+#[pyfunction]
+#[pyo3(signature = (text, /, *, bits = None, shape = None, system = None))]
+pub fn read(
+    py: Python<'_>,
+    text: &str,
+    bits: Option<i64>,
+    shape: Option<Vec<i64>>,
+    system: Option<&str>,
+) -> PyResult<Vec<Reading>> {
+    let system = system.map(System::from_str).transpose().map_err(PyValueError::new_err)?;
+    let options = Options { element_bits: bits, shape, system };
+    let mut refused = None;
+    let mut readings = Vec::new();
+    for item in py.detach(|| document(text, &options)).items {
+        match item.answer {
+            Ok(reading) => readings.push(Reading { reading }),
+            Err(why) => refused = refused.or(Some(why)),
+        }
+    }
+    match refused {
+        Some(why) if readings.is_empty() => Err(refusal::of(py, &why)),
+        _ => Ok(readings),
+    }
+}
