@@ -26,7 +26,8 @@ reason.";
 pub const SAME_EXAMPLES: &str = "\
 Examples:
   tilewright same 'Layout<Shape<_4,_8>,Stride<_8,_1>>' 'S[(4, 8) : (8, 1)]'
-  tilewright same '((4,8),(2,2)):((32,1),(16,8))' 'tensor<16x8xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>>'
+  tilewright same 'gl.SwizzledSharedLayout(8, 1, 8, [1, 0])' 'S<3,3,3> o 0 o (8,64):(64,1)' \\
+      --shape '(8,64)'
 
 Layouts of threads and values are compared at every thread and value, others at every coordinate.
 Where threads hold other elements, it says what moves the data: renamed registers, shuffles, or
