@@ -10,7 +10,7 @@ tilewright_layout::error_pages! {
     /// assert!(explanation("E1016").is_some_and(|page| page.contains("barrier")));
     /// assert!(explanation("E0903").is_none());
     /// ```
-    pub fn explanation in "finding.rs":
+    pub fn explanation in "../launch.rs" "finding.rs":
         "E1001" "E1002" "E1003" "E1004" "E1010" "E1011" "E1012" "E1013"
         "E1014" "E1015" "E1016" "E1017" "E1018" "E1019" "E1020" "E1021"
         "E1022" "E1023" "E1024" "E1025" "E1026" "E1027" "E1028" "E1029"
