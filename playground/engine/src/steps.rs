@@ -14,8 +14,8 @@ use tilewright_draw::{Style, Theme};
 use tilewright_explain::figures;
 use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};
 use tilewright_kernel::program::Source;
-use tilewright_kernel::program::wgmma::WgmmaOperands;
 use tilewright_kernel::program::operation::{Matrix, Operation};
+use tilewright_kernel::program::wgmma::WgmmaOperands;
 use tilewright_planners::Planned;
 
 use crate::failure::Failure;

@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
+use tilewright_layout::Layout;
 use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
 use tilewright_planners::{self as planners, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
-use tilewright_layout::Layout;
 
 use super::operand;
 use super::program::{Program, of_setup};

@@ -12,8 +12,8 @@ use tilewright_draw::Map;
 use tilewright_kernel::interpret::{AccessKind, Completion, SetupError, Stepper};
 use tilewright_kernel::program::memory::Buffer;
 use tilewright_kernel::program::{Program, Source};
-use tilewright_planners::Planned;
 use tilewright_layout::AnyLayout;
+use tilewright_planners::Planned;
 
 use crate::steps::runs;
 

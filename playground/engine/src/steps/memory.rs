@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use tilewright_draw::{self as draw, Axis, Body, Cell, Figure, Image, Map, Paint, Palette, Panel, Style, Theme};
 use tilewright_kernel::interpret::{AccessKind, Step, Stepper, Touched};
 use tilewright_kernel::program::memory::{Buffer, Space};
-use tilewright_planners::Planned;
 use tilewright_layout::{AnyLayout, Layout};
+use tilewright_planners::Planned;
 
 use crate::failure::Failure;
 use crate::request::At;
