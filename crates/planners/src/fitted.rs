@@ -250,13 +250,13 @@ pub(crate) const REDUCTIONS: Reductions = Reductions {
 pub(crate) struct Maps {
     /// Threads of a block, and where all tensors stay in the L2 cache.
     pub(crate) threads: [i64; 2],
-    /// Bytes of all tensors that stay there.
-    pub(crate) cached: i64,
+    /// Up to how many percent of the L2 cache all tensors fill when they stay there.
+    pub(crate) cached_l2_percent: i64,
     /// The most vectors of a thread.
     pub(crate) thread_vectors: i64,
 }
 
-pub(crate) const MAPS: Maps = Maps { threads: [128, 256], cached: 48 << 20, thread_vectors: 8 };
+pub(crate) const MAPS: Maps = Maps { threads: [128, 256], cached_l2_percent: 96, thread_vectors: 8 };
 
 /// Of moves between layouts: 2026-11-24, `tilewright kernel bench transpose|permute ..`.
 pub(crate) struct Relayouts {

@@ -18,7 +18,7 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
-use crate::fitted::{MAPS, Scale};
+use crate::fitted::MAPS;
 use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::VECTOR;
@@ -118,7 +118,8 @@ impl Vectors {
         let size =
             |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
         let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
-        let cached = bytes <= Scale::of(machine).by_l2(MAPS.cached);
+        let l2_bytes = i64::try_from(machine.l2_bytes).unwrap_or(i64::MAX);
+        let cached = bytes <= l2_bytes / 100 * MAPS.cached_l2_percent;
         let threads = MAPS.threads[usize::from(cached)];
         let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MAPS.thread_vectors);
         let limit = i64::from(i32::MAX) - threads * each;
