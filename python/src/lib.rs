@@ -39,6 +39,7 @@ mod picture;
 mod read;
 mod refusal;
 mod tensor;
+mod write;
 mod writes;
 
 use pyo3::prelude::*;
@@ -115,6 +116,8 @@ mod _native {
     use super::refusal::page;
     #[pymodule_export]
     use super::tensor::{Tensor, copy, gemm, zeros};
+    #[pymodule_export]
+    use super::write::{Comparison, same, write};
     #[pymodule_export]
     use super::writes::{check_arrays, mark_written};
 

@@ -13,7 +13,7 @@ use crate::refusal;
 /// A text of another system, read: what it means, what it counts, and where it stands.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Reading {
-    reading: tilewright_read::Reading,
+    pub(crate) reading: tilewright_read::Reading,
 }
 
 #[pymethods]

@@ -14,6 +14,7 @@ __all__ = [
     "Calls",
     "Captured",
     "Body",
+    "Comparison",
     "Coordinates",
     "CopyAtom",
     "Cursor",
@@ -119,6 +120,7 @@ __all__ = [
     "read_tiles",
     "resident",
     "role",
+    "same",
     "shared",
     "shuffle_xor",
     "single",
@@ -136,6 +138,7 @@ __all__ = [
     "warp_barrier",
     "when",
     "where",
+    "write",
     "write_kernel",
     "writes_tiles",
     "zeros",
@@ -341,6 +344,18 @@ def gemm(
     progress: Callable[[int, int], Any] | None = None,
 ) -> Tensor: ...
 
+@final
+class Comparison:
+    @property
+    def compared(self) -> str: ...
+    @property
+    def difference(self) -> str | None: ...
+    @property
+    def route(self) -> str | None: ...
+    @property
+    def instructions(self) -> int | None: ...
+    def __bool__(self) -> bool: ...
+
 class Reading:
     @property
     def name(self) -> str | None: ...
@@ -410,6 +425,10 @@ def evaluate(program: str, /, **names: Argument) -> Any: ...
 def read(
     text: str, /, *, bits: int | None = None, shape: list[int] | None = None, system: str | None = None
 ) -> list[Reading]: ...
+def write(
+    layout: Any, system: str, /, *, shape: list[int] | None = None, bits: int | None = None
+) -> str: ...
+def same(left: Any, right: Any, /, *, shape: list[int] | None = None, bits: int = 32) -> Comparison: ...
 def spelling(name: str) -> str | None: ...
 def page(code: str) -> str | None: ...
 def picture(

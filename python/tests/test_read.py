@@ -31,3 +31,57 @@ def test_a_system_that_does_not_exist():
 
 def test_text_without_layouts():
     assert tw.read("nothing to see\n") == []
+
+
+MMA = "#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = {}, instrShape = [16, 8]}}>"
+
+
+def triton(warps):
+    return f"tensor<64x32xf32, {MMA.format(warps)}>"
+
+
+def test_what_is_written_reads_back_as_the_same_function():
+    layout = tw.evaluate("S<3,3,3> o 0 o (64,64):(64,1)")
+    for system in ("cute-cpp", "cute-dsl"):
+        text = tw.write(layout, system)
+        assert tw.same(layout, text), text
+    assert tw.write(layout, "triton").startswith("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8")
+    assert tw.write((4, 8), "torch") == "torch.Size([4, 8])"
+    fragment = tw.read(triton([4, 1]))[0]
+    assert tw.same(fragment, tw.write(fragment, "gluon")), "a reading is an argument as its text is"
+
+
+def test_what_a_system_cannot_say_is_refused():
+    with pytest.raises(tw.LayoutError) as refused:
+        tw.write("((2,2),4):((1,8),2)", "torch")
+    assert refused.value.code == "E1304"
+    with pytest.raises(ValueError, match="cute-cpp"):
+        tw.write("(4,8):(8,1)", "qute")
+    with pytest.raises(tw.LayoutError) as wrong:
+        tw.write("(4,8):(8,", "torch")
+    assert wrong.value.code.startswith("E02")
+
+
+def test_two_layouts_are_one_function_or_differ_at_a_place():
+    assert tw.same("(_4,_8):(_8,_1)", tw.Layout((4, 8), (8, 1)))
+    found = tw.same("S[(4, 8) : (8, 1)]", "(4,8):(8,2)")
+    assert not found
+    assert found.difference == "at (0,1) the first has 1 and the second 2"
+    assert (found.route, found.instructions) == (None, None)
+    # Who holds what of an accumulator, counted from the layout itself at every thread and value.
+    cute = tw.Layout(((4, 8, 4), (2, 2, 8)), ((128, 1, 16), (64, 8, 512)))
+    hopper = "tensor<64x64xf32, #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>>"
+    found = tw.same(cute, hopper)
+    assert found and found.difference is None
+    assert str(found) == "one function: 128 threads hold 32 values each of the 64x64 tile"
+
+
+def test_other_threads_say_what_moves_the_data():
+    found = tw.same(triton([4, 1]), triton([1, 4]))
+    assert not found
+    assert found.route == "shared memory"
+    assert found.instructions is not None and found.instructions > 0
+    with pytest.raises(ValueError, match="8, 16, 32 or 64"):
+        tw.same("(4,8):(8,1)", "(4,8):(8,1)", bits=7)
+    with pytest.raises(tw.LayoutError):
+        tw.same("(4,8):(8,1)", "8")

@@ -73,6 +73,7 @@ from ._native import (
     read,
     resident,
     role,
+    same,
     shared,
     shuffle_xor,
     single,
@@ -86,6 +87,7 @@ from ._native import (
     warp_barrier,
     when,
     where,
+    write,
     zeros,
 )
 from ._notes import OutsideDomain, strict

@@ -102,6 +102,7 @@ from ._native import range as range
 from ._native import read as read
 from ._native import resident as resident
 from ._native import role as role
+from ._native import same as same
 from ._native import shared as shared
 from ._native import shuffle_xor as shuffle_xor
 from ._native import single as single
@@ -115,6 +116,7 @@ from ._native import wait_mma as wait_mma
 from ._native import warp_barrier as warp_barrier
 from ._native import when as when
 from ._native import where as where
+from ._native import write as write
 from ._native import zeros as zeros
 from ._notes import OutsideDomain as OutsideDomain
 from ._notes import strict as strict
@@ -413,6 +415,7 @@ __all__ = [
     "role",
     "round_up",
     "row_major",
+    "same",
     "select",
     "select_modes",
     "shape",
@@ -468,6 +471,7 @@ __all__ = [
     "when",
     "where",
     "with_shape",
+    "write",
     "zeros",
     "zipped_divide",
     "zipped_product",
