@@ -106,7 +106,8 @@ impl Limits {
     fn resident(&self, shared: i64, threads: i64, registers: i64) -> i64 {
         let own = &self.multiprocessor;
         let by_shared = i64::from(own.shared_bytes) / (shared + i64::from(own.reserved_bytes));
-        by_shared.min(i64::from(resident_threads(own, registers)) / threads).max(1)
+        let by_threads = i64::from(resident_threads(own, registers)) / threads;
+        by_shared.min(by_threads).min(own.blocks.into()).max(1)
     }
 }
 

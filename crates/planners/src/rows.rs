@@ -353,22 +353,22 @@ impl Rows {
         placed(tensor, self.element, self.alignment)
     }
 
-    /// Says how many blocks should be resident: as many as fill a multiprocessor where a thread has
-    /// few elements.
-    pub(crate) fn share(&self, k: &Build) -> Result<(), KernelError> {
-        if self.warps == 1 {
-            return Ok(());
-        }
-        let registers = match self.vectors {
+    /// States how many blocks should be resident on a multiprocessor whose threads hold all these
+    /// rows at once: as many as fill it where a thread has few elements. States nothing where one
+    /// warp has whole rows.
+    pub(crate) fn state_resident_blocks(k: &Build, all: &[&Rows]) -> Result<(), KernelError> {
+        let Some(first) = all.first().filter(|rows| rows.warps > 1) else { return Ok(()) };
+        let registers = match all.iter().map(|rows| rows.vectors).sum() {
             1..=2 => 0,
             // Elements of 16 bits take more registers while they are computed with, and so do
             // weights with a bias.
-            3..=4 if self.element == Element::F32 && self.beside < 2 => 1,
+            3..=4 if all.iter().all(|rows| rows.element == Element::F32 && rows.beside < 2) => 1,
             _ => 2,
         };
-        let threads = self.lanes * self.rows / self.each * self.warps;
-        let all = resident_threads(&self.multiprocessor, ROWS.thread_registers[registers]);
-        k.resident((all / threads as u32).clamp(1, self.multiprocessor.blocks.max(1)))
+        let threads = first.lanes * first.rows / first.each * first.warps;
+        let own = &first.multiprocessor;
+        let by_registers = resident_threads(own, ROWS.thread_registers[registers]) / threads as u32;
+        k.resident(by_registers.clamp(1, own.blocks.max(1)))
     }
 
     /// The number of the first row of this block, in blocks, and which part of it the block has.

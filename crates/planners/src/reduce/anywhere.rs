@@ -308,9 +308,10 @@ impl Walk {
             let element = statistic.result(self.element);
             let y = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
             let y = placed(y, element, self.alignment)?;
+            Rows::state_resident_blocks(k, &rows.iter().collect::<Vec<_>>())?;
             let mut held = Vec::new();
             for (part, (rows, matrix)) in rows.iter().zip(&matrices).enumerate() {
-                let loaded = rows.load(k, matrix, Some(statistic.nothing(k, part, rows.element())))?;
+                let loaded = rows.load_beside(k, matrix, Some(statistic.nothing(k, part, rows.element())))?;
                 held.push(loaded.runs(k).collect::<Result<Vec<_>, _>>()?);
             }
             let runs = held.first().map_or(0, Vec::len);

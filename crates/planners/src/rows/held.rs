@@ -99,15 +99,27 @@ impl Rows {
         Ok(beside)
     }
 
-    /// The rows of this block; what lies past their ends is 0, or another number.
+    /// The rows of this block; what lies past their ends is 0, or another number. States how many
+    /// blocks should be resident.
     pub(crate) fn load<'k>(
         &self,
         k: &'k Build,
         matrix: &View<'k>,
         other: Option<Num<'k>>,
     ) -> Result<Held<'k>, KernelError> {
+        Rows::state_resident_blocks(k, &[self])?;
+        self.load_beside(k, matrix, other)
+    }
+
+    /// As [`Rows::load`], in a kernel that holds rows of several matrices and states once for all of
+    /// them how many blocks should be resident.
+    pub(crate) fn load_beside<'k>(
+        &self,
+        k: &'k Build,
+        matrix: &View<'k>,
+        other: Option<Num<'k>>,
+    ) -> Result<Held<'k>, KernelError> {
         let tile = self.tile(k, matrix)?;
-        self.share(k)?;
         if self.blocks > 1 {
             // That a block has begun is known to the others long before they write to it.
             k.cluster_arrive();

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_planners::{
     Indices, Planned, RowMatrix, Statistic, indices_of_greatest, layer_norm, named, reduce, reduce_at, rms_norm,
@@ -397,4 +398,22 @@ fn what_cannot_be_reduced_is_refused() {
     assert_eq!(refused("(4,6):(-1,4)", Element::F32, &[0]), "E0933");
     assert_eq!(refused("(65536,65536,8):(2,131072,8589934592)", Element::F32, &[0, 1, 2]), "E0935");
     assert!(named("sum_modes").unwrap().plan(&h200(), &[("MODES", 5)], None).is_err());
+}
+
+/// A second launch that holds numbers beside their places states once how many of its blocks should
+/// be resident, though numbers alone would leave room for others than places do.
+#[test]
+fn a_second_launch_states_once_how_many_blocks_are_resident() {
+    let tensor: Layout = "(100,300,64):(19200,64,1)".parse().unwrap();
+    for (name, element) in [("H200", Element::F32), ("H200", Element::Bf16), ("A100", Element::F32)] {
+        let machine = Machine::named(name).unwrap();
+        let own = &machine.multiprocessor;
+        let planned = reduce(&machine, Statistic::ArgMaximum, (&tensor, element), &[0, 1])
+            .unwrap_or_else(|error| panic!("{element} on {name}: {error}"));
+        assert_eq!(planned.launches().count(), 2);
+        for program in planned.launches().map(|kernel| kernel.program()) {
+            let stated = program.resident;
+            assert!(stated <= own.blocks && stated * program.threads <= own.threads, "{name}: {stated}");
+        }
+    }
 }
