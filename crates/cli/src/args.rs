@@ -457,6 +457,14 @@ Examples:
         expressions: Vec<String>,
     },
 
+    /// Serve an editor: tile programs as they are typed, layouts of any file on hover.
+    #[command(after_help = "\
+An editor starts it and speaks the Language Server Protocol with it on standard input and output.
+The chapter \"In the editor\" of the book says how VS Code, Neovim and Helix do so.
+
+Exit status 1 if the editor leaves without `shutdown`.")]
+    Lsp,
+
     /// Show layouts in the browser: an editor, pictures, derivations, kernels.
     #[command(after_help = "\
 Examples:

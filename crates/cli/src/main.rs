@@ -22,6 +22,7 @@ mod gemm;
 mod json;
 mod kernel;
 mod launch;
+mod lsp;
 mod machine;
 mod manual;
 mod mesh;
@@ -168,6 +169,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Refine { first, second, options }) => morphism::run_refine(&first, &second, &options, terminal),
         Some(Command::Tractable { expression }) => morphism::run_tractable(&expression, terminal),
         Some(Command::Candidate { expressions }) => candidate::run(&expressions, terminal),
+        Some(Command::Lsp) => lsp::run(),
         Some(Command::Playground { options }) => playground::run(&options, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),

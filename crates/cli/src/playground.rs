@@ -76,7 +76,7 @@ fn page(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
 }
 
 /// The end of an address with which the page begins with a program.
-fn fragment(program: &str) -> String {
+pub fn fragment(program: &str) -> String {
     let mut text = String::from("#p=");
     for byte in program.bytes() {
         match byte {

@@ -54,12 +54,26 @@ impl Document {
 /// assert_eq!(lines, [(2, Some("sA")), (4, Some("sB"))]);
 /// ```
 pub fn document(source: &str, options: &Options) -> Document {
+    document_within(source, 0..source.len(), options)
+}
+
+/// Reads every layout that begins in these bytes of a text, with the definitions of the whole text.
+/// An editor asks so for the lines around a place; bytes that are no part of the text are left out.
+///
+/// ```
+/// use tilewright_read::{Options, document_within};
+///
+/// let log = "sA: (_8,_64):(_64,_1)\nsB: (_8,_64):(_1,_8)\n";
+/// let found = document_within(log, 22..log.len(), &Options::default());
+/// assert_eq!((found.items.len(), found.items[0].place.line), (1, 2));
+/// ```
+pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Options) -> Document {
     let definitions = Definitions::of(source);
     let context = Context::new(source, options, &definitions);
     let mut lines = Lines::new(source);
     let mut items = Vec::new();
-    let mut at = 0;
-    while let Some((start, readers)) = next_sign(source, at) {
+    let mut at = bytes.start;
+    while let Some((start, readers)) = next_sign(source, at, bytes.end) {
         let found = ask(&context, start, &readers);
         let Some((system, found)) = found else {
             at = next_boundary(source, start).max(context.passed());
@@ -183,11 +197,11 @@ fn signs() -> &'static Signs {
 }
 
 /// The next place at which a sign stands, and the readers that it is a sign of.
-fn next_sign(source: &str, from: usize) -> Option<(usize, Vec<&'static Reader>)> {
+fn next_sign(source: &str, from: usize, end: usize) -> Option<(usize, Vec<&'static Reader>)> {
     let signs = signs();
     let bytes = source.as_bytes();
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    for at in from..bytes.len() {
+    for at in from..bytes.len().min(end) {
         let first = *bytes.get(at)?;
         let Some(row) = signs.get(usize::from(first)).filter(|row| !row.is_empty()) else { continue };
         // Inside of a word no word begins.

@@ -54,7 +54,7 @@ mod width;
 mod write;
 
 pub use cursor::{Cursor, MAX_NESTING};
-pub use document::{Document, Item, document, expression};
+pub use document::{Document, Item, document, document_within, expression};
 pub use explanation::explanation;
 pub use failure::{Failure, Verdict, failures};
 pub use options::Options;

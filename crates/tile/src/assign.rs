@@ -57,7 +57,31 @@ pub(crate) struct Next {
     pub(crate) parts: Vec<(Part, i64)>,
 }
 
+/// What the parts of a program cost in the layouts that it was assigned, in cycles of a
+/// multiprocessor per block. Together they are [`crate::Explanation::cycles`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Costs {
+    /// What it costs to give each value, and to convert it to the layouts in which it is used.
+    pub values: BTreeMap<ValueId, f64>,
+    /// What the stores to each tensor cost, by its number.
+    pub stores: BTreeMap<usize, f64>,
+}
+
 impl Assignment {
+    /// What each part costs.
+    pub(crate) fn costs(&self) -> Costs {
+        let mut costs = Costs::default();
+        let shares = self.network.shares(&self.solution.choice);
+        for (part, share) in self.parts.iter().zip(shares.iter().skip(1)) {
+            let own = match part {
+                Part::Given(value) | Part::Converted(value) => costs.values.entry(*value).or_default(),
+                Part::Stored(tensor) => costs.stores.entry(*tensor).or_default(),
+            };
+            *own += *share as f64 / 100.0;
+        }
+        costs
+    }
+
     /// For each value that had a choice: the best assignment without its own layout.
     pub(crate) fn next_best(&self, pools: &Pools) -> BTreeMap<ValueId, Next> {
         let chosen = |value: &ValueId| self.variables.get(value).copied();
@@ -84,7 +108,7 @@ impl Assignment {
 }
 
 /// A network of a program, and which variable stands for which value or store.
-struct Costs<'p> {
+struct Weighing<'p> {
     program: &'p Program,
     pools: &'p Pools,
     /// What the machine takes for device memory and products.
@@ -123,7 +147,7 @@ pub(crate) fn assign(
     let weights = crate::pools::weights(nodes);
     let (demands, parts) = (BTreeMap::new(), Vec::new());
     let mut costs =
-        Costs { program, pools, rates, network, variables, stores, weights, demands, parts, warps, by_groups };
+        Weighing { program, pools, rates, network, variables, stores, weights, demands, parts, warps, by_groups };
     for (value, layouts) in &pools.layouts {
         costs.variables.insert(*value, costs.network.variable(layouts.len()));
     }
@@ -138,7 +162,7 @@ pub(crate) fn assign(
     Ok(costs.assigned(solution))
 }
 
-impl Costs<'_> {
+impl Weighing<'_> {
     fn variable(&self, value: ValueId) -> Option<usize> {
         self.variables.get(&self.pools.of(value)).copied()
     }

@@ -13,7 +13,7 @@ use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, KernelError, Reason as KernelReason};
 use tilewright_layout::symbolic::Values;
 
-use crate::assign::{Assignment, Conversions, assign};
+use crate::assign::{Assignment, Conversions, Costs, assign};
 use crate::by_hand::{self, ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
@@ -344,6 +344,27 @@ impl Compiled {
     pub fn line(&self) -> String {
         let roles = if matches!(self.roles, Some(Ok(_))) { " roles" } else { "" };
         format!("warps={}{roles}", self.warps)
+    }
+
+    /// The layout that a value of the program was assigned; none for a tile that products take
+    /// from shared memory, and for a value that nothing uses.
+    pub fn layout_of(&self, value: ValueId) -> Option<&Held> {
+        self.assignment.layouts.get(&self.pools.of(value)).or_else(|| self.placed.layouts.get(&value))
+    }
+
+    /// What the values and the stores of the program cost, in cycles of a multiprocessor per block.
+    ///
+    /// ```
+    /// use tilewright_tile::{LIBRARY, Program};
+    ///
+    /// let compiled = Program::read("softmax", LIBRARY[0].text)?.compile()?;
+    /// let costs = compiled.costs();
+    /// let all: f64 = costs.values.values().chain(costs.stores.values()).sum();
+    /// assert!((all - compiled.explain()?.cycles).abs() < 0.01);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    pub fn costs(&self) -> Costs {
+        self.assignment.costs()
     }
 
     /// How many warps a block has.

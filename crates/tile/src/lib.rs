@@ -63,6 +63,7 @@ mod sums;
 mod top;
 mod weights;
 
+pub use assign::Costs;
 pub use build::{Build, Mask, TensorId, Value};
 pub use check::{Compared, Contents, Meant, Report, Unchecked};
 pub use compile::Compiled;
@@ -75,4 +76,5 @@ pub use program::{
     Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction, Role,
     Statement, Tensor, Type, Unary, ValueId,
 };
+pub use read::mention::{Mention, Outline, Subject};
 pub use tilewright_kernel::Element;

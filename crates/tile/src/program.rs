@@ -500,6 +500,11 @@ impl Program {
         &self.body
     }
 
+    /// The values, in the order in which they were made.
+    pub fn values(&self) -> impl Iterator<Item = ValueId> {
+        (0..self.types.len() as u32).map(ValueId)
+    }
+
     /// What a value is.
     pub fn type_of(&self, value: ValueId) -> &Type {
         &self.types[value.index()]

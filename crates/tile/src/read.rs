@@ -43,14 +43,17 @@
 //! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
 
 mod expression;
+pub(crate) mod mention;
 mod text;
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
+use self::mention::{Outline, Subject};
 use self::text::Text;
 use crate::build::{Build, TensorId};
 use crate::error::{Reason, TileError};
@@ -82,6 +85,8 @@ struct Reader<'t, 'b> {
     bodies: Vec<Body>,
     /// How many parentheses and bodies are open.
     depth: u32,
+    /// The names that were read, where an editor asks for them.
+    outline: Option<&'b RefCell<Outline>>,
 }
 
 /// How deep expressions and bodies may lie in one another.
@@ -124,31 +129,45 @@ impl Program {
         Program::of_text(Text::new("<text>", text, places))
     }
 
-    fn of_text(mut text: Text<'_>) -> Result<Program, TileError> {
+    fn of_text(text: Text<'_>) -> Result<Program, TileError> {
+        Program::of_outlined(text, None)
+    }
+
+    /// Reads a program, and keeps the names of its text as far as it is read.
+    fn of_outlined(mut text: Text<'_>, outline: Option<&RefCell<Outline>>) -> Result<Program, TileError> {
         text.word("tile")?;
         let name = text.name("the name of the program")?;
         text.sign("{")?;
         Program::build(&name, |build| {
-            let mut reader = Reader { text, build, names: Names::default(), bodies: Vec::new(), depth: 0 };
-            reader.declarations()?;
-            reader.statements()?;
-            reader.text.sign("}")?;
-            reader.text.end()
+            let names = Names::default();
+            let mut reader = Reader { text, build, names, bodies: Vec::new(), depth: 0, outline };
+            let read = reader.whole();
+            reader.keep_scope();
+            read
         })
     }
 }
 
 impl<'b> Reader<'_, 'b> {
+    fn whole(&mut self) -> Result<(), TileError> {
+        self.declarations()?;
+        self.statements()?;
+        self.text.sign("}")?;
+        self.text.end()
+    }
+
     fn declarations(&mut self) -> Result<(), TileError> {
         loop {
             let place = self.text.place();
             let roles = [("input", Role::Input), ("output", Role::Output), ("inout", Role::Both)];
             if let Some((_, role)) = roles.into_iter().find(|(word, _)| self.text.takes_word(word)) {
+                let here = self.text.place();
                 let name = self.text.name("the name of a tensor")?;
                 self.text.sign(":")?;
                 let element = self.element()?;
                 let layout = self.text.line();
-                self.build.declared(element, (&name, &layout), role, place)?;
+                let tensor = self.build.declared(element, (&name, &layout), role, place)?;
+                self.mention(&name, here, Subject::Tensor(tensor.0), true);
             } else if let Some(line) = self.text.takes_line("grid") {
                 self.build.blocks(&split(&line), place)?;
             } else if self.text.takes_word("warps") {
@@ -198,6 +217,7 @@ impl<'b> Reader<'_, 'b> {
                 let name = self.text.name("a statement")?;
                 self.text.sign("=")?;
                 let value = self.value()?;
+                self.mention(&name, place, Subject::Value(value), true);
                 self.gives(name, value, place)?;
             }
             // What an operator refused, at once: what follows would only repeat it.
@@ -218,6 +238,7 @@ impl<'b> Reader<'_, 'b> {
                 body.read.insert(name.to_string());
             }
         }
+        self.mention(name, place, Subject::Value(value), false);
         Ok(value)
     }
 
@@ -249,6 +270,7 @@ impl<'b> Reader<'_, 'b> {
 
     fn iterations(&mut self, place: Location) -> Result<(), TileError> {
         self.deeper()?;
+        let iteration_place = self.text.place();
         let iteration = self.text.name("the name of the iteration")?;
         if self.text.sees("<=") {
             return Err(self.text.refuse("`<` and how many iterations there are"));
@@ -264,12 +286,14 @@ impl<'b> Reader<'_, 'b> {
             }
             false => Count::Sizes(self.text.until(&["with", "{"])),
         };
-        let mut carried = Vec::new();
+        let (mut carried, mut places) = (Vec::new(), Vec::new());
         if self.text.takes_word("with") {
             loop {
+                let here = self.text.place();
                 let name = self.text.name("a name")?;
                 self.text.sign("=")?;
                 carried.push((name, self.value()?));
+                places.push(here);
                 if !self.text.takes(",") {
                     break;
                 }
@@ -279,9 +303,13 @@ impl<'b> Reader<'_, 'b> {
         self.text.sign("{")?;
         let around = self.names.clone();
         let number = self.build.begin_loop();
+        self.mention(&iteration, iteration_place, Subject::Iteration(number), true);
         self.names.iterations.insert(iteration, number);
         let initial: Vec<ValueId> = carried.iter().map(|(_, value)| *value).collect();
         let parameters = self.build.alike(&initial);
+        for (((name, _), place), parameter) in carried.iter().zip(places).zip(&parameters) {
+            self.mention(name, place, Subject::Value(*parameter), true);
+        }
         let (read, given) = (HashSet::new(), HashSet::new());
         self.bodies.push(Body { place, around: around.values.clone(), read, given });
         let carried: Vec<String> = carried.into_iter().map(|(name, _)| name).collect();
@@ -309,7 +337,9 @@ impl<'b> Reader<'_, 'b> {
             if number > 0 {
                 self.text.sign(",")?;
             }
+            let here = self.text.place();
             let name = self.text.name("the name of a result")?;
+            self.mention(&name, here, Subject::Value(result), true);
             self.names.gone.remove(&name);
             for body in &mut self.bodies {
                 body.given.insert(name.clone());
@@ -324,6 +354,9 @@ impl<'b> Reader<'_, 'b> {
         let place = self.text.place();
         let name = self.text.name("a tensor")?;
         let known = self.build.tensor_named(&name);
+        if let Some(tensor) = known {
+            self.mention(&name, place, Subject::Tensor(tensor.0), false);
+        }
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
@@ -418,7 +451,10 @@ impl<'b> Reader<'_, 'b> {
             return Err(Reason::Text { found, expected }.at("index", place));
         }
         match self.names.iterations.get(&name) {
-            Some(iteration) => Ok(Index::iteration(*iteration)),
+            Some(iteration) => {
+                self.mention(&name, place, Subject::Iteration(*iteration), false);
+                Ok(Index::iteration(*iteration))
+            }
             None => Err(Reason::Unknown { what: "iteration of a loop", name }.at("index", place)),
         }
     }

@@ -1,5 +1,7 @@
 //! Words and signs of a text, with their places.
 
+use std::cell::Cell;
+
 use tilewright_kernel::program::Location;
 
 use crate::error::{Reason, TileError};
@@ -10,13 +12,16 @@ pub(super) struct Text<'t> {
     file: String,
     text: &'t str,
     at: usize,
+    /// A byte up to which lines were counted, how many ended before it, and where the last one
+    /// begins. Places are asked for at each name, and mostly further on.
+    counted: Cell<(usize, usize, usize)>,
     /// What its lines stand for, if that is elsewhere.
     places: &'t [Location],
 }
 
 impl<'t> Text<'t> {
     pub(super) fn new(file: &str, text: &'t str, places: &'t [Location]) -> Text<'t> {
-        let mut own = Text { file: file.to_string(), text, at: 0, places };
+        let mut own = Text { file: file.to_string(), text, at: 0, counted: Cell::default(), places };
         own.skip();
         own
     }
@@ -38,13 +43,20 @@ impl<'t> Text<'t> {
     }
 
     pub(super) fn place(&self) -> Location {
-        let before = &self.text[..self.at];
-        let number = before.matches('\n').count();
+        let (from, mut number, mut start) = match self.counted.get() {
+            known if known.0 <= self.at => known,
+            _ => (0, 0, 0),
+        };
+        for (end, _) in self.text[from..self.at].match_indices('\n') {
+            number += 1;
+            start = from + end + 1;
+        }
+        self.counted.set((self.at, number, start));
         if let Some(place) = self.places.get(number) {
             return *place;
         }
         let line = number as u32 + 1;
-        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) as u32 + 1;
+        let column = self.text[start..self.at].chars().count() as u32 + 1;
         Location::new(&self.file, line, column, None)
     }
 

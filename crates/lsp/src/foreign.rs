@@ -1,0 +1,255 @@
+//! Layouts in any file: what stands at a place, as the readers know it.
+//!
+//! Law: only the lines around the place are read, so the time does not grow with the file beyond
+//! one pass over its lines. The notation counts only where the text is unmistakably a layout. What
+//! the file holds is read, and never executed.
+
+use std::ops::Range;
+
+use tilewright_notation::{Environment, Value, evaluate};
+use tilewright_read::{Item, Meaning, Options, Unit, document_within};
+
+use crate::describe;
+use crate::position::{Position, Span, Text};
+
+/// How far before a place a layout begins that is found there, in bytes.
+const BEFORE: usize = 1 << 13;
+/// The longest text of the notation that is evaluated, in bytes.
+const LONGEST: usize = 1 << 10;
+
+/// A layout in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Where it stands.
+    pub span: Span,
+    /// What is shown about it, as Markdown.
+    pub text: String,
+    /// Its text in the notation, which the playground and the command take; none where it has none.
+    pub expression: Option<String>,
+}
+
+/// The layout at a place of a file of any language; none where the readers know none.
+///
+/// ```
+/// use tilewright_lsp::{Position, Text, layout_at};
+///
+/// let text = Text::new("sA = cute.make_layout((4, 8), stride=(8, 1))\n".to_owned());
+/// let found = layout_at(&text, Position { line: 0, character: 12 }).unwrap();
+/// assert_eq!(found.expression.as_deref(), Some("(4,8):(8,1)"));
+/// assert!(found.text.contains("size 32, cosize 32"));
+/// ```
+pub fn layout_at(text: &Text, place: Position) -> Option<Found> {
+    let at = text.offset(place);
+    let items = around(text, at);
+    let item = items.iter().filter(|item| holds(&item.place.span, at)).min_by_key(|item| item.place.span.len());
+    let read = item.and_then(|item| of_item(text, item));
+    if item.is_some_and(|item| item.answer.is_ok()) {
+        return read;
+    }
+    notation_at(text, place.line, at).or_else(|| constructor_at(text, place.line, at)).or(read)
+}
+
+fn holds(bytes: &Range<usize>, at: usize) -> bool {
+    bytes.start <= at && at <= bytes.end
+}
+
+/// What the readers find that begins a few lines before the place, to the end of its line.
+fn around(text: &Text, at: usize) -> Vec<Item> {
+    let line = text.position(at).line;
+    let end = text.line(line).end.min(at + BEFORE);
+    let mut first = text.line(line.saturating_sub(64)).start.max(at.saturating_sub(BEFORE));
+    while !text.as_str().is_char_boundary(first) {
+        first += 1;
+    }
+    document_within(text.as_str(), first..end, &Options::default()).items
+}
+
+fn of_item(text: &Text, item: &Item) -> Option<Found> {
+    let span = text.span(item.place.span.clone());
+    let title = match &item.name {
+        Some(name) => format!("**{}** `{}`", item.system.title(), name.replace('`', "'")),
+        None => format!("**{}**", item.system.title()),
+    };
+    let reading = match &item.answer {
+        Ok(reading) => reading,
+        Err(refused) => {
+            use tilewright_layout::Refusal as _;
+            let mut text = format!("{title}: {refused} ({})\n", refused.code());
+            if let Some(help) = refused.help() {
+                text.push_str(&format!("\n* help: {help}\n"));
+            }
+            return Some(Found { span, text, expression: None });
+        }
+    };
+    let mut text = format!("{title}: {}", reading.what);
+    if reading.unit != Unit::None {
+        text.push_str(&format!(", in {}", reading.unit));
+    }
+    text.push_str("\n\n");
+    let expression = match &reading.meaning {
+        Meaning::Value(value) => {
+            text.push_str(&describe::value(value));
+            Some(value.to_string())
+        }
+        _ => {
+            text.push_str(&format!("```text\n{reading}\n```\n"));
+            None
+        }
+    };
+    for note in &reading.notes {
+        text.push_str(&format!("\n* {note}"));
+    }
+    for part in &reading.parts {
+        text.push_str(&format!("\n* `{}`: `{}`", part.name, part.value));
+    }
+    Some(Found { span, text, expression })
+}
+
+/// The values that are unmistakably layouts.
+fn is_layout(value: &Value) -> bool {
+    matches!(value, Value::Layout(_) | Value::Swizzle(_) | Value::Linear(_) | Value::Morphism(_) | Value::Tiler(_))
+}
+
+fn in_notation(text: &Text, bytes: Range<usize>) -> Option<Found> {
+    let source = text.as_str().get(bytes.clone())?;
+    if source.len() > LONGEST || !source.contains(':') || !source.contains('(') || source.contains(['\n', '=']) {
+        return None;
+    }
+    let value = evaluate(source, &mut Environment::new()).ok().filter(is_layout)?;
+    let shown = format!("**layout**\n\n{}", describe::value(&value));
+    Some(Found { span: text.span(bytes), text: shown, expression: Some(source.trim().to_owned()) })
+}
+
+/// A layout in quotes, in `layout!(..)`, or in parentheses with a colon between them.
+fn notation_at(text: &Text, line: u32, at: usize) -> Option<Found> {
+    let bytes = text.line(line);
+    let own = text.line_text(line);
+    let here = at.checked_sub(bytes.start)?;
+    if own.len() > 8 * LONGEST {
+        return None;
+    }
+    let shifted = |inner: Range<usize>| bytes.start + inner.start..bytes.start + inner.end;
+    for quote in ['"', '\'', '`'] {
+        let places: Vec<usize> = own.match_indices(quote).map(|(at, _)| at).collect();
+        for pair in places.chunks_exact(2) {
+            if let [open, close] = pair
+                && *open < here
+                && here <= *close
+                && let Some(found) = in_notation(text, shifted(open + 1..*close))
+            {
+                return Some(found);
+            }
+        }
+    }
+    for (start, _) in own.match_indices("layout!(") {
+        let open = start + "layout!(".len();
+        if let Some(close) = closing(own, open)
+            && start <= here
+            && here <= close
+            && let Some(found) = in_notation(text, shifted(open..close))
+        {
+            return Some(found);
+        }
+    }
+    for (colon, _) in own.match_indices("):(") {
+        let close = closing(own, colon + 3);
+        let open = opening(own, colon);
+        if let (Some(open), Some(close)) = (open, close)
+            && open <= here
+            && here <= close + 1
+            && let Some(found) = in_notation(text, shifted(open..close + 1))
+        {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Where the parenthesis is closed inside of which this byte stands.
+fn closing(line: &str, from: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in line.get(from..)?.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(from + at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the parenthesis is opened that is closed at this byte.
+fn opening(line: &str, close: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in line.get(..close)?.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' if depth == 0 => return Some(at),
+            '(' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `Layout(shape, stride)` of Python, where both are literals: tuples of whole numbers.
+fn constructor_at(text: &Text, line: u32, at: usize) -> Option<Found> {
+    let bytes = text.line(line);
+    let own = text.line_text(line);
+    let here = at.checked_sub(bytes.start)?;
+    for (start, _) in own.match_indices("Layout(") {
+        let before = own.get(..start)?.chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let open = start + "Layout(".len();
+        let Some(close) = closing(own, open) else { continue };
+        if !(start <= here && here <= close + 1) {
+            continue;
+        }
+        let Some(source) = literals(own.get(open..close)?) else { continue };
+        let Ok(value) = evaluate(&source, &mut Environment::new()) else { continue };
+        let shown = format!("**Python**: layout, in elements\n\n{}", describe::value(&value));
+        let span = text.span(bytes.start + start..bytes.start + close + 1);
+        return Some(Found { span, text: shown, expression: Some(value.to_string()) });
+    }
+    None
+}
+
+/// The arguments of a constructor in the notation; none where one is no literal.
+fn literals(arguments: &str) -> Option<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_usize;
+    for c in arguments.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            ' ' => continue,
+            c if c.is_ascii_digit() || c == ',' || "stride=shape".contains(c) => {}
+            _ => return None,
+        }
+        parts.last_mut()?.push(c);
+    }
+    let of = |part: &String, name: &str| part.strip_prefix(name).unwrap_or(part).to_owned();
+    let numbers = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || "(),".contains(c));
+    let (shape, stride) = match parts.as_slice() {
+        [shape] => (of(shape, "shape="), None),
+        [shape, stride] => (of(shape, "shape="), Some(of(stride, "stride="))),
+        _ => return None,
+    };
+    if !numbers(&shape) || !stride.as_deref().is_none_or(numbers) {
+        return None;
+    }
+    Some(stride.map_or(shape.clone(), |stride| format!("{shape}:{stride}")))
+}
+
+/// Every layout of a file that the readers know, for what is asked of the whole file.
+pub fn layouts(text: &Text) -> Vec<Found> {
+    let found = document_within(text.as_str(), 0..text.as_str().len(), &Options::default());
+    found.items.iter().filter_map(|item| of_item(text, item)).collect()
+}

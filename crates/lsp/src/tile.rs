@@ -1,0 +1,332 @@
+//! What an editor shows about a tile program.
+//!
+//! Law: problems and names are those of the reader. What stands before a problem is known; what
+//! stands behind it was not read.
+
+use std::ops::Range;
+
+use tilewright_kernel::program::Location;
+use tilewright_layout::Refusal as _;
+use tilewright_tile::{Element, Mention, Outline, Program, Reason, Role, Subject, TileError, Type};
+
+use crate::assigned::{Assigned, rounded};
+use crate::position::{Position, Span, Text};
+use crate::words::{WORDS, Word};
+
+/// The most bytes of a tile program that is read as it is typed.
+pub const MAX_TILE: usize = 1 << 20;
+
+/// What is wrong with a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The culprit.
+    pub span: Span,
+    /// The stable code, which `tilewright explain` knows.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would help.
+    pub help: Option<String>,
+}
+
+/// What a completion is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A function.
+    Function,
+    /// A word of the language.
+    Keyword,
+    /// A type of elements.
+    Type,
+    /// A name in scope.
+    Name,
+}
+
+/// What may stand at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The text.
+    pub label: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The signature of a function, the type of a value.
+    pub detail: String,
+    /// What it does.
+    pub summary: String,
+}
+
+/// A text beside the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// Behind which character it stands.
+    pub place: Position,
+    /// The text.
+    pub label: String,
+    /// More about it.
+    pub tooltip: String,
+}
+
+/// A tile program in an editor.
+#[derive(Debug, Clone)]
+pub struct Tile {
+    text: Text,
+    program: Option<Program>,
+    outline: Outline,
+    problems: Vec<Problem>,
+}
+
+impl Tile {
+    /// Reads a program, as far as it goes.
+    pub fn new(text: Text) -> Tile {
+        if text.as_str().len() > MAX_TILE {
+            let message = format!("the text has {} bytes; at most {MAX_TILE} are read", text.as_str().len());
+            let span = Span::default();
+            let problem = Problem { span, code: "E1206", message, help: None };
+            return Tile { text, program: None, outline: Outline::default(), problems: vec![problem] };
+        }
+        let (read, outline) = Program::outline(text.as_str());
+        let (program, problems) = match read {
+            Ok(program) => (Some(program), Vec::new()),
+            Err(error) => (None, vec![problem_of(&error, &text)]),
+        };
+        Tile { text, program, outline, problems }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// The program; none where the text is refused.
+    pub fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
+    /// What the reader refuses: the first of it.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The bytes of a name.
+    fn bytes(&self, mention: &Mention) -> Range<usize> {
+        let start = self.text.offset_of_column(mention.place.line(), mention.place.column());
+        start..start + mention.name.len()
+    }
+
+    fn mention(&self, place: Position) -> Option<(&Mention, Range<usize>)> {
+        let at = self.text.offset(place);
+        let line = place.line + 1;
+        let own = |mention: &&Mention| mention.place.line() == line;
+        let with_bytes = |mention| (mention, self.bytes(mention));
+        let mut found = self.outline.mentions.iter().filter(own).map(with_bytes);
+        found.find(|(_, bytes)| bytes.start <= at && at <= bytes.end)
+    }
+
+    /// Where the name at a place is given.
+    pub fn definition(&self, place: Position) -> Option<Span> {
+        let (mention, _) = self.mention(place)?;
+        let given = self.outline.mentions.iter().find(|own| own.is_given && own.of == mention.of)?;
+        Some(self.text.span(self.bytes(given)))
+    }
+
+    /// Every place of what the name at a place stands for.
+    pub fn references(&self, place: Position) -> Vec<Span> {
+        let Some((mention, _)) = self.mention(place) else { return Vec::new() };
+        let same = self.outline.mentions.iter().filter(|own| own.of == mention.of);
+        same.map(|own| self.text.span(self.bytes(own))).collect()
+    }
+
+    /// What is said about the word at a place, as Markdown, with the layout of a value where it is
+    /// known.
+    pub fn hover(&self, place: Position, assigned: Option<&Assigned>) -> Option<(Span, String)> {
+        if let Some((mention, bytes)) = self.mention(place) {
+            return Some((self.text.span(bytes), self.about(mention, assigned)));
+        }
+        let bytes = self.word(place)?;
+        let word = self.text.as_str().get(bytes.clone())?;
+        let text = match (word_named(word), Element::named(word)) {
+            (Some(known), _) => about_word(known),
+            (None, Some(element)) => format!("**{element}**: elements of {} bits", element.bits()),
+            (None, None) => return None,
+        };
+        Some((self.text.span(bytes), text))
+    }
+
+    fn about(&self, mention: &Mention, assigned: Option<&Assigned>) -> String {
+        match mention.of {
+            Subject::Iteration(_) => format!("**{}**: the iteration of a loop, from 0", mention.name),
+            Subject::Tensor(number) => match self.program.as_ref().and_then(|own| own.tensors().get(number)) {
+                Some(tensor) => {
+                    let role = match tensor.role {
+                        Role::Input => "input",
+                        Role::Output => "output",
+                        Role::Both => "inout",
+                    };
+                    format!(
+                        "**{}**: {role} tensor of {}\n\n```text\n{}\n```",
+                        tensor.name, tensor.element, tensor.layout
+                    )
+                }
+                None => format!("**{}**: a tensor", mention.name),
+            },
+            Subject::Value(value) => {
+                let mut text = format!("**{}**: {}", mention.name, described(mention.ty.as_ref()));
+                if let Some(assigned) = assigned
+                    && let Some(layout) = assigned.layout(value)
+                {
+                    text.push_str(&format!(
+                        "\n\n```text\n{layout}\n```\n\nthread and value to element, {} warps; {} of {} cycles of a \
+                         multiprocessor per block",
+                        assigned.warps,
+                        rounded(assigned.cost(value)),
+                        rounded(assigned.cycles)
+                    ));
+                }
+                text
+            }
+        }
+    }
+
+    /// The layout of the value whose name stands at a place, in the notation.
+    pub fn layout_of(&self, place: Position, assigned: &Assigned) -> Option<String> {
+        match self.mention(place)?.0.of {
+            Subject::Value(value) => assigned.layout(value),
+            _ => None,
+        }
+    }
+
+    /// The word at a place.
+    fn word(&self, place: Position) -> Option<Range<usize>> {
+        let at = self.text.offset(place);
+        let line = self.text.line(place.line);
+        let own = self.text.as_str().get(line.clone())?;
+        let (before, behind) = own.split_at_checked(at.checked_sub(line.start)?)?;
+        // Nothing is said about a remark.
+        if before.contains('#') {
+            return None;
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let start = at - before.chars().rev().take_while(|c| is_word(*c)).count();
+        let end = at + behind.chars().take_while(|c| is_word(*c)).count();
+        (start < end).then_some(start..end)
+    }
+
+    /// What may stand at a place: names in scope, functions, types and words.
+    pub fn completions(&self, place: Position) -> Vec<Completion> {
+        let line = self.text.line(place.line);
+        let before = self.text.as_str().get(line.start..self.text.offset(place)).unwrap_or("");
+        if before.contains('#') {
+            return Vec::new();
+        }
+        // The program up to this line is read alone: then the reader stops here, and its names are
+        // those that this line may use.
+        let known = self.text.as_str().get(..line.start).unwrap_or("");
+        let (_, outline) = Program::outline(known);
+        let mut found = Vec::new();
+        for (name, of) in &outline.scope {
+            let last = outline.mentions.iter().rev().find(|own| own.of == *of && own.is_given);
+            let detail = match of {
+                Subject::Tensor(_) => "tensor".to_owned(),
+                Subject::Iteration(_) => "iteration of a loop".to_owned(),
+                Subject::Value(_) => described(last.and_then(|own| own.ty.as_ref())),
+            };
+            found.push(Completion { label: name.clone(), kind: Kind::Name, detail, summary: String::new() });
+        }
+        for word in WORDS {
+            let kind = if word.is_function { Kind::Function } else { Kind::Keyword };
+            let (label, detail) = (word.name.to_owned(), word.signature.to_owned());
+            found.push(Completion { label, kind, detail, summary: word.summary.to_owned() });
+        }
+        for element in Element::ALL {
+            let (label, detail) = (element.to_string(), format!("{} bits", element.bits()));
+            found.push(Completion { label, kind: Kind::Type, detail, summary: String::new() });
+        }
+        found
+    }
+
+    /// The layout of each value beside the place where it is given, on these lines.
+    pub fn hints(&self, assigned: &Assigned, lines: Range<u32>) -> Vec<Hint> {
+        let mut found = Vec::new();
+        for mention in self.outline.mentions.iter().filter(|own| own.is_given) {
+            let Subject::Value(value) = mention.of else { continue };
+            if !lines.contains(&(mention.place.line() - 1)) {
+                continue;
+            }
+            let Some(label) = assigned.label(value) else { continue };
+            let place = self.text.position(self.bytes(mention).end);
+            let tooltip = format!(
+                "{}; the layout maps a thread and the number of one of its values to an element of the tile; the block \
+                 costs {} cycles of a multiprocessor",
+                described(mention.ty.as_ref()),
+                rounded(assigned.cycles)
+            );
+            found.push(Hint { place, label: format!(": {label}"), tooltip });
+        }
+        found
+    }
+}
+
+/// The shape and the type of a value.
+fn described(ty: Option<&Type>) -> String {
+    match ty {
+        Some(ty) if ty.shape.is_empty() => format!("one number of {}", ty.element),
+        Some(ty) => format!("tile of {ty}"),
+        None => "a value".to_owned(),
+    }
+}
+
+fn word_named(name: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|word| word.name == name)
+}
+
+fn about_word(word: &Word) -> String {
+    format!("```text\n{}\n```\n\n{}", word.signature, word.summary)
+}
+
+/// A refusal of the reader or of the passes, at its place.
+pub(crate) fn problem_of(error: &TileError, text: &Text) -> Problem {
+    let span = match error.place() {
+        Some(place) => text.span(culprit(error.reason(), place, text)),
+        None => Span::default(),
+    };
+    Problem { span, code: error.code(), message: error.reason().to_string(), help: error.help() }
+}
+
+/// The bytes of what is refused: the word or sign at the place, a call with its arguments, a
+/// declaration to the end of its line.
+fn culprit(reason: &Reason, place: Location, text: &Text) -> Range<usize> {
+    let source = text.as_str();
+    let start = text.offset_of_column(place.line(), place.column());
+    let rest = source.get(start..).unwrap_or("");
+    let line = rest.split(['\n', '#']).next().unwrap_or("").trim_end();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let word = line.len() - line.trim_start_matches(is_word).len();
+    if line.is_empty() {
+        // The end of the text, or of a line: the character before it, so that there is something
+        // to mark.
+        let before = source.get(..start).unwrap_or("").trim_end();
+        let last = before.chars().next_back().map_or(0, char::len_utf8);
+        return before.len() - last..before.len();
+    }
+    let declares = ["input", "output", "inout", "grid", "warps"];
+    if line.get(..word).is_some_and(|word| declares.contains(&word)) && !matches!(reason, Reason::Late { .. }) {
+        return start..start + line.len();
+    }
+    let names = matches!(reason, Reason::Unknown { .. } | Reason::Gone { .. } | Reason::Forgotten { .. });
+    let is_late = matches!(reason, Reason::Late { .. } | Reason::Text { .. });
+    if word > 0 && !names && !is_late && line.get(word..).is_some_and(|rest| rest.starts_with('(')) {
+        let mut depth = 0_usize;
+        for (at, c) in line.char_indices() {
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 1 => return start..start + at + 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        return start..start + line.len();
+    }
+    let first = line.chars().next().map_or(0, char::len_utf8);
+    let two = ["->", "<=", ">=", "==", "!="].iter().any(|sign| line.starts_with(sign));
+    start..start + word.max(if two { 2 } else { first })
+}

@@ -1,0 +1,58 @@
+"""The language server by a client with the types of the protocol."""
+
+from pathlib import Path
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+
+URI = "file:///softmax.tile"
+PROGRAM = Path(__file__).parents[2] / "crates/tile/programs/softmax.tile"
+
+
+@pytest_lsp.fixture(config=ClientServerConfig(server_command=["tilewright", "lsp"]))
+async def client(lsp_client: LanguageClient):
+    capabilities = client_capabilities("visual-studio-code")
+    await lsp_client.initialize_session(types.InitializeParams(capabilities=capabilities))
+    yield
+    await lsp_client.shutdown_session()
+
+
+def opened(client: LanguageClient, uri: str, text: str) -> types.TextDocumentIdentifier:
+    document = types.TextDocumentItem(uri=uri, language_id="tilewright", version=1, text=text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+    return types.TextDocumentIdentifier(uri)
+
+
+@pytest.mark.asyncio
+async def test_layouts_stand_beside_values(client: LanguageClient):
+    document = opened(client, URI, PROGRAM.read_text())
+    whole = types.Range(types.Position(0, 0), types.Position(99, 0))
+    hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document, whole))
+    assert hints and all("):(" in str(hint.label) for hint in hints)
+
+
+@pytest.mark.asyncio
+async def test_problems_completion_and_formatting(client: LanguageClient):
+    text = PROGRAM.read_text()
+    document = opened(client, URI, text.replace("exp(", "exq(", 1))
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    problem = client.diagnostics[URI][0]
+    assert problem.code == "E1203" and problem.range.end.character == problem.range.start.character + 3
+    document = opened(client, "file:///neat.tile", text)
+    lines = text.splitlines()
+    last = max(number for number, line in enumerate(lines) if "store(" in line)
+    items = await client.text_document_completion_async(types.CompletionParams(document, types.Position(last, 4)))
+    assert {"store", "exp", "x", "y"} <= {item.label for item in items}
+    options = types.FormattingOptions(tab_size=4, insert_spaces=True)
+    assert await client.text_document_formatting_async(types.DocumentFormattingParams(document, options)) == []
+
+
+@pytest.mark.asyncio
+async def test_hover_in_python(client: LanguageClient):
+    document = types.TextDocumentItem("file:///a.py", "python", 1, "a = make_layout((4, 8), stride=(8, 1))\n")
+    client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+    place = types.TextDocumentPositionParams(types.TextDocumentIdentifier("file:///a.py"), types.Position(0, 8))
+    hover = await client.text_document_hover_async(types.HoverParams(place.text_document, place.position))
+    assert "size 32" in hover.contents.value
