@@ -11,7 +11,9 @@ use tilewright_tile::LIBRARY;
 
 /// A file of 5,000 lines in which every fifth has a layout.
 fn file() -> String {
-    let mut source = String::from("#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>\n");
+    let mut source = String::from(
+        "#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>\n",
+    );
     for line in 1..5_000 {
         source.push_str(match line % 20 {
             0 => "sA: Sw<3,4,3> o smem_ptr[16b](unset) o (_64,(_8,_8)):(_8,(_1,_512))\n",
@@ -37,7 +39,11 @@ fn main() {
         all += took;
     }
     println!("hover in {} lines: {count} places, {found} layouts", text.lines());
-    println!("  mean {:.2} ms, longest {:.2} ms", all.as_secs_f64() * 1e3 / f64::from(count), longest.as_secs_f64() * 1e3);
+    println!(
+        "  mean {:.2} ms, longest {:.2} ms",
+        all.as_secs_f64() * 1e3 / f64::from(count),
+        longest.as_secs_f64() * 1e3
+    );
     let since = Instant::now();
     black_box(text.changed(text.span(text.line(2_500)), "changed"));
     println!("a change of a line: {:.2} ms", since.elapsed().as_secs_f64() * 1e3);

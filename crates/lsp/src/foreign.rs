@@ -43,10 +43,20 @@ pub fn layout_at(text: &Text, place: Position) -> Option<Found> {
     let items = around(text, at);
     let item = items.iter().filter(|item| holds(&item.place.span, at)).min_by_key(|item| item.place.span.len());
     let read = item.and_then(|item| of_item(text, item));
-    if item.is_some_and(|item| item.answer.is_ok()) {
+    // A layout of a system may be part of a text in our notation, as each of `"A o B"` is.
+    let in_notation = notation_at(text, place.line, at);
+    if let Some(own) = &read
+        && item.is_some_and(|item| item.answer.is_ok())
+        && in_notation.as_ref().is_none_or(|notation| !encloses(notation.span, own.span))
+    {
         return read;
     }
-    notation_at(text, place.line, at).or_else(|| constructor_at(text, place.line, at)).or(read)
+    in_notation.or_else(|| constructor_at(text, place.line, at)).or(read)
+}
+
+/// Whether a span has all of another, and more.
+fn encloses(outer: Span, inner: Span) -> bool {
+    outer != inner && outer.start <= inner.start && inner.end <= outer.end
 }
 
 fn holds(bytes: &Range<usize>, at: usize) -> bool {
@@ -112,7 +122,7 @@ fn is_layout(value: &Value) -> bool {
 
 fn in_notation(text: &Text, bytes: Range<usize>) -> Option<Found> {
     let source = text.as_str().get(bytes.clone())?;
-    if source.len() > LONGEST || !source.contains(':') || !source.contains('(') || source.contains(['\n', '=']) {
+    if source.len() > LONGEST || !source.contains("):") || source.contains(['\n', '=']) {
         return None;
     }
     let value = evaluate(source, &mut Environment::new()).ok().filter(is_layout)?;

@@ -115,7 +115,7 @@ impl Tile {
 
     fn mention(&self, place: Position) -> Option<(&Mention, Range<usize>)> {
         let at = self.text.offset(place);
-        let line = place.line + 1;
+        let line = place.line.saturating_add(1);
         let own = |mention: &&Mention| mention.place.line() == line;
         let with_bytes = |mention| (mention, self.bytes(mention));
         let mut found = self.outline.mentions.iter().filter(own).map(with_bytes);

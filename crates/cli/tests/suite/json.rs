@@ -94,6 +94,8 @@ const CASES: &[Case] = &[
         ],
     ),
     ("launch", &[&["-n", "2", "tilewright", "--json", "eval", "4:2"]], &[]),
+    // It speaks a protocol of its own.
+    ("lsp", &[], &[]),
     ("playground", &[], &[&["--page", "none.html", "-o", "a.html"]]),
     ("tour", &[&["--step", "1"]], &[]),
     ("completions", &[&["bash"]], &[]),

@@ -19,7 +19,11 @@ fn each_language_has_its_layouts() {
         ("let e: Layout = \"(6,2):(8,2) o (4,3):(3,1)\".parse()?;", "o (4", "(6,2):(8,2) o (4,3):(3,1)"),
         ("sA: (_8,_64):(_64,_1)", "_64", "(8,64):(64,1)"),
         ("// stored as (8,64):(64,1), see below", "8,64", "(8,64):(64,1)"),
-        ("using L = cute::Layout<cute::Shape<cute::_4, cute::_8>, cute::Stride<cute::_8, cute::_1>>;", "Shape", "(4,8):(8,1)"),
+        (
+            "using L = cute::Layout<cute::Shape<cute::_4, cute::_8>, cute::Stride<cute::_8, cute::_1>>;",
+            "Shape",
+            "(4,8):(8,1)",
+        ),
     ];
     for (text, at, wanted) in same {
         let found = expression(text, at).unwrap_or_else(|| panic!("nothing in {text}"));
@@ -34,7 +38,9 @@ fn each_language_has_its_layouts() {
 
 #[test]
 fn what_is_no_layout_says_nothing() {
-    for line in ["at 12:30 (see page 3:4)", "x = f(a, b)[1:2]", "Layout(shape, stride)", "\"a:b\"", "os.system(\"(1:2)\")", ""] {
+    for line in
+        ["at 12:30 (see page 3:4)", "x = f(a, b)[1:2]", "Layout(shape, stride)", "\"a:b\"", "os.system(\"(1:2)\")", ""]
+    {
         let own = Text::new(line.to_owned());
         for character in 0..=line.len() as u32 {
             assert_eq!(layout_at(&own, Position { line: 0, character }).and_then(|own| own.expression), None, "{line}");
@@ -45,7 +51,9 @@ fn what_is_no_layout_says_nothing() {
 /// The lines around a place tell what the whole file tells.
 #[test]
 fn a_place_is_read_as_in_the_whole_file() {
-    let mut source = String::from("#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>\n");
+    let mut source = String::from(
+        "#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>\n",
+    );
     for line in 0..600_i64 {
         let (rows, columns) = (1 << (line % 5), 1 << (line % 7));
         source.push_str(&match line % 6 {
@@ -69,7 +77,14 @@ fn a_place_is_read_as_in_the_whole_file() {
 
 #[test]
 fn hostile_lines_end() {
-    for text in ["(".repeat(100_000), "((".repeat(50_000) + "):(", "\"".repeat(9_999), "layout!(".repeat(9_999), "Layout<".repeat(20_000), "):(".repeat(30_000)] {
+    for text in [
+        "(".repeat(100_000),
+        "((".repeat(50_000) + "):(",
+        "\"".repeat(9_999),
+        "layout!(".repeat(9_999),
+        "Layout<".repeat(20_000),
+        "):(".repeat(30_000),
+    ] {
         let own = Text::new(text);
         for character in [0, 1, 50, 4_999, 49_999] {
             let _ = layout_at(&own, Position { line: 0, character });

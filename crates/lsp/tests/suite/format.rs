@@ -44,7 +44,8 @@ fn blanks_alone_change() {
             // The braces alone say how far a line is indented.
             let plain: Vec<&str> = entry.text.lines().filter(|line| !line.trim().is_empty()).collect();
             let lines: Vec<&str> = neat.lines().filter(|line| !line.is_empty()).collect();
-            let indents = |lines: &[&str]| lines.iter().map(|line| line.len() - line.trim_start().len()).collect::<Vec<_>>();
+            let indents =
+                |lines: &[&str]| lines.iter().map(|line| line.len() - line.trim_start().len()).collect::<Vec<_>>();
             assert_eq!(indents(&lines), indents(&plain), "{}", entry.name);
         }
     }

@@ -95,7 +95,9 @@ impl Client {
     /// The last diagnostics of a document, behind what was asked before.
     fn problems(&mut self, uri: &str) -> Vec<Value> {
         self.ask("textDocument/hover", json!({}));
-        let own = |message: &&Value| message["method"] == "textDocument/publishDiagnostics" && message["params"]["uri"] == uri;
+        let own = |message: &&Value| {
+            message["method"] == "textDocument/publishDiagnostics" && message["params"]["uri"] == uri
+        };
         let last = self.told.iter().rev().find(own).expect("diagnostics");
         last["params"]["diagnostics"].as_array().unwrap().clone()
     }
@@ -149,7 +151,8 @@ fn a_session_with_a_tile_program() {
     let definition = client.ask("textDocument/definition", at(TILE, last, used));
     assert_eq!(definition["result"]["range"]["start"], json!({ "line": line, "character": character }));
     let completion = client.ask("textDocument/completion", at(TILE, last, 4));
-    let labels: Vec<&str> = completion["result"].as_array().unwrap().iter().filter_map(|own| own["label"].as_str()).collect();
+    let labels: Vec<&str> =
+        completion["result"].as_array().unwrap().iter().filter_map(|own| own["label"].as_str()).collect();
     assert!(["a", "e", "x", "y", "store", "exp", "bf16"].iter().all(|name| labels.contains(name)), "{labels:?}");
     let action = json!({ "textDocument": document, "context": { "diagnostics": [] },
         "range": { "start": { "line": line, "character": character }, "end": { "line": line, "character": character } } });
@@ -177,7 +180,8 @@ fn diagnostics_follow_what_is_typed() {
     client.tell("textDocument/didChange", change(character, character + 3, "exp", 3));
     assert!(client.problems(TILE).is_empty());
     // What the passes refuse comes behind what the reader says.
-    let large = "tile t {\n input x: f32 (M,64):(64,1)\n output y: f32 (M,64):(64,1)\n grid 1\n a = load(x, (8,64), (0,0))\n}";
+    let large =
+        "tile t {\n input x: f32 (M,64):(64,1)\n output y: f32 (M,64):(64,1)\n grid 1\n a = load(x, (8,64), (0,0))\n}";
     client.open("file:///large.tile", large);
     let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
     let params = json!({ "textDocument": { "uri": "file:///large.tile" }, "range": whole });
@@ -222,7 +226,8 @@ fn a_layout_in_python_opens_the_playground() {
     let action = client.ask("textDocument/codeAction", params)["result"][0].clone();
     assert_eq!(action["title"], "Open in the playground");
     let command = &action["command"];
-    let done = client.ask("workspace/executeCommand", json!({ "command": command["command"], "arguments": command["arguments"] }));
+    let done = client
+        .ask("workspace/executeCommand", json!({ "command": command["command"], "arguments": command["arguments"] }));
     assert_eq!(done["result"], "http://127.0.0.1:1/#p=x");
     let shown = client.told.iter().find(|own| own["method"] == "window/showDocument").unwrap();
     assert_eq!(shown["params"]["uri"], "http://127.0.0.1:1/#p=x");
@@ -263,7 +268,7 @@ fn damaged_requests_have_their_errors() {
         (b"Content-Type: text\r\n\r\n", -32700),
         (b"Content-Length: 2\r\n\r\n[]", -32600),
         (b"Content-Length: 2\r\n\r\n{}", -32600),
-        (b"Content-Length: 31\r\n\r\n{\"id\": {}, \"method\": \"shutdown\"}", -32600),
+        (b"Content-Length: 32\r\n\r\n{\"id\": {}, \"method\": \"shutdown\"}", -32600),
     ];
     let deep = format!("Content-Length: {}\r\n\r\n{nest}", nest.len());
     for (bytes, code) in damaged.into_iter().chain([(deep.as_bytes(), -32700)]) {
