@@ -48,7 +48,7 @@ fn mode(row: &[i64]) -> Option<Layout> {
         let step = *row.get(1)?;
         let run = row.iter().zip(0..).position(|(value, at): (&i64, i64)| step.checked_mul(at) != Some(*value));
         let run = run.unwrap_or(row.len());
-        if row.len() % run != 0 {
+        if !row.len().is_multiple_of(run) {
             return None;
         }
         let starts: Vec<i64> = row.iter().step_by(run).copied().collect();
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(fit(&shape, &table).unwrap().to_string(), text);
         }
         // Rows of four, each turned by an XOR with its number.
-        let table: Vec<i64> = (0..16).map(|index| (index % 4) * 4 + (index / 4 ^ index % 4)).collect();
+        let table: Vec<i64> = (0..16).map(|index| (index % 4) * 4 + ((index / 4) ^ (index % 4))).collect();
         assert_eq!(fit(&[4, 4], &table).unwrap().to_string(), "S<2,0,2> o 0 o (4,4):(4,1)");
         assert!(fit(&[4, 3], &(0..12).map(|index| index * index).collect::<Vec<_>>()).is_none());
     }

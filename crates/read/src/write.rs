@@ -204,11 +204,7 @@ pub(crate) fn python_tuple(text: &str) -> String {
                     *last = true;
                 }
             }
-            ')' => {
-                if depth.pop() == Some(false) {
-                    out.push(',');
-                }
-            }
+            ')' if depth.pop() == Some(false) => out.push(','),
             _ => {}
         }
         out.push(c);

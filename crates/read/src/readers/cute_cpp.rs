@@ -194,9 +194,10 @@ impl<'a, 'b> Meanings<'a, 'b> {
                 let divisor = divisor.number.filter(|divisor| *divisor > 0)?;
                 Some(Tuple::Fraction(number.number?, divisor))
             }
-            _ => match self.defined(node)? {
-                (node, meanings) => meanings.tuple(&node),
-            },
+            _ => {
+                let (node, meanings) = self.defined(node)?;
+                meanings.tuple(&node)
+            }
         }
     }
 

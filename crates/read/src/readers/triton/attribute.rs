@@ -73,8 +73,12 @@ pub(super) const NAMES: [&str; 14] = [
     "shared",
 ];
 
-/// Classes of Gluon: the encoding, and what its parameters are called, in their order.
-const GLUON: &[(&str, &str, &[(&str, &str)])] = &[
+/// A class of Gluon, its encoding, and its parameters in their order: their names there and in the
+/// encoding.
+type Class = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Classes of Gluon.
+const GLUON: &[Class] = &[
     (
         "BlockedLayout",
         "blocked",
