@@ -283,11 +283,9 @@ impl Server<'_> {
                 let is_tile = matches!(document.content, Content::Tile(_));
                 self.opened(uri, Document::new(version, text, is_tile));
             }
-            ("textDocument/didClose", Some(uri)) => {
-                if self.documents.remove(uri).is_some() {
-                    self.worker.forget(uri);
-                    self.client.publish(uri, None, &[]);
-                }
+            ("textDocument/didClose", Some(uri)) if self.documents.remove(uri).is_some() => {
+                self.worker.forget(uri);
+                self.client.publish(uri, None, &[]);
             }
             ("$/cancelRequest", _) => {
                 if let Some(id) = params.get("id") {

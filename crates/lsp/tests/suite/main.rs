@@ -7,14 +7,14 @@ mod protocol;
 mod tile;
 
 /// Numbers that are the same in each run.
-pub struct Random(u64);
+struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    fn new(seed: u64) -> Random {
         Random(seed | 1)
     }
 
-    pub fn below(&mut self, end: usize) -> usize {
+    fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end.max(1)
     }
