@@ -20,7 +20,7 @@ Examples:
   tilewright read build.log                      every layout of a log; why a build failed
   nvcc .. 2>&1 | tilewright read -               the same of a pipe
   tilewright read dump.mlir --only '%12'         one layout, by its name or line
-  tilewright read kernel.log --bits 16           the width of an element, where a text does not say it
+  tilewright read kernel.log --bits 16           the width of an element that the text leaves open
   tilewright read kernel.log --json
 
 A text is one of CuTe: types and source in C++, what `print` writes, CuTe's Python and its IR,

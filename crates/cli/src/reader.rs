@@ -77,10 +77,13 @@ pub fn called(source: &str, environment: &mut Environment) -> Result<Option<Call
     })
 }
 
+/// Codes of the language about a text that was parsed as an expression: `?` and coordinates.
+const OF_EXPRESSIONS: [&str; 3] = ["E0208", "E0215", "E0217"];
+
 /// What a text that is no expression means in the language; none where no reader knows it, or where
-/// it is an expression that the algebra refuses.
+/// it is an expression that is refused.
 pub fn foreign(source: &str, error: &Diagnostic) -> Result<Option<String>, Failure> {
-    if !error.code.starts_with("E02") {
+    if !error.code.starts_with("E02") || OF_EXPRESSIONS.contains(&error.code) {
         return Ok(None);
     }
     let reading = match read::expression(source, &Options::default()) {
