@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
             &["scale", "--size", "64", "--devices", "3"],
         ],
     ),
-    ("read", &[], &[&["none.log"], &["none.log", "--system", "none"]]),
+    ("read", &[], &[&["none.log"]]),
     ("launch", &[&["-n", "2", "tilewright", "--json", "eval", "4:2"]], &[]),
     // It speaks a protocol of its own.
     ("lsp", &[], &[]),
