@@ -181,6 +181,43 @@ export const GALLERY: readonly { section: string; problems: readonly Problem[] }
       },
     ],
   },
+  {
+    section: "Pasted from other systems",
+    problems: [
+      {
+        title: "A swizzled tile, printed by CuTe",
+        says: "The print counts bytes in its swizzle and elements in its layout; here both count elements.",
+        source: "sA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",
+      },
+      {
+        title: "A type from an error message",
+        says: "The same tile, as a compiler spells it.",
+        source:
+          "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, cute::Layout<cute::tuple<cute::C<8>, cute::C<64>>, cute::tuple<cute::C<64>, cute::C<1>>>>",
+      },
+      {
+        title: "An encoding of Triton with its alias",
+        says: "Which register, lane and warp holds which element of the tile.",
+        source:
+          "#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>\n%acc = arith.constant dense<0.0> : tensor<16x8xf32, #mma>",
+      },
+      {
+        title: "A tiled MMA, printed by CuTe's Python",
+        says: "Operands of wgmma are in shared memory, so layout A gives every thread the whole tile.",
+        source: "tiled_mma = Tiled MMA\n  Thr Layout VMNK: (128,1,1,1):(1,0,0,0)\n  Permutation MNK: (_,_,_)\nMMA Atom\n  ThrID:           128:1\n  Shape MNK:       (64,64,16)\n  TV Layout A:     (128,(64,16)):(0,(1,64))\n  TV Layout B:     (128,(64,16)):(0,(1,64))\n  TV Layout C:     ((4,8,4),(2,2,8)):((128,1,16),(64,8,512))",
+      },
+      {
+        title: "A composition that a compiler refused",
+        says: "The log holds both layouts. The condition of CuTe is sufficient, not necessary: the result exists.",
+        source: "cute/layout.hpp(1077): error: static assertion failed with \"Stride Divisibility Condition\"\n                       ^\n          detected during:\n            instantiation of \"auto cute::detail::composition_impl(const LShape &, const LStride &, const RShape &, const RStride &) [with LShape=cute::tuple<cute::_6, cute::_2, cute::_3>, LStride=cute::tuple<cute::_1, cute::_7, cute::_24>, RShape=cute::_2, RStride=cute::_8]\" at line 1038\n            instantiation of \"auto cute::detail::composition_impl(const LShape &, const LStride &, const RShape &, const RStride &) [with LShape=cute::tuple<cute::_6, cute::_2, cute::_3>, LStride=cute::tuple<cute::_1, cute::_7, cute::_24>, RShape=cute::tuple<cute::_2, cute::_3>, RStride=cute::tuple<cute::_8, cute::_1>]\" at line 1140\n            instantiation of \"auto cute::composition(const cute::Layout<LShape, LStride> &, const cute::Layout<RShape, RStride> &) [with LShape=cute::tuple<cute::_6, cute::_2, cute::_3>, LStride=cute::tuple<cute::_1, cute::_7, cute::_24>, RShape=cute::tuple<cute::_2, cute::_3>, RStride=cute::tuple<cute::_8, cute::_1>]\" at line 4 of errs.cu\n\n1 error detected in the compilation of \"errs.cu\".",
+      },
+      {
+        title: "Strides of NumPy",
+        says: "NumPy counts bytes; the type of the elements says how many make one.",
+        source: "shape=(4, 8), strides=(32, 4), dtype=float32",
+      },
+    ],
+  },
 ];
 
 // Kernels, and where to look: fragments of links.

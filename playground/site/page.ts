@@ -116,7 +116,15 @@ async function ask(): Promise<void> {
   const slow = setTimeout(() => byId("value").classList.add("waiting"), 150);
   try {
     const asks = MEMORY.includes(open.view.kind ?? "") ? workshop : engine;
-    const found = await asks.object<Answer>(question, "program", LIMIT);
+    let found = await asks.object<Answer>(question, "program", LIMIT);
+    // What is no program may be a text of another system, which the workshop reads.
+    const { code } = found.error ?? {};
+    if (number === asked && asks === engine && code?.startsWith("E02") && code !== "E0212") {
+      found = await workshop.object<Answer>(question, "program", LIMIT).catch((error: unknown) => {
+        if (error instanceof Replaced) throw error;
+        return found;
+      });
+    }
     if (number !== asked) return;
     answer = found;
     show(found, source);

@@ -122,6 +122,47 @@ test("notes beside answers, and the pictures of banks and sectors", beside, () =
   }
 });
 
+test("texts of other systems are read, and what they leave open is asked", () => {
+  const pasted = (source, view = {}) => object({ ask: "program", source, view }, "workshop");
+  const swizzled = "sA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)";
+  const found = pasted(swizzled);
+  // The page shows the text as this program would be shown, with notes about what was converted.
+  const own = pasted("S<3,3,3> o 0 o (8,64):(64,1)");
+  assert.equal(found.text, "S<3,3,3> o 0 o (8,64):(64,1)");
+  assert.equal(found.picture, own.picture);
+  assert.deepEqual(found.table, own.table);
+  assert.match(found.notes.join("\n"), /acts on byte addresses; on elements of 16 bits it is S<3,3,3>/);
+  // The width of the text is the one with which banks are counted.
+  const bits = (source, view) => pasted(source, view).table.rows.map((row) => row[3]);
+  const wide = "gmem_ptr[32b](0x7f00) o (_4,_8):(_8,_1)";
+  assert.deepEqual(bits(wide), bits("(4,8):(8,1)", { "element-bits": 32 }));
+  assert.notDeepEqual(bits(wide), bits("(4,8):(8,1)"));
+  // Files, code and derivations are those of the program.
+  const drawn = (source) => Buffer.from(ask({ ask: "file", source, format: "svg" }, "workshop")).toString();
+  assert.equal(drawn(swizzled), drawn("S<3,3,3> o 0 o (8,64):(64,1)"));
+  const code = (source) => object({ ask: "code", source }, "workshop").code;
+  assert.equal(code("(_4,_8):(_8,_1)"), code("(4,8):(8,1)"));
+  assert.equal(object({ ask: "derivation", source: swizzled }, "workshop").text, found.text);
+
+  const open = "!cute.ptr<!my.type, smem, align<1024>, S<3,4,3>>";
+  const { error } = pasted(open);
+  assert.equal(error.code, "E1305");
+  assert.match(error.message, /how wide is !my\.type\?/);
+  assert.match(error.help, /in a line above the text: # bits: 16/);
+  assert.equal(pasted(`# bits: 16\n${open}`).text, "S<3,3,3>");
+  assert.match(pasted(`# bits: x\n${open}`).error.message, /no width of an element/);
+
+  // A build that failed: what the algebra refuses as well, and what it can do.
+  const log = (name) => pasted(readFileSync(join(root, `crates/read/tests/logs/${name}.log`), "utf8"));
+  assert.equal(log("nvcc-divide").error.code, "E0111");
+  assert.match(log("nvcc-divide").error.message, /^zipped_divide failed, called at errs\.cu:7: A = \(4,6\):\(1,10\)/);
+  assert.equal(log("nvcc-composition").text, "(2,3):(9,1)");
+  assert.match(log("nvcc-composition").notes[0], /^composition failed, called at errs\.cu:4/);
+  // The engine with which the page begins reads none of them, and a program that is wrong stays so.
+  assert.match(object({ ask: "program", source: open }).error.code, /^E02/);
+  assert.equal(pasted("(4,8):(8,").error.code, object({ ask: "program", source: "(4,8):(8," }).error.code);
+});
+
 test("index arithmetic, PTX and derivations", beside, () => {
   const said = (...options) => execFileSync(command, options).toString();
   const source = "zipped_divide((M{div=128},K):(K,1), [128:1;64:1])";
@@ -406,10 +447,12 @@ test("every problem of the gallery has an answer and a picture", async () => {
     else assert.ok(found.text, title);
   }
   const refused = [];
-  for (const { problems } of GALLERY) {
+  for (const { section, problems } of GALLERY) {
     for (const { title, source, view = {} } of problems) {
-      const name = ["banks", "sectors", "suggest"].includes(view.kind) ? "workshop" : "engine";
+      const pasted = section.startsWith("Pasted");
+      const name = pasted || ["banks", "sectors", "suggest"].includes(view.kind) ? "workshop" : "engine";
       const found = object({ ask: "program", source, view }, name);
+      if (pasted) assert.match(found.notes?.[0] ?? "", /^read as |^composition failed/, title);
       if (found.error || !found.picture) refused.push(`${title}: ${found.error?.code ?? found.unseen?.message}`);
     }
   }

@@ -90,6 +90,17 @@ test("what an answer has beyond what was asked is noted beside it", async () => 
   clean();
 });
 
+test("a text of another system is read where a program stands", async () => {
+  await typed(page, "sA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)");
+  await shows("S<3,3,3> o 0 o (8,64):(64,1)");
+  assert.match(await page.locator("#told").innerText(), /note: read as .*CuTe/);
+  assert.match(await page.locator("#told").innerText(), /acts on byte addresses/);
+  await typed(page, "!cute.ptr<!my.type, smem, align<1024>, S<3,4,3>>");
+  await page.waitForFunction(() => document.getElementById("wrong").textContent.includes("E1305"));
+  assert.match(await page.locator("#wrong").innerText(), /how wide is !my.type\?[^]*# bits: 16/);
+  clean();
+});
+
 test("functions are completed, and helped with", async () => {
   await typed(page, "");
   await page.locator(".cm-content").click();

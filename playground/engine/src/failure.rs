@@ -1,5 +1,7 @@
 //! What an answer says that is none.
 
+use std::ops::Range;
+
 use serde_json::{Value as Json, json};
 use tilewright_layout::Refusal;
 use tilewright_notation::{Diagnostic, Value};
@@ -17,6 +19,28 @@ impl Failure {
     /// A refusal of the library.
     pub fn refused(refusal: &(impl Refusal + ?Sized)) -> Failure {
         Failure(json!({ "code": refusal.code(), "message": refusal.to_string(), "help": refusal.help() }))
+    }
+
+    /// What is refused, in words of its own.
+    pub fn told(code: &str, message: String, help: Option<String>) -> Failure {
+        Failure(json!({ "code": code, "message": message, "help": help }))
+    }
+
+    /// The same, at these bytes of the program.
+    pub fn at(mut self, span: Range<usize>) -> Failure {
+        self.0["start"] = Json::from(span.start);
+        self.0["end"] = Json::from(span.end);
+        self
+    }
+
+    /// The same, without a place: the program is not the text that the page shows.
+    pub fn without_place(mut self) -> Failure {
+        if let Some(object) = self.0.as_object_mut() {
+            for name in ["start", "end", "labels", "rendered"] {
+                object.remove(name);
+            }
+        }
+        self
     }
 
     /// What is wrong with the program: `start` and `end` are bytes of it.

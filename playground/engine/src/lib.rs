@@ -7,6 +7,7 @@
 //!
 //! * `request`: what can be asked
 //! * `read`: programs and the fields beside them
+//! * `foreign`: texts of other systems in the place of a program
 //! * `picture`, `memory`, `code`, `kernel`, `steps`, `catalogue`: the answers
 //! * `failure`: why there is none
 
@@ -15,6 +16,7 @@
 mod catalogue;
 mod code;
 mod failure;
+mod foreign;
 mod kernel;
 mod memory;
 mod outline;
@@ -55,6 +57,7 @@ pub struct Also {
 /// small.
 #[derive(Debug, Clone, Copy)]
 pub struct More {
+    foreign: read::ReadForeign,
     memory: fn(&mut Read, &request::View, Style) -> Result<Picture, Failure>,
     code: fn(&mut Read, &request::Code) -> Result<String, Failure>,
     derivation: fn(&str, Theme) -> Result<Json, Failure>,
@@ -62,9 +65,10 @@ pub struct More {
     kernels: fn(Request) -> Result<Json, Failure>,
 }
 
-/// Costs of memory, index arithmetic, derivations, pages about error codes, and the kernels of the
+/// Texts of other systems, costs of memory, index arithmetic, derivations, pages about error codes, and the kernels of the
 /// library.
 pub const MORE: More = More {
+    foreign: foreign::read,
     memory: |read, view, style| match view.kind {
         request::Kind::Banks => memory::banks(read, view, style),
         request::Kind::Sectors => memory::sectors(read, view, style),
@@ -125,7 +129,8 @@ pub fn answer(question: &str, also: Also) -> Vec<u8> {
             None => Err(elsewhere()),
         }),
         Request::Code { source, code } => object(match also.more {
-            Some(more) => Read::of(&source).and_then(|mut read| Ok(json!({ "code": (more.code)(&mut read, &code)? }))),
+            Some(more) => Read::of(&source, Some(more.foreign))
+                .and_then(|mut read| Ok(json!({ "code": (more.code)(&mut read, &code)? }))),
             None => Err(elsewhere()),
         }),
         Request::Explanation { code } => object(match also.more.map(|more| (more.page)(code.trim())) {
@@ -138,7 +143,8 @@ pub fn answer(question: &str, also: Also) -> Vec<u8> {
 }
 
 fn program(source: &str, view: &request::View, theme: Theme, also: Also) -> Result<Json, Failure> {
-    let mut read = Read::of(source)?;
+    let mut read = Read::of(source, also.more.map(|more| more.foreign))?;
+    let view = &sized(view, &read);
     let mut object = match &read.shown {
         Shown::Value(value, call) => {
             let drawn = read::drawable((**value).clone());
@@ -168,11 +174,18 @@ fn program(source: &str, view: &request::View, theme: Theme, also: Also) -> Resu
     Ok(object)
 }
 
+/// The choices, with the width of an element that a text of another system says.
+fn sized(view: &request::View, read: &Read) -> request::View {
+    request::View { element_bits: read.bits.unwrap_or(view.element_bits), ..view.clone() }
+}
+
 /// A picture as a file.
 fn file(source: &str, view: &request::View, theme: Theme, format: &str, also: Also) -> Result<Vec<u8>, Failure> {
     let format = Format::of_file(format!("picture.{format}").as_ref())?;
     let medium = if format == Format::Text { Medium::Terminal } else { Medium::Page };
-    let picture = picture::of(&mut Read::of(source)?, view, medium, also.more)?;
+    let mut read = Read::of(source, also.more.map(|more| more.foreign))?;
+    let view = &sized(view, &read);
+    let picture = picture::of(&mut read, view, medium, also.more)?;
     let written = (also.write)(&picture.figure, format, theme);
     written.ok_or_else(|| Failure::choice(format!("this program does not write {format}")))
 }
@@ -182,6 +195,9 @@ fn derivation(source: &str, theme: Theme) -> Result<Json, Failure> {
     if read::is_instruction(source) {
         return Err(Failure::choice("an instruction is data of the library: nothing is derived"));
     }
+    // A text of another system is derived as what it means.
+    let read = Read::of(source, Some(foreign::read)).ok().filter(|read| read.source != source);
+    let source = read.as_ref().map_or(source, |read| &read.source);
     let derivation = derive(source, &mut Environment::new());
     let parts: Vec<Json> = sections(&derivation, Style::default())
         .into_iter()

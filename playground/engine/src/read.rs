@@ -9,6 +9,10 @@ use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};
 use tilewright_notation::{Call, Environment, Value, call, evaluate};
 
 use crate::failure::Failure;
+use crate::foreign::Foreign;
+
+/// What reads a text of another system; none where no reader knows it.
+pub type ReadForeign = fn(&str) -> Option<Result<Foreign, Failure>>;
 
 /// A program that was run.
 #[derive(Debug)]
@@ -17,6 +21,9 @@ pub struct Read {
     pub source: String,
     /// Its value; a shape alone is its compact layout.
     pub shown: Shown,
+    /// The width of an element in bits, where a text of another system says it.
+    pub bits: Option<i64>,
+    told: Vec<String>,
     environment: Environment,
 }
 
@@ -32,29 +39,40 @@ pub enum Shown {
 }
 
 impl Read {
-    /// Runs a program, or finds the instruction of a name.
+    /// Runs a program, or finds the instruction of a name; where it is neither, `foreign` reads it
+    /// as a text of another system.
     ///
     /// Errors: what is wrong with the program.
-    pub fn of(source: &str) -> Result<Read, Failure> {
+    pub fn of(source: &str, foreign: Option<ReadForeign>) -> Result<Read, Failure> {
         let mut environment = Environment::new();
         environment.keep_notes();
         let told = |error| Failure::of_program(&error, source);
         if let Some(atom) = instruction(source) {
-            return Ok(Read { source: source.to_owned(), shown: atom, environment });
+            return Ok(Read { source: source.to_owned(), shown: atom, bits: None, told: Vec::new(), environment });
         }
-        let call = call(source, &mut environment).map_err(told)?;
+        let call = match call(source, &mut environment) {
+            Ok(call) => call,
+            Err(error) => match foreign.filter(|_| error.code.starts_with("E02")).and_then(|read| read(source)) {
+                Some(found) => {
+                    let found = found?;
+                    let read = Read::of(&found.program, None).map_err(Failure::without_place)?;
+                    return Ok(Read { bits: found.bits, told: found.notes, ..read });
+                }
+                None => return Err(told(error)),
+            },
+        };
         let value = match &call {
             Some(call) => call.value.clone(),
             None => evaluate(source, &mut environment).map_err(told)?,
         };
         let shown = Shown::Value(Box::new(value), call.map(Box::new));
-        Ok(Read { source: source.to_owned(), shown, environment })
+        Ok(Read { source: source.to_owned(), shown, bits: None, told: Vec::new(), environment })
     }
 
     /// What is to be said beside the answers so far, of the program and of the fields, each once:
     /// a program that is no call is evaluated twice.
     pub fn notes(&mut self) -> Vec<String> {
-        let mut said: Vec<String> = Vec::new();
+        let mut said: Vec<String> = std::mem::take(&mut self.told);
         for note in self.environment.take_notes() {
             if !said.contains(&note.message) {
                 said.push(note.message);

@@ -163,7 +163,7 @@ pub enum Kind {
 }
 
 /// How a program is looked at.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[allow(missing_docs)]
 pub struct View {
