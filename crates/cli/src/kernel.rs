@@ -87,8 +87,8 @@ pub enum Action {
         /// combine_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Sizes, as M=1024: shows the launch at these sizes; with --check, checks these sizes; with
-        /// --json, prints the arguments of a launch.
+        /// Sizes, as M=1024: shows the launch at these sizes; with --check, checks these sizes;
+        /// with --json, prints the arguments of a launch.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
         /// The target: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an H200. The
@@ -102,8 +102,8 @@ pub enum Action {
         #[command(flatten)]
         options: explain::Options,
     },
-    /// Run a kernel on the first GPU, compare its output with the definition, and time it beside the
-    /// driver's copy of as many bytes.
+    /// Run a kernel on the first GPU, compare its output with the definition, and time it beside
+    /// the driver's copy of as many bytes.
     Bench {
         #[command(flatten)]
         kernel: Choice,

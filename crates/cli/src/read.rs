@@ -238,8 +238,7 @@ fn explained(failure: &Failed, colour: bool) -> String {
 }
 
 fn object(failures: &[Failed], items: &[Item]) -> Json {
-    let layouts: Vec<Json> =
-        items.iter().filter_map(|item| item.answer.as_ref().ok()).map(layout).collect();
+    let layouts: Vec<Json> = items.iter().filter_map(|item| item.answer.as_ref().ok()).map(layout).collect();
     let refused = items.iter().filter_map(|item| {
         let refused = item.answer.as_ref().err()?;
         let kind = if matches!(refused, Refused::Question(_)) { "question" } else { "error" };

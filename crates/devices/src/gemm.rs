@@ -1,8 +1,8 @@
 //! Products of matrices on a device, in one call.
 //!
-//! Law: what runs are the kernels that [`kernels::gemm`](tilewright_planners::gemm) plans from types,
-//! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
-//! states.
+//! Law: what runs are the kernels that [`planners::gemm`](tilewright_planners::gemm) plans from
+//! types, sizes and layouts, in their order on one stream, with a workspace of the bytes that the
+//! plan states.
 
 use std::fmt;
 
@@ -168,8 +168,8 @@ pub struct DeviceProduct {
 
 impl DeviceProduct {
     /// The product of the plan that was measured and kept for this problem and device
-    /// ([`MeasuredPlans::from_environment`]); else of the one that the model of the machine chooses.
-    /// Machine code comes from the cache on disk where it has been compiled before.
+    /// ([`MeasuredPlans::from_environment`]); else of the one that the model of the machine
+    /// chooses. Machine code comes from the cache on disk where it has been compiled before.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.

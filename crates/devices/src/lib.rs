@@ -1,5 +1,5 @@
-//! What takes devices and several crates of Tilewright: products of matrices in one call, kernels and
-//! tile programs timed, tensors moved between GPUs, and products of sharded matrices.
+//! What takes devices and several crates of Tilewright: products of matrices in one call, kernels
+//! and tile programs timed, tensors moved between GPUs, and products of sharded matrices.
 //!
 //! `tilewright` has these modules under the same names.
 

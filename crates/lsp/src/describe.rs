@@ -1,7 +1,7 @@
 //! A value as the text that an editor shows: its notation, its picture, what can be said about it.
 //!
-//! Law: the picture and the facts are those of `tilewright show`. What is large is drawn in part and
-//! counted no further, so that the time has a bound.
+//! Law: the picture and the facts are those of `tilewright show`. What is large is drawn in part
+//! and counted no further, so that the time has a bound.
 
 use tilewright_draw::terminal::{Colours, Picture, Window};
 use tilewright_draw::{Axis, Grid, Mode};

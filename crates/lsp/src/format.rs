@@ -1,8 +1,8 @@
 //! The layout of a program's text: indentation and blanks.
 //!
-//! Law: only blanks, and the ends of lines, change. So remarks stay, and the program means the same,
-//! which is checked: the text before and the text after print alike. Formatting twice is formatting
-//! once.
+//! Law: only blanks, and the ends of lines, change. So remarks stay, and the program means the
+//! same, which is checked: the text before and the text after print alike. Formatting twice is
+//! formatting once.
 
 use tilewright_tile::Program;
 

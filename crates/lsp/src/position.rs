@@ -1,7 +1,8 @@
 //! Places in a text, as the protocol counts them.
 //!
-//! Law: a line is counted from 0 and ends with `\n`, `\r\n` or `\r`; a character is a unit of UTF-16.
-//! A place behind the end of a line is the end of the line, and one behind the text its end.
+//! Law: a line is counted from 0 and ends with `\n`, `\r\n` or `\r`; a character is a unit of
+//! UTF-16. A place behind the end of a line is the end of the line, and one behind the text its
+//! end.
 
 use std::ops::Range;
 

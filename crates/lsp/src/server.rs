@@ -1,7 +1,7 @@
 //! The Language Server Protocol around the analysis.
 //!
-//! Law: every request has one answer, a result or an error of the protocol. Requests are answered in
-//! their order; layouts are assigned beside them ([`crate::server::worker`]), and a request that
+//! Law: every request has one answer, a result or an error of the protocol. Requests are answered
+//! in their order; layouts are assigned beside them ([`crate::server::worker`]), and a request that
 //! waits for layouts is answered when they are there, or when newer text makes it pointless.
 
 mod answer;

@@ -4,8 +4,8 @@
 //! once, for a walk has each index once, and different indices of a mutable view have different
 //! offsets.
 //!
-//! Reason for unsafe code: the offsets are those of the layout of a view, which lie in its memory. No
-//! access is checked again.
+//! Reason for unsafe code: the offsets are those of the layout of a view, which lie in its memory.
+//! No access is checked again.
 #![allow(unsafe_code)]
 
 use std::iter::FusedIterator;

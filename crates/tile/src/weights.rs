@@ -4,8 +4,8 @@
 //! None is fitted to times. A multiprocessor of every card of the table, by NVIDIA's figures,
 //! issues four warp instructions a cycle, serves one line of 128 bytes of its first cache or of
 //! shared memory, and computes 16 special functions, half a warp's. Device memory and tensor cores
-//! are those of the card ([`Weights::of`]). The cost of a barrier, and the rate of `mma.sync` beside
-//! that of the tensor cores, are assumptions: they stand where they are used.
+//! are those of the card ([`Weights::of`]). The cost of a barrier, and the rate of `mma.sync`
+//! beside that of the tensor cores, are assumptions: they stand where they are used.
 
 use tilewright_kernel::machine::Machine;
 

@@ -31,12 +31,12 @@ pub struct OnDevice {
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
-    /// Measure this many plans on the device, beginning with those that the model ranks fastest. The
-    /// fastest plan is kept in a file, which --device and --plan read afterwards.
+    /// Measure this many plans on the device, beginning with those that the model ranks fastest.
+    /// The fastest plan is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub tune: Option<u32>,
-    /// Let the device idle for this many milliseconds before each round of 2 ms or one GEMM, so that
-    /// it stays cool and its clock high. Without this, rounds of 20 ms follow one another.
+    /// Let the device idle for this many milliseconds before each round of 2 ms or one GEMM, so
+    /// that it stays cool and its clock high. Without this, rounds of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rest: Option<u32>,
     /// Check this many random problems instead, of every type and layout: on the device with
@@ -49,12 +49,12 @@ pub struct OnDevice {
     /// The batch size: this many GEMMs of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
-    /// Grouped GEMM: the rows of A and D form groups, and B is (K,N,G), a matrix for each group. Give
-    /// the rows of each group, `512,0,96`, or the number of groups of random sizes.
+    /// Grouped GEMM: the rows of A and D form groups, and B is (K,N,G), a matrix for each group.
+    /// Give the rows of each group, `512,0,96`, or the number of groups of random sizes.
     #[arg(long, value_name = "ROWS", allow_hyphen_values = true, value_parser = Groups::read, conflicts_with = "batch")]
     pub groups: Option<Groups>,
-    /// Several GEMMs in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. All have the same
-    /// types, epilogue, and layouts by name.
+    /// Several GEMMs in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. All have the
+    /// same types, epilogue, and layouts by name.
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
     pub list: Option<Sizes>,
     /// The type of D. The default is the type of A and B; i32 for 8-bit integers, bf16 for 8-bit
@@ -72,12 +72,12 @@ pub struct OnDevice {
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub layout_d: String,
     /// The epilogue: an expression of the accumulator `x`, and of `c`, (M,N), `bias`, (N), and
-    /// `column`, (M), as in `gelu(x + bias) + c`. With --pairs, `y` is the accumulator of the second
-    /// column.
+    /// `column`, (M), as in `gelu(x + bias) + c`. With --pairs, `y` is the accumulator of the
+    /// second column.
     #[arg(long, value_name = "EXPRESSION")]
     pub epilogue: Option<String>,
-    /// Gated GEMM: two columns of B make one column of D, which has N/2 columns. The two columns are
-    /// neighbours, or are in the two halves of B. The epilogue combines them: `silu(x) * y`.
+    /// Gated GEMM: two columns of B make one column of D, which has N/2 columns. The two columns
+    /// are neighbours, or are in the two halves of B. The epilogue combines them: `silu(x) * y`.
     #[arg(long, value_name = "WHICH", requires = "epilogue")]
     pub pairs: Option<Paired>,
     /// Also reduce D in the epilogue: `row` or `column`, `sum` or `max`, and an expression of the
@@ -87,8 +87,8 @@ pub struct OnDevice {
     /// Block-scaled e4m3 or e5m2: an f32 scale for each 1 x 128 elements of A and 128 x 128 of B.
     #[arg(long)]
     pub scales: bool,
-    /// Accumulate e4m3 and e5m2 in wgmma alone, which keeps 13 bits of the mantissa. Without this, the
-    /// accumulator is added to an f32 accumulator after each 128 elements of K.
+    /// Accumulate e4m3 and e5m2 in wgmma alone, which keeps 13 bits of the mantissa. Without this,
+    /// the accumulator is added to an f32 accumulator after each 128 elements of K.
     #[arg(long, conflicts_with = "scales")]
     pub fast: bool,
     #[command(flatten)]

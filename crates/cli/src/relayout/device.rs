@@ -39,8 +39,8 @@ pub struct Asked<'m> {
     pub tune: Option<u32>,
 }
 
-/// The kernel of a move: of the plan that is measured now, or was measured before on this device, if
-/// it is planned for this device; else of the one that the planner chooses.
+/// The kernel of a move: of the plan that is measured now, or was measured before on this device,
+/// if it is planned for this device; else of the one that the planner chooses.
 fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut Terminal) -> Result<Planned, Failure> {
     let own = device.machine()?;
     let refused = |error| Failure::refused(&error);

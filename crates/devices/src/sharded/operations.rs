@@ -69,7 +69,8 @@ impl WorkPlan {
     /// sum has the type of the elements, as the plan counts its bytes. A NaN is greater than every
     /// number.
     ///
-    /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers, integers of less than 32 bits.
+    /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers, integers of less than 32
+    /// bits.
     ///
     /// ```
     /// use tilewright::kernel::Element;

@@ -91,8 +91,9 @@ pub struct ShardedPlan {
 }
 
 impl ShardedPlan {
-    /// The kernels for a machine and elements of `element`, and `sums` for what is on its way to where it is
-    /// added. None where factors or sums come in other ways than blocks ([`ProductPlan::pieces`]).
+    /// The kernels for a machine and elements of `element`, and `sums` for what is on its way to
+    /// where it is added. None where factors or sums come in other ways than blocks
+    /// ([`ProductPlan::pieces`]).
     ///
     /// Errors: as [`ProductPlan::pieces`] and [`Product::new`].
     ///

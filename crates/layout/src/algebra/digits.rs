@@ -1,18 +1,18 @@
 //! The digits that several lists of modes have in common.
 //!
-//! Law: lists of extents cut an index into digits wherever one of them does. Each mode of any list is
-//! a group of neighbouring digits, as long as the products of the first extents of all lists,
+//! Law: lists of extents cut an index into digits wherever one of them does. Each mode of any list
+//! is a group of neighbouring digits, as long as the products of the first extents of all lists,
 //! together, form one divisibility chain. The walk takes off the front of every list the largest
-//! piece that all can give, and ends where one of them has nothing more, or where they do not divide
-//! each other.
+//! piece that all can give, and ends where one of them has nothing more, or where they do not
+//! divide each other.
 
 /// A digit that several lists have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digit<const N: usize> {
     /// How many positions it has.
     pub extent: i64,
-    /// For each list, the mode that it is a part of, and the product of what that mode has below it:
-    /// a step along the digit is so many of the mode's.
+    /// For each list, the mode that it is a part of, and the product of what that mode has below
+    /// it: a step along the digit is so many of the mode's.
     pub parts: [(usize, i64); N],
 }
 

@@ -5,9 +5,9 @@
 //! columns, and `M(x)` is the XOR of the columns at the bits of `x`.
 //!
 //! Everything else is elimination (`space.rs`). The reduced basis of the columns tells the rank,
-//! whether a vector is in the image, and what is sent there; a column that vanishes tells an element
-//! of the kernel. There are at most 64 of them, so that every question takes at most a few thousand
-//! operations.
+//! whether a vector is in the image, and what is sent there; a column that vanishes tells an
+//! element of the kernel. There are at most 64 of them, so that every question takes at most a few
+//! thousand operations.
 
 use alloc::vec::Vec;
 use core::fmt;

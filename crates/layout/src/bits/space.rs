@@ -1,8 +1,8 @@
 //! Spaces over bits: sets of numbers that have the XOR of any two of them.
 //!
 //! Law: the basis of a [`BitSpace`] is *reduced*: each of its numbers has a leading bit that no
-//! other has. So the rest of a number, behind the XOR of those at whose leading bits it has ones, is
-//! the least of its coset, and 0 exactly where the number is in the space.
+//! other has. So the rest of a number, behind the XOR of those at whose leading bits it has ones,
+//! is the least of its coset, and 0 exactly where the number is in the space.
 
 use smallvec::SmallVec;
 

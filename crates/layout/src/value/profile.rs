@@ -1,7 +1,8 @@
 //! Profiles that are made of others.
 //!
-//! Law: profiles form an operad: [`Profile::substitute`] replaces each leaf by a profile, and this is
-//! how an operation on leaves gives back a tree. A profile that is too large or too deep is refused.
+//! Law: profiles form an operad: [`Profile::substitute`] replaces each leaf by a profile, and this
+//! is how an operation on leaves gives back a tree. A profile that is too large or too deep is
+//! refused.
 
 mod write;
 

@@ -4,8 +4,9 @@
 //! refused as that system's, with what to write instead (E0216). A proposal is evaluated before it
 //! is made. What would be read as an expression of this language is caught where it is read: names
 //! of types and of memory where a free number would be taken ([`reserved`]), the label of a
-//! printout ([`labelled`]), attributes of MLIR, which begin as comments do ([`crate::lex::is_attribute`]). All
-//! else is an error anyway, which [`named`] replaces by a better one.
+//! printout ([`labelled`]), attributes of MLIR, which begin as comments do
+//! ([`crate::lex::is_attribute`]). All else is an error anyway, which [`named`] replaces by a
+//! better one.
 
 use std::ops::Range;
 

@@ -111,8 +111,8 @@ impl Rows {
         self.load_beside(k, matrix, other)
     }
 
-    /// As [`Rows::load`], in a kernel that holds rows of several matrices and states once for all of
-    /// them how many blocks should be resident.
+    /// As [`Rows::load`], in a kernel that holds rows of several matrices and states once for all
+    /// of them how many blocks should be resident.
     pub(crate) fn load_beside<'k>(
         &self,
         k: &'k Build,

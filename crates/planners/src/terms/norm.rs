@@ -1,6 +1,7 @@
 //! What a norm takes besides its rows.
 //!
-//! Law: a norm adds `epsilon` below the root; weights multiply columns, and a bias is added to them.
+//! Law: a norm adds `epsilon` below the root; weights multiply columns, and a bias is added to
+//! them.
 
 /// What a norm takes besides its rows.
 ///

@@ -62,7 +62,8 @@ fn block(context: &Context<'_>, at: usize, system: System, heads: &[&str]) -> Op
         let rest = cursor.rest();
         let text = rest.split(['\n', '\r']).next().unwrap_or("");
         if let Some(inner) = heads.iter().find(|inner| text.trim_end() == **inner) {
-            // A head inside of a block, `MMA_Atom` of `TiledMMA`; another block begins with its own.
+            // A head inside of a block, `MMA_Atom` of `TiledMMA`; another block begins with its
+            // own.
             let own = head.starts_with("Tiled") || head.starts_with("Thr");
             if !own || (inner.starts_with("Tiled") && head.starts_with("Tiled")) || lines.is_empty() && inner == &head {
                 break;

@@ -48,7 +48,8 @@ fn views_of_tinygrad() {
             "ShapeTracker(views=(View(shape=(8, 4), strides=(1, 8), offset=0, mask=None, contiguous=False),))",
             "(8,4):(1,8)",
         ),
-        // The transposed view, its elements numbered row by row, as a view of (4, 8), transposed again.
+        // The transposed view, its elements numbered row by row, as a view of (4, 8), transposed
+        // again.
         (
             "ShapeTracker(views=(View(shape=(8, 4), strides=(1, 8), offset=0, mask=None, contiguous=False), View(shape=(8, 4), strides=(1, 8), offset=0, mask=None, contiguous=False)))",
             "(8,(2,2)):((8,2,16))",
