@@ -96,7 +96,7 @@ def test_rows_are_read_so_many_bits_at_once(bits, load):
 def test_what_cannot_be_given_so_is_refused_at_its_line():
     for kernel, code, said in [
         (product(total="SM80_16X8"), "E1203", "no atom"),
-        (product(total=WARP.format("BF16")), "E1212", "factors of f16"),
+        (product(total=WARP.format("BF16")), "E1212", "operands of f16"),
         (product(total=GROUP.format("F16")), "E1212", "sm_90a"),
         (product(left=ENGINE), "E1212", "sm_90a"),
         (product(left="SM75_U32x4_LDSM_N"), "E1212", "a load is one by"),

@@ -6,7 +6,7 @@ use tilewright_kernel::machine::Machine;
 use tilewright_tile::{Compiled, Held, Program, TileError, ValueId};
 
 use crate::position::Text;
-use crate::tile::{Problem, problem_of};
+use crate::problem::{Problem, problem_of};
 
 /// The most bytes of a program whose layouts are assigned as it is typed.
 const MAX_PROGRAM: usize = 1 << 16;

@@ -19,7 +19,8 @@ use self::answer::{Answer, Failure, PLAYGROUND};
 use self::worker::{Pending, Worker};
 use crate::frame::{Received, receive, send};
 use crate::position::{Position, Span, Text};
-use crate::tile::{Problem, Tile};
+use crate::problem::Problem;
+use crate::tile::Tile;
 
 /// What a server asks of the program around it.
 pub struct Host<'h> {

@@ -5,29 +5,15 @@
 
 use std::ops::Range;
 
-use tilewright_kernel::program::Location;
-use tilewright_layout::Refusal as _;
-use tilewright_tile::{Element, Mention, Outline, Program, Reason, Role, Subject, TileError, Type};
+use tilewright_tile::{Element, Mention, Outline, Program, Role, Subject, Type};
 
 use crate::assigned::{Assigned, rounded};
 use crate::position::{Position, Span, Text};
+use crate::problem::{Problem, problem_of};
 use crate::words::{WORDS, Word};
 
 /// The most bytes of a tile program that is read as it is typed.
 pub const MAX_TILE: usize = 1 << 20;
-
-/// What is wrong with a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The culprit.
-    pub span: Span,
-    /// The stable code, which `tilewright explain` knows.
-    pub code: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// What would help.
-    pub help: Option<String>,
-}
 
 /// What a completion is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,52 +267,4 @@ fn word_named(name: &str) -> Option<&'static Word> {
 
 fn about_word(word: &Word) -> String {
     format!("```text\n{}\n```\n\n{}", word.signature, word.summary)
-}
-
-/// A refusal of the reader or of the passes, at its place.
-pub(crate) fn problem_of(error: &TileError, text: &Text) -> Problem {
-    let span = match error.place() {
-        Some(place) => text.span(culprit(error.reason(), place, text)),
-        None => Span::default(),
-    };
-    Problem { span, code: error.code(), message: error.reason().to_string(), help: error.help() }
-}
-
-/// The bytes of what is refused: the word or sign at the place, a call with its arguments, a
-/// declaration to the end of its line.
-fn culprit(reason: &Reason, place: Location, text: &Text) -> Range<usize> {
-    let source = text.as_str();
-    let start = text.offset_of_column(place.line(), place.column());
-    let rest = source.get(start..).unwrap_or("");
-    let line = rest.split(['\n', '#']).next().unwrap_or("").trim_end();
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let word = line.len() - line.trim_start_matches(is_word).len();
-    if line.is_empty() {
-        // The end of the text, or of a line: the character before it, so that there is something
-        // to mark.
-        let before = source.get(..start).unwrap_or("").trim_end();
-        let last = before.chars().next_back().map_or(0, char::len_utf8);
-        return before.len() - last..before.len();
-    }
-    let declares = ["input", "output", "inout", "grid", "warps"];
-    if line.get(..word).is_some_and(|word| declares.contains(&word)) && !matches!(reason, Reason::Late { .. }) {
-        return start..start + line.len();
-    }
-    let names = matches!(reason, Reason::Unknown { .. } | Reason::Gone { .. } | Reason::Forgotten { .. });
-    let is_late = matches!(reason, Reason::Late { .. } | Reason::Text { .. });
-    if word > 0 && !names && !is_late && line.get(word..).is_some_and(|rest| rest.starts_with('(')) {
-        let mut depth = 0_usize;
-        for (at, c) in line.char_indices() {
-            match c {
-                '(' => depth += 1,
-                ')' if depth == 1 => return start..start + at + 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-        return start..start + line.len();
-    }
-    let first = line.chars().next().map_or(0, char::len_utf8);
-    let two = ["->", "<=", ">=", "==", "!="].iter().any(|sign| line.starts_with(sign));
-    start..start + word.max(if two { 2 } else { first })
 }

@@ -15,7 +15,8 @@ use tilewright_kernel::machine::Machine;
 use super::Client;
 use super::answer::{CANCELLED, Failure, MODIFIED, hints};
 use crate::assigned::Assigned;
-use crate::tile::{Problem, Tile};
+use crate::problem::Problem;
+use crate::tile::Tile;
 
 /// How many results are kept.
 const KEPT: usize = 16;
