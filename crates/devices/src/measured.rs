@@ -3,7 +3,8 @@
 //! A planner chooses by a model. Where plans were measured, the measurement decides instead:
 //! [`MeasuredPlans::best`] gives the plan that was kept for a problem, and [`tune`] measures the
 //! candidates and keeps the fastest. Everything with several plans takes part, by the trait
-//! [`Planning`]: a GEMM, a [`Computation`] of the library and a [`TileWork`].
+//! [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library and a
+//! [`TileWork`].
 //!
 //! Law: what is found for a problem on a device is what was kept for the same problem on a device
 //! of this name, with this driver and this version of the library; or nothing is found. The plans

@@ -1,7 +1,7 @@
 //! Layouts as other systems write them, read as layouts of this library.
 //!
 //! An engineer has a page of template errors, a dump of an IR, a `print(tiled_mma)`.
-//! [`document`] finds every layout in such a text, with its line and name; [`expression`] reads
+//! [`document()`] finds every layout in such a text, with its line and name; [`expression`] reads
 //! one. What is read is a [`Reading`]: a value of the expression language, what it counts
 //! ([`Unit`]), and notes about what was converted.
 //!
@@ -30,7 +30,7 @@
 //! [`Reader`]: the system, the signs with which its texts begin, and a function that is asked where
 //! a sign stands. It moves a [`Cursor`] through the text and returns [`Found`]: the bytes that it
 //! read, and a [`Reading`] or why there is none ([`Refused`]). None says that the sign begins
-//! nothing of the system. A row in `table.rs` makes it known to [`document`] and [`expression`],
+//! nothing of the system. A row in `table.rs` makes it known to [`document()`] and [`expression`],
 //! which add name and place. [`Context`] has the options and the definitions of the text, such as
 //! `#mma = ..`. [`tuple::value`] makes a value from text in our notation, [`element_bits`] knows
 //! the names of types, and [`swizzle_of_elements`] recasts a swizzle of byte addresses.

@@ -17,7 +17,7 @@ use crate::system::System;
 /// How many names a definition is followed through.
 pub const MAX_ALIASES: usize = 32;
 
-/// A reader: a row of [`crate::readers`].
+/// A reader: a row of [`crate::readers()`].
 pub struct Reader {
     /// The system that it reads.
     pub system: System,

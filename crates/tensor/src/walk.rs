@@ -34,7 +34,8 @@ pub(crate) mod sealed {
     }
 }
 
-/// The offsets of a map, in the order of the indices; made by [`Offsets::walk`].
+/// The offsets of a map, in the order of the indices; made by
+/// [`Offsets::walk`](crate::Offsets::walk).
 ///
 /// Where a map has no value, which does not occur in a view, the offset is [`i64::MAX`].
 ///

@@ -65,8 +65,8 @@ pub struct More {
     kernels: fn(Request) -> Result<Json, Failure>,
 }
 
-/// Texts of other systems, costs of memory, index arithmetic, derivations, pages about error codes, and the kernels of the
-/// library.
+/// Texts of other systems, costs of memory, index arithmetic, derivations, pages about error codes,
+/// and the kernels of the library.
 pub const MORE: More = More {
     foreign: foreign::read,
     memory: |read, view, style| match view.kind {

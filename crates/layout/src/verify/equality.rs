@@ -172,7 +172,7 @@ impl fmt::Display for Distinct {
 ///
 /// Two swizzles that differ only in bits that no offset has are one function, which is what a
 /// verifier asks by default. A pass that keeps the swizzle as a part of a type, as
-/// [`Candidate`](crate::Candidate) does, asks this. Not decided: as [`equal_composed`].
+/// [`Candidate`](crate::candidate::Candidate) does, asks this. Not decided: as [`equal_composed`].
 ///
 /// ```
 /// use tilewright_layout::verify;

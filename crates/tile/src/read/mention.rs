@@ -57,7 +57,7 @@ impl Program {
     ///
     /// let text = "tile add {\n input x: f32 8:1\n grid 1\n a = load(x, (8), (block.x))\n b = a + c\n}";
     /// let (read, outline) = Program::outline(text);
-    /// assert!(read.unwrap_err().to_string().contains("no value `c`"));
+    /// assert!(read.unwrap_err().to_string().contains("the value `c` is not known"));
     /// let found: Vec<_> = outline.mentions.iter().map(|own| (own.name.as_str(), own.place.line(), own.is_given)).collect();
     /// assert_eq!(found, [("x", 2, true), ("a", 4, true), ("x", 4, false), ("a", 5, false)]);
     /// assert_eq!(outline.scope[0].0, "a");
