@@ -129,5 +129,5 @@ fn what_cannot_be_given_so_is_refused() {
     let error = refused(&product([64, 128], ["", "", "SM90_64x32x16_F32BF16BF16_SS"]), Target::Sm90a);
     assert!(error.to_string().contains("not a canonical"), "{error}");
     let error = refused(&product([16, 64], ["", "", groups]), Target::Sm90a);
-    assert!(error.to_string().contains("do not fit"), "{error}");
+    assert!(error.to_string().contains("does not fit"), "{error}");
 }
