@@ -78,7 +78,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::No) }
 }
 
-/// The text; what is no UTF-8 in it is replaced, which no layout is made of.
+/// The text. Bytes that are not UTF-8 are replaced by a character that no layout contains.
 fn text(options: &Options) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     if options.file.as_os_str() == "-" {

@@ -46,7 +46,7 @@ pub struct OnDevice {
     /// The number of the first random problem.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     pub first: u32,
-    /// The batch size: this many GEMMs of these sizes, one after the other in memory.
+    /// The batch size: this many GEMMs of these sizes, consecutive in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
     /// Grouped GEMM: the rows of A and D form groups, and B is (K,N,G), a matrix for each group.
