@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
-use tilewright_atoms::{CopyAtom, MmaAtom};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_draw::terminal::{Colours, Window};
 use tilewright_draw::{self as draw, Banks, Figure, Format, Label, Map, Medium, Mode, Palette, Shade, Style, Theme};
 use tilewright_explain::{figures, map};

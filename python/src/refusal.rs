@@ -165,7 +165,7 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_layout::explanation,
         tilewright_notation::explanation,
         tilewright_morphism::explanation,
-        tilewright_atoms::explanation,
+        tilewright_layout::atoms::explanation,
         tilewright_analysis::explanation,
         tilewright_draw::explanation,
         tilewright_tensor::explanation,

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use tilewright_atoms::AtomError;
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::ptx::PtxError;
+use tilewright_layout::atoms::AtomError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_tensor::TensorError;
 

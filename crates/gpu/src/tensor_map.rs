@@ -20,7 +20,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use tilewright_atoms::{Dimension, MAX_DIMENSIONS, SwizzleMode, TensorMap};
+use tilewright_layout::atoms::{Dimension, MAX_DIMENSIONS, SwizzleMode, TensorMap};
 use tilewright_tensor::Offsets;
 
 use crate::context::Context;
@@ -57,7 +57,7 @@ pub enum Outside {
 /// A tensor map in the device's form: 128 bytes. The memory under it stays borrowed.
 ///
 /// ```no_run
-/// use tilewright_atoms::{SwizzleMode, TensorMap};
+/// use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 /// use tilewright_gpu::{Device, DeviceTensor, EncodedTensorMap};
 /// use tilewright_layout::Layout;
 ///

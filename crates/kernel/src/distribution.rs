@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coordinate, Layout, LayoutError, Tree};
 
 use crate::error::{KernelError, Reason};

@@ -6,8 +6,8 @@
 use std::error::Error;
 use std::fmt;
 
-use tilewright_atoms::AtomError;
 use tilewright_layout::LayoutError;
+use tilewright_layout::atoms::AtomError;
 
 use crate::element::Element;
 use crate::program::operation::Axis;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_atoms::{Dimension, SwizzleMode};
+use tilewright_layout::atoms::{Dimension, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError};
 

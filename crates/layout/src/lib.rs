@@ -54,6 +54,7 @@ extern crate alloc;
 
 mod algebra;
 mod any;
+pub mod atoms;
 mod bits;
 pub mod candidate;
 mod composed;

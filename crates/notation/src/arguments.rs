@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use tilewright_atoms::AtomError;
+use tilewright_layout::atoms::AtomError;
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Layout, LayoutError, Operand, Profile, Tree};
 use tilewright_morphism::MorphismError;

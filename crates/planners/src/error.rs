@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use tilewright_atoms::AtomError;
 use tilewright_kernel::KernelError;
 use tilewright_kernel::interpret::SetupError;
+use tilewright_layout::atoms::AtomError;
 use tilewright_layout::{LayoutError, Refusal, nearest};
 
 /// Why there is no plan for a kernel.

@@ -13,11 +13,11 @@
 //! Blocks are numbered so that those that run at once share rows of A and columns of B: `group`
 //! tiles along M first, then along N, then the next group.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 

@@ -12,7 +12,7 @@
 
 use std::error::Error;
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coord, Layout, Tiler, coord};
 use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorError, TensorView, Tiling, gemm_partitions};
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tilewright_atoms::AtomError;
+use tilewright_layout::atoms::AtomError;
 use tilewright_layout::{Coord, LayoutError, Refusal, Tree};
 
 /// Why there is no such tensor, view or element.

@@ -32,7 +32,7 @@ mod tile;
 mod tilings;
 mod workspace;
 
-use tilewright_atoms::{MmaAtom, TiledMma};
+use tilewright_layout::atoms::{MmaAtom, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 
 use crate::error::TensorError;

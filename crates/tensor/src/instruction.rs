@@ -5,7 +5,7 @@
 //! tensors end: tiles that cover more than a mode are refused, except of coordinates, which say
 //! where the tensor ends.
 
-use tilewright_atoms::{CopyEnd, CopyTilers, MmaTilers, Operand, ThreadCopy, ThreadMma};
+use tilewright_layout::atoms::{CopyEnd, CopyTilers, MmaTilers, Operand, ThreadCopy, ThreadMma};
 use tilewright_layout::{Coord, DivideForm, LayoutError, Slot, Tree};
 
 use crate::coordinates::CoordinateTensor;
@@ -18,7 +18,7 @@ use crate::view::{TensorView, TensorViewMut};
 /// What is partitioned among the threads of an instruction: views and identity tensors.
 ///
 /// ```
-/// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+/// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 /// use tilewright_layout::Layout;
 /// use tilewright_tensor::{Instructed, Tensor};
 ///

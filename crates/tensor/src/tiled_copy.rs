@@ -11,7 +11,7 @@
 //!
 //! (CuTe `copy(tiled_copy, src, dst)` and `copy_if(tiled_copy, pred, src, dst)`.)
 
-use tilewright_atoms::{CopyEnd, ThreadCopy, TiledCopy};
+use tilewright_layout::atoms::{CopyEnd, ThreadCopy, TiledCopy};
 
 use crate::error::TensorError;
 use crate::offsets::Offsets;
@@ -24,7 +24,7 @@ use crate::view::{TensorView, TensorViewMut};
 /// with the copy or each other (E0425).
 ///
 /// ```
-/// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 /// use tilewright_layout::Layout;
 /// use tilewright_tensor::{Instructed, Tensor, copy_thread};
 ///
@@ -69,7 +69,7 @@ pub fn copy_thread<T: Copy, S: Offsets, D: Offsets>(
 /// Errors: as [`copy_thread`]; a predicate of another size (E0425).
 ///
 /// ```
-/// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 /// use tilewright_layout::Layout;
 /// use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, copy_thread_if};
 ///
@@ -129,7 +129,7 @@ pub fn copy_thread_if<T: Copy, P: Offsets, S: Offsets, D: Offsets>(
 /// there are threads are expected, with values and rests that agree (E0425).
 ///
 /// ```
-/// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 /// use tilewright_layout::Layout;
 /// use tilewright_tensor::{Instructed, Tensor, copy_threads};
 ///

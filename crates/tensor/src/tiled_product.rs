@@ -17,8 +17,8 @@
 //! (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`.)
 
 use half::{bf16, f16};
-use tilewright_atoms::{MmaAtom, Operand, TiledMma, ValueType};
 use tilewright_layout::Layout;
+use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma, ValueType};
 
 use crate::error::TensorError;
 use crate::gemm::Element;
@@ -81,7 +81,7 @@ impl Accumulator for i32 {}
 ///
 /// ```
 /// use half::f16;
-/// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+/// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 /// use tilewright_layout::Layout;
 /// use tilewright_tensor::{Instructed, Tensor, gemm_partitions};
 ///

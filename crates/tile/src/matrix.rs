@@ -10,8 +10,8 @@
 //! the sums: so sums become an operand of 8 bits without moving between threads
 //! ([`Tiling::crossed`]).
 
-use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::{Distribution, Element};
+use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 
 use crate::error::Reason;
@@ -77,7 +77,7 @@ pub(crate) fn tilings(factors: Element, [m, n, k]: [i64; 3], warps: i64) -> Resu
 }
 
 fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tiling, Reason> {
-    let refuse = |error: tilewright_atoms::AtomError| Reason::Held {
+    let refuse = |error: tilewright_layout::atoms::AtomError| Reason::Held {
         layout: format!("{} x {} warps", warps[0], warps[1]),
         because: error.to_string(),
     };
@@ -119,7 +119,8 @@ pub(crate) fn of_groups(
     b: &Held,
 ) -> Result<Vec<Tiling>, Reason> {
     let name = group_atom(factors, columns, a.is_some());
-    let refuse = |error: tilewright_atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
+    let refuse =
+        |error: tilewright_layout::atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
     let arranged: Layout = format!("({groups},1,1)").parse()?;
     let order: Tiler = format!("[{m}:1;{n}:1;{}:1]", depth(factors)).parse()?;
     let mma = TiledMma::new(MmaAtom::named(&name).map_err(refuse)?, &arranged, &order).map_err(refuse)?;

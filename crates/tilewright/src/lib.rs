@@ -109,7 +109,6 @@
 pub mod same;
 
 pub use tilewright_analysis as analysis;
-pub use tilewright_atoms as atoms;
 #[cfg(feature = "devices")]
 pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
 pub use tilewright_draw as draw;
@@ -119,7 +118,7 @@ pub use tilewright_explain as explain;
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
-pub use tilewright_layout as layout;
+pub use tilewright_layout::{self as layout, atoms};
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]

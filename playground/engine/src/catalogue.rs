@@ -1,7 +1,7 @@
 //! What there is: functions, instructions, and the names of choices.
 
 use serde_json::{Value as Json, json};
-use tilewright_atoms::{CopyAtom, MmaAtom};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_draw::Palette;
 use tilewright_notation::functions;
 
@@ -43,7 +43,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,
     tilewright_emit::explanation,
-    tilewright_atoms::explanation,
+    tilewright_layout::atoms::explanation,
     tilewright_draw::explanation,
     tilewright_analysis::explanation,
     tilewright_morphism::explanation,

@@ -93,7 +93,7 @@ macro_rules! refusals {
 refusals!(
     tilewright_layout::LayoutError,
     tilewright_analysis::AnalysisError,
-    tilewright_atoms::AtomError,
+    tilewright_layout::atoms::AtomError,
     tilewright_draw::DrawError,
     tilewright_emit::EmitError,
     tilewright_kernel::ptx::PtxError,

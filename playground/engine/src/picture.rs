@@ -1,7 +1,7 @@
 //! The picture of a program, as the command draws it.
 
 use serde_json::{Value as Json, json};
-use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium, Palette, Shade, Style, Theme};
 use tilewright_explain::figures;
 use tilewright_explain::map::{self, plain};

@@ -2,7 +2,7 @@
 //!
 //! Law: the fields see the names that the program binds.
 
-use tilewright_atoms::{CopyAtom, MmaAtom};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_explain::launch::unknown;
 use tilewright_explain::map::{self, plain};
 use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};

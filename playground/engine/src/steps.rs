@@ -9,7 +9,7 @@ mod memory;
 use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
-use tilewright_atoms::MmaAtom;
+use tilewright_layout::atoms::MmaAtom;
 use tilewright_draw::{Style, Theme};
 use tilewright_explain::figures;
 use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};

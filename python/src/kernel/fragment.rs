@@ -194,12 +194,12 @@ arithmetic! { Fragment {
 
     /// The same registers in the modes of the source of a tiled copy.
     fn retile_source<'py>(&self, copy: &Bound<'py, tiled::TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
-        self.retiled(copy, tilewright_atoms::CopyEnd::Source)
+        self.retiled(copy, tilewright_layout::atoms::CopyEnd::Source)
     }
 
     /// The same registers in the modes of the destination of a tiled copy.
     fn retile_destination<'py>(&self, copy: &Bound<'py, tiled::TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
-        self.retiled(copy, tilewright_atoms::CopyEnd::Destination)
+        self.retiled(copy, tilewright_layout::atoms::CopyEnd::Destination)
     }
 
     /// The fragment as a tile that all threads hold together.
@@ -222,7 +222,7 @@ impl Fragment {
     fn retiled<'py>(
         &self,
         copy: &Bound<'py, tiled::TiledCopy>,
-        end: tilewright_atoms::CopyEnd,
+        end: tilewright_layout::atoms::CopyEnd,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, copy) = (copy.py(), self.handle, copy.get().copy.clone());
         let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.retile(&copy, end)?))))?;

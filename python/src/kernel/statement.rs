@@ -204,19 +204,19 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
 
 /// What a copy is made by: a tiled copy, or an instruction alone.
 enum By {
-    Tiled(Box<tilewright_atoms::TiledCopy>),
-    Alone(Box<tilewright_atoms::CopyAtom>),
+    Tiled(Box<tilewright_layout::atoms::TiledCopy>),
+    Alone(Box<tilewright_layout::atoms::CopyAtom>),
 }
 
 impl CopyBy for By {
-    fn instruction(&self) -> &tilewright_atoms::CopyAtom {
+    fn instruction(&self) -> &tilewright_layout::atoms::CopyAtom {
         match self {
             By::Tiled(copy) => copy.atom(),
             By::Alone(atom) => atom,
         }
     }
 
-    fn tiling(&self) -> Option<&tilewright_atoms::TiledCopy> {
+    fn tiling(&self) -> Option<&tilewright_layout::atoms::TiledCopy> {
         match self {
             By::Tiled(copy) => Some(copy),
             By::Alone(_) => None,

@@ -13,12 +13,16 @@ use std::process::{Command, Output};
 fn pages() -> BTreeMap<String, String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut pages = BTreeMap::new();
-    for folder in fs::read_dir(crates).unwrap() {
-        let folder = folder.unwrap().path().join("src/explanations");
-        for page in fs::read_dir(folder).into_iter().flatten() {
-            let path = page.unwrap().path();
-            let code = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            pages.insert(code, fs::read_to_string(path).unwrap());
+    // Beside the sources of a crate, and of its large modules.
+    let sources = fs::read_dir(crates).unwrap().map(|folder| folder.unwrap().path().join("src"));
+    for source in sources.filter(|source| source.is_dir()) {
+        let modules = fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().path().join("explanations"));
+        for folder in modules.chain([source.join("explanations")]) {
+            for page in fs::read_dir(folder).into_iter().flatten() {
+                let path = page.unwrap().path();
+                let code = path.file_stem().unwrap().to_str().unwrap().to_owned();
+                pages.insert(code, fs::read_to_string(path).unwrap());
+            }
         }
     }
     pages

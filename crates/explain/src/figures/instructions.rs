@@ -1,7 +1,7 @@
 //! Pictures of instructions: who holds what.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom};
 use tilewright_draw::{self as draw, DrawError, Figure, Map, Style};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom};
 use tilewright_layout::{Layout, Refusal, Tree};
 
 /// The operands of a matrix instruction.

@@ -7,12 +7,12 @@
 
 use std::error::Error;
 
-use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_gpu::{Argument, Device, Memory};
 use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
+use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 
 use crate::uncached;
 

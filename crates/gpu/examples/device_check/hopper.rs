@@ -1,9 +1,9 @@
 //! What devices have from Hopper on: clusters, and loads of boxes by tensor maps.
 
-use tilewright_atoms::{SwizzleMode, TensorMap};
 use tilewright_gpu::{
     Access, Device, DeviceTensor, ElementType, EncodedTensorMap, Launch, Outside, Parameter, Promotion,
 };
+use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 use tilewright_layout::{Composed, Layout};
 use tilewright_tensor::Tensor;
 

@@ -7,11 +7,11 @@
 
 use std::error::Error;
 
-use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_gpu::{Device, DeviceTensor};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tilewright_atoms::{SwizzleMode, TensorMap};
 use tilewright_layout::Layout;
+use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 
 use super::fake::{begin, books, find, set_current};
 use super::launches::TEXT;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tilewright_atoms::{SwizzleMode, TensorMap};
 use tilewright_layout::Layout;
+use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 
 use super::allocations;
 use super::fake::{Launched, books, driver_with};

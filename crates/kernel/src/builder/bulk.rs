@@ -6,7 +6,7 @@
 
 mod boxes;
 
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, LayoutError, Stride};
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 

@@ -5,7 +5,7 @@
 //! lie decides how many elements it takes. Nothing is written that is not shown to exist, or asked
 //! for by a predicate of its own edge; in shared memory all that a copy writes exists.
 
-use tilewright_atoms::{CopyAtom, CopyEnd};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd};
 
 use super::Build;
 use super::access::{Edge, Piece};
@@ -126,7 +126,7 @@ impl Build {
     /// (`SM80_CP_ASYNC`) returns at once; see [`Build::commit_async`].
     ///
     /// ```
-    /// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+    /// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
     /// use tilewright_kernel::{Kernel, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -191,7 +191,7 @@ impl Build {
     /// As [`Build::copy_if`], with one condition for all elements that this thread copies.
     ///
     /// ```
-    /// use tilewright_atoms::{CopyAtom, TiledCopy};
+    /// use tilewright_layout::atoms::{CopyAtom, TiledCopy};
     /// use tilewright_kernel::{Kernel, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 //! A part is never partitioned again. A view whose offset depends on the number of the thread is a
 //! part too, whatever cut it: threads that share a tile share its beginning.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 
 use super::Build;

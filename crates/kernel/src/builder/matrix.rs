@@ -4,7 +4,7 @@
 //! atom, k ascending. The values of an operand lie in its registers in the order of the atom's
 //! thread-value layout, which is that of the hardware.
 
-use tilewright_atoms::{CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tree};
 
@@ -162,7 +162,7 @@ impl Build {
     /// `ScaleOut::Zero`).
     ///
     /// ```
-    /// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+    /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
     /// use tilewright_kernel::{Kernel, ptx};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tiler, Tree};
 

@@ -24,7 +24,7 @@ use crate::program::{Location, Source};
 /// Conditions under a layout, as a fragment has numbers (CuTe `make_tensor<bool>(..)`).
 ///
 /// ```
-/// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 /// use tilewright_kernel::{Kernel, interpret};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

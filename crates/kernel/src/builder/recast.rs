@@ -5,7 +5,7 @@
 //! nothing in threads where the condition is false; that the others stay inside is shown, or asked
 //! for by a predicate, as for any access.
 
-use tilewright_atoms::CopyAtom;
+use tilewright_layout::atoms::CopyAtom;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 

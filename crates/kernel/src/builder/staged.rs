@@ -42,7 +42,7 @@ impl Build {
     /// block, or of the role. Groups, waits and barriers follow; they are as of sm_80.
     ///
     /// ```
-    /// use tilewright_atoms::{CopyAtom, TiledCopy};
+    /// use tilewright_layout::atoms::{CopyAtom, TiledCopy};
     /// use tilewright_kernel::{Kernel, interpret};
     /// use tilewright_layout::symbolic::Expr;
     /// use tilewright_layout::{Slot, Tree};

@@ -10,7 +10,7 @@ mod cuttable;
 
 use std::fmt;
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{Composed, Coordinate, Extent, Layout, ModePath, OuterMap, Stride, Swizzle, Tiler, Tree};
 

@@ -8,7 +8,9 @@
 //!
 //! Sums stay in the registers in which they are, so D and C are one fragment, or there is no C.
 
-use tilewright_atoms::{AtomError, Major, MatrixDescriptor, MmaAtom, Operand, SwizzleMode, TiledMma, ValueType};
+use tilewright_layout::atoms::{
+    AtomError, Major, MatrixDescriptor, MmaAtom, Operand, SwizzleMode, TiledMma, ValueType,
+};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Composed, Extent, Layout};
 

@@ -23,7 +23,7 @@ use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 
 use crate::program::Instruction;
 use crate::program::WARP_LANES;
@@ -214,8 +214,10 @@ impl Machine<'_> {
         for number in 0..rows {
             // Units lie along K or along the other dimension, as neighbours do.
             let [mn, k] = match operand.major {
-                tilewright_atoms::Major::K => [first + number / 2, number % 2 * unit],
-                tilewright_atoms::Major::MN => [first + number % (count / unit) * unit, number / (count / unit)],
+                tilewright_layout::atoms::Major::K => [first + number / 2, number % 2 * unit],
+                tilewright_layout::atoms::Major::MN => {
+                    [first + number % (count / unit) * unit, number / (count / unit)]
+                }
             };
             let at = operand.byte(start, bytes, [mn, k]) - begin;
             let span = Span { memory, address: at, bytes: UNIT as u64 };

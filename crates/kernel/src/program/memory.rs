@@ -3,7 +3,7 @@
 //! Law: an access names a buffer, and its address counts bytes from where the buffer begins. So
 //! whether it stays inside is a question about two numbers, and no instruction holds a pointer.
 
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;

@@ -88,7 +88,7 @@ impl Checker<'_> {
             return malformed(format!("a map with boxes of {boxed:?} elements of {bytes} bytes"), None);
         }
         let line = 16 * map.swizzle.units();
-        if map.swizzle != tilewright_atoms::SwizzleMode::None && i64::from(boxed[0] * bytes) != line {
+        if map.swizzle != tilewright_layout::atoms::SwizzleMode::None && i64::from(boxed[0] * bytes) != line {
             return malformed(format!("a map whose boxes have lines of other than {line} bytes"), None);
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Law: an operand is 32 bytes along K of as many rows as the instruction takes, and a descriptor
 //! says at which byte of shared memory each of its elements lies.
 
-use tilewright_atoms::{Major, SwizzleMode};
+use tilewright_layout::atoms::{Major, SwizzleMode};
 
 use super::memory::Access;
 
@@ -55,7 +55,7 @@ impl WgmmaOperands {
 }
 
 /// Where an operand of a wgmma lies: the fields of a matrix descriptor
-/// ([`tilewright_atoms::MatrixDescriptor`]), whose start is that of an access.
+/// ([`tilewright_layout::atoms::MatrixDescriptor`]), whose start is that of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {
     /// Where it begins: before the swizzle, which permutes by the bits of addresses.

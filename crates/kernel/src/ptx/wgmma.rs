@@ -6,7 +6,7 @@ use crate::program::memory::Access;
 use crate::program::operation::OPERAND_REGISTERS;
 use crate::program::register::{Register, Width};
 use crate::program::wgmma::{Described, WgmmaOperands};
-use tilewright_atoms::Major;
+use tilewright_layout::atoms::Major;
 
 impl Writer<'_> {
     pub(super) fn multiply_group(

@@ -3,12 +3,12 @@
 //! Law: the kernel is right, and nothing is reported. Each change of one kind of instruction breaks
 //! it in one way, which is found under a code that names it.
 
-use tilewright_atoms::{MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::{CheckError, Finding, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::{Axis, Fence, Operation};
 use tilewright_kernel::program::{Instruction, Step};
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Program, ptx};
+use tilewright_layout::atoms::{MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_layout::{Slot, Tree};
 
 /// `C = A B^T` for tiles of 64 x 64: two blocks of a cluster, four warps that multiply and four of

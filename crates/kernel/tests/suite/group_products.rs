@@ -1,10 +1,10 @@
 //! wgmma: right for every layout of its operands in shared memory,
 //! and each step that is missing is found.
 
-use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Element, Kernel, KernelError, View, ptx};
+use tilewright_layout::atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_layout::{Slot, Tree};
 
 /// What a kernel leaves out.

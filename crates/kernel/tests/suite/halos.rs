@@ -285,7 +285,7 @@ fn sums_are_scattered_past_both_edges() {
 #[test]
 fn asynchronous_copies_bring_zeros_before_the_first_element() {
     let kernel = Kernel::build("halo", |k| {
-        use tilewright_atoms::{CopyAtom, TiledCopy};
+        use tilewright_layout::atoms::{CopyAtom, TiledCopy};
         let x = k.input::<f32>("x", "N{div=4}:1")?;
         let y = k.output::<f32>("y", "(ceil(N/96),128):(128,1)")?;
         k.threads(32)?;

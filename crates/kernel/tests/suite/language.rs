@@ -1,11 +1,11 @@
 //! What statements of a kernel mean: each program is run by the interpreter, under every schedule,
 //! and compared with a plain loop.
 
-use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, ElementType, Kernel, KernelError};
+use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_layout::coord;
 use tilewright_layout::symbolic::Expr;
 

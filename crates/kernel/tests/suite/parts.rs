@@ -7,9 +7,9 @@
 mod kernels;
 mod refused;
 
-use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::{ElementType, Kernel};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 

@@ -1,10 +1,10 @@
 //! Pipelines of bulk copies between roles: what arrives is what was there, in every swizzle and
 //! past every edge, and a step that is missing is found.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Stage, ptx};
+use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 

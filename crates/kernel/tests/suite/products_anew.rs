@@ -1,10 +1,10 @@
 //! Products that begin anew (`mma_anew`): what the sums were does not count, and nobody reads it
 //! behind the product.
 
-use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Element, Kernel, KernelError, ptx};
+use tilewright_layout::atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 
 const TURNS: i64 = 3;
 

@@ -6,9 +6,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
 use tilewright_kernel::interpret::CheckError;
 use tilewright_kernel::{Build, Distribution, Kernel, KernelError, Reduction, Written, interpret, ptx};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 

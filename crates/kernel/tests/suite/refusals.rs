@@ -1,9 +1,9 @@
 //! What is refused while a kernel is written: why, at which statement, and on which line.
 
-use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View, Written};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Slot, Stride, Tree};
 
@@ -359,7 +359,7 @@ fn shared_memory_has_edges_too() {
         of_steps(&|k, _, stage| zeros(k, &half_rows(stage)?)),
         of_steps(&|k, _, stage| {
             let factor = stage.partition_mma(&mma, Operand::A)?.fragment()?;
-            k.copy(&matrices, stage, &factor.retile(&matrices, tilewright_atoms::CopyEnd::Destination)?)
+            k.copy(&matrices, stage, &factor.retile(&matrices, tilewright_layout::atoms::CopyEnd::Destination)?)
         }),
     ];
     for (number, error) in errors.into_iter().enumerate() {

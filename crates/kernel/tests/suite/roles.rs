@@ -1,8 +1,8 @@
 //! What roles share: registers and barriers; and copies that run ahead of those who use them.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{Interpreter, check};
 use tilewright_kernel::{Build, Kernel, KernelError, ptx};
+use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 
 /// Roles of a warpgroup with so many registers each; 0 says nothing.
 fn shares(threads: i64, resident: u32, counts: &[u32]) -> Result<Kernel, KernelError> {

@@ -1,9 +1,9 @@
 //! A block statement by statement: what is in memory and in registers after each, by arithmetic of
 //! its own.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{AccessKind, Completion, Interpreter, Step, Stepper, Thread};
 use tilewright_kernel::{Element, Kernel};
+use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::coord;
 use tilewright_layout::symbolic::Expr;
 

@@ -211,7 +211,7 @@ fn sources<S: Real>(a: &Factor<S>, b: &Factor<S>) -> Vec<(usize, usize)> {
 /// What a process multiplies.
 struct Work<S> {
     groups: VecDeque<Group>,
-    mma: tilewright_atoms::TiledMma,
+    mma: tilewright_layout::atoms::TiledMma,
     sizes: [i64; 3],
     /// The processes whose factors are there.
     arrived: BTreeSet<usize>,

@@ -6,7 +6,7 @@
 //! is the composed layout `1:1 o offset o part`; of a layout of coordinates, which has no such
 //! form, it is the list of part and offset.
 
-use tilewright_atoms::{CopyEnd, Operand, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyCoord, AnyLayout, Extent, Layout, LayoutError, Tree};
 

@@ -6,7 +6,7 @@
 //! the name, the product and the number of the operand; a thread of one is the list of it and the
 //! number. They are read anew each time, from what is printed.
 
-use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tiler};
 

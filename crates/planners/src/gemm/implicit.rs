@@ -9,8 +9,8 @@
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
 //! tensor map: their coordinates add up. A tensor map has five dimensions.
 
-use tilewright_atoms::{MAX_BOX, MAX_DIMENSIONS};
 use tilewright_kernel::{Build, KernelError, View};
+use tilewright_layout::atoms::{MAX_BOX, MAX_DIMENSIONS};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 

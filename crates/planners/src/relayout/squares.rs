@@ -6,10 +6,10 @@
 //! 16 bytes change places by the square that they belong to, so that squares side by side meet
 //! other banks.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Element, Kernel, KernelError, View};
+use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Tree};
 

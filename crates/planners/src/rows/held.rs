@@ -6,8 +6,8 @@
 
 use std::cell::RefCell;
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::{Build, Distributed, Distribution, Flag, KernelError, Num, View};
+use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 

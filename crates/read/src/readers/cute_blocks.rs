@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use tilewright_atoms::{Arch, MmaAtom, MmaTypes, Operand, ThreadValue, TiledMma, ValueType};
+use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, Operand, ThreadValue, TiledMma, ValueType};
 use tilewright_layout::{Layout, Tiler};
 use tilewright_notation::Value;
 

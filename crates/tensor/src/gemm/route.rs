@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use half::{bf16, f16};
-use tilewright_atoms::{Arch, MmaTypes, ValueType};
+use tilewright_layout::atoms::{Arch, MmaTypes, ValueType};
 
 use super::element::Element;
 use super::kernel::KernelSet;

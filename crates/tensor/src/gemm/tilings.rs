@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tilewright_atoms::TiledMma;
+use tilewright_layout::atoms::TiledMma;
 use tilewright_layout::{Layout, Tiler, Tree};
 
 use super::blocking::Blocking;

@@ -5,10 +5,10 @@
 //! threads have read it, and a barrier lies between. Copies of later iterations are under way
 //! meanwhile.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_kernel::program::Location;
 use tilewright_kernel::program::WARP_LANES;
 use tilewright_kernel::{Fragment, KernelError, View};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
 

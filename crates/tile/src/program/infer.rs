@@ -3,8 +3,8 @@
 //! Law: the type of a result follows from the operation and the types of its operands, or there is
 //! none and the operation is refused. Builder, reader, verifier and passes ask here.
 
-use tilewright_atoms::{BulkCopy, CopyAtom, MmaAtom};
 use tilewright_kernel::Element;
+use tilewright_layout::atoms::{BulkCopy, CopyAtom, MmaAtom};
 
 use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary};
 use crate::error::Reason;

@@ -3,7 +3,7 @@
 //! Law: a box is as many elements of a tile as lie in shared memory one after the other while each
 //! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. Going along
 //! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
-//! follow from the two layouts (`tilewright_atoms::TensorMap` has the same law for known numbers).
+//! follow from the two layouts (`tilewright_layout::atoms::TensorMap` has the same law for known numbers).
 //! A mode whose elements change places in shared memory is several dimensions, where its extent is
 //! shown to be a multiple of theirs. A mode of one element is a dimension where a box may begin
 //! past it, which has no edges otherwise.
@@ -15,7 +15,7 @@
 //! innermost extent is shown to be a whole number of them, or no box reaches past it; and it traps
 //! at a negative coordinate, so all coordinates are shown to be 0 or more.
 
-use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
+use tilewright_layout::atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
 

@@ -3,8 +3,8 @@
 //! Law: the bytes that a stage waits for are those of the copies that were issued into it, of all
 //! blocks that fill it.
 
-use tilewright_atoms::SwizzleMode;
 use tilewright_layout::Extent;
+use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use super::super::bulk::mode_of;

@@ -3,7 +3,7 @@
 //! Law: each is a function of a layout, whatever its strides are, so that it is done alike to the
 //! offsets of a view and to the coordinates of its elements in the whole tensor.
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Layout, LayoutError, Slot, Stride, Tiler, Tree};
 

@@ -3,7 +3,7 @@
 //! Law: whatever is cut, it is cut as the coordinates of the whole tensor are, and what is a part
 //! of a thread stays one.
 
-use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, Stride, Tree};
 

@@ -8,7 +8,7 @@ use crate::program::Program;
 use crate::program::memory::{BufferId, Role};
 use crate::program::operation::{Binary, Comparison, Operation};
 use crate::program::register::{Register, Width};
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 
 /// A warp loads so many bytes at once where each lane has four of its own.
 const WARP: u64 = 128;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;

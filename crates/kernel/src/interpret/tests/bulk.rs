@@ -1,6 +1,6 @@
 //! Bulk copies, which arrive at barriers in memory.
 
-use tilewright_atoms::SwizzleMode;
+use tilewright_layout::atoms::SwizzleMode;
 
 use super::assembler::{Assembler, finds, is_right, runs};
 use super::barriers::{arrive, init, wait};

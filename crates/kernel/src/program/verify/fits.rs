@@ -1,6 +1,6 @@
 //! Which registers an operation has.
 
-use tilewright_atoms::Major;
+use tilewright_layout::atoms::Major;
 
 use super::Checker;
 use crate::program::WARP_LANES;

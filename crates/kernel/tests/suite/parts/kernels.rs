@@ -1,8 +1,8 @@
 //! Kernels in CuTe's idiom, whose results are compared with plain loops.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, Operand};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel, Reduction, Written};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, Slot, Stride, Tree, coord};
 
@@ -219,7 +219,7 @@ fn roles_have_parts_of_their_own() {
 fn matrices_are_moved_by_parts() {
     let mma = product("SM80_16x8x16_F32F16F16F32_TN", "(2,1,1)");
     let load = |name: &str, operand| {
-        tilewright_atoms::TiledCopy::of_operand(CopyAtom::named(name).unwrap(), &mma, operand).unwrap()
+        tilewright_layout::atoms::TiledCopy::of_operand(CopyAtom::named(name).unwrap(), &mma, operand).unwrap()
     };
     let (load_a, load_b) = (load("SM75_U32x4_LDSM_N", Operand::A), load("SM75_U32x2_LDSM_N", Operand::B));
     let kernel = Kernel::build("matrices", |k| {

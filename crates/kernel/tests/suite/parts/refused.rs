@@ -1,9 +1,9 @@
 //! What does not go together is refused by name, and so is whatever is written and not shown to be
 //! there.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, Operand};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Slot, Tree, coord};
 
@@ -122,8 +122,12 @@ fn ends_that_do_not_go_together() {
 fn fragments_of_other_parts() {
     let mma = product("SM80_16x8x16_F32F16F16F32_TN", "(1,1,1)");
     let other = product("SM80_16x8x8_F32TF32TF32F32_TN", "(1,1,1)");
-    let load = tilewright_atoms::TiledCopy::of_operand(CopyAtom::named("SM75_U32x4_LDSM_N").unwrap(), &mma, Operand::A)
-        .unwrap();
+    let load = tilewright_layout::atoms::TiledCopy::of_operand(
+        CopyAtom::named("SM75_U32x4_LDSM_N").unwrap(),
+        &mma,
+        Operand::A,
+    )
+    .unwrap();
     let rows = tiled("UniversalCopy<uint32_t>", 32, "(16,2):(2,1)", "(1,1)");
     // A fragment that is not retiled for `ldmatrix` of more than one matrix along K is; for sums
     // beside rows it is not the same part.

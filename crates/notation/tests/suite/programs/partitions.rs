@@ -1,7 +1,7 @@
 //! Tiles of blocks and parts of threads in the language, against the library's partitions and
 //! against the definition.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 use tilewright_notation::{Environment, Value, evaluate};
 
@@ -87,10 +87,10 @@ fn a_shape_stands_for_its_compact_layout() {
 fn names_that_are_suggested_are_accepted() {
     let mut words = Vec::new();
     for family in CopyAtom::families() {
-        words.extend(family.names().iter().map(|name| ("make_tiled_copy_tv", tilewright_atoms::word(name))));
+        words.extend(family.names().iter().map(|name| ("make_tiled_copy_tv", tilewright_layout::atoms::word(name))));
     }
     for family in MmaAtom::families() {
-        words.extend(family.names().iter().map(|name| ("make_tiled_mma", tilewright_atoms::word(name))));
+        words.extend(family.names().iter().map(|name| ("make_tiled_mma", tilewright_layout::atoms::word(name))));
     }
     let rest = |function: &str| if function == "make_tiled_mma" { ")" } else { ", 32, 32:1, 4:1)" };
     let program = |function: &str, word: &str| format!("{function}({word}{}", rest(function));

@@ -1,7 +1,7 @@
 //! The shapes of an epilogue: parts that go through shared memory, and strips that are computed.
 
-use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_kernel::machine::Machine;
+use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 
 use crate::error::PlanError;

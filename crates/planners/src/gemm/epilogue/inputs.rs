@@ -8,9 +8,9 @@
 //! shared memory through which D is stored, a vector into shared memory of its own. The producer
 //! issues these loads after those of the k-tiles, so they overlap the mainloop.
 
-use tilewright_atoms::{Operand, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, KernelError, Num, Stage, View};
+use tilewright_layout::atoms::{Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 

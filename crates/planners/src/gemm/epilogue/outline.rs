@@ -1,8 +1,8 @@
 //! The decisions of an epilogue, before a kernel is written.
 
-use tilewright_atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Meeting, Pipeline, View};
+use tilewright_layout::atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 
 use crate::error::PlanError;
 use crate::fitted::CACHED_BYTES;

@@ -10,12 +10,12 @@
 
 mod grouped;
 
-use tilewright_atoms::TiledMma;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{
     Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, Reduction, View,
 };
+use tilewright_layout::atoms::TiledMma;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, Slot, Tree};
 
@@ -202,7 +202,7 @@ impl Taker {
             reduction: if by.statistic == Statistic::Sum { Reduction::Sum } else { Reduction::Maximum },
             neutral: by.statistic.neutral(),
             rows: along_rows,
-            held: Distribution::of_mma(&shape, part, tilewright_atoms::Operand::C)?,
+            held: Distribution::of_mma(&shape, part, tilewright_layout::atoms::Operand::C)?,
             apart,
             strip: [rows, strip],
             limit: match grouped {

@@ -4,8 +4,8 @@
 //! buffers in shared memory: a buffer is written after the stores of its former part have been read
 //! from it.
 
-use tilewright_atoms::{CopyEnd, Operand};
 use tilewright_kernel::{Build, Cursor, Distributed, Element, Fragment, KernelError, Num, View};
+use tilewright_layout::atoms::{CopyEnd, Operand};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 

@@ -11,9 +11,9 @@
 //! Scales are loaded one block or several ahead if they are few ([`Ahead`]); else before the wait
 //! for their stage.
 
-use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Fragment, KernelError, Num};
+use tilewright_layout::atoms::TiledMma;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 

@@ -7,7 +7,7 @@
 mod law;
 
 use half::{bf16, f16};
-use tilewright_atoms::{Arch, MmaAtom, MmaTypes, TiledMma, ValueType};
+use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, TiledMma, ValueType};
 use tilewright_layout::{Composed, Layout, Tiler};
 use tilewright_tensor::{
     Tensor, TensorError, TensorView, TensorViewMut, cpu_atoms, cpu_mma, cpu_mma_of, gemm, multiply_adds, tilings,

@@ -1,7 +1,7 @@
 //! Partitions of tensors for instructions: of plain, swizzled and mutable views, and of
 //! coordinates.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Composed, Layout, Tiler, Tree};
 use tilewright_tensor::{CoordinateTensor, Instructed, Offsets, Tensor, TensorViewMut};
 

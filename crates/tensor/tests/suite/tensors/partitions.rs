@@ -1,7 +1,7 @@
 //! Copies and products of the partitions of threads, against loops over coordinates.
 
 use half::{bf16, f16};
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 use tilewright_tensor::{
     Accumulator, CoordinateTensor, Instructed, Tensor, Value, copy_thread, copy_thread_if, copy_threads,
@@ -155,7 +155,7 @@ fn copies_between_threads_follow_both_ends() {
 
 fn tile_part<'a>(
     tile: &'a Tensor<u16>,
-    slice: &tilewright_atoms::ThreadCopy<'_>,
+    slice: &tilewright_layout::atoms::ThreadCopy<'_>,
     end: CopyEnd,
 ) -> tilewright_tensor::TensorView<'a, u16> {
     tile.view().partition_at(slice, end).unwrap()

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::{Element, KernelError, View};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 

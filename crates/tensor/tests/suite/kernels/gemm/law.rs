@@ -1,8 +1,8 @@
 //! The law of products beside sums that share no code with the library.
 
 use half::{bf16, f16};
-use tilewright_atoms::TiledMma;
 use tilewright_layout::Layout;
+use tilewright_layout::atoms::TiledMma;
 use tilewright_tensor::{Numbers, Offsets, TensorView, TensorViewMut, gemm};
 
 use crate::kernels::random::Random;

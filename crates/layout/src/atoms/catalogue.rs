@@ -1,0 +1,139 @@
+//! The matrix products that are known by name: how the atom of a name is made.
+
+use alloc::vec::Vec;
+
+use crate::Layout;
+use crate::atoms::arch::Arch;
+use crate::atoms::error::AtomError;
+use crate::atoms::family::Family;
+use crate::atoms::mma::{MmaAtom, MmaTypes};
+use crate::atoms::value_type::ValueType;
+
+/// What matrix products are called in messages.
+pub(crate) const KIND: &str = "instruction";
+
+/// Matrix products whose names differ in types, extents and options alone.
+pub type MmaFamily = Family<MmaAtom>;
+
+/// How an atom is made.
+#[derive(Debug, Clone, Copy)]
+pub enum Rule {
+    /// From a row of a table: the shape and the types stand in the name, as `16x8x8_F32F16F16F32`.
+    Row(Row),
+    /// From what else stands in the name.
+    Derived(fn(&Member<'_>) -> Result<MmaAtom, AtomError>),
+}
+
+/// A row of the published tables: thread-value layouts as text.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    pub(crate) threads: &'static str,
+    pub(crate) a: &'static str,
+    pub(crate) b: &'static str,
+    pub(crate) c: &'static str,
+}
+
+/// One name of a family.
+pub struct Member<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) arch: Arch,
+}
+
+impl Member<'_> {
+    /// The atom with each place held by one thread.
+    pub(crate) fn atom(&self, shape: [i64; 3], types: MmaTypes, row: Row) -> Result<MmaAtom, AtomError> {
+        let held = |text: &str| Ok::<_, AtomError>(text.parse::<Layout>()?.into());
+        let operands = [held(row.a)?, held(row.b)?, held(row.c)?];
+        MmaAtom::new(self.name, self.arch, shape, types, row.threads.parse()?, operands)
+    }
+
+    /// The shape and the types that stand in the name, as `16x8x8_F32F16F16F32`, or
+    /// `64x8x16_F32F16F16` where what is added has the type of the result.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn signature(&self) -> Result<([i64; 3], MmaTypes), AtomError> {
+        let mut words = self.name.split('_');
+        let shape = words.find_map(shape_in);
+        match (shape, words.next().and_then(types_in)) {
+            (Some(shape), Some(types)) => Ok((shape, types)),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// Whether an option stands in the name, between underscores or before `<`.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        let options = self.name.split('<').next().unwrap_or_default();
+        options.split('_').any(|word| word == option)
+    }
+
+    /// What stands between `<` and `>`.
+    fn arguments(&self) -> impl Iterator<Item = &str> {
+        let (_, arguments) = self.name.split_once('<').unwrap_or_default();
+        arguments.trim_end_matches('>').split(',')
+    }
+
+    /// The types of A, B and the sums, which stand first between `<` and `>`.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn factors_and_sums(&self) -> Result<MmaTypes, AtomError> {
+        let [a, b, c] = self.types()?;
+        Ok(MmaTypes { d: c, a, b, c })
+    }
+
+    /// The types of D, A, B and C, which stand first between `<` and `>`.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn result_and_operands(&self) -> Result<MmaTypes, AtomError> {
+        let [d, a, b, c] = self.types()?;
+        Ok(MmaTypes { d, a, b, c })
+    }
+
+    fn types<const N: usize>(&self) -> Result<[ValueType; N], AtomError> {
+        let types = self.arguments().take(N).map(str::parse).collect::<Result<Vec<ValueType>, _>>()?;
+        types.try_into().map_err(|_| self.unknown())
+    }
+
+    /// The numbers between `<` and `>`.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = i64> {
+        self.arguments().filter_map(|argument| argument.parse().ok())
+    }
+
+    pub(crate) fn unknown(&self) -> AtomError {
+        AtomError::unknown::<&str>(KIND, self.name, [])
+    }
+}
+
+/// `16x8x8`.
+fn shape_in(word: &str) -> Option<[i64; 3]> {
+    let mut numbers = word.split('x').map(|number| number.parse::<i64>().ok());
+    match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Some(m)), Some(Some(n)), Some(Some(k)), None) => Some([m, n, k]),
+        _ => None,
+    }
+}
+
+/// `F32F16F16F32`: the types of D, A, B and C; `F32F16F16`: of D and C, A and B.
+fn types_in(mut word: &str) -> Option<MmaTypes> {
+    let mut next = || {
+        let found = ValueType::ALL.into_iter().find(|known| word.starts_with(known.name()))?;
+        word = word.get(found.name().len()..)?;
+        Some(found)
+    };
+    let (d, a, b) = (next()?, next()?, next()?);
+    let c = next().unwrap_or(d);
+    word.is_empty().then_some(MmaTypes { d, a, b, c })
+}
+
+impl MmaFamily {
+    pub(crate) const fn row(arch: Arch, pattern: &'static str, row: Row) -> MmaFamily {
+        Family::new(arch, pattern, Rule::Row(row))
+    }
+
+    pub(crate) const fn derived(
+        arch: Arch,
+        pattern: &'static str,
+        make: fn(&Member<'_>) -> Result<MmaAtom, AtomError>,
+    ) -> MmaFamily {
+        Family::new(arch, pattern, Rule::Derived(make))
+    }
+}

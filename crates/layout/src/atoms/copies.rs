@@ -1,0 +1,103 @@
+//! The tables of instructions that copy.
+//!
+//! Layouts are (thread, bit) to the bit in the block. A source that repeats is one that several
+//! threads name, or all of them.
+//!
+//! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`,
+//! `tcgen05.st`, `tcgen05.cp`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T`
+//! leave its transposition out; here its destination is that of the transposing load of one matrix.
+
+mod basic;
+mod matrices;
+mod tensor_memory;
+
+use crate::Layout;
+use crate::atoms::arch::Arch;
+use crate::atoms::copy::CopyAtom;
+use crate::atoms::error::AtomError;
+use crate::atoms::family::{Family, sealed::Made};
+use crate::atoms::terms::CopyEnd;
+use crate::atoms::thread_value::ThreadValue;
+
+/// Every table.
+const ALL: &[&[CopyFamily]] = &[basic::FAMILIES, matrices::FAMILIES, tensor_memory::FAMILIES];
+
+/// Copies whose names differ in widths and options alone.
+pub type CopyFamily = Family<CopyAtom>;
+
+/// How an atom is made.
+#[derive(Debug, Clone, Copy)]
+pub enum Rule {
+    /// From a row of a table.
+    Row(Row),
+    /// One thread copies as many bits as the number in the name, after the text.
+    Bits(&'static str),
+    /// One thread writes all of a block, and what it reads so many times: source, destination,
+    /// copies.
+    Multiplied(&'static str, &'static str, i64),
+    /// From the number of repetitions in the name, after the text.
+    Repeated(&'static str, fn(i64) -> Result<[ThreadValue; 2], AtomError>),
+}
+
+/// A row of the published tables: each end as text, and how many threads name the same bits there.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    threads: i64,
+    source: (&'static str, i64),
+    destination: (&'static str, i64),
+    reference: CopyEnd,
+}
+
+impl Made for CopyAtom {
+    type Rule = Rule;
+
+    const KIND: &'static str = "copy";
+
+    fn tables() -> &'static [&'static [CopyFamily]] {
+        ALL
+    }
+
+    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<CopyAtom, AtomError> {
+        let layout = |(text, holders): (&str, i64)| Ok::<_, AtomError>(ThreadValue::shared(text.parse()?, holders));
+        let number = |after: &str| {
+            let text = name.split_once(after).map_or("", |(_, rest)| rest);
+            let digits = text.find(|c: char| !c.is_ascii_digit()).map_or(text, |end| text.split_at(end).0);
+            digits.parse::<i64>().map_err(|_| AtomError::unknown::<&str>(CopyAtom::KIND, name, []))
+        };
+        let (threads, [source, destination], reference) = match *rule {
+            Rule::Row(row) => (row.threads, [layout(row.source)?, layout(row.destination)?], row.reference),
+            Rule::Bits(after) => {
+                let bits = Layout::tuple([&Layout::unit(), &Layout::mode_of(number(after)?, 1)?])?;
+                (1, [bits.clone().into(), bits.into()], CopyEnd::Source)
+            }
+            Rule::Multiplied(source, destination, copies) => {
+                let source = ThreadValue::multiplied(source.parse()?, copies);
+                (1, [source, layout((destination, 1))?], CopyEnd::Destination)
+            }
+            Rule::Repeated(after, rule) => {
+                let [mut source, mut destination] = rule(number(after)?)?;
+                let store = name.contains("_STORE_");
+                if store {
+                    core::mem::swap(&mut source, &mut destination);
+                }
+                (32, [source, destination], if store { CopyEnd::Source } else { CopyEnd::Destination })
+            }
+        };
+        let threads = Layout::mode_of(threads, if threads == 1 { 0 } else { 1 })?;
+        CopyAtom::new(name, arch, threads, source, destination, reference)
+    }
+}
+
+impl CopyAtom {
+    /// The instruction of this name.
+    ///
+    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    pub fn named(name: &str) -> Result<CopyAtom, AtomError> {
+        Family::named(name)
+    }
+
+    /// The families of copies that are known by name.
+    pub fn families() -> impl Iterator<Item = &'static CopyFamily> {
+        Family::all()
+    }
+}

@@ -1,0 +1,58 @@
+//! Loads and stores of tensor memory (Blackwell), by rule.
+//!
+//! A warp moves 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. It is named as a
+//! whole, by all threads; the registers of a load are given below, and a store is the way back.
+//!
+//! One thread copies from shared memory, as many rows of as many bits as the name says, of its own
+//! CTA or of a pair of them. `4x32dp` writes its 32 rows to four groups of 32: the block is all
+//! that is written, and the source is the first quarter of it, four times. Which bit of tensor
+//! memory a bit of the block is does not belong to the layouts, here as for loads and stores.
+//! `2x64dp`, of which there are two orders that differ in just that, is not here.
+
+use alloc::format;
+
+use super::{CopyFamily, Rule};
+use crate::atoms::arch::Arch::Sm100;
+use crate::atoms::error::AtomError;
+use crate::atoms::thread_value::ThreadValue;
+
+/// A load from all of `bits` bits to these registers.
+fn load(bits: i64, registers: &str) -> Result<[ThreadValue; 2], AtomError> {
+    let all = ThreadValue::shared(format!("(32,{bits}):(0,1)").parse()?, 32);
+    Ok([all, ThreadValue::shared(registers.parse()?, 1)])
+}
+
+const fn family(
+    pattern: &'static str,
+    after: &'static str,
+    rule: fn(i64) -> Result<[ThreadValue; 2], AtomError>,
+) -> CopyFamily {
+    CopyFamily::new(Sm100, pattern, Rule::Repeated(after, rule))
+}
+
+const fn from_shared(
+    pattern: &'static str,
+    source: &'static str,
+    destination: &'static str,
+    copies: i64,
+) -> CopyFamily {
+    CopyFamily::new(Sm100, pattern, Rule::Multiplied(source, destination, copies))
+}
+
+#[rustfmt::skip]
+pub(super) const FAMILIES: &[CopyFamily] = &[
+    family("SM100_TMEM_{LOAD,STORE}_16dp256b{1,2,4,8,16,32}x", "16dp256b",
+        |n| load(4096 * n, &format!("((4,8),(64,2,{n})):((64,{}),(1,{},256))", 256 * n, 2048 * n))),
+    family("SM100_TMEM_{LOAD,STORE}_16dp128b{1,2,4,8,16,32,64}x", "16dp128b",
+        |n| load(2048 * n, &format!("((4,8),(32,2,{n})):((32,{}),(1,{},128))", 128 * n, 1024 * n))),
+    family("SM100_TMEM_{LOAD,STORE}_16dp64b{1,2,4,8,16,32,64,128}x", "16dp64b",
+        |n| load(1024 * n, &format!("((2,2,8),(32,{n})):(({},32,{}),(1,64))", 512 * n, 64 * n))),
+    family("SM100_TMEM_{LOAD,STORE}_16dp32b{1,2,4,8,16,32,64,128}x", "16dp32b",
+        |n| load(1024 * n, &format!("((16,2),{}):(({},{}),1)", 32 * n, 64 * n, 32 * n))),
+    family("SM100_TMEM_{LOAD,STORE}_32dp32b{1,2,4,8,16,32,64,128}x", "32dp32b",
+        |n| load(1024 * n, &format!("(32,{}):({},1)", 32 * n, 32 * n))),
+    from_shared("SM100_UTCCP_128dp256bit_{1,2}cta", "(1,32768):(0,1)", "(1,32768):(0,1)", 1),
+    from_shared("SM100_UTCCP_128dp128bit_{1,2}cta", "(1,16384):(0,1)", "(1,16384):(0,1)", 1),
+    from_shared("SM100_UTCCP_4dp256bit_{1,2}cta", "(1,1024):(0,1)", "(1,1024):(0,1)", 1),
+    from_shared("SM100_UTCCP_4x32dp128bit_{1,2}cta", "(1,(32,128,4)):(0,(1,32,0))", "(1,16384):(0,1)", 4),
+];

@@ -1,0 +1,155 @@
+//! Instructions that copy.
+//!
+//! # Law
+//!
+//! An atom moves a block of bits. Two thread-value layouts say which of its bits a thread reads and
+//! which it writes: from (thread, bit of the thread) to the bit in the block. Each is a bijection
+//! onto the block, or a stated broadcast, where threads name the same bits. One of the two, the
+//! *reference*, is a bijection: it is the side on which threads own what they hold, the destination
+//! of a load and the source of a store.
+//!
+//! A copy that multiplies what it reads has as its block all that it writes. Its source is the
+//! first part of the block, each bit as many times as it is written: value `v` that is read is
+//! value `v` that is written.
+//!
+//! Values of `b` bits are seen through the same layouts in units of `b` bits, where they allow it.
+//! An atom whose block is one bit stands for one value of any width: a plain copy, as wide as the
+//! data is aligned.
+//!
+//! (CuTe `Copy_Atom` and `Copy_Traits::{Src,Dst,Ref}Layout`.)
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::atoms::arch::Arch;
+use crate::atoms::error::AtomError;
+use crate::atoms::evidence::BadThreadValue;
+use crate::atoms::terms::CopyEnd;
+use crate::atoms::thread_value::ThreadValue;
+use crate::{Layout, Leaf};
+
+/// An instruction that copies.
+///
+/// ```
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd};
+///
+/// // Four 8x8 matrices of 16 bits from shared memory: a thread names a row, and gets two
+/// // neighbours of each matrix.
+/// let atom = CopyAtom::named("SM75_U32x4_LDSM_N").unwrap();
+/// assert_eq!(atom.values(CopyEnd::Source, 16).unwrap().to_string(), "(32,8):(8,1)");
+/// assert_eq!(atom.values(CopyEnd::Destination, 16).unwrap().to_string(), "(32,(2,4)):(2,(1,64))");
+/// assert_eq!(atom.values(CopyEnd::Destination, 48).unwrap_err().code(), "E0324");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CopyAtom {
+    name: Box<str>,
+    arch: Arch,
+    threads: Layout,
+    source: ThreadValue,
+    destination: ThreadValue,
+    reference: CopyEnd,
+}
+
+impl CopyAtom {
+    /// The atom with these threads and these layouts of (thread, bit), of which `reference` owns
+    /// what it holds.
+    ///
+    /// Errors: two threads with one number, or a negative one ([`AtomError::Threads`]); a layout
+    /// that is neither a bijection onto the block nor the broadcast that it is said to be, or a
+    /// reference that is a broadcast ([`AtomError::ThreadValue`]).
+    pub fn new(
+        name: &str,
+        arch: Arch,
+        threads: Layout,
+        source: ThreadValue,
+        destination: ThreadValue,
+        reference: CopyEnd,
+    ) -> Result<CopyAtom, AtomError> {
+        if !matches!(threads.is_injective(), Ok(true)) || threads.range().map_or(true, |(least, _)| least < 0) {
+            return Err(AtomError::Threads { name: name.into(), layout: threads.to_string().into() });
+        }
+        let atom = CopyAtom { name: name.into(), arch, threads, source, destination, reference };
+        let owned = ThreadValue::from(atom.end(reference).layout().clone());
+        let bits = owned.layout().size();
+        for (end, held) in
+            [(reference, &owned), (CopyEnd::Source, &atom.source), (CopyEnd::Destination, &atom.destination)]
+        {
+            held.check(atom.threads.size(), bits).map_err(|flaw| {
+                AtomError::ThreadValue(Box::new(BadThreadValue {
+                    name: name.into(),
+                    operand: end.to_string().into(),
+                    layout: held.layout().to_string().into(),
+                    flaw,
+                }))
+            })?;
+        }
+        Ok(atom)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The least machine that has it.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// The numbers of the threads that run it together.
+    pub fn threads(&self) -> &Layout {
+        &self.threads
+    }
+
+    /// Which end owns what it holds.
+    pub fn reference(&self) -> CopyEnd {
+        self.reference
+    }
+
+    /// The size of the block, in bits; 1 for one value of any width.
+    pub fn bits(&self) -> i64 {
+        self.end(self.reference).layout().size()
+    }
+
+    /// Which bits of the block a thread has at an end.
+    pub fn end(&self, end: CopyEnd) -> &ThreadValue {
+        match end {
+            CopyEnd::Source => &self.source,
+            CopyEnd::Destination => &self.destination,
+        }
+    }
+
+    /// Which values of `bits` bits a thread has at an end: (thread, value) to the value in the
+    /// block (CuTe `ValLayoutSrc`, `ValLayoutDst`).
+    ///
+    /// Errors: the layout takes values of this width apart ([`AtomError::CopyWidth`]).
+    pub fn values(&self, end: CopyEnd, bits: i64) -> Result<Layout, AtomError> {
+        let layout = self.end(end).layout();
+        if self.bits() == 1 && bits > 0 {
+            return Ok(layout.clone());
+        }
+        let refuse = || AtomError::CopyWidth { name: self.name.clone(), end, bits, layout: layout.to_string().into() };
+        let value = layout.mode(1).filter(|value| bits > 0 && value.size() % bits == 0).ok_or_else(refuse)?;
+        let value = value.recast(bits, 1).map_err(|_| refuse())?;
+        // Threads begin at a value.
+        let thread = layout.mode(0).ok_or_else(refuse)?.tree().try_map(|leaf| match leaf.stride % bits {
+            0 => Ok(Leaf { extent: leaf.extent, stride: leaf.stride / bits }),
+            _ => Err(refuse()),
+        })?;
+        let thread = Layout::from_tree(thread)?;
+        Ok(Layout::tuple([&thread, &value])?)
+    }
+
+    /// Both ends, the source first.
+    pub fn ends(&self) -> Vec<(CopyEnd, &ThreadValue)> {
+        Vec::from([(CopyEnd::Source, &self.source), (CopyEnd::Destination, &self.destination)])
+    }
+}
+
+impl fmt::Display for CopyAtom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}

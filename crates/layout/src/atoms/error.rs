@@ -1,0 +1,318 @@
+//! Refusals.
+//!
+//! As in the algebra, errors are data with a stable [code](AtomError::code); the sentence is made
+//! when one is printed.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::atoms::evidence::{BadThreadValue, CanonicalCondition, NoTile};
+use crate::atoms::terms::{CopyEnd, Major};
+use crate::{LayoutError, Refusal, nearest};
+
+/// Why there is no such atom or descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AtomError {
+    /// E0311: an element width that does not divide 16 bytes.
+    ElementWidth {
+        /// The width in bits.
+        bits: i64,
+    },
+    /// E0312: a layout that is not one of the canonical ones.
+    NotCanonical {
+        /// As which it was read.
+        major: Major,
+        /// The condition that fails.
+        condition: Box<CanonicalCondition>,
+    },
+    /// E0313: an address or a distance that does not fit its field.
+    Field {
+        /// Which field, in words.
+        what: &'static str,
+        /// The number of bytes.
+        bytes: i64,
+        /// What would do, in words.
+        wanted: &'static str,
+    },
+    /// E0314: bits that are not those of a descriptor.
+    Reserved {
+        /// The bits that must be 0 and are not.
+        bits: u64,
+    },
+    /// E0315: a thread-value layout by which not every place of the tile has the owners that it
+    /// should.
+    ThreadValue(Box<BadThreadValue>),
+    /// E0316: a name that nothing has.
+    UnknownName {
+        /// Of what kind of thing.
+        kind: &'static str,
+        /// The name.
+        name: Box<str>,
+        /// Names that differ in few letters, the nearest first.
+        near: Vec<Box<str>>,
+    },
+    /// E0317: a shape of an instruction that is not positive, or too large.
+    Shape {
+        /// The atom.
+        name: Box<str>,
+        /// M, N and K.
+        shape: [i64; 3],
+    },
+    /// E0318: threads that are not told apart by their numbers.
+    Threads {
+        /// The atom.
+        name: Box<str>,
+        /// Their numbers.
+        layout: Box<str>,
+    },
+    /// E0319: an operand that the instruction does not take.
+    NoOperand {
+        /// The atom.
+        name: Box<str>,
+        /// The operand.
+        operand: Box<str>,
+    },
+    /// E0320: a number that no thread has.
+    NoThread {
+        /// The number.
+        number: Box<str>,
+        /// The numbers of the threads.
+        layout: Box<str>,
+    },
+    /// E0321: an arrangement of atoms in which threads have no place of their own.
+    AtomLayout {
+        /// The arrangement.
+        layout: Box<str>,
+    },
+    /// E0322: an order in which not every index of a mode is taken once.
+    Permutation {
+        /// M, N or K, by number.
+        mode: usize,
+        /// The order.
+        permutation: Box<str>,
+        /// How many indices the atoms cover side by side.
+        core: i64,
+    },
+    /// E0323: threads whose numbers have gaps, where a layout of all numbers is asked for.
+    Gaps {
+        /// The numbers of the threads.
+        layout: Box<str>,
+    },
+    /// E0324: values of a width that a copy takes apart.
+    CopyWidth {
+        /// The atom.
+        name: Box<str>,
+        /// At which end.
+        end: CopyEnd,
+        /// The width in bits.
+        bits: i64,
+        /// The layout of bits.
+        layout: Box<str>,
+    },
+    /// E0325: threads and values that are not whole runs of a copy.
+    TiledCopy {
+        /// The atom.
+        name: Box<str>,
+        /// Who owns what.
+        layout: Box<str>,
+        /// What is needed, in words.
+        what: &'static str,
+    },
+    /// E0326: a fragment that is not made of what a copy moves.
+    Retile {
+        /// The atom.
+        name: Box<str>,
+        /// The fragment.
+        fragment: Box<str>,
+        /// What is wrong with it, in words.
+        what: &'static str,
+    },
+    /// E0327: a tile that no bulk copy moves.
+    TensorMap {
+        /// The layout in global memory.
+        global: Box<str>,
+        /// The layout in shared memory.
+        shared: Box<str>,
+        /// What is wrong, in words.
+        what: &'static str,
+        /// With which number.
+        value: i64,
+    },
+    /// E0328: a tensor map, or a number of bytes, that a bulk copy does not take.
+    BulkCopy {
+        /// The instruction.
+        name: Box<str>,
+        /// What it takes, in words.
+        what: &'static str,
+        /// What there is.
+        value: i64,
+    },
+    /// E0329: threads and values that have no tile in a layout of data.
+    Cotiled {
+        /// The atom.
+        name: Box<str>,
+        /// From (thread, value) to the offset.
+        offsets: Box<str>,
+        /// From the coordinate to the offset.
+        data: Box<str>,
+        /// Why.
+        reason: NoTile,
+    },
+    /// An operation of the algebra refused.
+    Layout(LayoutError),
+}
+
+impl AtomError {
+    /// That there is no such name, and the nearest ones that there are.
+    pub(crate) fn unknown<S: AsRef<str>>(
+        kind: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = S>,
+    ) -> AtomError {
+        // How many names are worth showing.
+        const MOST: usize = 3;
+        let known: Vec<S> = known.into_iter().collect();
+        let mut near: Vec<Box<str>> =
+            nearest(name, known.iter().map(AsRef::as_ref), MOST).iter().map(|near| (*near).into()).collect();
+        if near.is_empty() && !name.is_empty() {
+            // A name without its arguments is the beginning of those that have them.
+            let longer = known.iter().map(AsRef::as_ref).filter(|known| known.starts_with(name));
+            near = longer.take(MOST).map(Into::into).collect();
+        }
+        AtomError::UnknownName { kind, name: name.into(), near }
+    }
+
+    /// The same with names as [words](crate::atoms::word): what a language without angle brackets reads.
+    pub fn in_words(self) -> AtomError {
+        match self {
+            AtomError::UnknownName { kind, name, near } => {
+                let near = near.iter().map(|near| crate::atoms::word(near).into()).collect();
+                AtomError::UnknownName { kind, name: crate::atoms::word(&name).into(), near }
+            }
+            other => other,
+        }
+    }
+
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            AtomError::ElementWidth { .. } => "E0311",
+            AtomError::NotCanonical { .. } => "E0312",
+            AtomError::Field { .. } => "E0313",
+            AtomError::Reserved { .. } => "E0314",
+            AtomError::ThreadValue(_) => "E0315",
+            AtomError::UnknownName { .. } => "E0316",
+            AtomError::Shape { .. } => "E0317",
+            AtomError::Threads { .. } => "E0318",
+            AtomError::NoOperand { .. } => "E0319",
+            AtomError::NoThread { .. } => "E0320",
+            AtomError::AtomLayout { .. } => "E0321",
+            AtomError::Permutation { .. } => "E0322",
+            AtomError::Gaps { .. } => "E0323",
+            AtomError::CopyWidth { .. } => "E0324",
+            AtomError::TiledCopy { .. } => "E0325",
+            AtomError::Retile { .. } => "E0326",
+            AtomError::TensorMap { .. } => "E0327",
+            AtomError::BulkCopy { .. } => "E0328",
+            AtomError::Cotiled { .. } => "E0329",
+            AtomError::Layout(error) => error.code(),
+        }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            AtomError::NotCanonical { condition, .. } => match **condition {
+                CanonicalCondition::Depth { .. } => {
+                    "one instruction reads 32 bytes along K: divide the tile and take a descriptor of each part"
+                }
+                _ => "tile a canonical atom to the shape: SwizzleMode::tile",
+            },
+            AtomError::ThreadValue(_) => "give each place of the tile to as many threads as the operand says",
+            AtomError::UnknownName { near, .. } => {
+                let (first, others) = near.split_first()?;
+                let others: String = others.iter().map(|name| alloc::format!(" or `{name}`")).collect();
+                return Some(alloc::format!("is `{first}`{others} meant?"));
+            }
+            AtomError::Gaps { .. } => "ask for the part of a thread: TiledMma::get_slice",
+            AtomError::Layout(error) => return error.help(),
+            _ => return None,
+        };
+        Some(help.into())
+    }
+}
+
+impl Refusal for AtomError {
+    fn code(&self) -> &'static str {
+        AtomError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        AtomError::help(self)
+    }
+}
+
+impl From<LayoutError> for AtomError {
+    fn from(error: LayoutError) -> AtomError {
+        AtomError::Layout(error)
+    }
+}
+
+impl fmt::Display for AtomError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AtomError::ElementWidth { bits } => {
+                write!(f, "elements of {bits} bits: the width must be a power of two from 1 to 128")
+            }
+            AtomError::NotCanonical { major, condition } => write!(f, "not a canonical {major} layout: {condition}"),
+            AtomError::Field { what, bytes, wanted } => write!(f, "{what} is {bytes} bytes, but it must be {wanted}"),
+            AtomError::Reserved { bits } => {
+                write!(f, "bits {bits:#x} of a matrix descriptor are reserved, and must be 0")
+            }
+            AtomError::ThreadValue(bad) => {
+                let BadThreadValue { name, operand, layout, flaw } = bad.as_ref();
+                write!(f, "{name}: operand {operand}, {layout}: {flaw}")
+            }
+            AtomError::UnknownName { kind, name, .. } => write!(f, "there is no {kind} `{name}`"),
+            AtomError::Shape { name, shape: [m, n, k] } => {
+                write!(f, "{name}: a tile of {m} x {n} x {k} is empty, or its places cannot be counted in 64 bits")
+            }
+            AtomError::Threads { name, layout } => {
+                write!(f, "{name}: threads {layout} are not numbered from 0 on, each with a number of its own")
+            }
+            AtomError::NoOperand { name, operand } => write!(f, "{name} takes no operand {operand}"),
+            AtomError::NoThread { number, layout } => write!(f, "no thread of {layout} has the number {number}"),
+            AtomError::AtomLayout { layout } => {
+                write!(f, "atoms arranged by {layout}: needed are modes for M, N and K that do not overlap")
+            }
+            AtomError::Permutation { mode, permutation, core } => {
+                let mode = ["M", "N", "K"].get(*mode).unwrap_or(&"a mode past K");
+                write!(
+                    f,
+                    "permutation {permutation} of {mode}: needed is a bijection onto 0, 1, .., whose size is a multiple of {core}"
+                )
+            }
+            AtomError::Gaps { layout } => {
+                write!(f, "threads {layout} are not numbered 0, 1, .. without gaps, so no layout has all of them")
+            }
+            AtomError::CopyWidth { name, end, bits, layout } => {
+                write!(f, "{name}: the {end}, bits {layout}, is not made of values of {bits} bits")
+            }
+            AtomError::TiledCopy { name, layout, what } => write!(f, "{name} for threads and values {layout}: {what}"),
+            AtomError::Retile { name, fragment, what } => write!(f, "{name}: the fragment {fragment}: {what}"),
+            AtomError::TensorMap { global, shared, what, value } => {
+                write!(f, "no bulk copy from {global} to {shared}: {what} {value}")
+            }
+            AtomError::BulkCopy { name, what, value } => write!(f, "{name} takes {what}, but there is {value}"),
+            AtomError::Cotiled { name, offsets, data, reason } => {
+                write!(f, "{name} for offsets {offsets} in data {data}: {reason}")
+            }
+            AtomError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for AtomError {}

@@ -1,0 +1,96 @@
+//! The tables of instructions, a file for each kind of machine.
+
+mod amd;
+mod amx;
+mod sm100;
+mod sm120;
+mod sm61;
+mod sm70;
+mod sm75;
+mod sm80;
+mod sm89;
+mod sm90;
+mod universal;
+mod wgmma;
+
+use crate::atoms::arch::Arch;
+use crate::atoms::catalogue::{self, Member, MmaFamily, Rule};
+use crate::atoms::cpu;
+use crate::atoms::error::AtomError;
+use crate::atoms::family::{Family, sealed::Made};
+use crate::atoms::mma::MmaAtom;
+
+/// Every table.
+pub(crate) const ALL: &[&[MmaFamily]] = &[
+    universal::FAMILIES,
+    sm61::FAMILIES,
+    sm70::FAMILIES,
+    sm75::FAMILIES,
+    sm80::FAMILIES,
+    sm89::FAMILIES,
+    sm90::FAMILIES,
+    wgmma::FAMILIES,
+    sm100::FAMILIES,
+    sm120::FAMILIES,
+    amd::FAMILIES,
+    amx::FAMILIES,
+    cpu::FAMILIES,
+];
+
+impl Made for MmaAtom {
+    type Rule = Rule;
+
+    const KIND: &'static str = catalogue::KIND;
+
+    fn tables() -> &'static [&'static [MmaFamily]] {
+        ALL
+    }
+
+    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<MmaAtom, AtomError> {
+        let member = Member { name, arch };
+        match rule {
+            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
+            Rule::Derived(make) => make(&member),
+        }
+    }
+}
+
+impl MmaAtom {
+    /// The instruction of this name.
+    ///
+    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    ///
+    /// ```
+    /// use tilewright_layout::atoms::MmaAtom;
+    ///
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN").unwrap();
+    /// assert_eq!(atom.b().layout().to_string(), "((4,8),(2,2)):((16,1),(8,64))");
+    ///
+    /// let error = MmaAtom::named("SM80_16x8x16_F32BF16BF16F23_TN").unwrap_err();
+    /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
+    /// ```
+    pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
+        Family::named(name)
+    }
+
+    /// The families of instructions that are known by name, by machine.
+    pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
+        Family::all()
+    }
+}
+
+/// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a
+/// group for each row.
+pub(crate) mod warp {
+    /// All 32 threads.
+    pub(crate) const THREADS: &str = "32:1";
+    /// Sums of 16x8: a thread has pairs along N, in rows 8 apart. Factors of 16x8 with two values
+    /// in a register likewise.
+    pub(crate) const R16X8: &str = "((4,8),(2,2)):((32,1),(16,8))";
+    /// 8x8: pairs.
+    pub(crate) const R8X8: &str = "((4,8),2):((16,1),8)";
+    /// 8x16: four in a row.
+    pub(crate) const R8X16: &str = "((4,8),4):((32,1),8)";
+    /// 8x4: one.
+    pub(crate) const R8X4: &str = "((4,8),1):((8,1),0)";
+}

@@ -1,0 +1,22 @@
+//! Intel AMX: tiles of 16 rows of 64 bytes, one thread.
+//!
+//! Law: a value order is the order in a tile register, row after row. A row of A is a row of the
+//! matrix; a row of B has for each column the values along K that are multiplied together, four
+//! bytes or two of 16 bits; a row of the sums is a row of the matrix.
+//!
+//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Operation" of
+//! `TDPBSSD`, `TDPBSUD`, `TDPBUSD`, `TDPBUUD` and `TDPBF16PS`: dword `k` of row `m` of the first
+//! tile is multiplied, part by part, by dword `n` of row `k` of the second and added to dword `n`
+//! of row `m`. `TDPFP16PS` takes its pairs as `TDPBF16PS` does. A test runs this operation on tiles
+//! that are laid out as said here.
+
+use crate::atoms::arch::Arch::Amx;
+use crate::atoms::catalogue::{MmaFamily, Row};
+
+#[rustfmt::skip]
+pub(crate) const FAMILIES: &[MmaFamily] = &[
+    MmaFamily::row(Amx, "AMX_16x16x64_S32{S8,U8}{S8,U8}S32",
+        Row { threads: "1:0", a: "(1,(64,16)):(0,(16,1))", b: "(1,(4,16,16)):(0,(16,1,64))", c: "(1,(16,16)):(0,(16,1))" }),
+    MmaFamily::row(Amx, "AMX_16x16x32_{F32BF16BF16F32,F32F16F16F32}",
+        Row { threads: "1:0", a: "(1,(32,16)):(0,(16,1))", b: "(1,(2,16,16)):(0,(16,1,32))", c: "(1,(16,16)):(0,(16,1))" }),
+];

@@ -1,0 +1,252 @@
+//! Instructions that multiply matrices.
+//!
+//! # Law
+//!
+//! An atom computes `D = A * B + C` for an `m x k` matrix `A`, an `n x k` matrix `B` (read as its
+//! transpose) and `m x n` matrices `C` and `D`. Thread-value layouts say who holds what: from
+//! (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a bijection onto
+//! its tile, or a stated broadcast ([`ThreadValue`]). `threads` numbers the threads that run the
+//! instruction together; it is injective.
+//!
+//! (CuTe `MMA_Atom` and `MMA_Traits`.) The type describes an instruction of 128 threads and a
+//! micro-kernel of one alike.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::Layout;
+use crate::atoms::arch::Arch;
+use crate::atoms::error::AtomError;
+use crate::atoms::evidence::{BadThreadValue, Flaw};
+use crate::atoms::thread_value::ThreadValue;
+use crate::atoms::value_type::ValueType;
+
+/// What an instruction takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operand {
+    /// The first factor, (M,K).
+    A,
+    /// The second factor, (N,K).
+    B,
+    /// What is added to, and the result: (M,N).
+    C,
+    /// Scale factors of A, (M,K): one for a block along K.
+    ScaleA,
+    /// Scale factors of B, (N,K): one for a block along K.
+    ScaleB,
+    /// Which elements of a sparse A are not zero, (M,K).
+    Metadata,
+}
+
+impl Operand {
+    /// Which of M, N, K its two modes are, by number.
+    pub fn modes(self) -> [usize; 2] {
+        match self {
+            Operand::A | Operand::ScaleA | Operand::Metadata => [0, 2],
+            Operand::B | Operand::ScaleB => [1, 2],
+            Operand::C => [0, 1],
+        }
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Operand::A => "A",
+            Operand::B => "B",
+            Operand::C => "C",
+            Operand::ScaleA => "SFA",
+            Operand::ScaleB => "SFB",
+            Operand::Metadata => "E",
+        })
+    }
+}
+
+/// The types of the values of an instruction: `D = A * B + C`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MmaTypes {
+    /// Of the result.
+    pub d: ValueType,
+    /// Of the first factor.
+    pub a: ValueType,
+    /// Of the second factor.
+    pub b: ValueType,
+    /// Of what is added.
+    pub c: ValueType,
+}
+
+impl MmaTypes {
+    /// One type for everything.
+    pub fn uniform(value: ValueType) -> MmaTypes {
+        MmaTypes { d: value, a: value, b: value, c: value }
+    }
+
+    /// Factors of one type, sums of another.
+    pub fn accumulating(factors: ValueType, sums: ValueType) -> MmaTypes {
+        MmaTypes { d: sums, a: factors, b: factors, c: sums }
+    }
+}
+
+impl fmt::Display for MmaTypes {
+    /// As in the names of instructions: `F32F16F16F32`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{}{}", self.d, self.a, self.b, self.c)
+    }
+}
+
+/// An instruction that multiplies matrices, or a micro-kernel that does.
+///
+/// ```
+/// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ValueType};
+///
+/// let atom = MmaAtom::cpu(Arch::Avx512, [48, 8, 1], MmaTypes::uniform(ValueType::F32)).unwrap();
+/// assert_eq!(atom.name(), "AVX512_48x8x1_F32F32F32F32");
+/// assert_eq!(atom.c().layout().to_string(), "(1,(48,8)):(0,(1,48))");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MmaAtom {
+    name: Box<str>,
+    arch: Arch,
+    shape: [i64; 3],
+    types: MmaTypes,
+    threads: Layout,
+    /// A, B and C.
+    factors: [ThreadValue; 3],
+    /// Scale factors and metadata, where there are any.
+    others: Vec<(Operand, ThreadValue)>,
+}
+
+impl MmaAtom {
+    /// The atom with this shape `(m, n, k)`, these threads and the thread-value layouts of A, B and
+    /// C.
+    ///
+    /// Errors: an extent that is not positive, or a tile whose size is not representable
+    /// ([`AtomError::Shape`]); two threads with one number, or a negative one
+    /// ([`AtomError::Threads`]); a thread-value layout that is neither a bijection nor the
+    /// broadcast that it is said to be ([`AtomError::ThreadValue`]).
+    pub fn new(
+        name: &str,
+        arch: Arch,
+        shape: [i64; 3],
+        types: MmaTypes,
+        threads: Layout,
+        [a, b, c]: [ThreadValue; 3],
+    ) -> Result<MmaAtom, AtomError> {
+        if !matches!(threads.is_injective(), Ok(true)) || threads.range().map_or(true, |(least, _)| least < 0) {
+            return Err(AtomError::Threads { name: name.into(), layout: threads.to_string().into() });
+        }
+        let atom = MmaAtom { name: name.into(), arch, shape, types, threads, factors: [a, b, c], others: Vec::new() };
+        for (operand, held) in atom.operands() {
+            atom.check(operand, held)?;
+        }
+        Ok(atom)
+    }
+
+    /// The atom with one more operand: scale factors or metadata. A second one of a kind takes the
+    /// place of the first; one of A, B and C, that of the factor.
+    ///
+    /// Errors: as [`MmaAtom::new`].
+    pub fn with(mut self, operand: Operand, held: ThreadValue) -> Result<MmaAtom, AtomError> {
+        self.check(operand, &held)?;
+        let [a, b, c] = &mut self.factors;
+        match operand {
+            Operand::A => *a = held,
+            Operand::B => *b = held,
+            Operand::C => *c = held,
+            other => {
+                self.others.retain(|(known, _)| *known != other);
+                self.others.push((other, held));
+            }
+        }
+        Ok(self)
+    }
+
+    fn check(&self, operand: Operand, held: &ThreadValue) -> Result<(), AtomError> {
+        let places = self.tile(operand).map(|extent| i128::from(extent.max(0))).iter().product::<i128>();
+        let places = i64::try_from(places).ok().filter(|places| *places > 0);
+        let Some(places) = places else {
+            return Err(AtomError::Shape { name: self.name.clone(), shape: self.shape });
+        };
+        held.check(self.threads.size(), places).map_err(|flaw| self.refuse(operand, held, flaw))
+    }
+
+    fn refuse(&self, operand: Operand, held: &ThreadValue, flaw: Flaw) -> AtomError {
+        AtomError::ThreadValue(Box::new(BadThreadValue {
+            name: (*self.name).to_owned().into(),
+            operand: operand.to_string().into(),
+            layout: held.layout().to_string().into(),
+            flaw,
+        }))
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The least machine that has it.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// How many rows (M), columns (N) and terms of a sum (K).
+    pub fn shape(&self) -> [i64; 3] {
+        self.shape
+    }
+
+    /// The types of the values.
+    pub fn types(&self) -> MmaTypes {
+        self.types
+    }
+
+    /// The numbers of the threads that run it together (CuTe `ThrID`): `32:1` is a warp,
+    /// `(4,2):(1,16)` a quad pair.
+    pub fn threads(&self) -> &Layout {
+        &self.threads
+    }
+
+    /// Who holds the first factor: (thread, value) to (M,K).
+    pub fn a(&self) -> &ThreadValue {
+        &self.factors[0]
+    }
+
+    /// Who holds the second factor: (thread, value) to (N,K).
+    pub fn b(&self) -> &ThreadValue {
+        &self.factors[1]
+    }
+
+    /// Who holds the sums: (thread, value) to (M,N).
+    pub fn c(&self) -> &ThreadValue {
+        &self.factors[2]
+    }
+
+    /// Who holds an operand; none where the instruction does not take it.
+    pub fn operand(&self, operand: Operand) -> Option<&ThreadValue> {
+        self.operands().find(|(known, _)| *known == operand).map(|(_, held)| held)
+    }
+
+    /// The operands that the instruction takes, A, B and C first.
+    pub fn operands(&self) -> impl Iterator<Item = (Operand, &ThreadValue)> {
+        let factors = [Operand::A, Operand::B, Operand::C].into_iter().zip(&self.factors);
+        factors.chain(self.others.iter().map(|(operand, held)| (*operand, held)))
+    }
+
+    /// The extents of the tile of an operand: (M,K), (N,K) or (M,N).
+    pub fn tile(&self, operand: Operand) -> [i64; 2] {
+        let [m, n, k] = self.shape;
+        match operand.modes() {
+            [0, 1] => [m, n],
+            [0, _] => [m, k],
+            _ => [n, k],
+        }
+    }
+}
+
+impl fmt::Display for MmaAtom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}

@@ -1,0 +1,215 @@
+//! The registers of one partition, seen in the modes of another.
+//!
+//! # Law
+//!
+//! A fragment `(V,R_0,R_1,..)` holds what a thread has by a partition whose tile is what the
+//! threads of a copy have as their first `V` values, and whose tiles follow each other, in mode
+//! `i`, in the order of the coordinates. The values `0, V, 2V, ..` of a thread of the copy are then
+//! in other tiles of that partition: number `k` in tile `g_i(k)` along mode `i`. And
+//!
+//! ```text
+//! retile(F)((v,s), rest) = F(w mod V, .., g_i(w div V) + c_i(rest_i), ..),     w = p(v) + V_atom * s
+//! ```
+//!
+//! where `c_i` are the tiles of the partition that begin a tile of the copy, the complement of
+//! `g_i`, and `p` is the order in which a thread has the values of one instruction at this end. So
+//! register `i` of the result holds what is number `i` of the thread's part. It is given if threads
+//! and values fill the tile, each of their leaves in one mode of it, so that in each mode the steps
+//! form a chain, and if the thread has at this end what it owns. Of the chain, with the steps of
+//! threads and first values left out, `g_i` is what remains: a step is divided by the extents below
+//! it that are left out.
+//!
+//! For the copy of an operand of a tiled product and fragments of that operand, the parts of the
+//! instruction are known, also where they are not in the order of the coordinates.
+//!
+//! (CuTe `TiledCopy::retile`, which assumes that at this end threads have what they own, in the
+//! same order.)
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use crate::atoms::error::AtomError;
+use crate::atoms::terms::CopyEnd;
+use crate::atoms::tiled_copy::{TiledCopy, sizes};
+use crate::atoms::tiled_mma::lifted;
+use crate::{Coordinate, Extent, Layout, Leaf, ModePath, Stride, Tiler};
+
+/// A leaf of the further values of a thread: the mode of the tile in which it steps, its step in
+/// the partitions there, and in those of them that make a tile.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    mode: usize,
+    extent: i64,
+    apart: i64,
+    step: i64,
+}
+
+/// A leaf of threads and values, as a step in one mode of the tile.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    extent: i64,
+    at: i64,
+    further: bool,
+}
+
+impl TiledCopy {
+    /// A thread's own copy of what it has by another partition, (FrgV,RestM,RestK,..) as
+    /// [`ThreadMma::fragment`](crate::atoms::ThreadMma::fragment) and
+    /// [`ThreadCopy::fragment`](crate::atoms::ThreadCopy::fragment) lay it out, in the modes of this copy,
+    /// ((FrgV,FrgX),RestM,..): register `i` of the result holds what is number `i` of the thread's
+    /// [part](crate::atoms::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
+    ///
+    /// The other partition is that of the operand of which the copy is made, or one that has in its
+    /// first mode the first values of this copy.
+    ///
+    /// Errors: the first mode of the fragment is not the first values of the copy, or further
+    /// values are not further parts along the modes; a mode of the fragment is not made of whole
+    /// tiles; at this end threads do not have what they own ([`AtomError::Retile`]).
+    pub fn retile<D: Stride>(&self, end: CopyEnd, fragment: &Layout<D>) -> Result<Layout<D>, AtomError> {
+        let refuse = |what: &'static str| AtomError::Retile {
+            name: self.atom.name().into(),
+            fragment: fragment.to_string().into(),
+            what,
+        };
+        let order = self.order(end)?.ok_or_else(|| refuse("at this end threads do not have what they own"))?;
+        let first = fragment.mode(0).and_then(|mode| mode.size().known());
+        let groups = match (self.parts, first) {
+            (Some([part, along, across]), Some(first)) if part == first => {
+                let group = |mode, extent| Group { mode, extent, apart: 1, step: 1 };
+                Vec::from([group(0, along), group(1, across)])
+            }
+            (_, Some(first)) => {
+                self.groups(first)?.ok_or_else(|| refuse("its first mode is not a part of the tile"))?
+            }
+            _ => return Err(refuse("its first mode is not known")),
+        };
+        let modes = fragment.rank().saturating_sub(1);
+        if groups.iter().any(|group| group.extent > 1 && group.mode >= modes) {
+            return Err(refuse("it has no modes for the repetitions of the instruction"));
+        }
+        let line = |extent: i64, step: i64| lifted::<D::Extent>(&Layout::mode_of(extent, step)?);
+        // Each mode of the fragment as the parts of one tile, and the tiles.
+        let (mut inside, mut rests) = (Vec::new(), Vec::new());
+        for mode in 0..modes {
+            let parts = in_order(groups.iter().filter(|group| group.mode == mode))?;
+            let part = fragment.mode(mode + 1).unwrap_or(Layout::unit());
+            let whole = parts.leaves().last().and_then(|last| last.extent.checked_mul(last.stride));
+            if !whole.is_some_and(|whole| <D::Extent>::from(whole).divides(&part.size()).proved()) {
+                return Err(refuse("its repetitions are not those of whole tiles"));
+            }
+            let divided = part.logical_divide(&Tiler::Layout(lifted::<D::Extent>(&parts)?))?;
+            inside.push(divided.mode(0).unwrap_or(Layout::unit()));
+            rests.push(divided.mode(1).unwrap_or(Layout::unit()));
+        }
+        // All that a thread has of one tile, in the order of its values.
+        let mut of_tile = Vec::from([fragment.mode(0).unwrap_or(Layout::unit())]);
+        for group in groups.iter().filter(|group| group.mode < modes) {
+            let inside = inside.get(group.mode).cloned().unwrap_or(Layout::unit());
+            of_tile.push(inside.compose(&line(group.extent, group.step)?)?);
+        }
+        let of_atom = Tiler::modes([Tiler::Layout(line(order.size(), 1)?)])?;
+        let held = Layout::tuple([&Layout::tuple(&of_tile)?])?.zipped_divide(&of_atom)?;
+        let at = |path: &[usize]| held.at(path).unwrap_or(Layout::unit());
+        let held = Layout::tuple([&at(&[0, 0]).compose(&lifted::<D::Extent>(&order)?)?, &at(&[1, 0])])?;
+        Ok(Layout::tuple([&held].into_iter().chain(&rests))?)
+    }
+
+    /// The order in which a thread has the values of one instruction at an end: the number of each
+    /// among those that it owns; none where it has others.
+    fn order(&self, end: CopyEnd) -> Result<Option<Layout>, AtomError> {
+        let own = self.atom.values(self.atom.reference(), self.bits)?;
+        let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;
+        let (threads, values) = sizes(&own);
+        let (Some(thread), Some(value)) = (moved.mode(0), moved.mode(1)) else { return Ok(None) };
+        if !thread.equivalent(&Layout::mode_of(threads, i64::from(threads > 1))?) || value.size() != values {
+            return Ok(None);
+        }
+        if value.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride % threads != 0) {
+            return Ok(None);
+        }
+        let order = value.tree().map(|leaf| Leaf { extent: leaf.extent, stride: leaf.stride / threads });
+        let order = Layout::from_tree(order)?;
+        Ok(Some(order).filter(|order| order.is_bijective()))
+    }
+
+    /// How the values of a thread are made of its first `first` ones; none where they are not.
+    fn groups(&self, first: i64) -> Result<Option<Vec<Group>>, AtomError> {
+        let (_, values) = sizes(&self.owned);
+        if first < 1 || values % first != 0 {
+            return Ok(None);
+        }
+        if first == values {
+            return Ok(Some(Vec::new()));
+        }
+        let value = self.owned.mode(1).unwrap_or(Layout::unit());
+        let Ok(divided) = value.logical_divide(&Tiler::Layout(Layout::mode_of(first, 1)?)) else { return Ok(None) };
+        let (Some(inner), Some(outer)) = (divided.mode(0), divided.mode(1)) else { return Ok(None) };
+        let places = self.tile.iter().try_fold(1_i64, |places, extent| places.checked_mul(*extent));
+        if !self.owned.is_bijective() || places != Some(self.owned.size()) {
+            return Ok(None);
+        }
+        let thread = self.owned.mode(0).unwrap_or(Layout::unit());
+        let Ok(placed) = self.places()?.compose(&Layout::tuple([&thread, &inner, &outer])?) else { return Ok(None) };
+        // Which steps there are in each mode, and those of the further values in their own order.
+        let mut chains: Vec<Vec<Step>> = self.tile.iter().map(|_| Vec::new()).collect();
+        let mut further = Vec::new();
+        for (part, leaves) in placed.modes().enumerate() {
+            for leaf in leaves.leaves().iter().filter(|leaf| leaf.extent > 1) {
+                let Some((path, at)) = leaf.stride.term() else { return Ok(None) };
+                let Some(mode) = path.modes().next() else { return Ok(None) };
+                let Some(chain) = chains.get_mut(mode) else { return Ok(None) };
+                let step = Step { extent: leaf.extent, at: *at, further: part == 2 };
+                chain.push(step);
+                further.extend(step.further.then_some((mode, step)));
+            }
+        }
+        for chain in &mut chains {
+            chain.sort_by_key(|step| step.at);
+            let broken = |pair: &[Step]| match pair {
+                [below, above] => below.extent.checked_mul(below.at).is_none_or(|covered| above.at % covered != 0),
+                _ => false,
+            };
+            if chain.first().is_some_and(|step| step.at < 1) || chain.windows(2).any(broken) {
+                return Ok(None);
+            }
+        }
+        let below = |mode: usize, at: i64, further: bool| {
+            let chain = chains.get(mode).into_iter().flatten();
+            let below = chain.filter(|step| step.at < at && step.further == further);
+            // They divide the step.
+            below.map(|step| step.extent).product::<i64>()
+        };
+        let group = |(mode, Step { extent, at, .. }): &(usize, Step)| Group {
+            mode: *mode,
+            extent: *extent,
+            apart: at / below(*mode, *at, false),
+            step: below(*mode, *at, true),
+        };
+        Ok(Some(further.iter().map(group).collect()))
+    }
+
+    /// From the index in the tile to the coordinates that it has in what is tiled.
+    fn places(&self) -> Result<Layout<Coordinate>, AtomError> {
+        let mut modes = Vec::new();
+        let Tiler::Modes(items) = &self.tiler else { return Ok(Layout::unit()) };
+        for (mode, item) in items.items().iter().enumerate() {
+            let Tiler::Layout(tile) = item else { continue };
+            let path = ModePath::new(&[mode])?;
+            let steps =
+                tile.tree().map(|leaf| Leaf { extent: leaf.extent, stride: Coordinate::step(leaf.stride, path) });
+            modes.push(Layout::from_tree(steps)?);
+        }
+        Ok(Layout::tuple(&modes)?)
+    }
+}
+
+/// The steps of a mode, the shortest first.
+fn in_order<'a>(groups: impl Iterator<Item = &'a Group>) -> Result<Layout, AtomError> {
+    let mut groups: Vec<&Group> = groups.filter(|group| group.extent > 1).collect();
+    groups.sort_by_key(|group| group.apart);
+    if groups.is_empty() {
+        return Ok(Layout::mode_of(1, 1)?);
+    }
+    let modes = groups.iter().map(|group| Layout::mode_of(group.extent, group.apart));
+    Ok(Layout::tuple(&modes.collect::<Result<Vec<_>, _>>()?)?)
+}

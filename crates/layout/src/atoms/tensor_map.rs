@@ -1,0 +1,170 @@
+//! What one bulk copy of a tensor (TMA) moves: the box.
+//!
+//! # Law
+//!
+//! A tensor map has up to five dimensions of global memory, with extents and strides, and in each
+//! the extent of a box. The copy writes a box to shared memory densely, first dimension fastest; a
+//! swizzle is applied behind that. So for a tile of global memory and a layout of that tile in
+//! shared memory, go along shared memory and look which coordinate of global memory lies there: as
+//! long as each further mode is a step of 1 in a dimension that is not in the box yet, it is a
+//! dimension of the box.
+//!
+//! ```text
+//! smem(c) = index of c in the box, for every c in the box
+//! ```
+//!
+//! What the hardware asks for, in the words of the CUDA driver API (`cuTensorMapEncodeTiled`): the
+//! first dimension is contiguous; extents are at most 2^32; strides are multiples of 16 bytes below
+//! 2^40; a box has at most 256 in a dimension; its rows are multiples of 16 bytes and, where
+//! swizzled, no longer than a line of the swizzle.
+//!
+//! (CuTe `make_tma_copy`: construction of the box from the right inverse of the shared-memory
+//! layout.)
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use crate::atoms::error::AtomError;
+use crate::atoms::terms::SwizzleMode;
+use crate::{Coordinate, Layout, LayoutError, ModePath, Tiler, Tree};
+
+/// The most dimensions of a tensor map.
+pub const MAX_DIMENSIONS: usize = 5;
+/// The greatest extent of a box along a dimension, in elements.
+pub const MAX_BOX: i64 = 256;
+
+/// One dimension of a tensor map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dimension {
+    /// Elements in global memory.
+    pub extent: i64,
+    /// Bytes from one to the next.
+    pub stride: i64,
+    /// Elements in the box.
+    pub boxed: i64,
+}
+
+/// What one bulk copy moves.
+///
+/// ```
+/// use tilewright_layout::atoms::{SwizzleMode, TensorMap};
+/// use tilewright_layout::{Layout, Tree};
+///
+/// // 128 x 64 of a row-major matrix of halves, to rows of 128 bytes, swizzled: one copy.
+/// let layout = |text: &str| text.parse::<Layout>().unwrap();
+/// let tile: Tree<i64> = "(128,64)".parse().unwrap();
+/// let map = TensorMap::new(&layout("(1024,512):(512,1)"), &tile, &layout("(128,64):(64,1)"), 16, SwizzleMode::Bytes128).unwrap();
+/// let boxed: Vec<i64> = map.dimensions().iter().map(|dimension| dimension.boxed).collect();
+/// assert_eq!((boxed, map.copies()), (vec![64, 128], 1));
+///
+/// // Column-major shared memory does not fit.
+/// let refusal = TensorMap::new(&layout("(1024,512):(512,1)"), &tile, &layout("(128,64)"), 16, SwizzleMode::None).unwrap_err();
+/// assert_eq!(refusal.code(), "E0327");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TensorMap {
+    dimensions: Vec<Dimension>,
+    copies: i64,
+}
+
+impl TensorMap {
+    /// The map for tiles of `tile`, one extent for each mode of `global`, that lie in shared memory
+    /// as `shared` says, before the swizzle, in elements of `bits` bits.
+    ///
+    /// Errors: the tile and its layout in shared memory differ in size; nothing lies side by side
+    /// in both memories; a number that the hardware does not take ([`AtomError::TensorMap`]).
+    pub fn new(
+        global: &Layout,
+        tile: &Tree<i64>,
+        shared: &Layout,
+        bits: i64,
+        swizzle: SwizzleMode,
+    ) -> Result<TensorMap, AtomError> {
+        let refuse = |what: &'static str, value: i64| AtomError::TensorMap {
+            global: global.to_string().into(),
+            shared: shared.to_string().into(),
+            what,
+            value,
+        };
+        let bytes = |elements: i64| {
+            let bits = elements.checked_mul(bits).ok_or(LayoutError::Overflow { op: "tensor_map" })?;
+            Ok::<_, AtomError>(if bits % 8 == 0 { bits / 8 } else { -1 })
+        };
+        let size = tile.product()?;
+        if shared.size() != size {
+            return Err(refuse("the elements in shared memory are not those of the tile", shared.size()));
+        }
+        let coordinates = Layout::<Coordinate>::identity(&global.shape())?.compose_tiler(&Tiler::from_shape(tile)?)?;
+        let along = coordinates.compose(&shared.right_inverse()?)?;
+        // The leaves of global memory, by path; a dimension of the box each, as far as they go.
+        let mut leaves = Vec::new();
+        gather(global, ModePath::ROOT, &mut leaves)?;
+        let mut dimensions: Vec<Dimension> = Vec::new();
+        let mut volume = 1_i64;
+        for leaf in along.leaves().iter().filter(|leaf| leaf.extent > 1) {
+            let Some((path, 1)) = leaf.stride.term().map(|(path, scale)| (path, *scale)) else { break };
+            let Some(at) = leaves.iter().position(|(known, ..)| *known == path) else { break };
+            let (_, extent, stride) = leaves.remove(at);
+            let boxed = (1..=MAX_BOX.min(leaf.extent)).rev().find(|part| leaf.extent % part == 0).unwrap_or(1);
+            dimensions.push(Dimension { extent, stride: bytes(stride)?, boxed });
+            // Both are factors of the size of the tile.
+            volume *= boxed;
+            if boxed < leaf.extent || dimensions.len() == MAX_DIMENSIONS {
+                break;
+            }
+        }
+        let Some(first) = dimensions.first() else {
+            return Err(refuse("side by side in shared memory are no neighbours of a mode of the tile, but", 0));
+        };
+        if first.stride != bytes(1)? {
+            return Err(refuse(
+                "what is side by side in shared memory is in global memory, in bytes, apart by",
+                first.stride,
+            ));
+        }
+        let row = bytes(first.boxed)?;
+        if row % 16 != 0 {
+            return Err(refuse("a row of the box must be a multiple of 16 bytes, but is", row));
+        }
+        if swizzle != SwizzleMode::None && row > 16 * swizzle.units() {
+            return Err(refuse(
+                "a row of the box must not be longer than a line of the swizzle, but is, in bytes,",
+                row,
+            ));
+        }
+        for (_, extent, stride) in leaves.into_iter().filter(|(_, extent, _)| *extent > 1) {
+            dimensions.push(Dimension { extent, stride: bytes(stride)?, boxed: 1 });
+        }
+        if dimensions.len() > MAX_DIMENSIONS {
+            return Err(refuse("at most 5 dimensions are possible, but there are", dimensions.len() as i64));
+        }
+        for (number, dimension) in dimensions.iter().enumerate() {
+            if dimension.extent > 1 << 32 {
+                return Err(refuse("an extent of at most 2^32 is needed, but there is", dimension.extent));
+            }
+            if number > 0 && (dimension.stride % 16 != 0 || !(0..1 << 40).contains(&dimension.stride)) {
+                return Err(refuse("strides are multiples of 16 bytes below 2^40, but there is", dimension.stride));
+            }
+        }
+        Ok(TensorMap { dimensions, copies: size / volume })
+    }
+
+    /// The dimensions, the contiguous one first, and those of the box before the others.
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.dimensions
+    }
+
+    /// How many boxes make a tile.
+    pub fn copies(&self) -> i64 {
+        self.copies
+    }
+}
+
+/// The path, extent and stride of each leaf.
+fn gather(layout: &Layout, path: ModePath, leaves: &mut Vec<(ModePath, i64, i64)>) -> Result<(), LayoutError> {
+    if let ([leaf], true) = (layout.leaves(), layout.profile().is_leaf()) {
+        leaves.push((path, leaf.extent, leaf.stride));
+        return Ok(());
+    }
+    layout.modes().enumerate().try_for_each(|(mode, part)| gather(&part, path.then(mode)?, leaves))
+}

@@ -1,0 +1,127 @@
+//! Who holds what: the thread-value layouts of instructions.
+//!
+//! # Law
+//!
+//! A thread-value layout sends (thread, value) to a place in a tile, counted colexicographically:
+//! first mode of the tile fastest. Every place is held by exactly `holders` threads, by each of
+//! them as one value. So its value mode repeats nothing, its thread mode repeats everything
+//! `holders` times, and without the repetitions it is a bijection onto the tile.
+//!
+//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the
+//! first `1/copies` of the tile: the value mode repeats everything `copies` times.
+//!
+//! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is
+//! what this module adds.)
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+
+use crate::atoms::evidence::Flaw;
+use crate::{Layout, Leaf};
+
+/// A thread-value layout and by how many threads each place of its tile is held.
+///
+/// Made from a layout it says that each place is held by one thread; whether that is so is checked
+/// by what takes it.
+///
+/// ```
+/// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ThreadValue, ValueType};
+///
+/// let types = MmaTypes::uniform(ValueType::F64);
+/// let layout = |text: &str| text.parse::<tilewright_layout::Layout>().unwrap();
+/// let both = layout("((4,8),1):((8,1),0)");
+/// let atom = |c| {
+///     let operands = [ThreadValue::from(both.clone()), both.clone().into(), layout(c).into()];
+///     MmaAtom::new("MINE_8x8x4", Arch::Sm80, [8, 8, 4], types, layout("32:1"), operands)
+/// };
+/// assert!(atom("((4,8),2):((16,1),8)").is_ok());
+///
+/// // Two values of a thread in one place, and half of the tile in no thread's hands.
+/// let refusal = atom("((4,8),2):((8,1),0)").unwrap_err();
+/// assert_eq!(refusal.code(), "E0315");
+/// assert_eq!(
+///     refusal.to_string(),
+///     "MINE_8x8x4: operand C, ((4,8),2):((8,1),0): a thread holds a place more than once, in value mode 2:0"
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ThreadValue {
+    layout: Layout,
+    holders: i64,
+    copies: i64,
+}
+
+impl ThreadValue {
+    /// A broadcast: each place is held by `holders` threads.
+    pub fn shared(layout: Layout, holders: i64) -> ThreadValue {
+        ThreadValue { layout, holders, copies: 1 }
+    }
+
+    /// What is multiplied: only the first `1/copies` of the places are held, by one thread each,
+    /// `copies` times.
+    pub fn multiplied(layout: Layout, copies: i64) -> ThreadValue {
+        ThreadValue { layout, holders: 1, copies }
+    }
+
+    /// From (thread, value) to the place in the tile.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// How many threads hold each place.
+    pub fn holders(&self) -> i64 {
+        self.holders
+    }
+
+    /// How many times a thread has each place that it holds.
+    pub fn copies(&self) -> i64 {
+        self.copies
+    }
+
+    /// How many values a thread holds.
+    pub fn values(&self) -> i64 {
+        self.layout.mode(1).map_or(1, |values| values.size())
+    }
+
+    /// Checks the law, for so many threads and a tile of so many places; or says what fails.
+    pub(crate) fn check(&self, threads: i64, places: i64) -> Result<(), Flaw> {
+        let (2, Some(thread), Some(value)) = (self.layout.rank(), self.layout.mode(0), self.layout.mode(1)) else {
+            return Err(Flaw::Rank { found: self.layout.rank() });
+        };
+        if thread.size() != threads {
+            return Err(Flaw::Threads { found: thread.size(), wanted: threads });
+        }
+        if let (1, Some(leaf)) = (self.copies, value.leaves().iter().find(|leaf| repeats(leaf))) {
+            let mode: Box<str> = alloc::format!("{}:{}", leaf.extent, leaf.stride).into();
+            return Err(Flaw::Repeated { mode });
+        }
+        // The products divide the size of the layout, so they are representable.
+        let times =
+            |part: &Layout| part.leaves().iter().filter(|leaf| repeats(leaf)).fold(1, |n: i64, leaf| n * leaf.extent);
+        let (copies, holders) = (times(&value), times(&thread));
+        if copies != self.copies || places % copies != 0 {
+            return Err(Flaw::Copies { found: copies, stated: self.copies });
+        }
+        let places = places / copies;
+        if holders != self.holders {
+            return Err(Flaw::Holders { found: holders, stated: self.holders });
+        }
+        let moving = self.layout.filter().map_err(|_| Flaw::Onto { found: "?".into(), wanted: places })?;
+        if moving.size() != places || !moving.is_bijective() {
+            return Err(Flaw::Onto { found: moving.to_string().into(), wanted: places });
+        }
+        Ok(())
+    }
+}
+
+/// Whether it stays in one place.
+fn repeats(leaf: &Leaf) -> bool {
+    leaf.extent > 1 && leaf.stride == 0
+}
+
+impl From<Layout> for ThreadValue {
+    /// Each place is held by one thread.
+    fn from(layout: Layout) -> ThreadValue {
+        ThreadValue { layout, holders: 1, copies: 1 }
+    }
+}

@@ -1,0 +1,278 @@
+//! One copy instruction repeated over threads and values: a tiled copy.
+//!
+//! # Law
+//!
+//! A thread-value layout `tv` says for a tile who owns what, (thread, value) to the colexicographic
+//! index in the tile. Threads and values are taken in blocks of as many as the atom has on its
+//! reference side, and each block is one run of the atom: at the other end it goes to the threads
+//! and values that the atom says. So with `own` and `end` the layouts of values in the atom's
+//! block, at the reference and at either end, and `T`, `V` the threads and values of `own`,
+//!
+//! ```text
+//! tidfrg((t,r), (v,s), rest) = L(tv(t' + T*r, v' + V*s) in tile number rest),    own(t',v') = end(t,v)
+//! ```
+//!
+//! (CuTe `TiledCopy`, `make_tiled_copy*`, `tidfrg_{S,D}`, `get_layout{S,D}_TV`,
+//! `ThrCopy::partition_{S,D}`, `retile_{S,D}`.)
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use crate::atoms::copy::CopyAtom;
+use crate::atoms::error::AtomError;
+use crate::atoms::mma::Operand;
+use crate::atoms::terms::CopyEnd;
+use crate::atoms::tiled_mma::{TiledMma, lifted};
+use crate::{Extent, Layout, Slot, Stride, Tiler, Tree, make_layout_tv};
+
+/// A copy atom, who owns what in a tile, and the tile.
+///
+/// ```
+/// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
+/// use tilewright_layout::Layout;
+///
+/// # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
+/// // 32 x 8 threads, neighbours along a row, each with 8 halves of it: 128 bits at once.
+/// let layout = |text: &str| text.parse::<Layout>().unwrap();
+/// let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+/// let copy = TiledCopy::new(atom, 16, &layout("(32,8):(8,1)"), &layout("(1,8)"))?;
+/// assert_eq!((copy.threads(), copy.tile_shape()), (256, vec![32, 64]));
+///
+/// let (offset, part) = copy.get_slice(&9)?.partition(CopyEnd::Source, &layout("(128,128):(128,1)"))?;
+/// assert_eq!((offset, part.to_string().as_str()), (136, "((8,1),4,2):((1,0),4096,64)"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TiledCopy {
+    pub(crate) atom: CopyAtom,
+    pub(crate) bits: i64,
+    /// (thread, value) to the index in the tile.
+    pub(crate) owned: Layout,
+    pub(crate) tiler: Tiler,
+    pub(crate) tile: Vec<i64>,
+    /// How the values of a thread are made of the parts of an instruction: values of one, and how
+    /// many along each mode.
+    pub(crate) parts: Option<[i64; 3]>,
+}
+
+impl TiledCopy {
+    /// Threads and values side by side: the tile has in each mode as many elements as both have
+    /// together (CuTe `make_tiled_copy`).
+    ///
+    /// Errors: as [`make_layout_tv`] and [`TiledCopy::of_thread_values`].
+    #[doc(alias = "make_tiled_copy")]
+    #[doc(alias = "make_tiled_copy_tv")]
+    pub fn new(atom: CopyAtom, bits: i64, threads: &Layout, values: &Layout) -> Result<TiledCopy, AtomError> {
+        let (tile, owned) = make_layout_tv(threads, values)?;
+        TiledCopy::of_thread_values(atom, bits, owned, Tiler::from_shape(&tile)?)
+    }
+
+    /// The copy of values of `bits` bits in which `owned`, (thread, value) to the colexicographic
+    /// index in the tile, says who owns what, for tiles by `tiler`, one layout for each mode (CuTe
+    /// `make_tiled_copy_impl`).
+    ///
+    /// Errors: the tiler does not name a layout for each mode; threads or values are not whole
+    /// blocks of the atom's; the atom takes values of this width apart; the threads of the atom are
+    /// not numbered without gaps ([`AtomError::TiledCopy`], [`AtomError::CopyWidth`]).
+    pub fn of_thread_values(atom: CopyAtom, bits: i64, owned: Layout, tiler: Tiler) -> Result<TiledCopy, AtomError> {
+        let refuse = |what: &'static str| AtomError::TiledCopy {
+            name: atom.name().into(),
+            layout: owned.to_string().into(),
+            what,
+        };
+        let Tiler::Modes(modes) = &tiler else { return Err(refuse("the tiler has a layout for each mode")) };
+        let extent = |item: &Tiler| match item {
+            Tiler::Layout(layout) => Ok(layout.size()),
+            _ => Err(refuse("the tiler has a layout for each mode")),
+        };
+        let tile = modes.items().iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+        let own = atom.values(atom.reference(), bits)?;
+        let (threads, values) = sizes(&own);
+        let (2, (all_threads, all_values)) = (owned.rank(), sizes(&owned)) else {
+            return Err(refuse("needed is (thread, value)"));
+        };
+        if all_threads % threads != 0 || all_values % values != 0 {
+            return Err(refuse("needed are whole blocks of the threads and the values of the atom"));
+        }
+        if !atom.threads().coalesce()?.equivalent(&Layout::mode_of(threads, i64::from(threads > 1))?) {
+            return Err(refuse("the threads of the atom must be numbered 0, 1, .."));
+        }
+        Ok(TiledCopy { atom, bits, owned, tiler, tile, parts: None })
+    }
+
+    /// The copy of an operand of a tiled product, in which each thread owns what it has of the
+    /// operand there (CuTe `make_tiled_copy_A`, ..).
+    ///
+    /// Errors: as [`TiledMma::thread_values`] and [`TiledCopy::of_thread_values`].
+    #[doc(alias = "make_tiled_copy_A")]
+    #[doc(alias = "make_tiled_copy_B")]
+    #[doc(alias = "make_tiled_copy_C")]
+    pub fn of_operand(atom: CopyAtom, mma: &TiledMma, operand: Operand) -> Result<TiledCopy, AtomError> {
+        let types = mma.atom().types();
+        let bits = match operand {
+            Operand::A => types.a,
+            Operand::B => types.b,
+            _ => types.c,
+        };
+        TiledCopy::of_operand_in(atom, mma, operand, bits.bits())
+    }
+
+    /// As [`TiledCopy::of_operand`], for elements of another width than the product has: sums that
+    /// are stored in fewer bits than they were added in.
+    ///
+    /// Errors: as [`TiledCopy::of_operand`].
+    pub fn of_operand_in(atom: CopyAtom, mma: &TiledMma, operand: Operand, bits: i64) -> Result<TiledCopy, AtomError> {
+        let owned = mma.thread_values(operand)?;
+        let tile = mma.tile_shape();
+        let extents = operand.modes().iter().filter_map(|mode| tile.get(*mode).copied()).collect::<Vec<_>>();
+        let part = |path: &[usize]| owned.at(path).map_or(1, |part| part.size());
+        let parts = [part(&[1, 0]), part(&[1, 1, 0]), part(&[1, 1, 1])];
+        let tiler = Tiler::from_shape(&Tree::flat(extents)?)?;
+        let copy = TiledCopy::of_thread_values(atom, bits, owned, tiler)?;
+        Ok(TiledCopy { parts: Some(parts), ..copy })
+    }
+
+    /// The instruction.
+    pub fn atom(&self) -> &CopyAtom {
+        &self.atom
+    }
+
+    /// How many bits a value has.
+    pub fn bits(&self) -> i64 {
+        self.bits
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> i64 {
+        sizes(&self.owned).0
+    }
+
+    /// The extents of the tile.
+    pub fn tile_shape(&self) -> Vec<i64> {
+        self.tile.clone()
+    }
+
+    /// The tile, a layout for each mode.
+    pub fn tiler(&self) -> &Tiler {
+        &self.tiler
+    }
+
+    /// From (thread, value) at an end to the colexicographic index in the tile:
+    /// `((ThrV,ThrX),(FrgV,FrgX))`, threads and values in one atom, and copies of it (CuTe
+    /// `get_layoutS_TV`, `get_layoutD_TV`).
+    ///
+    /// Errors: the atom takes values of this width apart at that end ([`AtomError::CopyWidth`]).
+    pub fn thread_values(&self, end: CopyEnd) -> Result<Layout, AtomError> {
+        let own = self.atom.values(self.atom.reference(), self.bits)?;
+        let (threads, values) = sizes(&own);
+        let line = |extent| Ok::<_, AtomError>(Tiler::Layout(Layout::mode_of(extent, 1)?));
+        let blocks = self.owned.zipped_divide(&Tiler::modes([line(threads)?, line(values)?])?)?;
+        // Where in the reference a thread and value of this end is.
+        let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;
+        let moved = blocks.compose_tiler(&Tiler::modes([Tiler::Layout(moved), Tiler::Keep])?)?;
+        Ok(moved.zip()?)
+    }
+
+    /// Any layout of tiles as threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)` (CuTe
+    /// `tidfrg_S`, `tidfrg_D`).
+    ///
+    /// Where the tile does not divide the layout, the partition covers it, and goes on past its
+    /// end. Errors: as [`TiledCopy::thread_values`]; steps that do not divide as the tile does
+    /// ([`AtomError::Layout`]).
+    pub fn tidfrg<D: Stride>(&self, end: CopyEnd, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
+        let CopyTilers { tile, held } = self.tilers::<D::Extent>(end)?;
+        let held = layout.zipped_divide(&tile)?.compose_tiler(&held)?;
+        let at = |path: &[usize]| held.at(path).unwrap_or(Layout::unit());
+        let rests = at(&[1]);
+        let modes: Vec<Layout<D>> = [at(&[0, 0]), at(&[0, 1])].into_iter().chain(rests.modes()).collect();
+        Ok(Layout::tuple(&modes)?)
+    }
+
+    /// What [`TiledCopy::tidfrg`] does to a layout, step by step, so that it can be done to
+    /// anything that is tiled.
+    ///
+    /// Errors: as [`TiledCopy::thread_values`].
+    pub fn tilers<N: Extent>(&self, end: CopyEnd) -> Result<CopyTilers<N>, AtomError> {
+        let tile = match &self.tiler {
+            Tiler::Modes(modes) => {
+                let lift = |item: &Tiler| match item {
+                    Tiler::Layout(tile) => Ok(Tiler::Layout(lifted::<N>(tile)?)),
+                    _ => Ok(Tiler::Keep),
+                };
+                Tiler::modes(modes.items().iter().map(lift).collect::<Result<Vec<_>, AtomError>>()?)?
+            }
+            _ => Tiler::Keep,
+        };
+        let held = Tiler::modes([Tiler::Layout(lifted::<N>(&self.thread_values(end)?)?), Tiler::Keep])?;
+        Ok(CopyTilers { tile, held })
+    }
+
+    /// The part of one thread (CuTe `get_slice`).
+    ///
+    /// Errors: there is no thread of this number ([`AtomError::NoThread`]).
+    pub fn get_slice<N: Extent>(&self, number: &N) -> Result<ThreadCopy<'_, N>, AtomError> {
+        let all = Layout::mode_of(self.threads(), 1)?;
+        crate::atoms::thread_number::coordinate(&all, number)?;
+        Ok(ThreadCopy { copy: self, number: number.clone() })
+    }
+}
+
+/// The sizes of the two modes of (thread, value).
+pub(crate) fn sizes(layout: &Layout) -> (i64, i64) {
+    let size = |mode| layout.mode(mode).map_or(1, |mode| mode.size());
+    (size(0), size(1))
+}
+
+/// The steps of a partition: `compose_tiler(zipped_divide(L, tile), held)`, whose modes are
+/// `((thread,values),(rests))`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyTilers<N: Extent = i64> {
+    /// The tile.
+    pub tile: Tiler<N>,
+    /// Who has what in it, and all of the rest.
+    pub held: Tiler<N>,
+}
+
+/// One thread of a [`TiledCopy`] (CuTe `ThrCopy`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadCopy<'a, N: Extent = i64> {
+    copy: &'a TiledCopy,
+    number: N,
+}
+
+impl<N: Extent> ThreadCopy<'_, N> {
+    /// The tiled copy.
+    pub fn copy(&self) -> &TiledCopy {
+        self.copy
+    }
+
+    /// The number of the thread.
+    pub fn number(&self) -> &N {
+        &self.number
+    }
+
+    /// What the thread has at an end: the offset at which its part begins, and the part,
+    /// ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
+    ///
+    /// Errors: as [`TiledCopy::tidfrg`]; the offset is not representable.
+    pub fn partition<D: Stride<Extent = N>>(
+        &self,
+        end: CopyEnd,
+        layout: &Layout<D>,
+    ) -> Result<(D, Layout<D>), AtomError> {
+        let partition = self.copy.tidfrg(end, layout)?;
+        let open = (1..partition.rank()).map(|_| Slot::All);
+        let coordinate = Tree::flat([Slot::At(self.number.clone())].into_iter().chain(open))?;
+        let (part, offset) = partition.slice_and_offset(&coordinate)?;
+        Ok((offset, part))
+    }
+
+    /// The layout of a thread's own copy of its part: the values of one instruction side by side,
+    /// and further ones in the order of their strides in memory.
+    ///
+    /// Errors: as [`ThreadCopy::partition`].
+    pub fn fragment(&self, end: CopyEnd, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {
+        Ok(self.partition(end, layout)?.1.fragment_like()?)
+    }
+}

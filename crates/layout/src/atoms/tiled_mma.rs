@@ -1,0 +1,324 @@
+//! One instruction repeated over threads and values: a tiled matrix product.
+//!
+//! # Law
+//!
+//! Copies of an atom are arranged by an *atom layout* (M,N,K), each run by threads of its own:
+//! thread `(v,i,j,l)` is the `v`-th of the atom at `(i,j,l)`, and its number is that of the product
+//! of the atom's threads with the atom layout. Together they make a tile of `m*|M| x n*|N| x
+//! k*|K|`; a *permutation* of a mode enlarges the tile and says in which order its indices are
+//! taken.
+//!
+//! An operand, say A with modes (M,K), is partitioned in this way: take each mode in the order of
+//! its permutation, cut it into the extents of the atom, let the atom's thread-value layout say who
+//! holds what, and deal the atoms out to the atom layout, in turn. So with `thrfrg` the partition
+//! and `L` the operand,
+//!
+//! ```text
+//! thrfrg((v,(i,l)), (f,(r,s))) = L(p_M(m), p_K(k))
+//!     m = m_a + |m| * (i + |M| * r),  k = k_a + |k| * (l + |K| * s),  (m_a, k_a) = coordinate of tv(v,f) in the atom's tile
+//! ```
+//!
+//! where `p_M` and `p_K` are the permutations, tile after tile. A thread `(v,i,j,l)` has the same
+//! part of A for all `j`. Each element has as many owners as the atom gives it, times the atoms
+//! along the mode that the operand does not have.
+//!
+//! (CuTe `TiledMMA`, `thrfrg_{A,B,C}`, `get_layout{A,B,C}_TV`, `ThrMMA::partition_{A,B,C}`.)
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::array;
+
+use crate::atoms::error::AtomError;
+use crate::atoms::mma::{MmaAtom, Operand};
+use crate::atoms::thread_number;
+use crate::{Extent, Layout, LayoutError, Leaf, Slot, Stride, Tiler, Tree};
+
+/// An atom, how copies of it are arranged over threads, and in which order it takes the indices of
+/// M, N and K.
+///
+/// ```
+/// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+/// use tilewright_layout::{Layout, Tiler};
+///
+/// # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
+/// # use tilewright_layout::atoms::{Arch, MmaTypes, ValueType};
+/// # let types = MmaTypes::accumulating(ValueType::F16, ValueType::F32);
+/// # let layout = |text: &str| text.parse::<Layout>().unwrap();
+/// # let (a, b) = ("((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)");
+/// # let held = [layout(a).into(), layout(b).into(), layout(a).into()];
+/// # let atom = MmaAtom::new("SM80_16x8x8_F32F16F16F32_TN", Arch::Sm80, [16, 8, 8], types, layout("32:1"), held)?;
+/// // Four warps along M, and columns dealt out so that each thread has four in a row.
+/// let mma = TiledMma::new(atom, &layout("(4,1,1)"), &"[_;(2,4,2):(1,4,2);_]".parse::<Tiler>()?)?;
+/// assert_eq!(mma.threads(), 128);
+/// assert_eq!(mma.tile_shape(), [64, 16, 8]);
+///
+/// // The part of thread 33 of a 64 x 64 matrix of sums, row after row.
+/// let (offset, part) = mma.get_slice(&33)?.partition(Operand::C, &layout("(64,64):(64,1)"))?;
+/// assert_eq!((offset, part.to_string().as_str()), (1028, "((2,2),1,(2,4)):((1,512),0,(2,16))"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TiledMma {
+    atom: MmaAtom,
+    /// (M,N,K) to the number of the atom.
+    atom_layout: Layout,
+    /// For M, N and K.
+    permutation: [Option<Layout>; 3],
+    /// (V,M,N,K) to the number of the thread.
+    thread_layout: Layout,
+}
+
+impl TiledMma {
+    /// Copies of `atom` arranged by `atom_layout`, whose modes are M, N and K, and are one atom
+    /// where there are fewer than three; `permutation` has for each mode a layout, or `_` where
+    /// indices are taken as they come (CuTe `make_tiled_mma`).
+    ///
+    /// Errors: an atom layout of more than three modes, or one whose modes overlap or run backwards
+    /// ([`AtomError::AtomLayout`]); a permutation that does not take each index of its mode's tile
+    /// once, or whose size is not a multiple of what the atoms cover ([`AtomError::Permutation`]).
+    #[doc(alias = "make_tiled_mma")]
+    pub fn new(atom: MmaAtom, atom_layout: &Layout, permutation: &Tiler) -> Result<TiledMma, AtomError> {
+        let refuse = || AtomError::AtomLayout { layout: atom_layout.to_string().into() };
+        if atom_layout.rank() > 3 {
+            return Err(refuse());
+        }
+        let atom_layout = match atom_layout.profile().is_leaf() {
+            true => Layout::tuple([atom_layout])?,
+            false => atom_layout.clone(),
+        };
+        let atom_layout = atom_layout.append_to_rank(3, &Layout::unit())?;
+        let thread_layout = atom.threads().tiled_product(&Tiler::Layout(atom_layout.clone()))?;
+        if !thread_number::is_separable(&thread_layout) {
+            return Err(refuse());
+        }
+        let mut mma = TiledMma { atom, atom_layout, permutation: [None, None, None], thread_layout };
+        let permutation = match permutation {
+            Tiler::Keep => &[],
+            Tiler::Modes(modes) => modes.items(),
+            one => core::slice::from_ref(one),
+        };
+        for (mode, item) in permutation.iter().enumerate() {
+            mma.permute(mode, item)?;
+        }
+        Ok(mma)
+    }
+
+    fn permute(&mut self, mode: usize, item: &Tiler) -> Result<(), AtomError> {
+        let core = self.atoms_cover(mode);
+        let refuse = || AtomError::Permutation { mode, permutation: item.to_string().into(), core };
+        let place = match item {
+            Tiler::Keep if mode < 3 => return Ok(()),
+            Tiler::Layout(layout) if layout.is_bijective() && layout.size() % core == 0 => layout.clone(),
+            _ => return Err(refuse()),
+        };
+        *self.permutation.get_mut(mode).ok_or_else(refuse)? = Some(place);
+        Ok(())
+    }
+
+    /// How many indices of a mode the atoms cover side by side.
+    fn atoms_cover(&self, mode: usize) -> i64 {
+        let extent = self.atom.shape().get(mode).copied().unwrap_or(1);
+        extent.saturating_mul(self.atoms(mode))
+    }
+
+    /// How many atoms lie along a mode.
+    fn atoms(&self, mode: usize) -> i64 {
+        self.atom_layout.mode(mode).map_or(1, |mode| mode.size())
+    }
+
+    /// The instruction.
+    pub fn atom(&self) -> &MmaAtom {
+        &self.atom
+    }
+
+    /// How its copies are arranged: (M,N,K) to the number of the copy.
+    pub fn atom_layout(&self) -> &Layout {
+        &self.atom_layout
+    }
+
+    /// In which order the indices of M, N or K are taken; none where as they come.
+    pub fn permutation(&self, mode: usize) -> Option<&Layout> {
+        self.permutation.get(mode)?.as_ref()
+    }
+
+    /// From (V,M,N,K), the thread in the atom and the place of the atom, to the number of the
+    /// thread (CuTe `get_thr_layout_vmnk`).
+    pub fn thread_layout(&self) -> &Layout {
+        &self.thread_layout
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> i64 {
+        self.thread_layout.size()
+    }
+
+    /// M, N and K of the tile that all threads together cover (CuTe `tile_size_mnk`).
+    pub fn tile_shape(&self) -> [i64; 3] {
+        array::from_fn(|mode| self.permutation(mode).map_or(self.atoms_cover(mode), Layout::size))
+    }
+
+    /// The coordinate (V,M,N,K) of a thread.
+    ///
+    /// Errors: there is no thread of this number ([`AtomError::NoThread`]).
+    pub fn thread_coordinate<N: Extent>(&self, number: &N) -> Result<Tree<N>, AtomError> {
+        thread_number::coordinate(&self.thread_layout, number)
+    }
+
+    /// An operand of shape (M,K,..), (N,K,..) or (M,N,..) as threads and their values,
+    /// `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..)))` (CuTe `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
+    ///
+    /// Where the tile does not divide the operand, the partition covers it, and goes on past its
+    /// end. Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has
+    /// fewer than two modes, or steps that do not divide as the tile does ([`AtomError::Layout`]).
+    pub fn thrfrg<D: Stride>(&self, operand: Operand, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
+        if layout.rank() < 2 {
+            let (expected, found) = (2, layout.rank());
+            return Err(LayoutError::Rank { op: "thrfrg", path: [].into(), expected, found }.into());
+        }
+        let MmaTilers { order, atom, held, dealt } = self.tilers::<D::Extent>(operand)?;
+        let atoms = layout.logical_divide(&order)?.zipped_divide(&atom)?;
+        Ok(atoms.compose_tiler(&held)?.zipped_divide(&dealt)?)
+    }
+
+    /// What [`TiledMma::thrfrg`] does to a layout, step by step, so that it can be done to anything
+    /// that is tiled.
+    ///
+    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]).
+    pub fn tilers<N: Extent>(&self, operand: Operand) -> Result<MmaTilers<N>, AtomError> {
+        let Some(held) = self.atom.operand(operand) else {
+            return Err(AtomError::NoOperand { name: self.atom.name().into(), operand: operand.to_string().into() });
+        };
+        let modes = operand.modes();
+        let by_mode = |tile: &dyn Fn(usize) -> Result<Tiler<N>, LayoutError>| {
+            Tiler::modes(modes.iter().map(|mode| tile(*mode)).collect::<Result<Vec<_>, _>>()?)
+        };
+        let order = by_mode(&|mode| match self.permutation(mode) {
+            Some(order) => Ok(Tiler::Layout(lifted(order)?)),
+            None => Ok(Tiler::Keep),
+        })?;
+        let atom = by_mode(&|mode| line(self.atom.shape().get(mode).copied().unwrap_or(1)))?;
+        let held = Tiler::modes([Tiler::Layout(lifted(held.layout())?), Tiler::Keep])?;
+        let dealt = Tiler::modes([Tiler::Keep, by_mode(&|mode| line(self.atoms(mode)))?])?;
+        Ok(MmaTilers { order, atom, held, dealt })
+    }
+
+    /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe
+    /// `get_layoutA_TV`, ..).
+    ///
+    /// Threads that differ only along the mode that the operand does not have hold the same.
+    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the threads are not
+    /// numbered without gaps ([`AtomError::Gaps`]).
+    pub fn thread_values(&self, operand: Operand) -> Result<Layout, AtomError> {
+        if !self.thread_layout.is_bijective() {
+            return Err(AtomError::Gaps { layout: self.thread_layout.to_string().into() });
+        }
+        let tile = self.tile_shape();
+        let modes = operand.modes();
+        let extents = modes.iter().filter_map(|mode| tile.get(*mode).copied());
+        let partition = self.thrfrg(operand, &Layout::compact(&Tree::flat(extents)?)?)?;
+        let at = |path: &[usize]| partition.at(path).unwrap_or(Layout::unit());
+        let mut along = [at(&[0, 0]), Layout::unit(), Layout::unit(), Layout::unit()];
+        for mode in 0..3 {
+            let place = match modes.iter().position(|known| *known == mode) {
+                Some(position) => at(&[0, 1, position]),
+                None => Layout::mode_of(self.atoms(mode), 0)?,
+            };
+            if let Some(out) = along.get_mut(mode + 1) {
+                *out = place;
+            }
+        }
+        let by_number = Layout::tuple(&along)?.compose(&self.thread_layout.right_inverse()?)?;
+        Ok(Layout::tuple([&by_number, &at(&[1])])?)
+    }
+
+    /// The part of one thread (CuTe `get_slice`).
+    ///
+    /// Errors: there is no thread of this number ([`AtomError::NoThread`]).
+    pub fn get_slice<N: Extent>(&self, number: &N) -> Result<ThreadMma<'_, N>, AtomError> {
+        Ok(ThreadMma { mma: self, coordinate: self.thread_coordinate(number)? })
+    }
+}
+
+impl From<MmaAtom> for TiledMma {
+    /// One atom.
+    fn from(atom: MmaAtom) -> TiledMma {
+        let thread_layout = Layout::tuple([atom.threads(), &Layout::unit(), &Layout::unit(), &Layout::unit()]);
+        let thread_layout = thread_layout.unwrap_or(Layout::unit());
+        let atom_layout = Layout::tuple([&Layout::unit(), &Layout::unit(), &Layout::unit()]).unwrap_or(Layout::unit());
+        TiledMma { atom, atom_layout, permutation: [None, None, None], thread_layout }
+    }
+}
+
+/// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order),
+/// atom), held), dealt)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MmaTilers<N: Extent = i64> {
+    /// The permutations of the two modes.
+    pub order: Tiler<N>,
+    /// The tile of the atom.
+    pub atom: Tiler<N>,
+    /// Who holds what in it, and all of the rest.
+    pub held: Tiler<N>,
+    /// The threads and values of it, and how the rest is dealt out.
+    pub dealt: Tiler<N>,
+}
+
+/// One thread of a [`TiledMma`] (CuTe `ThrMMA`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadMma<'a, N: Extent = i64> {
+    mma: &'a TiledMma,
+    coordinate: Tree<N>,
+}
+
+impl<N: Extent> ThreadMma<'_, N> {
+    /// The tiled product.
+    pub fn mma(&self) -> &TiledMma {
+        self.mma
+    }
+
+    /// Where the thread is in the partition of an operand: `(V,(M,K))`, `(V,(N,K))` or `(V,(M,N))`.
+    pub fn coordinate(&self, operand: Operand) -> Result<Tree<N>, AtomError> {
+        let at = |mode: usize| Tree::leaf(self.coordinate.leaves().get(mode).cloned().unwrap_or(N::zero()));
+        let [first, second] = operand.modes().map(|mode| at(mode + 1));
+        Ok(Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?)
+    }
+
+    /// What the thread has of an operand: the offset at which its part begins, and the part,
+    /// (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`,
+    /// ..).
+    ///
+    /// Errors: as [`TiledMma::thrfrg`]; the offset is not representable.
+    pub fn partition<D: Stride<Extent = N>>(
+        &self,
+        operand: Operand,
+        layout: &Layout<D>,
+    ) -> Result<(D, Layout<D>), AtomError> {
+        let partition = self.mma.thrfrg(operand, layout)?;
+        let thread = self.coordinate(operand)?.map(|index| Slot::At(index.clone()));
+        let rests = partition.at(&[1, 1]).map_or(0, |rests| rests.rank());
+        let rests = Tree::flat((0..rests).map(|_| Slot::All))?;
+        let open = Tree::tuple([&Tree::leaf(Slot::All), &rests])?;
+        let (part, offset) = partition.slice_and_offset(&Tree::tuple([&thread, &open])?)?;
+        Ok((offset, part))
+    }
+
+    /// The layout of a thread's own copy of its part of an operand: the values of one instruction
+    /// side by side, and the parts of different instructions in the order of their strides in
+    /// memory (CuTe `partition_fragment_A`, ..).
+    ///
+    /// Errors: as [`ThreadMma::partition`].
+    pub fn fragment(&self, operand: Operand, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {
+        Ok(self.partition(operand, layout)?.1.fragment_like()?)
+    }
+}
+
+/// The same layout with numbers of another kind.
+pub(crate) fn lifted<N: Extent>(layout: &Layout) -> Result<Layout<N>, LayoutError> {
+    Layout::from_tree(layout.tree().map(|leaf| Leaf { extent: leaf.extent.into(), stride: leaf.stride.into() }))
+}
+
+/// `extent:1`.
+fn line<N: Extent>(extent: i64) -> Result<Tiler<N>, LayoutError> {
+    Ok(Tiler::Layout(Layout::mode_of(extent.into(), N::one())?))
+}
