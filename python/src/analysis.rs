@@ -5,7 +5,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tilewright_analysis::{
+use tilewright_layout::analysis::{
     Access, AnalysisError, Banks, Proof, Remedy, Storage, bank_conflicts, footprint, global_access, permutation,
     phase_hits, request_units, suggest,
 };

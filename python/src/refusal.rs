@@ -166,7 +166,7 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_notation::explanation,
         tilewright_morphism::explanation,
         tilewright_layout::atoms::explanation,
-        tilewright_analysis::explanation,
+        tilewright_layout::analysis::explanation,
         tilewright_draw::explanation,
         tilewright_tensor::explanation,
         tilewright_kernel::explanation,

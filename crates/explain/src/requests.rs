@@ -4,13 +4,13 @@
 //! Law: what is said and drawn are the counts of a report, and the words that [`phase_hits`] and
 //! [`request_units`] list.
 //!
-//! [`phase_hits`]: tilewright_analysis::phase_hits
-//! [`request_units`]: tilewright_analysis::request_units
+//! [`phase_hits`]: tilewright_layout::analysis::phase_hits
+//! [`request_units`]: tilewright_layout::analysis::request_units
 
-use tilewright_analysis::{
+use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
+use tilewright_layout::analysis::{
     Access, BankReport, Banks, GlobalReport, LINE_BYTES, Phase, PhaseHits, RequestUnits, SECTOR_BYTES,
 };
-use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
 use tilewright_layout::{AnyLayout, OuterMap, nearest};
 
 /// A number and its noun: `1 wavefront`, `3 copies`.
@@ -92,7 +92,7 @@ pub fn access_text(access: &Access) -> String {
 /// What an access to shared memory costs, in words.
 ///
 /// ```
-/// use tilewright_analysis::{Access, Banks, Storage, bank_conflicts, phase_hits};
+/// use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts, phase_hits};
 /// use tilewright_draw::{Style, Theme};
 /// use tilewright_explain::requests::{conflicts, conflicts_text};
 /// use tilewright_layout::Layout;

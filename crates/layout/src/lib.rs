@@ -53,6 +53,7 @@
 extern crate alloc;
 
 mod algebra;
+pub mod analysis;
 mod any;
 pub mod atoms;
 mod bits;

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use tilewright_analysis::{Access, Storage, global_access};
 use tilewright_kernel::Element;
+use tilewright_layout::analysis::{Access, Storage, global_access};
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter, Symbolic, Values};
 use tilewright_layout::{Layout, LayoutError};
 
@@ -184,7 +184,7 @@ impl Place {
         let modes: Vec<Layout> = self.steps.iter().map(|step| Layout::mode_of(2, *step)).collect::<Result<_, _>>()?;
         let storage = if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)? };
         let (bits, vector) = (i64::from(self.element.bits()), self.vector(held));
-        let refuse = |error: tilewright_analysis::AnalysisError| Reason::Held {
+        let refuse = |error: tilewright_layout::analysis::AnalysisError| Reason::Held {
             layout: held.to_string(),
             because: error.to_string(),
         };

@@ -108,7 +108,6 @@
 #[cfg(feature = "devices")]
 pub mod same;
 
-pub use tilewright_analysis as analysis;
 #[cfg(feature = "devices")]
 pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
 pub use tilewright_draw as draw;
@@ -118,7 +117,7 @@ pub use tilewright_explain as explain;
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
-pub use tilewright_layout::{self as layout, atoms};
+pub use tilewright_layout::{self as layout, analysis, atoms};
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]

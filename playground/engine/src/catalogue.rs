@@ -45,7 +45,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_emit::explanation,
     tilewright_layout::atoms::explanation,
     tilewright_draw::explanation,
-    tilewright_analysis::explanation,
+    tilewright_layout::analysis::explanation,
     tilewright_morphism::explanation,
     tilewright_kernel::explanation,
     tilewright_planners::explanation,

@@ -92,7 +92,7 @@ macro_rules! refusals {
 
 refusals!(
     tilewright_layout::LayoutError,
-    tilewright_analysis::AnalysisError,
+    tilewright_layout::analysis::AnalysisError,
     tilewright_layout::atoms::AtomError,
     tilewright_draw::DrawError,
     tilewright_emit::EmitError,

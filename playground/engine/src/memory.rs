@@ -1,7 +1,7 @@
 //! What accesses to memory cost, in words and pictures.
 
 use serde_json::{Value as Json, json};
-use tilewright_analysis::{
+use tilewright_layout::analysis::{
     Access, Banks, Proof, Remedy, Storage, bank_conflicts, global_access, phase_hits, request_units,
 };
 use tilewright_draw::{Figure, Style};
@@ -139,7 +139,7 @@ pub fn suggest(read: &mut Read, view: &View, style: Style) -> Result<Picture, Fa
     let tile = tile(&value)?;
     let before = Storage::from(&tile);
     let accesses = accesses(read, view, before.shape())?;
-    let advice = tilewright_analysis::suggest(tile, &accesses, Banks::NVIDIA)?;
+    let advice = tilewright_layout::analysis::suggest(tile, &accesses, Banks::NVIDIA)?;
     let mut picture = Picture::from(Figure::default());
     picture.notes = bytes_note(&value, view.element_bits);
     let ideal = advice.ideal();

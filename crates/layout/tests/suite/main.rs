@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program: it is linked once.
 
 mod algebra;
+mod analysis;
 mod atoms;
 mod candidate;
 mod kinds;

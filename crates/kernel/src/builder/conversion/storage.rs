@@ -3,9 +3,9 @@
 //! Law: of the arrangements that are looked at, the one with which storing and loading together
 //! take the fewest wavefronts: the tile in its own order, in the order in which either side holds
 //! it, each as it is and with the best swizzle of all that leave accesses as wide
-//! ([`tilewright_analysis::suggest`]).
+//! ([`tilewright_layout::analysis::suggest`]).
 
-use tilewright_analysis::{Access, Banks, Remedy, suggest};
+use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};
 use tilewright_layout::{Coordinate, Layout};
 
 use crate::distribution::Distribution;

@@ -44,10 +44,10 @@
 //! ([`MAX_ELEMENTS`]).
 //!
 //! ```
-//! use tilewright_analysis::{Access, Banks, Storage, bank_conflicts};
+//! use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts};
 //! use tilewright_layout::{Composed, Layout};
 //!
-//! # fn main() -> Result<(), tilewright_analysis::AnalysisError> {
+//! # fn main() -> Result<(), tilewright_layout::analysis::AnalysisError> {
 //! // Eight threads, each with a row of 64 halves, load 16 bytes at a time.
 //! let rows: Layout = "(8,64):(64,1)".parse()?;
 //! let access = Access::thread_values(&rows.shape(), 16, 8)?;

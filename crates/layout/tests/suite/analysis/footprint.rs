@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_analysis::{Storage, distance, footprint, permutation};
+use tilewright_layout::analysis::{Storage, distance, footprint, permutation};
 use tilewright_layout::{Composed, Layout};
 
 /// Every layout of three modes with these extents and strides.

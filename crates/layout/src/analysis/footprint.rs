@@ -15,9 +15,14 @@
 //!
 //! From layout `A` to layout `B` of the same elements, element `i` moves from `A(i)` to `B(i)`.
 
-use crate::access::MAX_ELEMENTS;
-use crate::error::AnalysisError;
-use crate::storage::Storage;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::analysis::access::MAX_ELEMENTS;
+use crate::analysis::error::AnalysisError;
+use crate::analysis::storage::Storage;
 
 /// What a layout covers of memory. Offsets count elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +81,7 @@ fn offsets(storage: &Storage) -> Result<Vec<i64>, AnalysisError> {
 /// representable.
 ///
 /// ```
-/// use tilewright_analysis::{Storage, footprint};
+/// use tilewright_layout::analysis::{Storage, footprint};
 /// use tilewright_layout::Layout;
 ///
 /// let padded: Layout = "(4,3):(1,6)".parse().unwrap();
@@ -181,7 +186,7 @@ impl Permutation {
 /// ([`AnalysisError::NotPermutation`]); as [`footprint`].
 ///
 /// ```
-/// use tilewright_analysis::{Storage, permutation};
+/// use tilewright_layout::analysis::{Storage, permutation};
 /// use tilewright_layout::Layout;
 ///
 /// let transposed: Layout = "(2,3):(3,1)".parse().unwrap();
@@ -249,7 +254,7 @@ pub struct Distance {
 /// Errors: they differ in size ([`AnalysisError::Shape`]); as [`footprint`].
 ///
 /// ```
-/// use tilewright_analysis::{Storage, distance};
+/// use tilewright_layout::analysis::{Storage, distance};
 /// use tilewright_layout::Layout;
 ///
 /// let layout = |text: &str| Storage::from(&text.parse::<Layout>().unwrap());

@@ -9,9 +9,13 @@
 //! of a matrix of eight rows, 8, 16 or 32 lanes for one, two or four matrices. That the values of a
 //! row go to other lanes, transposed or not, does not concern the memory.
 
-use tilewright_layout::{Evaluator, Layout, LayoutError, Tree};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
 
-use crate::error::AnalysisError;
+use crate::analysis::error::AnalysisError;
+use crate::{Evaluator, Layout, LayoutError, Tree};
 
 /// How many elements the accesses of one analysis may take.
 pub const MAX_ELEMENTS: i64 = 1 << 22;
@@ -45,7 +49,7 @@ impl Access {
     /// [`MAX_ELEMENTS`].
     ///
     /// ```
-    /// use tilewright_analysis::Access;
+    /// use tilewright_layout::analysis::Access;
     ///
     /// // The operand A of an instruction for 16 x 16 halves: pairs of values lie along mode 1.
     /// let a = "((4,8),(2,2,2)):((32,1),(16,8,128))".parse().unwrap();
@@ -94,7 +98,7 @@ impl Access {
     /// Errors: as [`Access::new`]; a row is no whole number of vectors ([`AnalysisError::Shape`]).
     ///
     /// ```
-    /// use tilewright_analysis::Access;
+    /// use tilewright_layout::analysis::Access;
     ///
     /// let access = Access::rows(&"(8,64)".parse().unwrap(), 16, 8).unwrap();
     /// assert_eq!(access.pattern().to_string(), "((8,8),8):((64,1),8)");
@@ -129,7 +133,7 @@ impl Access {
     /// ([`AnalysisError::Shape`]); as [`Access::new`].
     ///
     /// ```
-    /// use tilewright_analysis::Access;
+    /// use tilewright_layout::analysis::Access;
     ///
     /// let access = Access::matrices(&"(16,16)".parse().unwrap(), 16, 4, false).unwrap();
     /// assert_eq!(access.pattern().to_string(), "((8,2,2,1,1),8):((1,8,128,16,256),16)");
@@ -173,7 +177,7 @@ impl Access {
     /// Errors: as those that make it.
     ///
     /// ```
-    /// use tilewright_analysis::Access;
+    /// use tilewright_layout::analysis::Access;
     ///
     /// let shape = "(128,64)".parse().unwrap();
     /// let rows = Access::of_name("rows:8", &shape, 16, 1).unwrap().unwrap();

@@ -6,12 +6,14 @@
 //! on the bits: taking, in order, each bit that leads to a bank independent of those before gives
 //! the greatest rank that there is, and the first bits that have it.
 
-use tilewright_layout::{BitSpace, Layout, Tree};
+use alloc::vec::Vec;
+
+use crate::{BitSpace, Layout, Tree};
 
 use super::linear::Bits;
 use super::{Problem, Proof, Remedy, Suggestion, total};
-use crate::banks::bank_conflicts;
-use crate::error::AnalysisError;
+use crate::analysis::banks::bank_conflicts;
+use crate::analysis::error::AnalysisError;
 
 impl Problem<'_> {
     /// The best order of the threads of an access, if one is better than that which it has.

@@ -1,7 +1,7 @@
 //! How long analyses of a tile take.
 
-use tilewright_analysis::{Access, Banks, Storage, bank_conflicts, global_access};
 use tilewright_layout::Composed;
+use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts, global_access};
 
 fn main() {
     divan::main();

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, global_access, phase_hits, widths};
+use tilewright_layout::analysis::{
+    Access, AnalysisError, Banks, Storage, bank_conflicts, global_access, phase_hits, widths,
+};
 use tilewright_layout::{Composed, Layout, Xor};
 
 /// A small generator of numbers, the same each time.

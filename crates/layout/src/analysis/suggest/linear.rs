@@ -22,11 +22,13 @@
 //! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`,
 //! in their own places where they can be.
 
-use tilewright_layout::{BitMatrix, BitSpace, LayoutError};
+use alloc::vec::Vec;
+
+use crate::{BitMatrix, BitSpace, LayoutError};
 
 use super::{Problem, Proof, Remedy, Suggestion};
-use crate::access::Access;
-use crate::error::AnalysisError;
+use crate::analysis::access::Access;
+use crate::analysis::error::AnalysisError;
 
 /// How many branches are tried.
 const MAX_BRANCHES: usize = 1 << 18;

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use tilewright_analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, footprint, global_access};
+use tilewright_layout::analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, footprint, global_access};
 use tilewright_layout::{Composed, Layout};
 
 /// What is asked, of which layout from (thread, value), with elements of so many bytes, so many at

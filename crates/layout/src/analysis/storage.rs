@@ -4,10 +4,13 @@
 //! layouts of every kind of stride, swizzled or not, become one [`Storage`]. Offsets count
 //! elements.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Composed, Evaluator, Extent, Layout, Tree, Xor, with_layout};
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
 
-use crate::error::AnalysisError;
+use crate::analysis::error::AnalysisError;
+use crate::symbolic::Expr;
+use crate::{AnyLayout, Composed, Evaluator, Extent, Layout, Tree, Xor, with_layout};
 
 /// The offset of each element of a tile, first mode fastest.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ impl Storage {
     /// values are coordinates ([`AnalysisError::Shape`]).
     ///
     /// ```
-    /// use tilewright_analysis::Storage;
+    /// use tilewright_layout::analysis::Storage;
     /// use tilewright_layout::AnyLayout;
     ///
     /// let layout = |text: &str| text.parse::<AnyLayout>().unwrap();
@@ -73,7 +76,7 @@ impl Storage {
     /// Errors: as the layout's own; the offset becomes known at launch.
     ///
     /// ```
-    /// use tilewright_analysis::Storage;
+    /// use tilewright_layout::analysis::Storage;
     /// use tilewright_layout::Layout;
     ///
     /// let rows: Layout = "(4,8):(8,1)".parse().unwrap();

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_analysis::{Access, Banks, Proof, Remedy, Storage, Suggestion, bank_conflicts, footprint, suggest};
+use tilewright_layout::analysis::{
+    Access, Banks, Proof, Remedy, Storage, Suggestion, bank_conflicts, footprint, suggest,
+};
 use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Layout, Swizzle, Xor};

@@ -3,7 +3,7 @@
 //! Law: the accesses stay what they are and the tile keeps its layout, but for one change, and of
 //! all changes of its kind the best is given: with the fewest wavefronts of all accesses together,
 //! then with the least memory, then the simplest. Wavefronts are counted as
-//! [`crate::bank_conflicts`] counts them.
+//! [`crate::analysis::bank_conflicts`] counts them.
 //!
 //! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if
 //!   it has one that keeps vectors whole and is its own inverse. It must keep vectors whole:
@@ -21,16 +21,19 @@
 //! A result that takes no more wavefronts than the words wanted in each phase need is the best that
 //! any rearrangement of words can do: [`Proof::Bound`].
 
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
 mod linear;
 mod padding;
 mod threads;
 
-use tilewright_layout::{BitMatrix, Composed, Layout, OuterMap, Swizzle};
-
-use crate::access::Access;
-use crate::banks::{BankReport, Banks, bank_conflicts};
-use crate::error::AnalysisError;
-use crate::storage::Storage;
+use crate::analysis::access::Access;
+use crate::analysis::banks::{BankReport, Banks, bank_conflicts};
+use crate::analysis::error::AnalysisError;
+use crate::analysis::storage::Storage;
+use crate::{BitMatrix, Composed, Layout, OuterMap, Swizzle};
 
 /// How many loads and stores the accesses of a search may have together.
 pub const MAX_SEARCHED: i64 = 1 << 17;
@@ -139,7 +142,7 @@ fn total(reports: &[BankReport]) -> i64 {
 /// stores, or a composed tile of more than [`MAX_COMPOSED`] elements ([`AnalysisError::TooLarge`]).
 ///
 /// ```
-/// use tilewright_analysis::{Access, Banks, Remedy, suggest};
+/// use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};
 /// use tilewright_layout::Layout;
 ///
 /// // A K-major tile of 128 x 64 halves, written row by row and read by ldmatrix.

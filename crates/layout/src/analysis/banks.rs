@@ -9,11 +9,14 @@
 //! ideal  = ceil(number of different words / n)
 //! ```
 
-use crate::access::Access;
-use crate::error::AnalysisError;
-use crate::storage::Storage;
-use crate::units::{Lines, Number, Units, Visit, with_units};
-use tilewright_layout::LayoutError;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::LayoutError;
+use crate::analysis::access::Access;
+use crate::analysis::error::AnalysisError;
+use crate::analysis::storage::Storage;
+use crate::analysis::units::{Lines, Number, Units, Visit, with_units};
 
 /// The banks of a shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,7 +59,7 @@ impl Banks {
     /// The lanes of a phase, where each takes `bytes`.
     ///
     /// ```
-    /// use tilewright_analysis::Banks;
+    /// use tilewright_layout::analysis::Banks;
     ///
     /// assert_eq!([2, 4, 8, 16].map(|bytes| Banks::NVIDIA.phase(bytes, 32)), [32, 32, 16, 8]);
     /// ```
@@ -185,7 +188,7 @@ impl PhaseHits {
 /// that is not known before launch ([`AnalysisError::Open`]).
 ///
 /// ```
-/// use tilewright_analysis::{Access, Banks, Storage, bank_conflicts};
+/// use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts};
 /// use tilewright_layout::Layout;
 ///
 /// // A column of a row-major matrix of floats: 32 rows of 128 bytes, one bank.
@@ -204,7 +207,7 @@ pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Resul
 /// Errors: as [`bank_conflicts`]; there is no such phase.
 ///
 /// ```
-/// use tilewright_analysis::{Access, Banks, Storage, phase_hits};
+/// use tilewright_layout::analysis::{Access, Banks, Storage, phase_hits};
 /// use tilewright_layout::Layout;
 ///
 /// let tile: Layout = "(2,64):(64,1)".parse().unwrap(); // two rows of 128 bytes

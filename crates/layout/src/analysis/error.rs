@@ -3,10 +3,14 @@
 //! As in the algebra, errors are data with a stable [code](AnalysisError::code); the sentence is
 //! made when one is printed.
 
-use std::error::Error;
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::error::Error;
+use core::fmt;
 
-use tilewright_layout::{Condition, Extent, LayoutError, Question, Refusal};
+use crate::{Condition, Extent, LayoutError, Question, Refusal};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

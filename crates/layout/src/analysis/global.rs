@@ -11,12 +11,14 @@
 //! thread is the greatest power of two of its values, up to 16 bytes, such that all of its vectors
 //! lie side by side and begin at a multiple of their number.
 
-use tilewright_layout::{Extent, LayoutError};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use crate::access::Access;
-use crate::error::AnalysisError;
-use crate::storage::Storage;
-use crate::units::{Lines, Number, Units, Visit, with_units};
+use crate::analysis::access::Access;
+use crate::analysis::error::AnalysisError;
+use crate::analysis::storage::Storage;
+use crate::analysis::units::{Lines, Number, Units, Visit, with_units};
+use crate::{Extent, LayoutError};
 
 /// The bytes of a sector.
 pub const SECTOR_BYTES: i64 = 32;
@@ -109,10 +111,10 @@ impl GlobalReport {
 
 /// What an access to a tile in global memory costs, request by request.
 ///
-/// Errors: as [`crate::bank_conflicts`], but for banks.
+/// Errors: as [`crate::analysis::bank_conflicts`], but for banks.
 ///
 /// ```
-/// use tilewright_analysis::{Access, Storage, global_access};
+/// use tilewright_layout::analysis::{Access, Storage, global_access};
 /// use tilewright_layout::Layout;
 ///
 /// let matrix: Layout = "(32,64):(64,1)".parse().unwrap();
@@ -200,7 +202,7 @@ pub struct RequestUnits {
 /// Errors: as [`global_access`]; there is no such request.
 ///
 /// ```
-/// use tilewright_analysis::{Access, Storage, request_units};
+/// use tilewright_layout::analysis::{Access, Storage, request_units};
 /// use tilewright_layout::Layout;
 ///
 /// let columns: Layout = "(4,64):(64,1)".parse().unwrap(); // rows of 256 bytes
@@ -269,7 +271,7 @@ impl Widths {
 /// Errors: as the layout's own; an index outside the tile.
 ///
 /// ```
-/// use tilewright_analysis::{Access, Storage, widths};
+/// use tilewright_layout::analysis::{Access, Storage, widths};
 /// use tilewright_layout::Layout;
 ///
 /// let rows: Layout = "(32,12):(12,1)".parse().unwrap(); // rows of 12 halves begin at multiples of 8 bytes

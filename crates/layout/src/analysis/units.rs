@@ -5,12 +5,17 @@
 //! banks and sectors, is a quotient of the number of a unit. Numbers may become known at launch;
 //! then quotient and remainder are proved, or the question is handed back.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Condition, Extent, Layout, LayoutError, Question, Truth, Xor};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use crate::access::Access;
-use crate::error::AnalysisError;
-use crate::storage::Storage;
+use crate::analysis::access::Access;
+use crate::analysis::error::AnalysisError;
+use crate::analysis::storage::Storage;
+use crate::symbolic::Expr;
+use crate::{AnyLayout, Condition, Extent, Layout, LayoutError, Question, Truth, Xor};
 
 /// A number of units or elements.
 pub(crate) trait Number: Extent {

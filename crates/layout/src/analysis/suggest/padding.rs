@@ -4,10 +4,12 @@
 //! again where every stride is a multiple of `d` or belongs to modes that stay below `d`: then each
 //! multiple `k*d` becomes `k*(d+p)`.
 
-use tilewright_layout::{Composed, Layout, Tree};
+use alloc::vec::Vec;
+
+use crate::{Composed, Layout, Tree};
 
 use super::{Problem, Proof, Remedy, Suggestion};
-use crate::error::AnalysisError;
+use crate::analysis::error::AnalysisError;
 
 impl Problem<'_> {
     /// The best padding, if one is better than none.

@@ -1,0 +1,5 @@
+//! What accesses cost, and what would cost less.
+
+mod footprint;
+mod memory;
+mod suggest;
