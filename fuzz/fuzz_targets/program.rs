@@ -24,7 +24,7 @@ fuzz_target!(|source: &str| {
             assert!(!error.render(source, false).is_empty());
             let page = explanation(error.code)
                 .or_else(|| tilewright_layout::explanation(error.code))
-                .or_else(|| tilewright_morphism::explanation(error.code));
+                .or_else(|| tilewright_layout::morphism::explanation(error.code));
             assert!(page.is_some(), "{} has no page", error.code);
         }
     }

@@ -164,7 +164,7 @@ pub fn page(code: &str) -> Option<&'static str> {
     let pages = [
         tilewright_layout::explanation,
         tilewright_notation::explanation,
-        tilewright_morphism::explanation,
+        tilewright_layout::morphism::explanation,
         tilewright_layout::atoms::explanation,
         tilewright_layout::analysis::explanation,
         tilewright_draw::explanation,

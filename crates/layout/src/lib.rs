@@ -64,6 +64,7 @@ mod coordinate;
 mod explanation;
 mod ground;
 pub mod limits;
+pub mod morphism;
 mod rearrange;
 mod refusal;
 #[cfg(feature = "serde")]

@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 
 use tilewright_layout::atoms::AtomError;
+use tilewright_layout::morphism::MorphismError;
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Layout, LayoutError, Operand, Profile, Tree};
-use tilewright_morphism::MorphismError;
 
 use crate::reading::{any_tree, compact, coordinate, integer_tree, launch_tree, tiler_of};
 use crate::value::Value;

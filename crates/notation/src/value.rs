@@ -8,12 +8,12 @@
 
 use std::fmt;
 
+use tilewright_layout::morphism::NestMorphism;
 use tilewright_layout::{
     AnyCoord, AnyLayout, AnyTiler, AnyTree, BitMatrix, Composed, Coord, Coordinate, Layout, LayoutError, Limit,
     LinearLayout, MAX_DEPTH, MAX_NODES, Step, Swizzle, Tiler, Tree, Xor,
     symbolic::{Expr, Parameter, Values},
 };
-use tilewright_morphism::NestMorphism;
 
 /// What an expression evaluates to.
 ///

@@ -117,12 +117,11 @@ pub use tilewright_explain as explain;
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
-pub use tilewright_layout::{self as layout, analysis, atoms};
+pub use tilewright_layout::{self as layout, analysis, atoms, morphism};
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]
 pub use tilewright_mesh as mesh;
-pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 #[cfg(feature = "devices")]
 pub use tilewright_planners as planners;

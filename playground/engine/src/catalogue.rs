@@ -46,7 +46,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::atoms::explanation,
     tilewright_draw::explanation,
     tilewright_layout::analysis::explanation,
-    tilewright_morphism::explanation,
+    tilewright_layout::morphism::explanation,
     tilewright_kernel::explanation,
     tilewright_planners::explanation,
 ];

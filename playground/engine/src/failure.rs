@@ -99,5 +99,5 @@ refusals!(
     tilewright_kernel::ptx::PtxError,
     tilewright_kernel::interpret::SetupError,
     tilewright_planners::PlanError,
-    tilewright_morphism::MorphismError,
+    tilewright_layout::morphism::MorphismError,
 );

@@ -6,7 +6,7 @@ use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium
 use tilewright_explain::figures;
 use tilewright_explain::map::{self, plain};
 use tilewright_layout::{AnyLayout, Layout, Tiler, Tree};
-use tilewright_morphism::{NestMorphism, Span, WorkedComposition, standard_representation};
+use tilewright_layout::morphism::{NestMorphism, Span, WorkedComposition, standard_representation};
 use tilewright_notation::{Call, Value};
 
 use crate::More;

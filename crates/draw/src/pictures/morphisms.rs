@@ -7,10 +7,10 @@
 
 mod board;
 
-use tilewright_layout::{Profile, Tree};
-use tilewright_morphism::{
+use tilewright_layout::morphism::{
     MutualRefinement, NestMorphism, PointedMap, Ref, Refinement, Span, Square, WorkedComposition,
 };
+use tilewright_layout::{Profile, Tree};
 
 use crate::error::DrawError;
 use crate::figure::{Body, Figure, Panel};
@@ -102,7 +102,7 @@ fn encodes(f: &NestMorphism) -> String {
 ///
 /// ```
 /// use tilewright_draw::{Theme, morphism};
-/// use tilewright_morphism::standard_representation;
+/// use tilewright_layout::morphism::standard_representation;
 ///
 /// let f = standard_representation(&"(32,(2,2)):(192,(24,3))".parse().unwrap()).unwrap();
 /// let file = morphism(&f).unwrap().svg(Theme::Auto);
@@ -139,7 +139,7 @@ fn mutual_scene(mutual: &MutualRefinement, paints: &[Paint]) -> Scene {
 ///
 /// ```
 /// use tilewright_draw::{Theme, mutual_refinement};
-/// use tilewright_morphism::MutualRefinement;
+/// use tilewright_layout::morphism::MutualRefinement;
 ///
 /// let mutual = MutualRefinement::new(&"(6,6)".parse().unwrap(), &"(12,3,6)".parse().unwrap()).unwrap();
 /// assert!(mutual_refinement(&mutual).unwrap().svg(Theme::Auto).contains("(6,(2,3)) | ((6,2),3,6)"));
@@ -189,7 +189,7 @@ fn square_scene(square: &Square, fine: &[Paint]) -> Scene {
 ///
 /// ```
 /// use tilewright_draw::{Theme, square};
-/// use tilewright_morphism::{NestMorphism, Refinement};
+/// use tilewright_layout::morphism::{NestMorphism, Refinement};
 ///
 /// let f: NestMorphism = "(6,4) -> (4,6,6) : (2,*)".parse().unwrap();
 /// let fine = Refinement::new(&"(4,(2,3),6)".parse().unwrap(), &f.codomain()).unwrap();
@@ -217,7 +217,7 @@ fn sizes(entries: &[i64]) -> String {
 ///
 /// ```
 /// use tilewright_draw::{Theme, span};
-/// use tilewright_morphism::Span;
+/// use tilewright_layout::morphism::Span;
 ///
 /// let layout = "((2,2),3):((6,1),2)".parse().unwrap();
 /// let figure = span(&Span::of_layout(&layout).unwrap()).unwrap();
@@ -277,7 +277,7 @@ fn chain_scene(worked: &WorkedComposition, paints: &[Paint]) -> Scene {
 ///
 /// ```
 /// use tilewright_draw::{Theme, worked_composition};
-/// use tilewright_morphism::WorkedComposition;
+/// use tilewright_layout::morphism::WorkedComposition;
 ///
 /// let (outer, inner) = ("(12,3,6):(1,72,12)".parse().unwrap(), "(6,6):(1,6)".parse().unwrap());
 /// let worked = WorkedComposition::new(&outer, &inner).unwrap();

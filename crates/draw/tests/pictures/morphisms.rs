@@ -4,7 +4,7 @@
 use tilewright_draw::terminal::{Colours, Window};
 use tilewright_draw::{Figure, Item, Mode, Theme, morphism, mutual_refinement, span, square, worked_composition};
 use tilewright_layout::Layout;
-use tilewright_morphism::{
+use tilewright_layout::morphism::{
     MutualRefinement, NestMorphism, Refinement, Span, WorkedComposition, standard_representation,
 };
 

@@ -6,8 +6,8 @@ use tilewright_draw::{
     Body, DrawError, Figure, Format, Grid, Image, Item, MAX_CELLS, MAX_LINE, MAX_SIDE, Map, Paint, Scene, Shade, Style,
     Theme, morphism, offsets, side_by_side, slices,
 };
+use tilewright_layout::morphism::standard_representation;
 use tilewright_layout::{Composed, Layout};
-use tilewright_morphism::standard_representation;
 
 fn map(text: &str) -> Map {
     Map::from(&text.parse::<Layout>().unwrap())

@@ -1,8 +1,10 @@
 //! Pictures of operations on morphisms.
 
 use tilewright_draw::{self as draw, DrawError, Figure};
+use tilewright_layout::morphism::{
+    MorphismError, MutualRefinement, NestMorphism, Refinement, Square, WorkedComposition,
+};
 use tilewright_layout::{Layout, Tree};
-use tilewright_morphism::{MorphismError, MutualRefinement, NestMorphism, Refinement, Square, WorkedComposition};
 use tilewright_notation::Value;
 
 use crate::map::plain;

@@ -6,6 +6,7 @@ mod atoms;
 mod candidate;
 mod kinds;
 mod launch;
+mod morphism;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 #[path = "../random/mod.rs"]

@@ -1,8 +1,8 @@
 //! How operations on morphisms are derived: formulas as for layouts, and in words where each entry
 //! goes.
 
+use tilewright_layout::morphism::{MutualRefinement, NestMorphism, Refinement, standard_representation};
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
-use tilewright_morphism::{MutualRefinement, NestMorphism, Refinement, standard_representation};
 
 use super::plan::{APPLIED, Plan};
 use crate::functions;

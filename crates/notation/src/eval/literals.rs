@@ -3,11 +3,11 @@
 //!
 //! Each takes the values of its operands, which are evaluated before it.
 
+use tilewright_layout::morphism::{MorphismError, NestMorphism};
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 use tilewright_layout::{
     AnyLayout, AnyTiler, AnyTree, BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Step, Stride, Tree,
 };
-use tilewright_morphism::{MorphismError, NestMorphism};
 
 use super::{Evaluated, Evaluator};
 use crate::arguments::{Fault, is_map};

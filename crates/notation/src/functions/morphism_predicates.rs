@@ -1,6 +1,6 @@
 //! What may be asked of morphisms, and those that every tuple has.
 
-use tilewright_morphism::NestMorphism;
+use tilewright_layout::morphism::NestMorphism;
 
 use super::Function;
 use super::morphisms::{MORPHISMS, morphism};

@@ -1,10 +1,10 @@
 //! Layouts as morphisms of tuples. Places are counted from 1, as in the notation of morphisms.
 
-use tilewright_layout::{AnyTree, Tree};
-use tilewright_morphism::{
+use tilewright_layout::morphism::{
     NestMorphism, Refinement, compose_by_refinement, mutual_refinement, refines, standard_representation,
     weak_composite,
 };
+use tilewright_layout::{AnyTree, Tree};
 
 use super::{Function, MANY, spans};
 use crate::arguments::{Arguments, Fault};

@@ -4,8 +4,8 @@
 //! factorisation is one of depth 2. A span `U <- X -> V` is the list of a refinement of `U` whose
 //! leaves are `X` and a morphism from `X`.
 
+use tilewright_layout::morphism::{NestMorphism, Ref, Span};
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
-use tilewright_morphism::{NestMorphism, Ref, Span};
 
 use super::Function;
 use crate::arguments::{Arguments, Fault};

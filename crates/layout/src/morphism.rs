@@ -1,0 +1,95 @@
+//! Layouts as morphisms.
+//!
+//! A layout whose strides nest, as those of nearly every layout in use do, is a picture: its modes
+//! on one side, the axes of memory on the other, and an arrow from each mode to the axis that it
+//! walks along. Such pictures are the morphisms of a category; they compose by following arrows,
+//! and what the algebra computes with strides can be seen in them. The theory is that of Carlisle,
+//! Shah, Stern and VanKoughnett, *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972),
+//! whose numbers are cited throughout, and what its authors added since.
+//!
+//! # Types and their laws
+//!
+//! | type | what it is | law |
+//! |---|---|---|
+//! | [`PointedMap`] | a map of places, some of which are sent to the base point | no place is hit twice; composition is associative and has units |
+//! | [`TupleMorphism`] | a morphism `S -> T` of flat tuples over such a map | an entry is sent to an equal one |
+//! | [`NestMorphism`] | the same for nested tuples | a flat morphism and two profiles; every operation is the flat one |
+//! | [`Refinement`] | a nested tuple and one that refines it | each entry is replaced by a tuple of that size; a partial order that moves no index |
+//! | [`MutualRefinement`] | refinements of two tuples, the one a prefix of the other | exists exactly when prefix products form a divisibility chain |
+//! | [`Square`] | a morphism and the same one between refined tuples | pullback and pushforward; the function stays |
+//! | [`WorkedComposition`] | a composition of layouts by mutual refinement, with every step | what [`compose_by_refinement`] gives, and the algebra |
+//! | [`Class`] | why a composite exists: by refinement, or why else | decided on every pair that composes |
+//! | [`Fact`], [`Ref`] | factorisations of the entries of a tuple, flat or nested | categories; flattening is a functor |
+//! | [`Span`], [`Cospan`] | refine, then move; move, then join | compose by pullback and pushforward, strictly associative |
+//! | [`AmbientMorphism`] | entries sent together where their product divides | a category; Tuple and the refinements are subcategories |
+//! | [`operad`] | substitution of profiles | associative, with the single leaf as unit |
+//!
+//! # Layouts and morphisms
+//!
+//! ```
+//! use tilewright_layout::Layout;
+//! use tilewright_layout::morphism::{TupleMorphism, standard_representation};
+//!
+//! # fn main() -> Result<(), tilewright_layout::morphism::MorphismError> {
+//! // Four columns of five, each column padded to 64: between the axes that are walked along lies
+//! // one that is not.
+//! let layout: Layout = "(4,5):(1,64)".parse()?;
+//! let f = standard_representation(&layout)?;
+//! assert_eq!(f.to_string(), "(4,5) -> (4,16,5) : (1,3)");
+//! assert_eq!(f.encoded_layout()?, layout);
+//!
+//! // What is not hit is the complement.
+//! assert_eq!(f.complement()?.encoded_layout()?.to_string(), "(16):(4)");
+//! assert_eq!(layout.complement(&320)?.to_string(), "16:4");
+//!
+//! // Composition follows the arrows.
+//! let g: TupleMorphism = "(4,16,5) -> (16,5,4) : (3,1,2)".parse()?;
+//! let both = g.compose(f.flatten())?;
+//! assert_eq!(both.to_string(), "(4,5) -> (16,5,4) : (3,2)");
+//! assert_eq!(both.encoded_layout()?, g.encoded_layout()?.compose(&layout)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every number is checked: an operation gives the morphism that its definition asks for, or a
+//! [`MorphismError`] that names the condition and the entries.
+
+mod ambient;
+mod classify;
+mod complement;
+mod compose;
+mod error;
+mod explanation;
+mod fact;
+mod grafting;
+mod kept;
+mod message;
+mod mutual;
+mod nest;
+pub mod operad;
+mod pointed;
+mod realise;
+mod refine;
+mod simplify;
+mod span;
+mod square;
+mod standard;
+mod text;
+mod tuple;
+
+pub use ambient::AmbientMorphism;
+pub use classify::{Class, classify};
+pub use compose::{WorkedComposition, compose_by_refinement, weak_composite};
+pub use error::{Apart, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
+pub use explanation::explanation;
+pub use fact::Fact;
+pub use grafting::Ref;
+pub use mutual::{MutualRefinement, mutual_refinement};
+pub use nest::NestMorphism;
+pub use pointed::PointedMap;
+pub use realise::MAX_TABLE;
+pub use refine::{Refinement, refines};
+pub use span::{Backward, Cospan, Span};
+pub use square::Square;
+pub use standard::{encoded_layout, is_tractable, standard_representation, tractability};
+pub use tuple::TupleMorphism;
