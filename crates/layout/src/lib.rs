@@ -61,6 +61,7 @@ pub mod candidate;
 mod composed;
 mod constant;
 mod coordinate;
+pub mod emit;
 mod explanation;
 mod ground;
 pub mod limits;

@@ -111,13 +111,12 @@ pub mod same;
 #[cfg(feature = "devices")]
 pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
 pub use tilewright_draw as draw;
-pub use tilewright_emit as emit;
 pub use tilewright_explain as explain;
 #[cfg(feature = "devices")]
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
-pub use tilewright_layout::{self as layout, analysis, atoms, morphism};
+pub use tilewright_layout::{self as layout, analysis, atoms, emit, morphism};
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]

@@ -42,7 +42,7 @@ pub fn of() -> Json {
 const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,
-    tilewright_emit::explanation,
+    tilewright_layout::emit::explanation,
     tilewright_layout::atoms::explanation,
     tilewright_draw::explanation,
     tilewright_layout::analysis::explanation,

@@ -95,7 +95,7 @@ refusals!(
     tilewright_layout::analysis::AnalysisError,
     tilewright_layout::atoms::AtomError,
     tilewright_draw::DrawError,
-    tilewright_emit::EmitError,
+    tilewright_layout::emit::EmitError,
     tilewright_kernel::ptx::PtxError,
     tilewright_kernel::interpret::SetupError,
     tilewright_planners::PlanError,

@@ -41,7 +41,7 @@ pub enum Node {
 }
 
 /// How a quotient is rounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rounding {
     /// Not at all: it comes out even for every admissible value.
     Exact,

@@ -4,6 +4,7 @@ mod algebra;
 mod analysis;
 mod atoms;
 mod candidate;
+mod emit;
 mod kinds;
 mod launch;
 mod morphism;

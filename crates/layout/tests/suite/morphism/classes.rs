@@ -42,7 +42,7 @@ fn the_table_of_the_book_counts_every_composite_of_a_bounded_set() {
         Class::ALL.iter().map(|class| format!("| {class} | {} |", counts.get(class).copied().unwrap_or(0))).collect();
     rows.push(format!("| all that compose | {composed} |"));
     rows.push(format!("| no composite | {refused} |"));
-    let book = include_str!("../../../../docs/book/src/morphisms.md");
+    let book = include_str!("../../../../../docs/book/src/morphisms.md");
     assert!(book.contains(&rows.join("\n")), "the table should be\n{}", rows.join("\n"));
 }
 

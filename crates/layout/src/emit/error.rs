@@ -1,0 +1,149 @@
+//! Why no text is written.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+
+use crate::emit::integer::Integer;
+use crate::emit::language::Language;
+use crate::{LayoutError, Refusal};
+
+/// Why no text is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EmitError {
+    /// The layout refuses it: the coordinate does not fit, or a number is not representable.
+    Layout(Box<LayoutError>),
+    /// A name that the language does not allow.
+    Name {
+        /// The name.
+        name: String,
+        /// The language.
+        language: Language,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Two inputs, or an input and a result, with one name.
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+    /// Another number of names than there are variables.
+    Names {
+        /// How many names there are.
+        given: usize,
+        /// How many variables there are.
+        variables: usize,
+    },
+    /// A number that may not fit into the integer type that was asked for.
+    Width(Box<Width>),
+    /// Bounds that are not as many as the numbers of the value.
+    Bounds {
+        /// How many bounds there are.
+        given: usize,
+        /// How many numbers the value has.
+        numbers: usize,
+    },
+    /// Two computations joined that are not over the same variables.
+    Variables,
+    /// More than the limits allow.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+    },
+}
+
+/// A number on the way that may not fit into an integer type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Width {
+    /// The part of the computation, as text of the language.
+    pub part: String,
+    /// The integer type.
+    pub integer: Integer,
+    /// The least and the greatest value that the facts admit, where there is one.
+    pub range: (Option<i128>, Option<i128>),
+    /// The names in it of which no least or no greatest value is known.
+    pub open: Vec<String>,
+}
+
+impl EmitError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            EmitError::Layout(error) => error.code(),
+            EmitError::Name { .. } => "E0301",
+            EmitError::NameTwice { .. } => "E0302",
+            EmitError::Names { .. } => "E0303",
+            EmitError::Width(_) => "E0304",
+            EmitError::Bounds { .. } => "E0305",
+            EmitError::Variables => "E0306",
+            EmitError::TooLarge { .. } => "E0307",
+        }
+    }
+
+    /// What would settle it, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            EmitError::Layout(error) => return error.help(),
+            EmitError::Name { .. } | EmitError::NameTwice { .. } => "choose another name".to_string(),
+            EmitError::Names { variables, .. } => format!("give {variables} names, one for each variable"),
+            EmitError::Width(width) => match width.open.first() {
+                Some(name) => {
+                    let facts: Vec<String> = width.open.iter().map(|name| format!("`{name}{{max=..}}`")).collect();
+                    format!("say how large {name} can be: declare {}", facts.join(" and "))
+                }
+                None => "use 64 bits, or narrow the facts".to_string(),
+            },
+            EmitError::Bounds { numbers, .. } => format!("give {numbers} bounds, one for each number"),
+            EmitError::Variables => "use the same kind of coordinate, names and promise for both".to_string(),
+            EmitError::TooLarge { .. } => "emit a part of the layout".to_string(),
+        })
+    }
+}
+
+impl fmt::Display for EmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EmitError::Layout(error) => error.fmt(f),
+            EmitError::Name { name, language, why } => write!(f, "`{name}` is no name in {language}: {why}"),
+            EmitError::NameTwice { name } => write!(f, "two things are called `{name}`"),
+            EmitError::Names { given, variables } => write!(f, "{given} names for {variables} variables"),
+            EmitError::Width(width) => {
+                let Width { part, integer, range, open } = width.as_ref();
+                write!(f, "`{part}` may not fit into {} bits", integer.bits())?;
+                match range {
+                    _ if !open.is_empty() => write!(f, ": nothing bounds {}", open.join(", ")),
+                    (Some(least), Some(greatest)) => write!(f, ": it is between {least} and {greatest}"),
+                    (Some(least), None) => write!(f, ": it is at least {least}"),
+                    (None, Some(greatest)) => write!(f, ": it is at most {greatest}"),
+                    (None, None) => Ok(()),
+                }
+            }
+            EmitError::Bounds { given, numbers } => write!(f, "{given} bounds for a value of {numbers} numbers"),
+            EmitError::Variables => f.write_str("the computations have different variables"),
+            EmitError::TooLarge { what } => write!(f, "{what} has too many parts"),
+        }
+    }
+}
+
+impl Error for EmitError {}
+
+impl Refusal for EmitError {
+    fn code(&self) -> &'static str {
+        EmitError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        EmitError::help(self)
+    }
+}
+
+impl From<LayoutError> for EmitError {
+    fn from(error: LayoutError) -> EmitError {
+        EmitError::Layout(Box::new(error))
+    }
+}

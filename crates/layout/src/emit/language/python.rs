@@ -1,0 +1,59 @@
+//! Python.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+
+use crate::symbolic::Rounding;
+
+use super::{Form, Level, Table, WHOLE, common, level};
+use crate::emit::function::{Function, Value};
+use crate::emit::graph::Op;
+use crate::emit::integer::Integer;
+
+pub(crate) struct Python;
+
+/// Python's own words, for it and for Triton.
+pub(super) const KEYWORDS: [&str; 40] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "abs", "min", "tl", "triton", "_",
+];
+
+impl Table for Python {
+    fn form(&self, op: Op) -> Option<Form> {
+        Some(match op {
+            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::Down) => Form::Infix("//", level::PRODUCT),
+            Op::Remainder(_, _, Rounding::Plain | Rounding::Down) => Form::Infix("%", level::PRODUCT),
+            Op::Minimum(..) => Form::Call("min"),
+            Op::Magnitude(_) => Form::Call("abs"),
+            Op::Both(..) => Form::Infix("and", level::BOTH),
+            Op::Choice(..) => Form::Pattern("{1} if {0} else {2}", level::CHOICE, level::CHOICE + 1),
+            other => return common(other),
+        })
+    }
+
+    fn integer(&self, value: i64) -> (String, Level) {
+        (value.to_string(), if value < 0 { level::UNARY } else { WHOLE })
+    }
+
+    fn truth(&self, value: bool) -> &'static str {
+        if value { "True" } else { "False" }
+    }
+
+    fn keywords(&self) -> &'static [&'static str] {
+        &KEYWORDS
+    }
+
+    fn named(&self, name: &str, value: &str, _: bool, _: Integer) -> String {
+        format!("{name} = {value}")
+    }
+
+    fn function(&self, function: &Function<'_>) -> String {
+        let mut text = format!("def {}({}):\n", function.name, function.inputs.join(", "));
+        for part in &function.parts {
+            text += &format!("    {} = {}\n", part.name, part.text);
+        }
+        text + &format!("    return {}\n", function.results.nested(&|result: &Value| result.text.clone(), true))
+    }
+}

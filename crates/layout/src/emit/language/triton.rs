@@ -1,0 +1,63 @@
+//! Triton.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::symbolic::Rounding;
+
+use super::python::{KEYWORDS, Python};
+use super::{Form, Level, Table, common, level};
+use crate::emit::function::{Function, Value};
+use crate::emit::graph::Op;
+use crate::emit::integer::Integer;
+
+pub(crate) struct Triton;
+
+impl Table for Triton {
+    fn form(&self, op: Op) -> Option<Form> {
+        Some(match op {
+            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::TowardZero) => {
+                Form::Infix("//", level::PRODUCT)
+            }
+            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => Form::Infix("%", level::PRODUCT),
+            Op::Quotient(_, _, Rounding::Up) => Form::Call("tl.cdiv"),
+            Op::Minimum(..) => Form::Call("tl.minimum"),
+            Op::Magnitude(_) => Form::Call("tl.abs"),
+            // `and` asks for one truth value, and a tensor has many.
+            Op::Both(..) => Form::Infix("&", level::AND),
+            Op::Choice(..) => Form::Call("tl.where"),
+            other => return common(other),
+        })
+    }
+
+    fn integer(&self, value: i64) -> (String, Level) {
+        Python.integer(value)
+    }
+
+    fn truth(&self, value: bool) -> &'static str {
+        Python.truth(value)
+    }
+
+    fn keywords(&self) -> &'static [&'static str] {
+        &KEYWORDS
+    }
+
+    fn named(&self, name: &str, value: &str, boolean: bool, integer: Integer) -> String {
+        Python.named(name, value, boolean, integer)
+    }
+
+    fn function(&self, function: &Function<'_>) -> String {
+        let mut text = format!("@triton.jit\ndef {}({}):\n", function.name, function.inputs.join(", "));
+        // Program ids and integer arguments have 32 bits.
+        if function.integer == Integer::I64 && !function.small {
+            for name in function.inputs.iter().filter(|name| function.used.contains(name)) {
+                text += &format!("    {name} = tl.cast({name}, tl.int64)\n");
+            }
+        }
+        for part in &function.parts {
+            text += &format!("    {} = {}\n", part.name, part.text);
+        }
+        // Tuples of tuples are not everywhere understood.
+        text + &format!("    return {}\n", function.results.nested(&|result: &Value| result.text.clone(), false))
+    }
+}

@@ -1,0 +1,153 @@
+//! The variables over which a layout is evaluated.
+//!
+//! Law: a coordinate has a variable for every leaf of its profile, and each variable is an index
+//! into the part of the shape that it stands for, first mode fastest: one variable is an index into
+//! the whole, one for each leaf of the shape is a natural coordinate. What is promised about the
+//! variables is used; nothing else is assumed.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::emit::error::EmitError;
+use crate::{Layout, LayoutError, Profile, Stride, Tree};
+
+/// The variables of a computation: which coordinate they make up, what they are called, and what is
+/// promised about them.
+///
+/// ```
+/// use tilewright_layout::emit::{Language, Map, Place, Promise, Style, value};
+///
+/// let map = Map::from("(4,8):(8,1)".parse::<tilewright_layout::Layout>().unwrap());
+/// let text = |place: &Place| value(&map, place).unwrap().expression(Style::new(Language::C)).unwrap();
+/// assert_eq!(text(&Place::index()), "(i & 3) * 8 + (i >> 2)");
+/// assert_eq!(text(&Place::leaves()), "i0 * 8 + i1");
+/// assert_eq!(text(&Place::leaves().named(["row", "col"])), "row * 8 + col");
+/// assert_eq!(text(&Place::index().promised(Promise::Nothing)), "i % 4 * 8 + i / 4");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    form: Form,
+    names: Option<Vec<String>>,
+    promise: Promise,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    Index,
+    Modes,
+    Leaves,
+    Profile(Profile),
+}
+
+/// What is promised about the variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Promise {
+    /// Each is in the part of the shape that it stands for: from 0 to less than its size.
+    #[default]
+    Inside,
+    /// None is negative. Past the end the layout goes on in its last mode.
+    NotNegative,
+    /// Nothing. Below zero the layout mirrors.
+    Nothing,
+}
+
+impl Place {
+    /// One variable `i`: an index into the whole, first mode fastest.
+    pub fn index() -> Place {
+        Place::of(Form::Index)
+    }
+
+    /// A variable for each top-level mode: `i0`, `i1`, ..
+    pub fn modes() -> Place {
+        Place::of(Form::Modes)
+    }
+
+    /// A variable for each leaf of the shape: `i0`, `i1`, .., and `i0_1` for mode 1 of mode 0.
+    pub fn leaves() -> Place {
+        Place::of(Form::Leaves)
+    }
+
+    /// A variable for each leaf of a profile, to which the shape must be weakly congruent.
+    pub fn profile(profile: Profile) -> Place {
+        Place::of(Form::Profile(profile))
+    }
+
+    fn of(form: Form) -> Place {
+        Place { form, names: None, promise: Promise::Inside }
+    }
+
+    /// The same with these names, one for each variable.
+    pub fn named<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Place {
+        Place { names: Some(names.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// The same with another promise.
+    pub fn promised(self, promise: Promise) -> Place {
+        Place { promise, ..self }
+    }
+
+    /// What is promised.
+    pub fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    /// The profile of the coordinate in a shape of the given profile.
+    pub(crate) fn in_shape(&self, shape: &Profile) -> Result<Profile, LayoutError> {
+        Ok(match &self.form {
+            Form::Index => Profile::leaf(),
+            Form::Modes if shape.is_leaf() => Profile::leaf(),
+            Form::Modes => Profile::flat(shape.rank())?,
+            Form::Leaves => shape.clone(),
+            Form::Profile(profile) => profile.clone(),
+        })
+    }
+
+    /// The names of the variables of a coordinate.
+    pub(crate) fn names(&self, profile: &Profile) -> Result<Vec<String>, EmitError> {
+        let variables = profile.leaves();
+        match &self.names {
+            Some(names) if names.len() == variables => Ok(names.clone()),
+            Some(names) => Err(EmitError::Names { given: names.len(), variables }),
+            None => Ok((0..variables).map(|leaf| named_by_path("i", &profile.path(leaf))).collect()),
+        }
+    }
+}
+
+/// `i`, `i0`, `i0_1`.
+pub(crate) fn named_by_path(stem: &str, path: &[usize]) -> String {
+    let modes: Vec<String> = path.iter().map(usize::to_string).collect();
+    format!("{stem}{}", modes.join("_"))
+}
+
+/// The part of a layout that each leaf of a coordinate counts.
+pub(crate) fn pieces<D: Stride>(layout: &Layout<D>, coordinate: &Profile) -> Result<Vec<Layout<D>>, EmitError> {
+    let mut out = Vec::new();
+    let tree = Tree::new(coordinate.clone(), (0..coordinate.leaves()).map(|_| ()))?;
+    each_piece(layout, &tree, &mut Vec::new(), &mut out)?;
+    Ok(out)
+}
+
+fn each_piece<D: Stride>(
+    layout: &Layout<D>,
+    coordinate: &Tree<()>,
+    path: &mut Vec<usize>,
+    out: &mut Vec<Layout<D>>,
+) -> Result<(), EmitError> {
+    if coordinate.is_leaf() {
+        out.push(layout.clone());
+        return Ok(());
+    }
+    if layout.profile().is_leaf() || layout.rank() != coordinate.rank() {
+        let path = path.to_vec();
+        let shape = Box::new(layout.profile().clone());
+        return Err(LayoutError::Coordinate { op: "emit", path, shape }.into());
+    }
+    for (position, (mode, coordinate)) in layout.modes().zip(coordinate.modes()).enumerate() {
+        path.push(position);
+        each_piece(&mode, &coordinate, path, out)?;
+        path.pop();
+    }
+    Ok(())
+}
