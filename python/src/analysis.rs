@@ -9,8 +9,8 @@ use tilewright_layout::analysis::{
     Access, AnalysisError, Banks, Proof, Remedy, Storage, bank_conflicts, footprint, global_access, permutation,
     phase_hits, request_units, suggest,
 };
-use tilewright_explain::map::plain;
-use tilewright_explain::requests::{conflicts, sectors};
+use tilewright_draw::explain::map::plain;
+use tilewright_draw::explain::requests::{conflicts, sectors};
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};
 use tilewright_notation::Value;
 

@@ -24,7 +24,7 @@ pub fn of_program(py: Python<'_>, notes: &[Note]) -> PyResult<()> {
 /// Warns of what a swizzle over elements of so many bits may mean.
 pub fn of_width(py: Python<'_>, layout: &Value, bits: i64) -> PyResult<()> {
     let Value::Layout(layout) = layout else { return Ok(()) };
-    match tilewright_explain::requests::bytes_or_elements(layout, bits) {
+    match tilewright_draw::explain::requests::bytes_or_elements(layout, bits) {
         Some(message) => py.import("tilewright._notes")?.getattr("say")?.call1((message,)).map(|_| ()),
         None => Ok(()),
     }

@@ -45,6 +45,9 @@
 //! # }
 //! ```
 //!
+//! The module [`explain`] chooses among them for a value or a call of the language, and tests the
+//! laws of operations.
+//!
 //! A [`Page`] puts words, formulas and figures into one HTML file.
 //!
 //! A scene knows nothing of layouts, so diagrams of nodes, arrows and nesting trees
@@ -64,6 +67,7 @@ mod axis;
 mod colour;
 mod document;
 mod error;
+pub mod explain;
 mod explanation;
 mod figure;
 #[cfg(any(feature = "png", feature = "pdf"))]

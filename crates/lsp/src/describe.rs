@@ -3,9 +3,9 @@
 //! Law: the picture and the facts are those of `tilewright show`. What is large is drawn in part
 //! and counted no further, so that the time has a bound.
 
+use tilewright_draw::explain::{facts, map};
 use tilewright_draw::terminal::{Colours, Picture, Window};
 use tilewright_draw::{Axis, Grid, Mode};
-use tilewright_explain::{facts, map};
 use tilewright_layout::{AnyTree, Layout, Tree};
 use tilewright_notation::Value;
 

@@ -110,8 +110,7 @@ pub mod same;
 
 #[cfg(feature = "devices")]
 pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
-pub use tilewright_draw as draw;
-pub use tilewright_explain as explain;
+pub use tilewright_draw::{self as draw, explain};
 #[cfg(feature = "devices")]
 pub use tilewright_gpu as gpu;
 #[cfg(feature = "devices")]

@@ -5,8 +5,8 @@ use tilewright_layout::analysis::{
     Access, Banks, Proof, Remedy, Storage, bank_conflicts, global_access, phase_hits, request_units,
 };
 use tilewright_draw::{Figure, Style};
-use tilewright_explain::map::plain;
-use tilewright_explain::requests::{
+use tilewright_draw::explain::map::plain;
+use tilewright_draw::explain::requests::{
     self, access_text, bytes_or_elements, conflicts, conflicts_text, count, no_access, sectors_text,
 };
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium, Palette, Shade, Style, Theme};
-use tilewright_explain::figures;
-use tilewright_explain::map::{self, plain};
+use tilewright_draw::explain::figures;
+use tilewright_draw::explain::map::{self, plain};
 use tilewright_layout::{AnyLayout, Layout, Tiler, Tree};
 use tilewright_layout::morphism::{NestMorphism, Span, WorkedComposition, standard_representation};
 use tilewright_notation::{Call, Value};

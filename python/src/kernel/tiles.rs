@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tilewright_draw::{Figure, Style};
-use tilewright_explain::figures::tiles;
+use tilewright_draw::explain::figures::tiles;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::Location;
 use tilewright_layout::Refusal;

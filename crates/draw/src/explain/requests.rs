@@ -7,7 +7,7 @@
 //! [`phase_hits`]: tilewright_layout::analysis::phase_hits
 //! [`request_units`]: tilewright_layout::analysis::request_units
 
-use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
+use crate::{self as draw, Figure, Style, Touch, Touched};
 use tilewright_layout::analysis::{
     Access, BankReport, Banks, GlobalReport, LINE_BYTES, Phase, PhaseHits, RequestUnits, SECTOR_BYTES,
 };
@@ -28,7 +28,7 @@ pub fn count(number: i64, noun: &str) -> String {
 /// it is no swizzle of 16-byte units, and where elements are bytes.
 ///
 /// ```
-/// use tilewright_explain::requests::bytes_or_elements;
+/// use tilewright_draw::explain::requests::bytes_or_elements;
 /// use tilewright_layout::AnyLayout;
 ///
 /// let said = |text: &str, bits| bytes_or_elements(&text.parse::<AnyLayout>().unwrap(), bits);
@@ -56,7 +56,7 @@ pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
 /// Why a word is no access; none where the text is no word and may be an expression.
 ///
 /// ```
-/// use tilewright_explain::requests::no_access;
+/// use tilewright_draw::explain::requests::no_access;
 ///
 /// assert!(no_access("ldmatrix.x3").unwrap().contains(".x1, .x2 or .x4"));
 /// assert!(no_access("colums").unwrap().contains("`columns` is near"));
@@ -94,7 +94,7 @@ pub fn access_text(access: &Access) -> String {
 /// ```
 /// use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts, phase_hits};
 /// use tilewright_draw::{Style, Theme};
-/// use tilewright_explain::requests::{conflicts, conflicts_text};
+/// use tilewright_draw::explain::requests::{conflicts, conflicts_text};
 /// use tilewright_layout::Layout;
 ///
 /// // 32 lanes read a column of rows of 128 bytes.

@@ -161,7 +161,7 @@ fn golden_pictures_are_as_they_were() {
         ("diagram", Figure::of_scene(diagram())),
     ];
     for (name, figure) in golden {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/pictures/golden/{name}.svg"));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/suite/golden/{name}.svg"));
         let text = figure.svg(Theme::Auto);
         if std::env::var_os("TILEWRIGHT_GOLDEN").is_some_and(|told| told == "overwrite") {
             std::fs::write(&path, &text).unwrap();

@@ -8,11 +8,11 @@ pub mod instructions;
 pub mod morphisms;
 pub mod tiles;
 
-use tilewright_draw::{self as draw, Banks, DrawError, Figure, Multiplication, Style};
+use crate::{self as draw, Banks, DrawError, Figure, Multiplication, Style};
 use tilewright_layout::{AnyLayout, Composed, DivideForm, OuterMap};
 use tilewright_notation::{Call, Value};
 
-use crate::map::{self, plain};
+use crate::explain::map::{self, plain};
 
 pub use derivation::{Section, sections};
 
@@ -24,7 +24,7 @@ pub use derivation::{Section, sections};
 /// use tilewright_notation::{Environment, call};
 ///
 /// let call = call("zipped_divide((4,6):(6,1), [2:1;3:1])", &mut Environment::new()).unwrap().unwrap();
-/// let figure = tilewright_explain::figures::of(&call.value, Some(&call), Style::default(), Banks::of_elements(16));
+/// let figure = tilewright_draw::explain::figures::of(&call.value, Some(&call), Style::default(), Banks::of_elements(16));
 /// assert!(figure.unwrap().unwrap().svg(Theme::Light).contains("4 tiles of 6"));
 /// ```
 pub fn of(

@@ -4,14 +4,14 @@
 //! that has no picture of its own shows the layouts that go in and the one that comes out. What
 //! cannot be drawn has its formula alone.
 
-use tilewright_draw::{
+use crate::{
     DrawError, Figure, Map, Paint, Style, composition, composition_by_mode, filled, memory, over_indices, slices,
 };
 use tilewright_layout::{AnyLayout, Coord, Layout, LayoutError};
 use tilewright_notation::{About, Call, Derivation, Value};
 
 use super::{alone, morphisms, of_value, tiling};
-use crate::map::{self, plain};
+use crate::explain::map::{self, plain};
 
 /// One operation of a derivation: its formula, the lines about it, and its pictures.
 #[derive(Debug)]

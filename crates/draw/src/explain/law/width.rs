@@ -9,7 +9,7 @@
 use tilewright_layout::Tree;
 
 use super::{Finding, MOST, Verdict, test};
-use crate::map::Map;
+use crate::explain::map::Map;
 
 /// Elements cut into parts: the extents, and where the parts of an element stand among them.
 struct Parts<'a> {
@@ -188,7 +188,7 @@ fn index_of(digits: &[i64], extents: &[i64]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map;
+    use crate::explain::map;
 
     fn map(text: &str) -> Map {
         let value = tilewright_notation::evaluate(text, &mut tilewright_notation::Environment::new()).unwrap();

@@ -3,7 +3,7 @@
 //! Drawing and checking need no more of a layout than [`Map`], so whatever can be evaluated can be
 //! drawn and checked.
 
-pub use tilewright_draw::{Map, Target as Point};
+pub use crate::{Map, Target as Point};
 
 use tilewright_layout::{Layout, Tree};
 use tilewright_notation::Value;

@@ -1,6 +1,6 @@
 //! Pictures of instructions: who holds what.
 
-use tilewright_draw::{self as draw, DrawError, Figure, Map, Style};
+use crate::{self as draw, DrawError, Figure, Map, Style};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom};
 use tilewright_layout::{Layout, Refusal, Tree};
 

@@ -7,7 +7,7 @@
 
 use tilewright_layout::Tree;
 
-use crate::map::Point;
+use crate::explain::map::Point;
 
 /// What a value is: equal for equal values.
 #[derive(PartialEq, Eq, Hash)]

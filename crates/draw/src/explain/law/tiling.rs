@@ -6,7 +6,7 @@ use tilewright_layout::{Composed, Layout, Tiler, Tree};
 
 use super::points::{Key, key};
 use super::{MOST, PART, Verdict, after, agree, at, offset as at_offset, plus, test, test_first};
-use crate::map::{self, Map, Point};
+use crate::explain::map::{self, Map, Point};
 
 /// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no
 /// hole.

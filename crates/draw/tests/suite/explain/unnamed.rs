@@ -2,7 +2,7 @@
 //!
 //! The oracle puts numbers in place of `?` and walks through both layouts with loops of its own.
 
-use tilewright_explain::check::{Answer, equal};
+use tilewright_draw::explain::check::{Answer, equal};
 use tilewright_notation::{Environment, evaluate_pair};
 
 /// The numbers that stand in place of each `?`.

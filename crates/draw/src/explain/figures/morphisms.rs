@@ -1,13 +1,13 @@
 //! Pictures of operations on morphisms.
 
-use tilewright_draw::{self as draw, DrawError, Figure};
+use crate::{self as draw, DrawError, Figure};
 use tilewright_layout::morphism::{
     MorphismError, MutualRefinement, NestMorphism, Refinement, Square, WorkedComposition,
 };
 use tilewright_layout::{Layout, Tree};
 use tilewright_notation::Value;
 
-use crate::map::plain;
+use crate::explain::map::plain;
 
 /// The pictures of an operation on morphisms, or by way of them, if it is one: squares and
 /// refinements have their own, and the others show the morphisms that go in and the one that comes

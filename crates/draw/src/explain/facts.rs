@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use tilewright_layout::{AnyLayout, Extent, Layout};
 use tilewright_notation::Value;
 
-use crate::map::{Map, Point};
+use crate::explain::map::{Map, Point};
 
 /// What can be said about a layout, a line for each group of facts. `map` is what `value` is.
 ///
 /// ```
-/// use tilewright_explain::{facts, map};
+/// use tilewright_draw::explain::{facts, map};
 /// use tilewright_notation::{Environment, evaluate};
 ///
 /// let value = evaluate("(4,2):(1,3)", &mut Environment::new()).unwrap();

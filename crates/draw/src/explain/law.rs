@@ -15,7 +15,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::{AnyLayout, Tiler};
 use tilewright_notation::Value;
 
-use crate::map::{self, Map, Point};
+use crate::explain::map::{self, Map, Point};
 use points::{Key, key};
 use tiling::{
     Pairing, complement, complement_of_values, composed_product_of, divide, product, product_by_mode, product_of,

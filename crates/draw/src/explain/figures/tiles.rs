@@ -1,6 +1,6 @@
 //! Pictures of tiles of a tile program: who holds what, and where they lie in shared memory.
 
-use tilewright_draw::{self as draw, Banks, DrawError, Figure, Map, Style};
+use crate::{self as draw, Banks, DrawError, Figure, Map, Style};
 use tilewright_layout::{Composed, Layout, LayoutError, Tree};
 
 /// How many lines of a tile in shared memory are drawn: as many as change places.
@@ -15,7 +15,7 @@ const CORNER: [i64; 2] = [16, 32];
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};
-/// use tilewright_explain::figures::tiles;
+/// use tilewright_draw::explain::figures::tiles;
 ///
 /// // 32 threads hold the columns of a tile of 4 x 32.
 /// let held = "(32,4):(4,1)".parse().unwrap();
@@ -33,7 +33,7 @@ pub fn held(heading: &str, held: &Layout, shape: &[i64], style: Style) -> Result
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};
-/// use tilewright_explain::figures::tiles;
+/// use tilewright_draw::explain::figures::tiles;
 ///
 /// // 128 threads, a row of a tile of 128 x 64 each.
 /// let rows = "(128,64):(1,128)".parse().unwrap();
@@ -58,7 +58,7 @@ fn tree(shape: &[i64]) -> Result<Tree<i64>, LayoutError> {
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};
-/// use tilewright_explain::figures::tiles;
+/// use tilewright_draw::explain::figures::tiles;
 ///
 /// let stage = "S<3,3,3> o 0 o (64,64):(64,1)".parse().unwrap();
 /// assert!(tiles::staged(&stage, 16, Style::default()).unwrap().svg(Theme::Light).contains("32 banks"));

@@ -60,7 +60,7 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
 /// None where they are known.
 ///
 /// ```
-/// use tilewright_explain::launch::unknown;
+/// use tilewright_draw::explain::launch::unknown;
 /// use tilewright_notation::{Environment, evaluate};
 ///
 /// let advice = |source: &str| unknown(source, &evaluate(source, &mut Environment::new()).unwrap());

@@ -3,7 +3,7 @@
 //! A law is tested without the code that computed the result, so what fails here is a wrong result
 //! or a law that asks for more than the definition.
 
-use tilewright_explain::check::{self, Answer};
+use tilewright_draw::explain::check::{self, Answer};
 use tilewright_notation::{Environment, call};
 
 /// Maps with steps back, on the spot and past each other, and maps through others that take several

@@ -7,9 +7,9 @@ use tilewright_layout::symbolic::Values;
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Named};
 use tilewright_notation::{Call, Environment, Value, evaluate};
 
-use crate::launch;
-use crate::law::{self, Verdict};
-use crate::map::{self, Map};
+use crate::explain::launch;
+use crate::explain::law::{self, Verdict};
+use crate::explain::map::{self, Map};
 
 /// What is known about a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum Answer {
 /// Whether two values are the same: as functions of an index, where one of them is a function.
 ///
 /// ```
-/// use tilewright_explain::check::{Answer, equal};
+/// use tilewright_draw::explain::check::{Answer, equal};
 /// use tilewright_notation::{Environment, evaluate};
 ///
 /// let value = |text: &str| evaluate(text, &mut Environment::new()).unwrap();
@@ -212,7 +212,7 @@ fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Find
 /// arguments.
 ///
 /// ```
-/// use tilewright_explain::check::{self, Answer};
+/// use tilewright_draw::explain::check::{self, Answer};
 /// use tilewright_notation::{Environment, call};
 ///
 /// let call = call("complement((4,8):(8,1), 64)", &mut Environment::new()).unwrap().unwrap();

@@ -8,7 +8,7 @@ use tilewright_layout::Tree;
 use tilewright_notation::Value;
 
 use super::{Verdict, agree, at, offset, test};
-use crate::map::{self, Map, Point};
+use crate::explain::map::{self, Map, Point};
 
 fn digits(mut index: i64, extents: &[i64]) -> Vec<i64> {
     let digit = |extent: &i64| {

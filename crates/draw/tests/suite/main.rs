@@ -2,6 +2,7 @@
 
 mod algebra;
 mod data;
+mod explain;
 mod formats;
 mod morphisms;
 mod page;

@@ -4,7 +4,7 @@ use tilewright_layout::{Layout, Tree};
 use tilewright_notation::Value;
 
 use super::Verdict;
-use crate::map::{self, Map};
+use crate::explain::map::{self, Map};
 
 /// The law of an operation whose result is checked here; `None` for every other one.
 pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict> {
