@@ -66,6 +66,7 @@
 //!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
 //!   take; [`Cache`]: what was compiled before.
+//! * [`devices`]: products of matrices in one call, timings, and tensors moved between devices.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
 //!
 //! A launch returns before the kernel has run. A kernel that fails is reported by a later call,
@@ -79,6 +80,7 @@ mod cublas;
 mod device;
 mod device_kernel;
 mod device_tensor;
+pub mod devices;
 mod driver;
 mod element;
 mod error;

@@ -108,11 +108,11 @@
 #[cfg(feature = "devices")]
 pub mod same;
 
-#[cfg(feature = "devices")]
-pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
 pub use tilewright_draw::{self as draw, explain};
 #[cfg(feature = "devices")]
 pub use tilewright_gpu as gpu;
+#[cfg(feature = "devices")]
+pub use tilewright_gpu::devices::{bench, between, gemm, measured, reshard, sharded};
 #[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
 pub use tilewright_layout::{self as layout, analysis, atoms, emit, morphism};

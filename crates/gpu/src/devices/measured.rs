@@ -64,13 +64,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tilewright_gpu::Device;
+use crate::Device;
 use tilewright_kernel::machine::Machine;
 
 use self::file::Contents;
 pub use self::on_device::{TuneError, computation, tune};
 pub use self::work::{Planning, TileWork};
-use crate::bench::median;
+use crate::devices::bench::median;
 
 /// The name of the file whose lock a process holds while it keeps plans.
 const LOCK: &str = "lock";

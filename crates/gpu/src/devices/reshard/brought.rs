@@ -7,7 +7,7 @@
 //! about 10 us for each copy between two H200, in which a link brings 4 MB. So parts are large, and
 //! the last ones small, since nothing is on its way while the last one is put in place.
 
-use tilewright_gpu::Lines;
+use crate::Lines;
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Leaf, Tree};

@@ -18,7 +18,7 @@ mod work;
 
 use std::fmt;
 
-use tilewright_gpu::GpuError;
+use crate::GpuError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_mesh::MeshError;
 use tilewright_planners::PlanError;
@@ -28,8 +28,8 @@ pub use planned::{Arrival, Factor, PieceProduct, RankPlan, ShardedPlan, Target};
 pub use steps::{Tensor, WorkPlan, WorkStep};
 pub use work::ShardedWork;
 
-use crate::gemm::ProductError;
-use crate::reshard::ReshardError;
+use crate::devices::gemm::ProductError;
+use crate::devices::reshard::ReshardError;
 
 /// Why there is no work on sharded tensors.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ mod timing;
 
 use std::fmt;
 
-use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
+use crate::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tilewright_gpu::{Device, Memory, NcclError, NcclId, NcclProcess, Stream, Transfer};
+use crate::{Device, Memory, NcclError, NcclId, NcclProcess, Stream, Transfer};
 use tilewright_mesh::MeshError;
 
 /// How much longer than the thread the asker waits, so that the thread may say what was late.

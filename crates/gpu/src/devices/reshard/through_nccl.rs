@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, SizedKernel, Stream, Transfer};
+use crate::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, SizedKernel, Stream, Transfer};
 use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
 

@@ -3,7 +3,7 @@
 //! Law: kernel and copy alternate, and the time of each is the median. What is short is recorded
 //! into graphs, kernel and copy alike: else the time would be that of the host's calls.
 
-use tilewright_gpu::{Device, GpuError, Graph, Stream};
+use crate::{Device, GpuError, Graph, Stream};
 
 /// How often kernel and copy are timed, where nothing is said.
 pub const REPEATS: u16 = 9;

@@ -16,7 +16,7 @@ use tilewright_planners::{Planned, Statistic, reduce, reduce_at, relayout};
 
 use super::ShardedError;
 use super::local::Local;
-use crate::reshard::Combine;
+use crate::devices::reshard::Combine;
 
 /// Kernels that reduce read vectors of so many bytes.
 const VECTOR: i64 = 16;

@@ -3,7 +3,7 @@
 //! Law: work that is given to any of the streams after a fence begins when all work given before
 //! it, to any of them, is done. The streams wait for events; the host waits for nothing.
 
-use tilewright_gpu::{Device, Event, GpuError, Stream};
+use crate::{Device, Event, GpuError, Stream};
 
 /// The streams of a device.
 pub(crate) struct Lane {

@@ -6,11 +6,11 @@
 
 use std::fmt;
 
-use tilewright_gpu::{Device, GpuError, Stream};
+use crate::{Device, GpuError, Stream};
 use tilewright_planners::{Computation, PlanError, Planned};
 
 use super::{Card, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
-use crate::bench::{BenchError, LASTING, Loaded, timed};
+use crate::devices::bench::{BenchError, LASTING, Loaded, timed};
 
 /// Rounds in which each plan is timed once.
 const ROUNDS: usize = 5;

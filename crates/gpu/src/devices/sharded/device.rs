@@ -7,13 +7,13 @@
 
 use std::fmt;
 
-use tilewright_gpu::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, Stream};
+use crate::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, Stream};
 use tilewright_mesh::MeshError;
 use tilewright_planners::gemm::Product;
 
 use super::ShardedError;
 use super::planned::{Arrival, Factor, PieceProduct, ShardedPlan, Target};
-use crate::gemm::DeviceProduct;
+use crate::devices::gemm::DeviceProduct;
 
 /// A piece that was compiled, and when it has been done.
 struct Piece {

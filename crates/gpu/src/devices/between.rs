@@ -8,14 +8,14 @@
 //!
 //! The memory of a process is on the host: bytes are written to the device before they are sent,
 //! and read when they are there. Tensors that stay on devices are moved by
-//! [`crate::reshard::NcclReshard`], by devices of one process.
+//! [`crate::devices::reshard::NcclReshard`], by devices of one process.
 
 mod worker;
 
 use std::fmt;
 use std::time::Duration;
 
-use tilewright_gpu::{Device, NcclId};
+use crate::{Device, NcclId};
 use tilewright_mesh::{Engine, Interrupter, Meanwhile, MeshError, Place, Processes, Progress};
 
 use worker::{Joining, Messages, Trouble, Worker};

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tilewright_gpu::{
+use crate::{
     Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
     SizedKernel, Stream,
 };
@@ -15,7 +15,7 @@ use tilewright_layout::{Layout, Refusal};
 use tilewright_planners::PlanError;
 use tilewright_planners::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 
-use crate::measured::{Card, MeasuredPlans};
+use crate::devices::measured::{Card, MeasuredPlans};
 
 /// Why there is no product on a device.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 //! in the same order, at the receiver, they are received where they belong, else a kernel puts them
 //! there. So what is contiguous on both sides is only sent.
 
-use tilewright_gpu::Transfer;
+use crate::Transfer;
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Leaf, Tree};

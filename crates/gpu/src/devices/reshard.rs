@@ -17,7 +17,7 @@ mod through_nccl;
 
 use std::fmt;
 
-use tilewright_gpu::{GpuError, NcclError};
+use crate::{GpuError, NcclError};
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};

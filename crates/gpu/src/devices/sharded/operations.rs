@@ -15,7 +15,7 @@ use tilewright_planners::{Expression, Indices, Statistic, indices_of_greatest, m
 use super::ShardedError;
 use super::local::Local;
 use super::steps::{Tensor, WorkPlan, WorkStep, moves};
-use crate::reshard::Combine;
+use crate::devices::reshard::Combine;
 
 /// The type in which exponentials are computed.
 const REAL: Element = Element::F32;

@@ -6,14 +6,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, PeerMemory, SizedKernel};
+use crate::{Argument, Device, GpuError, Memory, ModuleOptions, PeerMemory, SizedKernel};
 use tilewright_mesh::MeshError;
 use tilewright_planners::Planned;
 
 use super::ShardedError;
 use super::steps::{Tensor, WorkPlan, WorkStep};
-use crate::gemm::DeviceProduct;
-use crate::reshard::{DeviceReshard, Lanes, Readers, compiled};
+use crate::devices::gemm::DeviceProduct;
+use crate::devices::reshard::{DeviceReshard, Lanes, Readers, compiled};
 
 /// A kernel on its device, what its blocks leave for the last one or for a second kernel, and that.
 struct Loaded {

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tilewright_gpu::{
-    Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, PeerMemoryMut, SizedKernel, Stream,
-};
+use crate::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, PeerMemoryMut, SizedKernel, Stream};
 use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
 use tilewright_planners::Planned;
