@@ -31,6 +31,12 @@
 //! | `composed` | a layout seen through another map, linear layouts |
 //! | `constant` | layouts known while one compiles |
 //! | `any` | [`AnyLayout`]: layouts whose kind is known only as the program runs |
+//! | [`atoms`] | instructions as thread-value layouts, tilings of them, shared memory of Hopper |
+//! | [`morphism`] | layouts as morphisms of tuples |
+//! | [`emit`] | index arithmetic as source text |
+//! | [`analysis`] | bank conflicts, sectors, footprints, and what would cost less |
+//!
+//! The last four stand on the algebra and bring their own errors; nothing before them needs them.
 //!
 //! The promise of every one of them: the result that its definition asks for, exactly, or a
 //! [`LayoutError`] that says which condition fails, where, and with which numbers. Nothing wraps,
