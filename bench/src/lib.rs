@@ -1,4 +1,4 @@
-//! What other crates reach on this machine, for `tilewright bench`.
+//! What other crates reach on this machine, for `tilewright-lab bench`.
 //!
 //! ```text
 //! tilewright-peers gemm KIND THREADS SECONDS M N K A B

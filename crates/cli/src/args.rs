@@ -270,18 +270,6 @@ must show that every number on the way fits.")]
         options: crate::read::Options,
     },
 
-    /// Measure what is reached on this machine, beside others that are installed.
-    #[command(after_help = "\
-Examples:
-  tilewright bench copy
-  tilewright bench copy --size 256 --threads 1
-  tilewright bench gemm --quick
-  tilewright bench gemm --path avx2 --type f32 --threads 1")]
-    Bench {
-        #[command(subcommand)]
-        table: crate::bench::Table,
-    },
-
     /// Move the elements of a NumPy array to another layout.
     #[command(after_help = crate::relayout::EXAMPLES)]
     Relayout {

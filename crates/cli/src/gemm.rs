@@ -10,10 +10,9 @@ mod list;
 mod measured;
 mod number;
 mod on_device;
-mod random;
 mod round;
 mod task;
-mod tensors;
+pub mod tensors;
 mod tune;
 mod verify;
 
@@ -126,7 +125,6 @@ enum Kind {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    options.device.check_first()?;
     if options.device.is_asked() {
         return device::run(options, terminal);
     }

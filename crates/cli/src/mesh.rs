@@ -6,7 +6,6 @@ mod on_devices;
 mod operations;
 mod picture;
 mod run;
-mod scale;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -118,11 +117,6 @@ pub enum Action {
         #[command(flatten)]
         options: operations::Options,
     },
-    /// What moves of a matrix cost over more and more devices: a table, and a picture with -o.
-    Scale {
-        #[command(flatten)]
-        options: scale::Options,
-    },
     /// Carry out the steps between processes, one for each device, and check what comes out.
     Run {
         /// The axes, as in `show`.
@@ -223,7 +217,6 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
         }
         Action::Reduce { mesh, from, to, by, options } => operations::reduced(mesh, [from, to], *by, options, terminal),
         Action::Softmax { mesh, from, to, options } => operations::softmaxed(mesh, [from, to], options, terminal),
-        Action::Scale { options } => scale::run(options, terminal),
         Action::Devices { mesh, from, to, options } => devices::run(mesh, [from, to], options, terminal),
         Action::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
     }

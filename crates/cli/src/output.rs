@@ -231,6 +231,7 @@ pub struct Saving {
 pub const SCALE: f64 = 2.0;
 
 impl Saving {
+    /// The colours that were asked for.
     pub fn theme(&self) -> Theme {
         self.theme.into()
     }

@@ -54,6 +54,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// The streams of this process.
     pub fn new(choice: ColorChoice, json: bool) -> Terminal {
         let out = io::stdout().lock();
         let coloured = |terminal: bool| match choice {
@@ -124,6 +125,7 @@ impl Terminal {
         }
     }
 
+    /// Writes what is left: the error of the first write that failed.
     pub fn finish(mut self) -> io::Result<()> {
         self.end_text()?;
         self.out.flush()?;

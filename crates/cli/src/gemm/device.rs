@@ -29,13 +29,6 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         return Err(Failure::Usage(format!("{option} is for products on the processor")));
     }
     let own = &options.device;
-    if let Some(count) = own.random {
-        let largest = options.extents()[0].map_or(if own.device { 5000 } else { 96 }, i64::from);
-        let device = own.device.then(|| Device::open(0)).transpose()?;
-        let machine = machine::to_plan_for(own.machine.as_deref(), device.as_ref())?;
-        let numbers = own.first.into()..u64::from(own.first) + u64::from(count);
-        return super::random::run(numbers, largest, &machine, own.device, terminal);
-    }
     if let Some(sizes) = &own.list {
         let device = own.device.then(|| Device::open(0)).transpose()?;
         return super::list::run(options, sizes, (device.as_ref(), own.rest), terminal);

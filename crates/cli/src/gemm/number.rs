@@ -27,6 +27,7 @@ pub trait Sum: npy::Element {
     const IS_EXACT: bool;
     /// Its name, and what its numbers are, in words.
     const NAME: &'static str;
+    /// What a factor may be, in words.
     const RANGE: &'static str;
     /// A factor that was typed; none where it is no finite number of this type.
     fn factor(value: f64) -> Option<Self>;

@@ -39,13 +39,6 @@ pub struct OnDevice {
     /// that it stays cool and its clock high. Without this, rounds of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rest: Option<u32>,
-    /// Check this many random problems instead, of every type and layout: on the device with
-    /// --device, else small ones in the interpreter. M, if given, limits their sizes.
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "layout_a", "layout_b", "layout_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
-    pub random: Option<u32>,
-    /// The number of the first random problem.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
-    pub first: u32,
     /// The batch size: this many GEMMs of these sizes, consecutive in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
@@ -55,7 +48,7 @@ pub struct OnDevice {
     pub groups: Option<Groups>,
     /// Several GEMMs in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. All have the
     /// same types, epilogue, and layouts by name.
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "keep", "scales"])]
     pub list: Option<Sizes>,
     /// The type of D. The default is the type of A and B; i32 for 8-bit integers, bf16 for 8-bit
     /// floats.
@@ -97,15 +90,7 @@ pub struct OnDevice {
 
 impl OnDevice {
     pub fn is_asked(&self) -> bool {
-        self.device || self.plan || self.random.is_some()
-    }
-
-    /// Refuses `--first` without random problems.
-    pub fn check_first(&self) -> Result<(), Failure> {
-        match self.first > 0 && self.random.is_none() {
-            true => Err(Failure::Usage("--first is the number of a random product: add --random".into())),
-            false => Ok(()),
-        }
+        self.device || self.plan
     }
 
     /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.

@@ -10,25 +10,26 @@ use tilewright::planners::{any_numbers, bits_at};
 use crate::output::Failure;
 
 /// How many multiplications are spent on checking a product, about.
-pub(super) const CHECKED: i64 = 1 << 25;
+pub const CHECKED: i64 = 1 << 25;
 /// Inputs repeat after so many elements: a prime, so that no row is like the next.
 const PERIOD: usize = 1_048_573;
 
 /// A kernel at its sizes, and its step.
-pub(super) type Ready = (SizedKernel, Step);
+pub type Ready = (SizedKernel, Step);
 
 /// The memory of the tensors of a product.
-pub(super) struct Tensors {
-    pub(super) memory: Vec<(ProductTensor, Memory)>,
+pub struct Tensors {
+    /// Each tensor and its memory, in no order.
+    pub memory: Vec<(ProductTensor, Memory)>,
 }
 
 /// The numbers of an input, which repeat: their width in bytes, and the bytes.
-pub(super) type Block = (ProductTensor, usize, Vec<u8>);
+pub type Block = (ProductTensor, usize, Vec<u8>);
 
 impl Tensors {
     /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
     /// `ends` says, or at random. Problems of a list have other numbers by their place in it.
-    pub(super) fn filled(
+    pub fn filled(
         device: &Device,
         stream: &Stream,
         (problem, place): (&Problem, usize),
@@ -66,7 +67,7 @@ impl Tensors {
     }
 
     /// Poisons what is written.
-    pub(super) fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
+    pub fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
         let written = problem.written_operands();
         for (_, memory) in self.memory.iter_mut().filter(|(operand, _)| written.contains(operand)) {
             memory.fill_bytes(stream, 0xa5)?;
@@ -74,13 +75,14 @@ impl Tensors {
         Ok(())
     }
 
-    pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+    /// Launches the kernels of one product in their order, and returns at once.
+    pub fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         Tensors::launch_all(std::slice::from_mut(self), stream, kernels)
     }
 
     /// Launches kernels on the tensors of the problems of a list, of which the first one has the
     /// workspace of all.
-    pub(super) fn launch_all(all: &mut [Tensors], stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+    pub fn launch_all(all: &mut [Tensors], stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, step) in kernels {
             let own = |(problem, operand): (usize, &ProductTensor)| match operand {
                 ProductTensor::Workspace(_) => (0, *operand),
@@ -107,13 +109,14 @@ impl Tensors {
         Ok(())
     }
 
-    pub(super) fn of(&self, operand: ProductTensor) -> Option<&Memory> {
+    /// The memory of a tensor, if it is there.
+    pub fn of(&self, operand: ProductTensor) -> Option<&Memory> {
         self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
     }
 }
 
 /// The kernels of a product or of a list, compiled.
-pub(super) fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
+pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
     let compiled = steps.iter().map(|step| {
         // The linker, from which machine code comes that can be kept, leaves threads other
         // registers.
@@ -125,7 +128,7 @@ pub(super) fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failu
 
 /// What elements of D should be, at places spread over all of it: as many as so many
 /// multiplications compute, less those of rows that are in no group.
-pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
+pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
     let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
@@ -142,19 +145,19 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
 }
 
 /// The group of a row, if it is in one.
-pub(super) fn group_of(problem: &Problem, input: &dyn Fn(ProductTensor, i64) -> u64, row: i64) -> Option<i64> {
+pub fn group_of(problem: &Problem, input: &dyn Fn(ProductTensor, i64) -> u64, row: i64) -> Option<i64> {
     problem.row_group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32))
 }
 
 /// The bits of an element of an input.
-pub(super) fn of_block(blocks: &[Block], operand: ProductTensor, at: i64) -> u64 {
+pub fn of_block(blocks: &[Block], operand: ProductTensor, at: i64) -> u64 {
     let found = blocks.iter().find(|(known, ..)| *known == operand);
     found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
 }
 
 /// Compares elements of D with what they should be: the greatest error and its bound, and the
 /// greatest in units of its bound.
-pub(super) fn compare(
+pub fn compare(
     problem: &Problem,
     stream: &Stream,
     wanted: &[Expected],
@@ -178,7 +181,7 @@ pub(super) fn compare(
 }
 
 /// Compares some numbers of each by-product with the definition: how many.
-pub(super) fn compare_kept(
+pub fn compare_kept(
     problem: &Problem,
     stream: &Stream,
     input: &dyn Fn(ProductTensor, i64) -> u64,

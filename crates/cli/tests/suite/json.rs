@@ -46,7 +46,6 @@ const CASES: &[Case] = &[
     ("emit", &[&["(8,8):(8,1)"]], &[&["(4,"], &["[2:1]"], &["4:1", "--names", "int"]]),
     ("write", &[&["(4,8):(8,1)", "--as", "torch"]], &[&["(4,", "--as", "torch"], &["4:1", "--as", "jax"]]),
     ("same", &[&["4:2", "4:2"]], &[&["(4,", "4:2"], &["4:2", "(4,4)"]]),
-    ("bench", &[], &[]),
     (
         "kernel",
         &[&["list"], &["show", "transpose"], &["check", "transpose", "M=30", "N=20"]],
@@ -81,7 +80,6 @@ const CASES: &[Case] = &[
             &["reduce", "tp=2", "(4,2):(1,1@tp)", "4:1 copied 2:1@tp", "--over", "1", "--by", "mean"],
             &["reduce", "tp=2", "(4,2):(1,1@tp)", "4:1 copied 2:1@tp", "--over", "1", "--by", "argmax"],
             &["softmax", "tp=2", "(4,2):(1,1@tp)", "(4,2):(1,1@tp)", "--over", "1"],
-            &["scale", "--size", "64", "--devices", "2,4"],
         ],
         &[
             &["show", "tp=2", "(4,3):(1,1)"],
@@ -90,7 +88,6 @@ const CASES: &[Case] = &[
             &["reduce", "tp=2", "(4,2):(1,1@tp)", "4:1 copied 2:1@tp", "--over", "2"],
             &["softmax", "tp=2", "(4,2):(1,1@tp)", "4:1 copied 2:1@tp", "--over", "1"],
             &["map", "tp=2", "(4,2):(1,1@tp)", "4:1 copied 2:1@tp"],
-            &["scale", "--size", "64", "--devices", "3"],
         ],
     ),
     ("read", &[], &[&["none.log"]]),

@@ -323,33 +323,6 @@ fn what_a_link_names_is_written() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Work that takes long shows on a terminal how far it has come; `script` gives the command one.
-#[cfg(target_os = "linux")]
-#[test]
-fn long_work_shows_how_far_it_has_come() {
-    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return;
-    }
-    let line = format!("'{}' mesh scale --devices 8,64,512,4096", env!("CARGO_BIN_EXE_tilewright"));
-    let mut child = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut shown, mut some) = (Vec::new(), [0; 256]);
-    let mut out = child.stdout.take().unwrap();
-    while !String::from_utf8_lossy(&shown).contains(" %") {
-        let count = out.read(&mut some).unwrap();
-        assert!(count > 0, "it ended without a word: {}", String::from_utf8_lossy(&shown));
-        shown.extend_from_slice(&some[..count]);
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(String::from_utf8_lossy(&shown).contains('['), "{}", String::from_utf8_lossy(&shown));
-}
-
 #[test]
 fn bad_input_is_an_error_and_nothing_worse() {
     let deep = "(".repeat(100_000) + &")".repeat(100_000);

@@ -64,7 +64,9 @@ fn files(folder: &Path, module: &[String], found: &mut BTreeMap<Module, String>)
             let text = std::fs::read_to_string(&path).unwrap();
             let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
             let is_root = module.is_empty() && ["lib", "main"].contains(&name.as_str());
-            found.insert(if is_root { Module::new() } else { own }, lines.collect::<Vec<_>>().join(" "));
+            // A crate may have both a library and a program.
+            let code = found.entry(if is_root { Module::new() } else { own }).or_default();
+            lines.for_each(|line| *code += &format!("{line} "));
         }
     }
 }

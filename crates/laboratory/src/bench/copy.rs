@@ -1,4 +1,4 @@
-//! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others
+//! `tilewright-lab bench copy`: how fast data moves between layouts, beside plain copies and others
 //! that are installed.
 //!
 //! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it;
@@ -13,10 +13,9 @@ use std::time::Instant;
 use tilewright::layout::Composed;
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorView, TensorViewMut};
 use tilewright::{Layout, Tree};
+use tilewright_cli::shared::{Failure, Terminal};
 
 use super::failed;
-use crate::output::Failure;
-use crate::terminal::Terminal;
 
 /// What is moved.
 enum Move {

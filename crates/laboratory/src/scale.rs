@@ -1,4 +1,4 @@
-//! `tilewright mesh scale`: how moves of one matrix grow with the number of devices.
+//! `tilewright-lab scale`: how moves of one matrix grow with the number of devices.
 //!
 //! Law: every number is that of a plan that is made here, one for each row. Both axes of the
 //! picture are logarithmic; times are what the stated links allow, and no measurement.
@@ -13,10 +13,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::json;
 use tilewright::draw::{Anchor, Body, Figure, Legend, Paint, Palette, Panel, Point, Scene, Stroke, TextStyle, Tile};
 use tilewright::mesh::{Machine, Mesh, MeshError, ShardedLayout, reshard};
-
-use crate::output::{Failure, SCALE, Saving};
-use crate::progress::Progress;
-use crate::terminal::Terminal;
+use tilewright_cli::shared::{Failure, Progress, SCALE, Saving, Terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {

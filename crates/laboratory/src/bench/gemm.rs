@@ -1,4 +1,4 @@
-//! `tilewright bench gemm`: products of matrices, in operations a second.
+//! `tilewright-lab bench gemm`: products of matrices, in operations a second.
 
 use std::io::Write;
 use std::process::Command;
@@ -7,12 +7,9 @@ use std::time::Instant;
 use tilewright::Layout;
 use tilewright::atoms::{Arch, MmaAtom, TiledMma};
 use tilewright::tensor::{self, Tensor, TensorView};
+use tilewright_cli::shared::{Failure, Number, Progress, Random, Sum, Terminal, peak};
 
 use super::failed;
-use crate::gemm::{Number, Random, peak};
-use crate::output::Failure;
-use crate::progress::Progress;
-use crate::terminal::Terminal;
 
 /// How an operand lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +145,7 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
 }
 
 /// Our rate, in operations a second, and that of the instructions alone.
-fn rates<S: Number<Sum = S> + crate::gemm::Sum>(
+fn rates<S: Number<Sum = S> + Sum>(
     case: &Case,
     (atom, mma): (&MmaAtom, &TiledMma),
     pool: &rayon::ThreadPool,
@@ -210,7 +207,7 @@ fn write_row(
 }
 
 /// The table of one type and one number of threads.
-fn table<S: Number<Sum = S> + crate::gemm::Sum>(
+fn table<S: Number<Sum = S> + Sum>(
     kind: &str,
     cases: &[Case],
     path: Option<Path>,

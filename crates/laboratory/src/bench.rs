@@ -1,13 +1,11 @@
-//! `tilewright bench`: tables of what is reached here, beside others that are installed.
+//! `tilewright-lab bench`: tables of what is reached here, beside others that are installed.
 
 mod copy;
 mod gemm;
 
 use clap::Subcommand;
 use tilewright::tensor;
-
-use crate::output::Failure;
-use crate::terminal::Terminal;
+use tilewright_cli::shared::{Failure, Terminal};
 
 /// The tables.
 #[derive(Debug, Subcommand)]

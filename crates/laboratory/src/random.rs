@@ -1,4 +1,4 @@
-//! `tilewright gemm --random`: random products, checked.
+//! `tilewright-lab random`: random GEMMs, checked.
 //!
 //! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list
 //! of problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the
@@ -11,20 +11,18 @@
 mod list;
 mod problem;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use clap::Args;
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::planners::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright::planners::{PlanError, Unchecked, any_numbers, bits_at};
+use tilewright_cli::shared::{Block, Failure, Tensors, Terminal, compare_kept, group_of, ready, to_plan_for};
 
 use self::problem::Chance;
-use super::tensors::{Block, Tensors, compare_kept, group_of, ready};
-use crate::output::Failure;
-use crate::terminal::Terminal;
 
 /// Elements that are compared on a device, of each problem, or of all of a list.
 const COMPARED: u64 = 300;
@@ -373,15 +371,33 @@ fn checked(number: u64, largest: i64, machine: &Machine, device: Option<&Device>
     checked.map_err(|failure| (task.text(), failure))
 }
 
-/// Checks the problems of these numbers, planned for a machine: on the device, or in the
-/// interpreter.
-pub fn run(
-    numbers: Range<u64>,
-    largest: i64,
-    machine: &Machine,
+/// Which problems are checked, and where.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// How many problems, of every type and layout.
+    #[arg(value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// The number of the first problem.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
+    first: u32,
+    /// Run larger problems on the first GPU, instead of small ones in the interpreter.
+    #[arg(long)]
     device: bool,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
+    /// The greatest size: 96 in the interpreter and 5000 on a device where none is given.
+    #[arg(long = "m", value_name = "SIZE", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    largest: Option<u32>,
+    /// The GPU to plan for, by its name; else the first GPU with --device, or an H200.
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+}
+
+/// Checks problems, planned for a machine: on the device, or in the interpreter.
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let device = options.device;
+    let largest = options.largest.map_or(if device { 5000 } else { 96 }, i64::from);
+    let own = device.then(|| Device::open(0)).transpose()?;
+    let machine = &to_plan_for(options.machine.as_deref(), own.as_ref())?;
+    let numbers = u64::from(options.first)..u64::from(options.first) + u64::from(options.count);
     let (first, count) = (numbers.start, numbers.end - numbers.start);
     let (next, compared, over) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
     let failed: Mutex<Option<(u64, String, Failure)>> = Mutex::new(None);
