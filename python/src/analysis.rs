@@ -5,12 +5,12 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use tilewright_draw::explain::map::plain;
+use tilewright_draw::explain::requests::{conflicts, sectors};
 use tilewright_layout::analysis::{
     Access, AnalysisError, Banks, Proof, Remedy, Storage, bank_conflicts, footprint, global_access, permutation,
     phase_hits, request_units, suggest,
 };
-use tilewright_draw::explain::map::plain;
-use tilewright_draw::explain::requests::{conflicts, sectors};
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};
 use tilewright_notation::Value;
 

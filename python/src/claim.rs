@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tilewright_draw::{Figure, Style};
 use tilewright_draw::explain::check::{self, Answer, Finding};
 use tilewright_draw::explain::figures::{Section, sections};
+use tilewright_draw::{Figure, Style};
 use tilewright_notation::{Environment, Value, call, derive, evaluate_pair};
 
 use crate::convert;

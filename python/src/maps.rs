@@ -3,8 +3,8 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use tilewright_layout::{AnyTiler, Named};
 use tilewright_layout::morphism::NestMorphism;
+use tilewright_layout::{AnyTiler, Named};
 use tilewright_notation::{Value, apply};
 
 use crate::convert::{self, python};

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
-use tilewright_layout::atoms::{CopyAtom, MmaAtom};
+use tilewright_draw::explain::{figures, map};
 use tilewright_draw::terminal::{Colours, Window};
 use tilewright_draw::{self as draw, Banks, Figure, Format, Label, Map, Medium, Mode, Palette, Shade, Style, Theme};
-use tilewright_draw::explain::{figures, map};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_layout::{Layout, Refusal, Tree};
 use tilewright_notation::{Call, Environment, Value, call};
 

@@ -17,7 +17,7 @@ use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
-use tilewright::planners::{self, Entry, PlanError, Planned, Report, Unchecked};
+use tilewright::planners::{self, Entry, PlanError, Planned, Planner, Report, Unchecked};
 
 use self::tiles::Tile;
 use crate::json::Json;
@@ -149,7 +149,7 @@ impl Choice {
 
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
-    fn planned(&self, machine: &Machine, large: bool) -> Result<(&'static Entry, Planned), Failure> {
+    fn planned(&self, planner: &dyn Planner, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = planners::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
@@ -161,7 +161,7 @@ impl Choice {
         });
         let element = element.transpose()?;
         let planned =
-            if large { entry.plan_large(machine, &sizes, element)? } else { entry.plan(machine, &sizes, element)? };
+            if large { entry.plan_large(planner, &sizes, element)? } else { entry.plan(planner, &sizes, element)? };
         Ok((entry, planned))
     }
 }
@@ -209,8 +209,10 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 return tiles::bench(&tile, &kernel.sizes, machine, *rounds, terminal);
             }
             let device = Device::open(0)?;
-            let machine = machine.map_or_else(|| device.machine(), Ok)?;
-            let (entry, planned) = kernel.planned(&machine, true)?;
+            let (entry, planned) = match machine {
+                Some(machine) => kernel.planned(&machine, true)?,
+                None => kernel.planned(&machine::of_device(&device, terminal)?, true)?,
+            };
             bench::run(&device, entry, &planned, *rounds, terminal)
         }
     }

@@ -6,7 +6,7 @@
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
-use tilewright::measured::{Card, Kept, Measured, MeasuredPlans, Planning};
+use tilewright::measured::{DevicePlanner, Kept};
 use tilewright::planners::PlanError;
 
 use crate::output::Failure;
@@ -49,21 +49,14 @@ pub fn target(name: &str) -> Result<Target, String> {
     })
 }
 
-/// The plan that was measured and kept for a problem on a device. A file that cannot be read is
-/// told on standard error, and is as none.
-pub fn kept<W: Planning>(
-    device: &Device,
-    machine: &Machine,
-    work: &W,
-    terminal: &mut Terminal,
-) -> Option<(W::Plan, Measured)> {
-    match MeasuredPlans::from_environment().best(&Card::of(device), machine, work) {
-        Ok(found) => found,
-        Err(error) => {
-            terminal.note(&format!("no measured plan is used: {error}"));
-            None
-        }
+/// What plans for a device: what was measured there, then the model. A file of measured plans that
+/// cannot be read is told on standard error, and is as none.
+pub fn of_device(device: &Device, terminal: &mut Terminal) -> Result<DevicePlanner, Failure> {
+    let planner = DevicePlanner::new(device)?;
+    if let Some(error) = planner.unread() {
+        terminal.note(&format!("no measured plan is used: {error}"));
     }
+    Ok(planner)
 }
 
 /// What is said of a plan that was measured.

@@ -7,5 +7,6 @@ pub(crate) mod fake;
 mod kernels;
 mod launches;
 mod loading;
+mod measured;
 mod memory;
 mod opening;

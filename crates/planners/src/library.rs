@@ -5,15 +5,12 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::SetupError;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
-use crate::{
-    Expression, RowMatrix, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm,
-    scatter, softmax, tiled_add,
-};
+use crate::planner::Planner;
+use crate::{Computation, Expression, RowMatrix, Statistic, gather, group_product, map, product, scatter, tiled_add};
 
 /// A kernel of the library, by its name: see [`library()`].
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +25,7 @@ pub struct Entry {
     pub large: &'static [i64],
     /// The types of elements that it takes, the first where none is given.
     pub types: &'static [Element],
-    plan: fn(&Machine, &[i64], Element) -> Result<Planned, PlanError>,
+    plan: fn(&dyn Planner, &[i64], Element) -> Result<Planned, PlanError>,
 }
 
 const STORED: &[Element] = &[
@@ -55,9 +52,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: STORED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
-            relayout(machine, &layout, element, &layout, element)
+            planner.relayout(((&layout).into(), element), ((&layout).into(), element))
         },
     },
     Entry {
@@ -66,10 +63,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 300), ("N", 200)],
         large: &[16_384, 16_384],
         types: STORED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
             let (from, to): (Layout, Layout) = (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n})").parse()?);
-            relayout(machine, &from, element, &to, element)
+            planner.relayout(((&from).into(), element), ((&to).into(), element))
         },
     },
     Entry {
@@ -78,9 +75,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("A", 1), ("B", 1), ("C", 6), ("D", 10), ("E", 7), ("F", 9), ("ORDER", 15_432)],
         large: &[1, 1, 64, 512, 32, 512, 15_432],
         types: STORED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let (from, to) = (permuted(&sizes[..6], 12_345)?, permuted(&sizes[..6], sizes[6])?);
-            relayout(machine, &from, element, &to, element)
+            planner.relayout(((&from).into(), element), ((&to).into(), element))
         },
     },
     Entry {
@@ -101,9 +98,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 150), ("N", 140), ("K", 88)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            Ok(of_product(product(machine, element, element, [m, n, k])?, [m, n, k]))
+            Ok(of_product(product(planner.machine(), element, element, [m, n, k])?, [m, n, k]))
         },
     },
     Entry {
@@ -123,10 +120,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: COMPUTED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
             let tensor = (&layout, element);
-            map(machine, &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
+            map(planner.machine(), &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
         },
     },
     Entry {
@@ -135,10 +132,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: COMPUTED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
             let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
-            map(machine, &Expression::input(0), &[(&layout, element)], (&layout, other))
+            map(planner.machine(), &Expression::input(0), &[(&layout, element)], (&layout, other))
         },
     },
     Entry {
@@ -147,12 +144,12 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 50), ("N", 300)],
         large: &[16_384, 16_384],
         types: COMPUTED,
-        plan: |machine, sizes, element| {
+        plan: |planner, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
             let (matrix, row): (Layout, Layout) =
                 (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n}):(0,1)").parse()?);
             let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
-            map(machine, &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
+            map(planner.machine(), &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
         },
     },
     Entry {
@@ -177,7 +174,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| Ok(rowwise(softmax(machine, rows(sizes, element))?, sizes, element, 0)),
+        plan: |planner, sizes, element| {
+            Ok(rowwise(planner.computation(&Computation::Softmax { matrix: rows(sizes, element) })?, sizes, element, 0))
+        },
     },
     Entry {
         name: "rms_norm",
@@ -185,8 +184,13 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| {
-            Ok(rowwise(rms_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 1))
+        plan: |planner, sizes, element| {
+            Ok(rowwise(
+                planner.computation(&Computation::RmsNorm { matrix: rows(sizes, element), norm: EPSILON.into() })?,
+                sizes,
+                element,
+                1,
+            ))
         },
     },
     Entry {
@@ -195,8 +199,13 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| {
-            Ok(rowwise(layer_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 2))
+        plan: |planner, sizes, element| {
+            Ok(rowwise(
+                planner.computation(&Computation::LayerNorm { matrix: rows(sizes, element), norm: EPSILON.into() })?,
+                sizes,
+                element,
+                2,
+            ))
         },
     },
     Entry {
@@ -205,7 +214,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[1], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[1], element),
     },
     Entry {
         name: "mean_rows",
@@ -213,7 +222,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[1], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[1], element),
     },
     Entry {
         name: "norm_rows",
@@ -221,7 +230,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[1], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[1], element),
     },
     Entry {
         name: "max_rows",
@@ -229,7 +238,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[1], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[1], element),
     },
     Entry {
         name: "argmax_rows",
@@ -237,7 +246,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[1], element),
+        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[1], element),
     },
     Entry {
         name: "sum_columns",
@@ -245,7 +254,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[0], element),
     },
     Entry {
         name: "mean_columns",
@@ -253,7 +262,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[0], element),
     },
     Entry {
         name: "norm_columns",
@@ -261,7 +270,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[0], element),
     },
     Entry {
         name: "max_columns",
@@ -269,7 +278,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[0], element),
     },
     Entry {
         name: "argmax_columns",
@@ -277,7 +286,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[0], element),
     },
     Entry {
         name: "sum_all",
@@ -285,7 +294,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[0], element),
     },
     Entry {
         name: "mean_all",
@@ -293,7 +302,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[0], element),
     },
     Entry {
         name: "norm_all",
@@ -301,7 +310,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[0], element),
     },
     Entry {
         name: "max_all",
@@ -309,7 +318,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[0], element),
     },
     Entry {
         name: "argmax_all",
@@ -317,7 +326,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
+        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[0], element),
     },
     Entry {
         name: "sum_modes",
@@ -325,7 +334,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("A", 5), ("B", 6), ("C", 7), ("D", 8), ("MODES", 13)],
         large: &[64, 512, 32, 512, 13],
         types: FLOATS,
-        plan: |machine, sizes, element| along(machine, Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
+        plan: |planner, sizes, element| along(planner, Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
     },
 ];
 
@@ -351,14 +360,14 @@ fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Plan
 
 /// A statistic along modes of a row-major tensor.
 fn along(
-    machine: &Machine,
+    planner: &dyn Planner,
     statistic: Statistic,
     sizes: &[i64],
     modes: &[usize],
     element: Element,
 ) -> Result<Planned, PlanError> {
     let layout = Layout::row_major(&Tree::flat(sizes.iter().copied())?)?;
-    reduce(machine, statistic, (&layout, element), modes)
+    planner.reduce(statistic, (&layout, element), modes, None)
 }
 
 /// What a product of 16-bit elements moves and computes.
@@ -441,18 +450,18 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {
-    /// The kernel for a machine, these sizes and this type; those that are not given are the
-    /// entry's own.
+    /// The kernel that a planner chooses for these sizes and this type; those that are not given are
+    /// the entry's own. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
     ///
     /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
     /// or is not admitted by the kernel; as the planner.
     pub fn plan(
         &self,
-        machine: &Machine,
+        planner: &dyn Planner,
         sizes: &[(&str, i64)],
         element: Option<Element>,
     ) -> Result<Planned, PlanError> {
-        self.plan_with(machine, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
+        self.plan_with(planner, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
     }
 
     /// As [`Entry::plan`], with the large sizes where none are given.
@@ -460,16 +469,16 @@ impl Entry {
     /// Errors: as [`Entry::plan`].
     pub fn plan_large(
         &self,
-        machine: &Machine,
+        planner: &dyn Planner,
         sizes: &[(&str, i64)],
         element: Option<Element>,
     ) -> Result<Planned, PlanError> {
-        self.plan_with(machine, self.large.to_vec(), sizes, element)
+        self.plan_with(planner, self.large.to_vec(), sizes, element)
     }
 
     fn plan_with(
         &self,
-        machine: &Machine,
+        planner: &dyn Planner,
         mut values: Vec<i64>,
         sizes: &[(&str, i64)],
         element: Option<Element>,
@@ -503,7 +512,7 @@ impl Entry {
                 known: self.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
             });
         }
-        let planned = (self.plan)(machine, &values, element)?;
+        let planned = (self.plan)(planner, &values, element)?;
         // A text for sizes that no launch takes would be of no use.
         for kernel in planned.launches() {
             kernel.program().launch(planned.sizes())?;

@@ -1,8 +1,8 @@
 //! What there is: functions, instructions, and the names of choices.
 
 use serde_json::{Value as Json, json};
-use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_draw::Palette;
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_notation::functions;
 
 use crate::picture::{LABELS, SHADES};

@@ -1,7 +1,7 @@
 //! Index arithmetic as source text.
 
-use tilewright_layout::emit::{Computation, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value};
 use tilewright_layout::Tree;
+use tilewright_layout::emit::{Computation, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value};
 use tilewright_layout::symbolic::Expr;
 use tilewright_notation::Value;
 

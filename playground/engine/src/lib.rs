@@ -28,9 +28,9 @@ mod steps;
 use std::io::{Read as _, Write as _};
 
 use serde_json::{Value as Json, json};
-use tilewright_draw::{Figure, Format, Medium, Style, Theme};
 use tilewright_draw::explain::figures::sections;
 use tilewright_draw::explain::{check, facts, map};
+use tilewright_draw::{Figure, Format, Medium, Style, Theme};
 use tilewright_notation::{Environment, call, derive};
 
 use failure::Failure;

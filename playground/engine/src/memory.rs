@@ -1,13 +1,13 @@
 //! What accesses to memory cost, in words and pictures.
 
 use serde_json::{Value as Json, json};
-use tilewright_layout::analysis::{
-    Access, Banks, Proof, Remedy, Storage, bank_conflicts, global_access, phase_hits, request_units,
-};
-use tilewright_draw::{Figure, Style};
 use tilewright_draw::explain::map::plain;
 use tilewright_draw::explain::requests::{
     self, access_text, bytes_or_elements, conflicts, conflicts_text, count, no_access, sectors_text,
+};
+use tilewright_draw::{Figure, Style};
+use tilewright_layout::analysis::{
+    Access, Banks, Proof, Remedy, Storage, bank_conflicts, global_access, phase_hits, request_units,
 };
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};
 use tilewright_notation::Value;

@@ -1,12 +1,12 @@
 //! The picture of a program, as the command draws it.
 
 use serde_json::{Value as Json, json};
-use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium, Palette, Shade, Style, Theme};
 use tilewright_draw::explain::figures;
 use tilewright_draw::explain::map::{self, plain};
-use tilewright_layout::{AnyLayout, Layout, Tiler, Tree};
+use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium, Palette, Shade, Style, Theme};
+use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::morphism::{NestMorphism, Span, WorkedComposition, standard_representation};
+use tilewright_layout::{AnyLayout, Layout, Tiler, Tree};
 use tilewright_notation::{Call, Value};
 
 use crate::More;

@@ -2,9 +2,9 @@
 //!
 //! Law: the fields see the names that the program binds.
 
-use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_draw::explain::launch::unknown;
 use tilewright_draw::explain::map::{self, plain};
+use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};
 use tilewright_notation::{Call, Environment, Value, call, evaluate};
 

@@ -9,13 +9,13 @@ mod memory;
 use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
-use tilewright_layout::atoms::MmaAtom;
-use tilewright_draw::{Style, Theme};
 use tilewright_draw::explain::figures;
+use tilewright_draw::{Style, Theme};
 use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};
 use tilewright_kernel::program::Source;
 use tilewright_kernel::program::operation::{Matrix, Operation};
 use tilewright_kernel::program::wgmma::WgmmaOperands;
+use tilewright_layout::atoms::MmaAtom;
 use tilewright_planners::Planned;
 
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use tilewright_layout::atoms::CopyEnd;
 use tilewright_kernel::{Build, Coordinates as KernelCoordinates};
+use tilewright_layout::atoms::CopyEnd;
 use tilewright_layout::{AnyTree, Slot, Tree};
 use tilewright_notation::Value;
 

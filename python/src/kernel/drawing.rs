@@ -8,8 +8,8 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
 use tilewright_draw::explain::requests::count;
+use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
 use tilewright_kernel::cost::Request;
 use tilewright_kernel::program::memory::Space;
 

@@ -2,12 +2,15 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use tilewright::measured::DevicePlanner;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
 use tilewright_layout::Layout;
-use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
-use tilewright_planners::{self as planners, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
+use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, ProductTensor, Scales};
+use tilewright_planners::{
+    self as planners, Computation, Expression, Norm, Place, PlanError, Planned, Planner, RowMatrix, Statistic,
+};
 
 use super::operand;
 use super::program::{Program, of_setup};
@@ -95,10 +98,33 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
     })
 }
 
+/// What plans for the machine of a name: for a GPU here, as `device:1`, the plans that were measured
+/// on it, then the model.
+///
+/// Errors: as [`machine`].
+pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
+    if let Some(ordinal) = name.strip_prefix("device:").and_then(|number| number.parse().ok()) {
+        let planner = DevicePlanner::new(&opened(py, ordinal)?.device);
+        return Ok(Box::new(planner.map_err(|error| refusal::of_gpu(py, &error))?));
+    }
+    Ok(Box::new(machine(py, name)?))
+}
+
 /// A plan of one kernel, or of two, of which the second reads what the first one leaves.
 fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Plan> {
     let planned = planned.map_err(|error| refusal::of(py, &error))?;
-    let sizes: Vec<(String, i64)> = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+    let sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+    planned_at(py, &planned, sizes)
+}
+
+/// The plan of a function of rows, of which there may be any number.
+fn of_any_rows(py: Python<'_>, work: &Computation, machine: &str) -> PyResult<Plan> {
+    let planned = planner(py, machine)?.computation(work).map_err(|error| refusal::of(py, &error))?;
+    planned_at(py, &planned, Vec::new())
+}
+
+/// A plan whose launches have these sizes, besides those that they are given.
+fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> PyResult<Plan> {
     let program =
         |kernel: &Kernel| Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed: sizes.clone() };
     // The caller has the inputs and the result; what blocks leave is behind these.
@@ -133,7 +159,7 @@ pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, machine: 
         PyResult::Ok((place, operand::element(element)?))
     };
     let ((from, source), (to, destination)) = (place(&from)?, place(&to)?);
-    planned(py, planners::relayout(&self::machine(py, machine)?, from, source, to, destination))
+    planned(py, planner(py, machine)?.relayout((from, source), (to, destination)))
 }
 
 /// A matrix with contiguous rows: how many elements a row has, of which type, at multiples of how
@@ -149,14 +175,14 @@ fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<R
 /// A kernel that takes the softmax of rows.
 #[pyfunction]
 pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, machine: &str) -> PyResult<Plan> {
-    planned(py, planners::softmax(&self::machine(py, machine)?, of_rows(&matrix)?))
+    of_any_rows(py, &Computation::Softmax { matrix: of_rows(&matrix)? }, machine)
 }
 
 /// A kernel that divides rows by the root of their mean square, perhaps with weights.
 #[pyfunction]
 pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, machine: &str) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias: false };
-    planned(py, planners::rms_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
+    of_any_rows(py, &Computation::RmsNorm { matrix: of_rows(&matrix)?, norm }, machine)
 }
 
 /// A kernel that takes the mean from rows, and divides them by the root of their variance, perhaps
@@ -171,7 +197,7 @@ pub fn plan_layer_norm(
     machine: &str,
 ) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias };
-    planned(py, planners::layer_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
+    of_any_rows(py, &Computation::LayerNorm { matrix: of_rows(&matrix)?, norm }, machine)
 }
 
 /// The kernels that compute a statistic along modes of a tensor.
@@ -197,7 +223,7 @@ pub fn plan_reduce(
     };
     let layout: Layout = operand::layout(layout)?;
     let (py, tensor) = (element.py(), (&layout, operand::element(element)?));
-    planned(py, planners::reduce_at(&self::machine(py, machine)?, statistic, tensor, &modes, alignment))
+    planned(py, planner(py, machine)?.reduce(statistic, tensor, &modes, Some(alignment)))
 }
 
 /// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
@@ -283,11 +309,13 @@ impl Asked {
 #[pyfunction]
 pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, machine: &str) -> PyResult<Plan> {
     let problem = asked.problem(py, [&a, &b, &d])?;
-    let machine = self::machine(py, machine)?;
+    let name = machine;
+    let machine = self::machine(py, name)?;
     if machine.target != Target::Sm90a {
         return before_hopper(py, &problem, &machine);
     }
-    let product = py.detach(|| Product::new(&problem, &machine)).map_err(|error| refusal::of(py, &error))?;
+    let planner = planner(py, name)?;
+    let product = planner.gemm(&problem).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
     let tensors = result + 1 + asked.keep.len();

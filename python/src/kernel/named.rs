@@ -175,9 +175,9 @@ impl NamedKernel {
         let sizes = sizes_of(sizes)?;
         let element = element.map(|element| operand::element(&element)).transpose()?;
         let sizes = borrowed(&sizes);
-        let machine = &library::machine(py, machine)?;
+        let planner = &*library::planner(py, machine)?;
         let planned =
-            if large { entry.plan_large(machine, &sizes, element) } else { entry.plan(machine, &sizes, element) };
+            if large { entry.plan_large(planner, &sizes, element) } else { entry.plan(planner, &sizes, element) };
         planned.map_err(|error: PlanError| refusal::of(py, &error))
     }
 }

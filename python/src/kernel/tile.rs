@@ -42,7 +42,11 @@ impl Distribution {
         source: bool,
     ) -> PyResult<Distribution> {
         let tile = operand::shape(tile)?;
-        let end = if source { tilewright_layout::atoms::CopyEnd::Source } else { tilewright_layout::atoms::CopyEnd::Destination };
+        let end = if source {
+            tilewright_layout::atoms::CopyEnd::Source
+        } else {
+            tilewright_layout::atoms::CopyEnd::Destination
+        };
         distribution(py, || Held::of_copy(&tile, &copy.get().copy, end))
     }
 

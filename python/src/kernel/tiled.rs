@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use tilewright_layout::atoms as atoms;
+use tilewright_layout::atoms;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, AnyTree, Tiler};
 use tilewright_notation::Value;

@@ -7,8 +7,9 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_draw::{Figure, Style};
+use tilewright::measured::DevicePlanner;
 use tilewright_draw::explain::figures::tiles;
+use tilewright_draw::{Figure, Style};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::Location;
 use tilewright_layout::Refusal;
@@ -177,14 +178,8 @@ impl TileProgram {
         let (checked, sizes) = (sizes_of(checked)?, sizes_of(sizes)?);
         let program = self.compiled.source();
         bench::on_device(py, device, repeats, |device, repeats| {
-            tilewright::bench::tile(
-                device,
-                &device.machine()?,
-                program,
-                &borrowed(&checked),
-                &borrowed(&sizes),
-                repeats,
-            )
+            let compiled = DevicePlanner::new(device)?.tile(program, &borrowed(&sizes)).map_err(Unchecked::Program)?;
+            tilewright::bench::tile(device, &compiled, &borrowed(&checked), &borrowed(&sizes), repeats)
         })
     }
 

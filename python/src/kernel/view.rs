@@ -3,8 +3,8 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use tilewright_layout::atoms::{CopyEnd, Operand as Factor};
 use tilewright_kernel::{Build, View as KernelView};
+use tilewright_layout::atoms::{CopyEnd, Operand as Factor};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, AnyTree, Coord, Extent, Slot, Tree};
 use tilewright_notation::Value;

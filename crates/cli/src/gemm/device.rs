@@ -78,7 +78,7 @@ fn chosen(
             Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)
         }
         (Some(device), None) if device.machine()? == *machine => {
-            let kept = machine::kept(device, machine, problem, terminal);
+            let kept = machine::of_device(device, terminal)?.measured(problem);
             kept.map(|(plan, tuned)| Ok((Product::planned(problem, &plan, machine)?, tuned)))
                 .transpose()
                 .map_err(refused)?

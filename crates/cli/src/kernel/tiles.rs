@@ -19,6 +19,7 @@ use tilewright::tile::{Compiled, Entry, LIBRARY, Program, Unchecked};
 use super::bench::{self, object_of};
 use super::{Choice, cost, explain, launch, outputs};
 use crate::json::Json;
+use crate::machine;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
@@ -247,8 +248,11 @@ pub(super) fn bench(
     let small = tile.sizes(&[], false);
     let small = if small.is_empty() { given.to_vec() } else { small };
     let sizes = tile.sizes(given, true);
-    let machine = machine.map_or_else(|| device.machine(), Ok)?;
     let (small, sizes) = (borrowed(&small), borrowed(&sizes));
-    let measured = tilewright::bench::tile(&device, &machine, &tile.program, &small, &sizes, rounds)?;
+    let compiled = match machine {
+        Some(machine) => tile.program.compile_for(&machine)?,
+        None => machine::of_device(&device, terminal)?.tile(&tile.program, &sizes)?,
+    };
+    let measured = tilewright::bench::tile(&device, &compiled, &small, &sizes, rounds)?;
     bench::print(tile.program.name(), &measured, terminal)
 }

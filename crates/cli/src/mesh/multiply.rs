@@ -18,7 +18,7 @@ use tilewright::mesh::{MeshError, ProductPlan, ShardedLayout};
 use tilewright::planners::gemm::Problem;
 use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct, ShardedWork, Tensor, WorkPlan};
 
-use super::on_devices::first_machine;
+use super::on_devices::first_planner;
 use crate::json::Json;
 use crate::kernel::bench::median;
 use crate::output::Failure;
@@ -129,10 +129,10 @@ enum Planned {
 impl Planned {
     fn new(plan: &ProductPlan, types: [Element; 2], parts: Option<i64>) -> Result<Planned, ShardedError> {
         let [element, sums] = types;
-        let machine = first_machine();
-        Ok(match ShardedPlan::in_parts(&machine, plan, element, sums, parts)? {
+        let planner = first_planner();
+        Ok(match ShardedPlan::in_parts(&*planner, plan, element, sums, parts)? {
             Some(pieces) => Planned::Pieces(pieces),
-            None => Planned::Steps(WorkPlan::product(&machine, plan, element, sums)?),
+            None => Planned::Steps(WorkPlan::product(&*planner, plan, element, sums)?),
         })
     }
 

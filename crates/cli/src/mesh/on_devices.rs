@@ -13,7 +13,9 @@ use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
+use tilewright::measured::DevicePlanner;
 use tilewright::mesh::{MeshError, ShardedLayout};
+use tilewright::planners::Planner;
 use tilewright::sharded::{ShardedError, ShardedWork, WorkPlan};
 
 use super::run;
@@ -78,11 +80,13 @@ fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
     }
 }
 
-/// The machine for which work is planned: the first device. Where there is none, opening the
-/// devices says so later, after what is refused on any machine.
-pub fn first_machine() -> Machine {
-    let first = Device::open(0).and_then(|device| device.machine());
-    first.unwrap_or_else(|_| Machine::of_target(Target::Sm90a))
+/// What plans the work: the planner of the first device. Where there is none, opening the devices
+/// says so later, after what is refused on any machine.
+pub fn first_planner() -> Box<dyn Planner> {
+    match Device::open(0).and_then(|device| DevicePlanner::new(&device)) {
+        Ok(planner) => Box::new(planner),
+        Err(_) => Box::new(Machine::of_target(Target::Sm90a)),
+    }
 }
 
 impl OnDevices {

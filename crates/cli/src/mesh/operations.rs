@@ -16,7 +16,7 @@ use tilewright::mesh::{
 use tilewright::planners::Expression;
 use tilewright::sharded::{ShardedError, WorkPlan};
 
-use super::on_devices::{OnDevices, first_machine};
+use super::on_devices::{OnDevices, first_planner};
 use super::run::{Beside, Job, filled, fits, right};
 use super::{Costs, plan_json};
 use crate::output::Failure;
@@ -245,9 +245,9 @@ fn one(
     let refused = |error: ShardedError| Failure::refused(&error);
     let work = match &single {
         _ if !here.device => None,
-        Single::Reduce(plan) => Some(WorkPlan::reduce(&first_machine(), plan, here.element()).map_err(refused)?),
-        Single::Softmax(plan) => Some(WorkPlan::softmax(&first_machine(), plan, here.element()).map_err(refused)?),
-        Single::Argmax(plan) => Some(WorkPlan::argmax(&first_machine(), plan, here.element()).map_err(refused)?),
+        Single::Reduce(plan) => Some(WorkPlan::reduce(&*first_planner(), plan, here.element()).map_err(refused)?),
+        Single::Softmax(plan) => Some(WorkPlan::softmax(&*first_planner(), plan, here.element()).map_err(refused)?),
+        Single::Argmax(plan) => Some(WorkPlan::argmax(&*first_planner(), plan, here.element()).map_err(refused)?),
     };
     let devices = work.as_ref().map(|work| here.open(work, &text, terminal)).transpose()?;
     let groups = groups(&from.mode_sizes(), over);
@@ -356,7 +356,7 @@ pub fn mapped(
     here.fits(&[given.as_slice(), &[&to]].concat())?;
     let square = |number: usize| Expression::input(number) * Expression::input(number);
     let function = (1..given.len()).map(square).fold(square(0), |sum, next| sum + next);
-    let work = here.device.then(|| WorkPlan::map(&first_machine(), &plan, &function, here.element()));
+    let work = here.device.then(|| WorkPlan::map(&*first_planner(), &plan, &function, here.element()));
     let work = work.transpose().map_err(|error| Failure::refused(&error))?;
     let devices = work.as_ref().map(|work| here.open(work, &plan.to_string(), terminal)).transpose()?;
     let value = if here.device { value_on(here.element()) } else { value };

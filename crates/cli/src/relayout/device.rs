@@ -11,7 +11,7 @@ use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
 use tilewright::measured::{MeasuredPlans, Planning, Ranked, TuneError, tune};
-use tilewright::planners::{Computation, Planned};
+use tilewright::planners::{Computation, Planned, Planner};
 use tilewright::tensor::npy::Kind;
 
 use crate::kernel::bench::{ROUND, ROUNDS, copied, median, timed};
@@ -62,8 +62,9 @@ fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut
         return fastest.ok_or_else(|| Failure::Value("there is no plan to measure".into()));
     }
     let machine = asked.machine.unwrap_or(&own);
-    let kept = if *machine == own { machine::kept(device, machine, work, terminal) } else { None };
-    kept.map_or_else(|| work.plan(machine).map_err(refused), |(plan, _)| Ok(plan))
+    let planned =
+        if *machine == own { machine::of_device(device, terminal)?.computation(work) } else { work.plan(machine) };
+    planned.map_err(refused)
 }
 
 /// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it

@@ -26,11 +26,10 @@ use std::fmt;
 
 use crate::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::interpret::SetupError;
-use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 use tilewright_layout::LayoutError;
 use tilewright_planners::{self as planners, Planned, bits_at};
-use tilewright_tile::{self as tile, Compiled, Program};
+use tilewright_tile::{self as tile, Compiled};
 
 pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
 
@@ -336,12 +335,12 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     Ok((count, worst))
 }
 
-/// Runs a tile program on a device, as it is planned for a machine: at the sizes `checked`, where
+/// Runs a tile program on a device, as it was compiled: at the sizes `checked`, where
 /// what it leaves is compared with what the program means, and at `sizes`, which are timed
 /// `repeats` times beside a copy of as many bytes.
 ///
 /// ```
-/// use tilewright::{bench, gpu::Device, tile};
+/// use tilewright::{bench, gpu::Device, measured::DevicePlanner, tile};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let entry = tile::LIBRARY[0];
@@ -350,26 +349,25 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 /// if let Ok(device) = Device::open(0) {
 ///     let names = entry.sizes.iter().map(|(name, _)| *name);
 ///     let large: Vec<(&str, i64)> = names.zip(entry.large.iter().copied()).collect();
-///     let measured = bench::tile(&device, &device.machine()?, &program, entry.sizes, &large, bench::REPEATS)?;
+///     let compiled = DevicePlanner::new(&device)?.tile(&program, &large)?;
+///     let measured = bench::tile(&device, &compiled, entry.sizes, &large, bench::REPEATS)?;
 ///     println!("{:.2e} bytes a second", measured.bandwidth());
 /// }
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Errors: the program is refused for this machine; sizes are missing or not admitted; the device;
-/// an element is another one than the program means.
+/// Errors: sizes are missing or not admitted; the device; an element is another one than the program
+/// means.
 pub fn tile(
     device: &Device,
-    machine: &Machine,
-    program: &Program,
+    compiled: &Compiled,
     checked: &[(&str, i64)],
     sizes: &[(&str, i64)],
     repeats: u16,
 ) -> Result<Measured, BenchError> {
-    let compiled = program.compile_for(machine).map_err(tile::Unchecked::Program)?;
-    let compared = on_device(device, &compiled, checked)?;
-    let (bytes, timing) = at_sizes(device, &compiled, sizes, repeats)?;
+    let compared = on_device(device, compiled, checked)?;
+    let (bytes, timing) = at_sizes(device, compiled, sizes, repeats)?;
     Ok(Measured {
         device: device.name().to_owned(),
         target: device.target()?,

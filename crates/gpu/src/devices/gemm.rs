@@ -12,10 +12,10 @@ use crate::{
 };
 use tilewright_kernel::Element;
 use tilewright_layout::{Layout, Refusal};
-use tilewright_planners::PlanError;
 use tilewright_planners::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
+use tilewright_planners::{PlanError, Planner};
 
-use crate::devices::measured::{Card, MeasuredPlans};
+use crate::devices::measured::DevicePlanner;
 
 /// Why there is no product on a device.
 #[derive(Debug, Clone)]
@@ -168,19 +168,13 @@ pub struct DeviceProduct {
 
 impl DeviceProduct {
     /// The product of the plan that was measured and kept for this problem and device
-    /// ([`MeasuredPlans::from_environment`]); else of the one that the model of the machine
+    /// ([`DevicePlanner`]); else of the one that the model of the machine
     /// chooses. Machine code comes from the cache on disk where it has been compiled before.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
     pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
-        let machine = device.machine()?;
-        let kept = MeasuredPlans::from_environment().best(&Card::of(device), &machine, problem);
-        // Plans that cannot be read or carried out are as none.
-        let product = match kept {
-            Ok(Some((plan, _))) => Product::planned(problem, &plan, &machine)?,
-            _ => Product::new(problem, &machine)?,
-        };
+        let product = DevicePlanner::new(device)?.gemm(problem)?;
         DeviceProduct::of(device, product, &ModuleOptions::default())
     }
 

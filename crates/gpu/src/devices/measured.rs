@@ -57,6 +57,7 @@
 
 mod file;
 mod on_device;
+mod planner;
 mod work;
 
 use std::fmt;
@@ -68,7 +69,8 @@ use crate::Device;
 use tilewright_kernel::machine::Machine;
 
 use self::file::Contents;
-pub use self::on_device::{TuneError, computation, tune};
+pub use self::on_device::{TuneError, tune};
+pub use self::planner::DevicePlanner;
 pub use self::work::{Planning, TileWork};
 use crate::devices::bench::median;
 
@@ -273,7 +275,7 @@ impl MeasuredPlans {
     /// read.
     pub fn find(&self, card: &Card, work: &impl Planning) -> Result<Option<Measured>, PlansError> {
         let Some(path) = self.path(card) else { return Ok(None) };
-        Ok(contents(&path, card)?.take(work.kernel(), &work.problem()))
+        Ok(contents(&path, card)?.find(work.kernel(), &work.problem()).cloned())
     }
 
     /// The plan that was kept for a problem on a card, for a machine; none where there is none, or

@@ -19,10 +19,9 @@ use std::fmt;
 
 use crate::{GpuError, NcclError};
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
-use tilewright_planners::{Expression, Place, PlanError, Planned, map_at, relayout};
+use tilewright_planners::{Expression, Place, PlanError, Planned, Planner, map_at};
 
 pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, brought};
 pub(crate) use lanes::Lanes;
@@ -158,9 +157,14 @@ pub struct Pull {
 /// # Ok(())
 /// # }
 /// ```
-pub fn pulls(exchange: &Exchange, rank: usize, element: Element, machine: &Machine) -> Result<Vec<Pull>, ReshardError> {
+pub fn pulls(
+    exchange: &Exchange,
+    rank: usize,
+    element: Element,
+    planner: &dyn Planner,
+) -> Result<Vec<Pull>, ReshardError> {
     let messages = exchange.messages_to(rank);
-    pulls_of(messages, (exchange.added(), Combine::Sum), element, machine, where_they_lie)
+    pulls_of(messages, (exchange.added(), Combine::Sum), element, planner, where_they_lie)
 }
 
 /// Where the elements of a run of a message lie on the device that has them.
@@ -175,7 +179,7 @@ fn pulls_of(
     messages: Vec<Message>,
     (added, combine): (i64, Combine),
     element: Element,
-    machine: &Machine,
+    planner: &dyn Planner,
     read: impl Fn(&Message, usize) -> Result<(Layout, i64), ReshardError>,
 ) -> Result<Vec<Pull>, ReshardError> {
     let added = usize::try_from(added).unwrap_or(1).max(1);
@@ -199,7 +203,7 @@ fn pulls_of(
             let [(first_from, start), ..] = from.as_slice() else { continue };
             let (planned, then) = if added == 1 {
                 let target = place(&to, *write)?;
-                (relayout(machine, place(first_from, *start)?, element, target, element)?, None)
+                (planner.relayout((place(first_from, *start)?, element), (target, element))?, None)
             } else {
                 let inputs: Vec<_> = from.iter().map(|(layout, start)| (layout, element, *start)).collect();
                 let sum = (1..added).map(Expression::input).fold(Expression::input(0), |all, next| match combine {
@@ -210,12 +214,12 @@ fn pulls_of(
                 // A sum goes through memory in one order, that of the elements it reads; where they
                 // are wanted in another, a relayout turns them, which reads no other device.
                 if fastest(first_from) == fastest(&to) {
-                    (map_at(machine, name, &sum, &inputs, (&to, element, *write))?, None)
+                    (map_at(planner.machine(), name, &sum, &inputs, (&to, element, *write))?, None)
                 } else {
                     let beside = compact_like(first_from)?;
-                    let planned = map_at(machine, name, &sum, &inputs, (&beside, element, 0))?;
+                    let planned = map_at(planner.machine(), name, &sum, &inputs, (&beside, element, 0))?;
                     let target = place(&to, *write)?;
-                    (planned, Some(relayout(machine, &beside, element, target, element)?))
+                    (planned, Some(planner.relayout(((&beside).into(), element), (target, element))?))
                 }
             };
             pulls.push(Pull { planned, sources: sources.clone(), then });

@@ -90,6 +90,10 @@ impl Contents {
         Ok(contents)
     }
 
+    pub(super) fn find(&self, kernel: &str, problem: &str) -> Option<&Measured> {
+        self.entries.get(&(kernel.to_owned(), problem.to_owned()))
+    }
+
     pub(super) fn take(&mut self, kernel: &str, problem: &str) -> Option<Measured> {
         self.entries.remove(&(kernel.to_owned(), problem.to_owned()))
     }

@@ -65,36 +65,6 @@ impl From<PlansError> for TuneError {
     }
 }
 
-/// The kernel of a computation for a device: of the plan that was measured and kept there, or else
-/// of the one that the planner chooses. Plans that cannot be read are as none;
-/// [`MeasuredPlans::find`] says why.
-///
-/// ```
-/// use tilewright::gpu::Device;
-/// use tilewright::kernel::Element;
-/// use tilewright::planners::{Computation, RowMatrix};
-/// use tilewright::measured::{self, MeasuredPlans};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let rows = Computation::Softmax { matrix: RowMatrix::new(32_768, Element::F32).with_rows(4096) };
-/// // On a computer with a GPU.
-/// if let Ok(device) = Device::open(0) {
-///     let planned = measured::computation(&device, &MeasuredPlans::from_environment(), &rows)?;
-///     println!("{planned}");
-/// }
-/// # Ok(())
-/// # }
-/// ```
-///
-/// Errors: the device; as [`Computation::plan`].
-pub fn computation(device: &Device, plans: &MeasuredPlans, work: &Computation) -> Result<Planned, TuneError> {
-    let machine = device.machine()?;
-    match plans.best(&Card::of(device), &machine, work) {
-        Ok(Some((planned, _))) => Ok(planned),
-        _ => Ok(work.plan(&machine)?),
-    }
-}
-
 /// Measures up to so many plans of a computation on a device, those first that the planner would
 /// take, and keeps the fastest. Rows have to be counted
 /// ([`RowMatrix::with_rows`](tilewright_planners::RowMatrix::with_rows)).

@@ -9,10 +9,9 @@
 
 use crate::Lines;
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint};
-use tilewright_planners::{Planned, relayout};
+use tilewright_planners::{Planned, Planner};
 
 use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 
@@ -89,7 +88,7 @@ pub fn brought(
     exchange: &Exchange,
     rank: usize,
     element: Element,
-    machine: &Machine,
+    planner: &dyn Planner,
     combine: Combine,
     least: [u64; 2],
 ) -> Result<Brought, ReshardError> {
@@ -116,7 +115,7 @@ pub fn brought(
             let number = known.iter().position(|(of, begin)| *of == modes && *begin == behind);
             if number.is_none() {
                 let (from, to) = put_layouts(&modes)?;
-                puts.push(relayout(machine, &from, element, place(&to, behind)?, element)?);
+                puts.push(planner.relayout(((&from).into(), element), (place(&to, behind)?, element))?);
                 known.push((modes, behind));
             }
             let put = Some(number.unwrap_or(puts.len() - 1));
@@ -126,7 +125,7 @@ pub fn brought(
     // Each device begins with its neighbour, so that not all read the same one.
     let ranks = exchange.from().mesh().size();
     brings.sort_by_key(|bring| (bring.source + ranks - rank) % ranks);
-    let pulls = pulls_of(left, (exchange.added(), combine), element, machine, where_they_lie)?;
+    let pulls = pulls_of(left, (exchange.added(), combine), element, planner, where_they_lie)?;
     Ok(Brought { pulls, brings, puts, room })
 }
 

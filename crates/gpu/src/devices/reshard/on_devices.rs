@@ -11,6 +11,7 @@ use tilewright_planners::Planned;
 use super::brought::{Bring, Brought, LEAST_MESSAGE, LEAST_TURNED, brought};
 use super::lanes::{Lane, Lanes};
 use super::{Combine, Pull, ReshardError};
+use crate::devices::measured::DevicePlanner;
 
 /// Parts that are beside the tensor at a time: one comes while the other is put in place.
 const SLOTS: usize = 2;
@@ -170,14 +171,14 @@ impl DeviceReshard {
             Readers::Engines => [0; 2],
         };
         let bytes = |reach: i64| (reach as u64).saturating_mul(u64::from(element.bytes()));
+        let planners = devices.iter().map(DevicePlanner::new).collect::<Result<Vec<_>, _>>()?;
         let (mut steps, mut between) = (Vec::new(), Vec::new());
         let mut rooms = vec![[0_u64; 2]; size];
         for (number, step) in plan.steps().iter().enumerate() {
             let mut of_devices = Vec::new();
-            for (rank, (device, [sums, part])) in devices.iter().zip(&mut rooms).enumerate() {
-                let machine = device.machine()?;
+            for (rank, ((device, planner), [sums, part])) in devices.iter().zip(&planners).zip(&mut rooms).enumerate() {
                 let Brought { pulls, brings, puts, room } =
-                    brought(&step.exchange, rank, element, &machine, combine, least)?;
+                    brought(&step.exchange, rank, element, planner, combine, least)?;
                 *part = (*part).max(room);
                 let pulls = pulls.into_iter().map(|pull| Loaded::new(device, pull, sums));
                 let pulls = pulls.collect::<Result<Vec<_>, GpuError>>()?;

@@ -7,10 +7,9 @@
 
 use crate::Transfer;
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
-use tilewright_planners::{Planned, relayout};
+use tilewright_planners::{Planned, Planner};
 
 use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
 
@@ -41,10 +40,10 @@ pub struct Packed {
     pub room: Vec<[i64; 2]>,
 }
 
-/// The step, for elements of a type on devices like this machine.
+/// The step, for elements of a type on devices like the machine of a planner.
 ///
 /// Errors: as [`super::pulls`].
-pub fn packed(exchange: &Exchange, element: Element, machine: &Machine) -> Result<Packed, ReshardError> {
+pub fn packed(exchange: &Exchange, element: Element, planner: &dyn Planner) -> Result<Packed, ReshardError> {
     let ranks = exchange.from().mesh().size();
     let messages: Vec<Vec<Message>> = (0..ranks).map(|rank| exchange.messages_to(rank)).collect();
     let remote = || messages.iter().flatten().filter(|message| message.from != message.to);
@@ -86,7 +85,7 @@ pub fn packed(exchange: &Exchange, element: Element, machine: &Machine) -> Resul
                         return Err(MeshError::TooLarge { what: "kernels of a device in one step", limit }.into());
                     }
                     let there = place(&to, read + run * at as i64)?;
-                    packs.push(relayout(machine, place(&from, *start)?, element, there, element)?);
+                    packs.push(planner.relayout((place(&from, *start)?, element), (there, element))?);
                 }
             }
             if received == MessageMemory::Buffer {
@@ -107,7 +106,7 @@ pub fn packed(exchange: &Exchange, element: Element, machine: &Machine) -> Resul
         let all = messages.clone();
         let own = |message: &Message| received == MessageMemory::Buffer || message.from == rank;
         let messages: Vec<Message> = messages.into_iter().filter(own).collect();
-        let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, machine, |message, run| {
+        let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, planner, |message, run| {
             if message.from == rank {
                 let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
                 return Ok((sides(&message.footprint)?[0].clone(), start));

@@ -8,10 +8,12 @@ use std::fmt;
 use crate::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, SizedKernel, Stream, Transfer};
 use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
+use tilewright_planners::Planner;
 
 use super::ReshardError;
 use super::on_devices::Loaded;
 use super::packed::{MessageMemory, Packed, packed};
+use crate::devices::measured::DevicePlanner;
 
 /// What a device does and has in a step.
 struct OnDevice {
@@ -53,13 +55,13 @@ impl NcclReshard {
         let nccl = Nccl::open(devices)?;
         let bytes = |elements: i64| (elements as u64).saturating_mul(u64::from(element.bytes()));
         // Packs are the same on all devices: for the one with the fewest multiprocessors.
-        let machines = devices.iter().map(Device::machine).collect::<Result<Vec<_>, _>>()?;
-        let least = machines.into_iter().min_by_key(|machine| machine.multiprocessors);
-        let machine = least.ok_or(MeshError::Processes { processes: 0, devices: size })?;
+        let planners = devices.iter().map(DevicePlanner::new).collect::<Result<Vec<_>, _>>()?;
+        let least = planners.into_iter().min_by_key(|planner| planner.machine().multiprocessors);
+        let planner = least.ok_or(MeshError::Processes { processes: 0, devices: size })?;
         let (mut steps, mut between) = (Vec::new(), Vec::new());
         for (number, step) in plan.steps().iter().enumerate() {
             let last = number + 1 == plan.steps().len();
-            let Packed { packs, transfers, sent, received, places, room } = packed(&step.exchange, element, &machine)?;
+            let Packed { packs, transfers, sent, received, places, room } = packed(&step.exchange, element, &planner)?;
             let mut on_devices = Vec::new();
             for (((device, packs), places), [send, receive]) in devices.iter().zip(packs).zip(places).zip(room) {
                 let compiled = |planned: &tilewright_planners::Planned| {

@@ -5,12 +5,11 @@
 //! on what each device holds, and moves the result to where it belongs.
 
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_mesh::{
     ArgmaxPlan, MapPlan, MeshError, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan,
 };
-use tilewright_planners::gemm::{Matrix, Problem, Product};
-use tilewright_planners::{Expression, Indices, Statistic, indices_of_greatest, map_at};
+use tilewright_planners::gemm::{Matrix, Problem};
+use tilewright_planners::{Expression, Indices, Planner, Statistic, indices_of_greatest, map_at};
 
 use super::ShardedError;
 use super::local::Local;
@@ -43,7 +42,7 @@ impl WorkPlan {
     /// assert!(matches!(work.steps(), [WorkStep::Move { .. }, WorkStep::Launch { .. }]));
     /// ```
     pub fn map(
-        machine: &Machine,
+        planner: &dyn Planner,
         plan: &MapPlan,
         function: &Expression,
         element: Element,
@@ -58,7 +57,7 @@ impl WorkPlan {
         let computed = work.target_before(&[plan.result()], plan.result().from(), element);
         let layout = at.flat(|leaf| leaf.stride)?;
         let operands: Vec<_> = inputs.iter().map(|_| (&layout, element, at.start)).collect();
-        let planned = map_at(machine, "map", function, &operands, (&layout, element, at.start))?;
+        let planned = map_at(planner.machine(), "map", function, &operands, (&layout, element, at.start))?;
         work.push_launch(planned, &inputs, computed);
         work.move_to_result(plan.result(), element, computed);
         Ok(work)
@@ -85,7 +84,7 @@ impl WorkPlan {
     /// let work = WorkPlan::reduce(&h200, &plan, Element::Bf16).unwrap();
     /// assert!(matches!(work.steps(), [WorkStep::Launch { .. }, WorkStep::Move { .. }]));
     /// ```
-    pub fn reduce(machine: &Machine, plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn reduce(planner: &dyn Planner, plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
         let is_mean = plan.by() == Reduction::Mean;
         reducible(element, is_mean.then_some("a mean"))?;
         let to = plan.result().map_or(plan.parts().to(), Plan::to);
@@ -100,7 +99,7 @@ impl WorkPlan {
         let all: Vec<&Plan> = [plan.parts()].into_iter().chain(after.iter().copied()).collect();
         let (from, to) = (plan.parts().from(), plan.parts().to());
         let partial = if is_mean { work.add_tensor(from, element) } else { work.target_before(&all, from, element) };
-        work.push_reduction(machine, (statistic, element), &at, plan.over(), x, partial)?;
+        work.push_reduction(planner, (statistic, element), &at, plan.over(), x, partial)?;
         let mut combined = partial;
         if moves(plan.parts()) {
             combined = if is_mean { work.add_tensor(to, element) } else { work.target_before(&after, to, element) };
@@ -110,8 +109,13 @@ impl WorkPlan {
             let at = Local::of(to)?;
             let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.target_before(&after, to, element));
             let mean = Expression::input(0) / plan.count() as f64;
-            let planned =
-                map_at(machine, "mean", &mean, &[(&layout, element, at.start)], (&layout, element, at.start))?;
+            let planned = map_at(
+                planner.machine(),
+                "mean",
+                &mean,
+                &[(&layout, element, at.start)],
+                (&layout, element, at.start),
+            )?;
             work.push_launch(planned, &[combined], target);
             combined = target;
         }
@@ -141,7 +145,7 @@ impl WorkPlan {
     /// // Two move: greatest elements, and indices.
     /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
     /// ```
-    pub fn argmax(machine: &Machine, plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn argmax(planner: &dyn Planner, plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
         const INDEX: Element = Element::I64;
         reducible(element, None)?;
         let [operand, parts] = plan.moves();
@@ -150,9 +154,9 @@ impl WorkPlan {
         let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
         let at = Local::of(operand.to())?;
         let own = work.add_tensor(parts.from(), element);
-        work.push_reduction(machine, (Statistic::Maximum, element), &at, plan.over(), x, own)?;
+        work.push_reduction(planner, (Statistic::Maximum, element), &at, plan.over(), x, own)?;
         let place = work.add_tensor(parts.from(), Element::I32);
-        work.push_reduction(machine, (Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
+        work.push_reduction(planner, (Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
         let greatest = work.moved(plan.greatest(), element, Combine::Max, own);
         let after: Vec<&Plan> = plan.result().into_iter().collect();
         let all: Vec<&Plan> = [parts].into_iter().chain(after.iter().copied()).collect();
@@ -194,7 +198,7 @@ impl WorkPlan {
     /// let work = WorkPlan::softmax(&h200, &plan, Element::F32).unwrap();
     /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
     /// ```
-    pub fn softmax(machine: &Machine, plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn softmax(planner: &dyn Planner, plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
         if !matches!(element, Element::F16 | Element::Bf16 | REAL) {
             return Err(not_computed("a softmax", element));
         }
@@ -204,19 +208,19 @@ impl WorkPlan {
         let at = Local::of(operand.to())?;
         let (layout, rows) = (at.flat(|leaf| leaf.stride)?, at.kept(plan.over())?);
         let greatest = work.add_tensor(pairs.from(), element);
-        work.push_reduction(machine, (Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
+        work.push_reduction(planner, (Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
         let greatest = work.moved(pairs, element, Combine::Max, greatest);
         let exponential = (Expression::input(0) - Expression::input(1)).exp();
         let operands = [(&layout, element, at.start), (&rows, element, 0)];
-        let planned = map_at(machine, "exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
+        let planned = map_at(planner.machine(), "exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
         let exponentials = work.add_tensor(operand.to(), REAL);
         work.push_launch(planned, &[x, greatest], exponentials);
         let sums = work.add_tensor(pairs.from(), REAL);
-        work.push_reduction(machine, (Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
+        work.push_reduction(planner, (Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
         let sums = work.moved(pairs, REAL, Combine::Sum, sums);
         let share = Expression::input(0) / Expression::input(1);
         let operands = [(&layout, REAL, at.start), (&rows, REAL, 0)];
-        let planned = map_at(machine, "shares", &share, &operands, (&layout, element, at.start))?;
+        let planned = map_at(planner.machine(), "shares", &share, &operands, (&layout, element, at.start))?;
         let shares = work.target_before(&[result], result.from(), element);
         work.push_launch(planned, &[exponentials, sums], shares);
         work.move_to_result(result, element, shares);
@@ -227,7 +231,7 @@ impl WorkPlan {
     /// the result is moved; summands in `sums`. Where all comes in blocks, a
     /// [`super::ShardedPlan`] does these at the same time.
     ///
-    /// Errors: as [`Product::new`].
+    /// Errors: as [`Planner::gemm`].
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -241,11 +245,11 @@ impl WorkPlan {
     /// // Both devices want all sums.
     /// let d = parse("(512,512):(512,1) copied 2:1@x");
     /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
-    /// assert!(ShardedPlan::new(&"H200".parse().unwrap(), &plan, Element::Bf16, Element::F32).unwrap().is_none());
+    /// assert!(ShardedPlan::new(&h200, &plan, Element::Bf16, Element::F32).unwrap().is_none());
     /// assert!(WorkPlan::product(&h200, &plan, Element::Bf16, Element::F32).unwrap().steps().len() > 1);
     /// ```
     pub fn product(
-        machine: &Machine,
+        planner: &dyn Planner,
         plan: &ProductPlan,
         element: Element,
         sums: Element,
@@ -272,7 +276,7 @@ impl WorkPlan {
         } else {
             work.target_before(&[d], d.from(), product_type)
         };
-        work.push(WorkStep::Multiply { product: Box::new(Product::new(&problem, machine)?), factors, to: target });
+        work.push(WorkStep::Multiply { product: Box::new(planner.gemm(&problem)?), factors, to: target });
         if !narrows {
             work.move_to_result(d, element, target);
             return Ok(work);
@@ -281,7 +285,7 @@ impl WorkPlan {
         let at = Local::of(d.to())?;
         let layout = at.flat(|leaf| leaf.stride)?;
         let planned = map_at(
-            machine,
+            planner.machine(),
             "narrow",
             &Expression::input(0),
             &[(&layout, product_type, at.start)],

@@ -9,11 +9,10 @@
 use std::fmt;
 
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_mesh::{Block, MeshError, Piece, ProductPlan};
-use tilewright_planners::Expression;
 use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
+use tilewright_planners::{Expression, Planner};
 
 use super::ShardedError;
 
@@ -106,19 +105,19 @@ impl ShardedPlan {
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (a, b) = (parse("((512,2),256):((256,1@x),1)"), parse("(256,(512,2)):(1,(256,1@x))"));
     /// let plan = multiply(&a, &b, &parse("(1024,(512,2)):(512,(1,1@x))"), 2, 7e14, &Machine::HGX_H200).unwrap();
-    /// let h200 = "H200".parse().unwrap();
+    /// let h200: tilewright::Machine = "H200".parse().unwrap();
     /// let plan = ShardedPlan::new(&h200, &plan, Element::Bf16, Element::F32).unwrap().unwrap();
     /// let first = &plan.ranks()[1].pieces[0];
     /// assert_eq!(first.factors, [Factor::Own(0), Factor::Own(0)]);
     /// assert_eq!(plan.ranks()[1].arrivals[0].bytes, 512 * 256 * 2);
     /// ```
     pub fn new(
-        machine: &Machine,
+        planner: &dyn Planner,
         plan: &ProductPlan,
         element: Element,
         sums: Element,
     ) -> Result<Option<ShardedPlan>, ShardedError> {
-        ShardedPlan::in_parts(machine, plan, element, sums, None)
+        ShardedPlan::in_parts(planner, plan, element, sums, None)
     }
 
     /// As [`ShardedPlan::new`], with blocks of which sums go to others in so many parts; none where
@@ -126,7 +125,7 @@ impl ShardedPlan {
     ///
     /// Errors: as [`ShardedPlan::new`].
     pub fn in_parts(
-        machine: &Machine,
+        planner: &dyn Planner,
         plan: &ProductPlan,
         element: Element,
         sums: Element,
@@ -170,7 +169,7 @@ impl ShardedPlan {
         }
         for (rank, own) in pieces.iter().enumerate() {
             for piece in own {
-                let Some(product) = of_piece((machine, rank), piece, (element, sums), &places, &mut ranks)? else {
+                let Some(product) = of_piece((planner, rank), piece, (element, sums), &places, &mut ranks)? else {
                     return Ok(None);
                 };
                 ranks.iter_mut().skip(rank).take(1).for_each(|plan| plan.pieces.push(product.clone()));
@@ -217,7 +216,7 @@ fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
 /// The product of a piece; notes what has to be copied before. None where what has to be copied
 /// lies scattered.
 fn of_piece(
-    (machine, rank): (&Machine, usize),
+    (planner, rank): (&dyn Planner, usize),
     piece: &Piece,
     (element, sums): (Element, Element),
     places: &[(Block, usize, usize)],
@@ -283,7 +282,7 @@ fn of_piece(
         let inputs = added.iter().map(|_| summand(&piece.d.layout, sums)).collect::<Result<_, _>>()?;
         problem = problem.fused(Fused { expression: sum.unwrap_or(Expression::input(0)), inputs })?;
     }
-    Ok(Some(PieceProduct { product: Product::new(&problem, machine)?, factors, added, target }))
+    Ok(Some(PieceProduct { product: planner.gemm(&problem)?, factors, added, target }))
 }
 
 /// A block as a matrix that begins where kernels are given memory, and the byte of that.

@@ -8,11 +8,10 @@
 use std::fmt;
 
 use tilewright_kernel::Element;
-use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_mesh::{Kind, Plan, ShardedLayout};
 use tilewright_planners::gemm::Product;
-use tilewright_planners::{Planned, Statistic, reduce, reduce_at, relayout};
+use tilewright_planners::{Planned, Planner, Statistic};
 
 use super::ShardedError;
 use super::local::Local;
@@ -181,7 +180,7 @@ impl WorkPlan {
     /// that the plan wants.
     pub(super) fn push_reduction(
         &mut self,
-        machine: &Machine,
+        planner: &dyn Planner,
         (statistic, element): (Statistic, Element),
         at: &Local,
         over: &[usize],
@@ -190,11 +189,8 @@ impl WorkPlan {
     ) -> Result<(), ShardedError> {
         let layout = at.modes()?;
         let is_aligned = at.start * i64::from(element.bytes()) % VECTOR == 0;
-        let planned = if is_aligned {
-            reduce(machine, statistic, (&layout, element), over)?
-        } else {
-            reduce_at(machine, statistic, (&layout, element), over, 1)?
-        };
+        let alignment = if is_aligned { None } else { Some(1) };
+        let planned = planner.reduce(statistic, (&layout, element), over, alignment)?;
         let of_result = if statistic == Statistic::ArgMaximum { Element::I32 } else { element };
         let first = u64::try_from(at.start).unwrap_or(0) * u64::from(element.bytes());
         // The kernel writes results in the order of their elements in memory; the plan wants them
@@ -209,7 +205,11 @@ impl WorkPlan {
         self.between.push(u64::try_from(written.size()).unwrap_or(0) * u64::from(of_result.bytes()));
         let unordered = Tensor::Between(self.between.len() - 1);
         self.steps.push(WorkStep::Launch { planned: Box::new(planned), inputs: vec![(from, first)], to: unordered });
-        self.push_launch(relayout(machine, &written, of_result, &wanted, of_result)?, &[unordered], to);
+        self.push_launch(
+            planner.relayout(((&written).into(), of_result), ((&wanted).into(), of_result))?,
+            &[unordered],
+            to,
+        );
         Ok(())
     }
 }

@@ -1,0 +1,104 @@
+//! The planner of a device: plans that were measured there before those of the model.
+//!
+//! Law: everything that launches planned kernels on a device of this process plans by a
+//! [`DevicePlanner`], so a plan that was measured once is used everywhere.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_planners::gemm::{Problem, Product};
+use tilewright_planners::{Computation, PlanError, Planned, Planner};
+use tilewright_tile::{Compiled, Program, TileError};
+
+use super::file::Contents;
+use super::work::{Planning, TileWork};
+use super::{Card, Measured, MeasuredPlans, PlansError, contents};
+use crate::{Device, GpuError};
+
+/// Chooses the plans for a device: the plan that was measured and kept there for a problem, or else
+/// the one that the model of its machine chooses. The file of measured plans is read once, when the
+/// planner is made.
+///
+/// ```
+/// use tilewright::gpu::Device;
+/// use tilewright::kernel::Element;
+/// use tilewright::measured::DevicePlanner;
+/// use tilewright::planners::{Computation, Planner, RowMatrix};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rows = Computation::Softmax { matrix: RowMatrix::new(32_768, Element::F32).with_rows(4096) };
+/// // On a computer with a GPU.
+/// if let Ok(device) = Device::open(0) {
+///     println!("{}", DevicePlanner::new(&device)?.computation(&rows)?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DevicePlanner {
+    machine: Machine,
+    kept: Contents,
+    unread: Option<PlansError>,
+}
+
+impl DevicePlanner {
+    /// With the measured plans of the user ([`MeasuredPlans::from_environment`]).
+    ///
+    /// Errors: the device.
+    pub fn new(device: &Device) -> Result<DevicePlanner, GpuError> {
+        DevicePlanner::with(device, &MeasuredPlans::from_environment())
+    }
+
+    /// With the measured plans of a folder. Where their file cannot be read there are none, and
+    /// [`DevicePlanner::unread`] says why.
+    ///
+    /// Errors: the device.
+    pub fn with(device: &Device, plans: &MeasuredPlans) -> Result<DevicePlanner, GpuError> {
+        let card = Card::of(device);
+        let kept = plans.path(&card).map_or_else(|| Ok(Contents::default()), |path| contents(&path, &card));
+        let (kept, unread) = match kept {
+            Ok(kept) => (kept, None),
+            Err(error) => (Contents::default(), Some(error)),
+        };
+        Ok(DevicePlanner { machine: device.machine()?, kept, unread })
+    }
+
+    /// Why no measured plan is used, where their file cannot be read.
+    pub fn unread(&self) -> Option<&PlansError> {
+        self.unread.as_ref()
+    }
+
+    /// The plan that was measured for a problem; none where none was, or where the library has no
+    /// such plan for the machine any more.
+    pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, Measured)> {
+        let found = self.kept.find(work.kernel(), &work.problem())?;
+        Some((work.read(&self.machine, &found.plan)?, found.clone()))
+    }
+
+    /// A tile program as it runs fastest at some sizes, as far as that was measured; else as the
+    /// machine's costs have it.
+    ///
+    /// Errors: as [`Program::compile_for`].
+    pub fn tile(&self, program: &Program, sizes: &[(&str, i64)]) -> Result<Compiled, TileError> {
+        let sizes = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+        match self.measured(&TileWork { program, sizes }) {
+            Some((compiled, _)) => Ok(compiled),
+            None => program.compile_for(&self.machine),
+        }
+    }
+}
+
+impl Planner for DevicePlanner {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn computation(&self, work: &Computation) -> Result<Planned, PlanError> {
+        self.measured(work).map_or_else(|| work.plan(&self.machine), |(planned, _)| Ok(planned))
+    }
+
+    fn gemm(&self, problem: &Problem) -> Result<Product, PlanError> {
+        match self.measured(problem) {
+            Some((plan, _)) => Product::planned(problem, &plan, &self.machine),
+            None => Product::new(problem, &self.machine),
+        }
+    }
+}
