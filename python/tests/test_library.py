@@ -328,7 +328,7 @@ def test_what_is_kept_of_rows_and_columns():
         (lambda: tw.gpu.gemm(a, b, keep="row mean", **HERE), "row mean"),
         (lambda: tw.gpu.gemm(a, b, keep="row sum", out=out[:1], **HERE), "1 tensors, and 2"),
         (lambda: tw.gpu.gemm(many, others, keep=["row sum"], out=(out[0], out[2]), **HERE), "its tensor"),
-        (lambda: tw.gpu.gemm(a.astype(np.int8), b.astype(np.int8), keep="row sum", **HERE), "by-product"),
+        (lambda: tw.gpu.gemm(a.astype(np.int8), b.astype(np.int8), keep="row sum", **HERE), "reduction"),
     ]:
         with pytest.raises((TypeError, ValueError), match=told):
             refused()

@@ -206,7 +206,7 @@ fn block(numbers: Numbers, operand: ProductTensor, element: Element, count: usiz
         ProductTensor::Input(number) => 3 + number as u64,
         ProductTensor::ScalesA => 101,
         ProductTensor::ScalesB => 102,
-        ProductTensor::Ends | ProductTensor::D | ProductTensor::ByProduct(_) | ProductTensor::Workspace(_) => 0,
+        ProductTensor::Ends | ProductTensor::D | ProductTensor::Reduction(_) | ProductTensor::Workspace(_) => 0,
     };
     let mut bytes = any_numbers(element, count, seed);
     let width = element.bytes() as usize;
@@ -273,7 +273,7 @@ fn filled(
     for (at, bytes) in workspaces.iter().enumerate() {
         tensors.memory.push((ProductTensor::Workspace(at), allocate(*bytes)?));
     }
-    for operand in problem.written_operands() {
+    for operand in problem.outputs() {
         let Some(matrix) = problem.matrix(operand) else { continue };
         tensors.memory.push((operand, allocate(matrix.reach()? * i64::from(matrix.element().bytes()))?));
     }
@@ -295,7 +295,7 @@ fn compared(
     beside(&left, problem.d()).map_err(|words| Failure::Value(format!("D: {words}")))?;
     for (operand, memory) in &tensors.memory {
         let found = match operand {
-            ProductTensor::ByProduct(_) => {
+            ProductTensor::Reduction(_) => {
                 let mut bytes = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
                 memory.read(stream, 0, &mut bytes)?;
                 problem.matrix(*operand).map_or(Ok(()), |matrix| beside(&bytes, matrix))

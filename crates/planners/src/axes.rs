@@ -1,28 +1,28 @@
 //! Two layouts as one list of axes.
 //!
-//! Law: element `i` of both layouts is, for some coordinate `c` of the axes, at
-//! `sum c_j * source_j` of the one and at `sum c_j * destination_j` of the other; and every
-//! coordinate occurs once. Axes along which both go on from each other are one.
+//! Law: for every element `i` there is exactly one coordinate `c` of the axes such that the source
+//! puts `i` at `sum c_j * source_j` and the destination puts it at `sum c_j * destination_j`. Two
+//! axes that are contiguous with each other in both layouts are merged.
 
 use tilewright_layout::{CommonDigits, Digit, Layout};
 
 use crate::error::PlanError;
 
-/// An axis of two layouts.
+/// An axis that two layouts share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Axis {
-    /// How many elements there are along it.
+    /// The extent.
     pub extent: i64,
-    /// From one to the next in the source.
+    /// The stride in the source, in elements.
     pub source: i64,
-    /// From one to the next in the destination.
+    /// The stride in the destination, in elements.
     pub destination: i64,
 }
 
-/// The axes of two layouts, the one with the least step in the destination first.
+/// The common axes of two layouts, sorted by their stride in the destination, smallest first.
 ///
-/// None where the shapes are not cut at the same places, so that no coordinate of one is a
-/// coordinate of the other.
+/// None if the two shapes have no common refinement: then a coordinate of one is no coordinate of
+/// the other.
 ///
 /// Errors: the sizes differ.
 pub(crate) fn common(source: &Layout, destination: &Layout) -> Result<Option<Vec<Axis>>, PlanError> {

@@ -1,7 +1,7 @@
-//! What a planner is asked for, apart from a machine, and all plans of it.
+//! What a planner is asked to compute, independent of the machine, and all plans for it.
 //!
-//! Law: all candidates of a computation compute the same. The first is the plan that the planner
-//! chooses without measurements, and no two say the same of themselves.
+//! Law: all candidates of a computation compute the same. The first candidate is the plan that the
+//! planner chooses without measurements, and no two candidates print the same text.
 
 use std::fmt;
 
@@ -54,19 +54,19 @@ pub enum Computation {
     RmsNorm {
         /// The rows.
         matrix: RowMatrix,
-        /// What the norm takes besides.
+        /// The options of the norm: weights, bias, epsilon.
         norm: Norm,
     },
     /// [`layer_norm`](crate::layer_norm).
     LayerNorm {
         /// The rows.
         matrix: RowMatrix,
-        /// What the norm takes besides.
+        /// The options of the norm: weights, bias, epsilon.
         norm: Norm,
     },
     /// [`reduce_at`](crate::reduce_at).
     Reduce {
-        /// What is computed of the elements.
+        /// The statistic that is computed.
         statistic: Statistic,
         /// The layout of the tensor.
         layout: Layout,
@@ -74,14 +74,14 @@ pub enum Computation {
         element: Element,
         /// The modes that are reduced.
         modes: Vec<usize>,
-        /// How many elements the tensors begin at multiples of.
+        /// The tensors begin at multiples of this number of elements.
         alignment: i64,
     },
 }
 
 impl Computation {
-    /// The kernel that the planner chooses for a machine. Rows that are counted
-    /// ([`RowMatrix::with_rows`]) are the size `M` of its launch.
+    /// The kernel that the planner chooses for a machine. A number of rows set by
+    /// [`RowMatrix::with_rows`] becomes the size `M` of its launch.
     ///
     /// Errors: as the function of this computation.
     pub fn plan(&self, machine: &Machine) -> Result<Planned, PlanError> {
@@ -146,7 +146,7 @@ impl Computation {
     }
 }
 
-/// With the number of rows, where it is known.
+/// Sets the number of rows, if it is known.
 fn launched(plan: Planned, matrix: &RowMatrix) -> Planned {
     match matrix.rows {
         Some(rows) => plan.sized(&[("M", rows)]),
@@ -154,7 +154,7 @@ fn launched(plan: Planned, matrix: &RowMatrix) -> Planned {
     }
 }
 
-/// Everything that decides how long a plan takes, in one line.
+/// Everything that decides the time of a plan, in one line.
 impl fmt::Display for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = |f: &mut fmt::Formatter<'_>, matrix: &RowMatrix| {

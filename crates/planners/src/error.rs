@@ -14,12 +14,12 @@ use tilewright_layout::{LayoutError, Refusal, nearest};
 pub enum PlanError {
     /// E0931: two tensors that should have the same number of elements.
     Sizes {
-        /// How many the source has.
+        /// Elements of the source.
         source: i64,
-        /// How many the destination has.
+        /// Elements of the destination.
         destination: i64,
     },
-    /// E0932: a destination in which two elements have one place.
+    /// E0932: a destination in which two elements have the same offset.
     Overlap {
         /// Its layout.
         layout: String,
@@ -28,21 +28,21 @@ pub enum PlanError {
     Before {
         /// The layout.
         layout: String,
-        /// Where it begins.
+        /// Its smallest offset.
         least: i64,
     },
-    /// E0934: a layout behind a map that is no swizzle.
+    /// E0934: a composed layout whose outer map is not a swizzle.
     Kind {
         /// The layout.
         layout: String,
     },
     /// E0935: more elements or blocks than a launch takes.
     TooLarge {
-        /// Of what.
+        /// What there is too much of.
         what: &'static str,
-        /// How many.
+        /// The number that was asked for.
         asked: i64,
-        /// How many a launch takes.
+        /// The largest number that a launch takes.
         limit: i64,
     },
     /// E0936: a kernel, a size or a type that the library does not have.
@@ -51,7 +51,7 @@ pub enum PlanError {
         what: &'static str,
         /// What was given.
         given: String,
-        /// What there is.
+        /// The names that exist.
         known: String,
     },
     /// E0938: tensors of a map whose shapes differ.
@@ -61,26 +61,26 @@ pub enum PlanError {
         /// The shape of the output.
         shape: String,
     },
-    /// E0939: a text that is no expression.
+    /// E0939: a text that is not an expression.
     Text {
         /// The text.
         text: String,
-        /// How many bytes of it were read.
+        /// The offset in bytes at which reading failed.
         at: usize,
         /// What should be there.
         expected: &'static str,
     },
-    /// E0940: a plan of a product that cannot be carried out.
+    /// E0940: a GEMM plan that cannot be carried out.
     Plan {
-        /// Why.
+        /// The reason.
         because: &'static str,
     },
-    /// E0941: a tensor of a product that is no matrix, nor a batch of them.
+    /// E0941: an operand of a GEMM that is neither a matrix nor a batch of matrices.
     Rank {
         /// Its layout.
         layout: String,
     },
-    /// E0942: matrices whose extents do not fit each other.
+    /// E0942: operands of a GEMM whose extents do not match.
     Extents {
         /// The shape of A.
         a: String,
@@ -89,40 +89,40 @@ pub enum PlanError {
         /// The shape of D.
         d: String,
     },
-    /// E0943: two things that no kernel of a product does together.
+    /// E0943: two features of a GEMM that no kernel combines.
     Together {
-        /// The one.
+        /// The feature that is refused.
         what: &'static str,
-        /// The other one, which the product has.
+        /// The feature that the GEMM already has.
         with: &'static str,
     },
-    /// E0944: a problem of a list that is unlike the first one.
+    /// E0944: a problem of a list that differs from the first one where it must not.
     Unlike {
-        /// Its number, counted from 0.
+        /// Its index, counted from 0.
         number: usize,
-        /// In what.
+        /// What differs.
         what: &'static str,
-        /// What it has.
+        /// Its value.
         given: String,
-        /// What the first one has.
+        /// The value of the first problem.
         first: String,
     },
-    /// E0945: a window that does not fit into an image and its borders, or whose numbers are out of
-    /// their range.
+    /// E0945: a convolution window that is larger than the padded image, or a window with a number
+    /// that is out of range.
     Window {
         /// The window.
         window: String,
-        /// Columns and rows of an image, without borders.
+        /// Columns and rows of an image, without padding.
         image: [i64; 2],
     },
     /// E0937: a size that is not positive.
     Size {
-        /// Its name.
+        /// The name of the size.
         name: String,
-        /// What was given.
+        /// The value that was given.
         given: i64,
     },
-    /// Sizes that no launch of the kernel takes.
+    /// Sizes that the kernel cannot be launched with.
     Launch(SetupError),
     /// The algebra refused.
     Layout(LayoutError),
@@ -217,8 +217,8 @@ impl PlanError {
                     .to_string()
             }
             PlanError::Window { .. } => {
-                "give filters of at least 1 x 1, steps and spreads of at least 1, borders of at least 0, and a window \
-                 that is no larger than an image with its borders"
+                "give filters of at least 1 x 1, strides and dilations of at least 1, padding of at least 0, and a \
+                 window that is no larger than the padded image"
                     .to_string()
             }
             PlanError::Launch(error) => return error.help(),
@@ -229,10 +229,10 @@ impl PlanError {
     }
 }
 
-/// The name in a list of names that a misspelt one stands for, if it is near one. Short names, of
-/// types and machines, are near each other, and mean one only where it has other capitals.
+/// The name in a list that a misspelt name was probably meant as. Short names, of types and
+/// machines, are too similar to each other, so for them only a difference in case counts.
 fn meant<'n>(given: &str, known: &'n str) -> Option<&'n str> {
-    /// Letters of a short name, at most.
+    /// The length up to which a name counts as short.
     const SHORT: usize = 4;
     let names = || known.split(", ");
     let same = names().find(|name| name.eq_ignore_ascii_case(given));

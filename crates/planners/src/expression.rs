@@ -12,7 +12,7 @@ use std::ops;
 use tilewright_kernel::{Build, Element, Num};
 
 use crate::extremes::{greater, lesser};
-use function::{Function, gelu_factors};
+use function::{Function, gelu_operands};
 
 /// A function of the elements of several tensors at one index.
 ///
@@ -112,22 +112,22 @@ impl Expression {
         self.unary(Function::Silu)
     }
 
-    /// The number times the share of the normal distribution below it, within 4e-7 of the number;
-    /// of infinities the limit.
+    /// `x * Phi(x)`, where `Phi` is the distribution function of the normal distribution. The error
+    /// is at most 4e-7 times `x`; infinities give the limit.
     #[must_use]
     pub fn gelu(self) -> Expression {
         self.unary(Function::Gelu)
     }
 
-    /// The approximation of [`Expression::gelu`] by a tanh of a cubic polynomial, as it is usual;
-    /// computed within 1/2000 of the number, since [`Expression::tanh`] is rough. It takes fewer
+    /// The usual approximation of [`Expression::gelu`] by the tanh of a cubic polynomial. The error
+    /// is at most 1/2000 of the number, because [`Expression::tanh`] is approximate. It takes fewer
     /// instructions.
     #[must_use]
     pub fn gelu_tanh(self) -> Expression {
         self.unary(Function::GeluTanh)
     }
 
-    /// The number, or the nearer end where it lies outside.
+    /// The number, clamped to a range.
     #[must_use]
     pub fn clamp(self, least: f64, greatest: f64) -> Expression {
         self.max(Expression::constant(least)).min(Expression::constant(greatest))
@@ -145,7 +145,7 @@ impl Expression {
         self.binary(Operator::Maximum, other)
     }
 
-    /// One more than the greatest number of an input.
+    /// The largest input number plus 1.
     pub fn inputs(&self) -> usize {
         fn of(node: &Node) -> usize {
             match node {
@@ -158,7 +158,7 @@ impl Expression {
         of(&self.0)
     }
 
-    /// Whether it has an input of this number.
+    /// Whether the expression reads this input.
     pub fn has(&self, number: usize) -> bool {
         fn has(node: &Node, number: usize) -> bool {
             match node {
@@ -171,8 +171,8 @@ impl Expression {
         has(&self.0, number)
     }
 
-    /// Whether integers have it: it has no quotient, no function but `abs` and `relu`, and no
-    /// number that is not whole, or that does not fit in 32 bits.
+    /// Whether the expression can be computed in integers: it has no division, no function but
+    /// `abs` and `relu`, and only constants that are integers of 32 bits.
     pub(crate) fn is_of_integers(&self) -> bool {
         fn is(node: &Node) -> bool {
             match node {
@@ -185,8 +185,8 @@ impl Expression {
         is(&self.0)
     }
 
-    /// Whether numbers of 64 bits have it: the hardware has no powers of these, nor what is made of
-    /// powers.
+    /// Whether the expression can be computed in f64: the hardware has no exponential in f64, so
+    /// functions made of exponentials are left out.
     pub(crate) fn is_of_doubles(&self) -> bool {
         fn is(node: &Node) -> bool {
             match node {
@@ -200,14 +200,14 @@ impl Expression {
         is(&self.0)
     }
 
-    /// The value, and how far the roundings of f32 may move it.
+    /// The value, and a bound on its error by roundings in f32.
     ///
     /// An element that is not given is NaN.
     pub fn value(&self, elements: &[f64]) -> (f64, f64) {
         value(&self.0, &elements.iter().map(|element| (*element, 0.0)).collect::<Vec<_>>())
     }
 
-    /// The expression with other expressions for its inputs, as many as are given.
+    /// Replaces the first inputs by the given expressions.
     ///
     /// ```
     /// use tilewright_planners::Expression;
@@ -230,7 +230,7 @@ impl Expression {
         Expression(of(&self.0, inputs))
     }
 
-    /// The expression as text, with names for its inputs instead of numbers: as many as are given.
+    /// The expression as text. The first inputs get the given names instead of numbers.
     ///
     /// ```
     /// use tilewright_planners::Expression;
@@ -244,19 +244,19 @@ impl Expression {
         Named(&self.0, names).to_string()
     }
 
-    /// The value and its error bound, for elements that have error bounds of their own, as sums
-    /// have.
+    /// The value and its error bound, for inputs that have error bounds themselves, such as
+    /// accumulators.
     pub(crate) fn value_of(&self, elements: &[(f64, f64)]) -> (f64, f64) {
         value(&self.0, elements)
     }
 
-    /// The number in a kernel, all of whose elements have the same type.
+    /// Emits the expression into a kernel. All inputs have the same type.
     pub(crate) fn number<'k>(&self, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Num<'k> {
         number(&self.0, k, element, elements)
     }
 }
 
-/// Half a unit in the last place of f32, and what functions of the hardware are off by.
+/// Half a unit in the last place of f32: the error of a rounding, and of the hardware's functions.
 const ROUNDING: f64 = 1.0 / (1 << 23) as f64;
 
 fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
@@ -265,7 +265,7 @@ fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
         Node::Constant(value) => (*value, value.abs() * ROUNDING),
         Node::Unary(function, x) => {
             let (at, mut off) = value(x, elements);
-            // Both are scaled before they are added.
+            // Both terms are scaled before they are added.
             if let (Function::GeluTanh, Node::Binary(Operator::Add, a, b)) = (function, &**x) {
                 off += (value(a, elements).0.abs() + value(b, elements).0.abs()) * ROUNDING;
             }
@@ -291,13 +291,13 @@ fn number<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>])
     match node {
         Node::Input(number) => elements[*number],
         Node::Constant(value) => k.number_of(element, *value),
-        Node::Unary(function, x) => match factors(node, k, element, elements) {
+        Node::Unary(function, x) => match multiplied(node, k, element, elements) {
             Some([left, right]) => left * right,
             None => function.number(k, element, of(x)),
         },
         Node::Binary(Operator::Add, a, b) => {
-            // Product and sum at once, rounded once.
-            let product = |node: &Node| factors(node, k, element, elements);
+            // A fused multiply-add, which rounds once.
+            let product = |node: &Node| multiplied(node, k, element, elements);
             match product(a).map(|own| (own, b)).or_else(|| product(b).map(|own| (own, a))) {
                 Some(([left, right], rest)) => left.multiply_add(right, of(rest)),
                 None => of(a) + of(b),
@@ -317,17 +317,17 @@ fn number<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>])
     }
 }
 
-/// The factors of a product, if it is one.
-fn factors<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Option<[Num<'k>; 2]> {
+/// The two operands of a multiplication, if the node is one.
+fn multiplied<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Option<[Num<'k>; 2]> {
     let of = |node: &Node| number(node, k, element, elements);
     match node {
         Node::Binary(Operator::Multiply, a, b) => Some([of(a), of(b)]),
         Node::Unary(Function::GeluTanh, x) => Some(match &**x {
-            // An element that is read is scaled there, which is once where it repeats.
+            // An input is scaled where it is loaded, which happens once if it is broadcast.
             Node::Binary(Operator::Add, sum, added) if matches!(**added, Node::Input(_)) => {
-                gelu_factors(k, element, of(sum), Some(of(added)))
+                gelu_operands(k, element, of(sum), Some(of(added)))
             }
-            x => gelu_factors(k, element, of(x), None),
+            x => gelu_operands(k, element, of(x), None),
         }),
         _ => None,
     }
@@ -348,7 +348,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// Writes an expression in which operators bind at least so strongly.
+/// Writes an expression, in parentheses if its operator binds more weakly than `least`.
 fn written(node: &Node, names: &[&str], least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match node {
         Node::Input(number) => match names.get(*number) {

@@ -1,7 +1,7 @@
-//! The greater and the lesser of two numbers on the host.
+//! Maximum and minimum of two numbers on the host.
 //!
-//! Law: NaN if one of them is NaN, as kernels compute them, and as NumPy and PyTorch do. The
-//! methods `max` and `min` of Rust's floats have the other number then.
+//! Law: the result is NaN if one of the numbers is NaN, as in kernels, NumPy and PyTorch. The
+//! methods `max` and `min` of Rust's floats return the other number instead.
 
 /// The greater of two numbers.
 pub(crate) fn greater(a: f64, b: f64) -> f64 {

@@ -1,12 +1,12 @@
-//! Rows by their numbers.
+//! Gather and scatter of rows by index.
 //!
-//! Law: a gather leaves `y(m,n) = x(index(m),n)`, and 0 where `x` has no such row. A scatter leaves
-//! `y(index(m),n) = x(m,n)`, and all other rows of `y` as they were; numbers that are no row of `y`
-//! are passed over. The numbers of a scatter differ from each other: else two threads write to one
-//! place, and which of them is last is open.
+//! Law: a gather computes `y(m,n) = x(index(m),n)`, or 0 if the index is not a row of `x`. A
+//! scatter computes `y(index(m),n) = x(m,n)` and leaves all other rows of `y` as they were; an
+//! index that is not a row of `y` is skipped. The indices of a scatter must be distinct: otherwise
+//! two threads write to one place, and the last one wins in no defined order.
 //!
-//! Threads are numbered in the order of the picked rows, and each moves one vector; those of a row
-//! read the same number, which a warp fetches once.
+//! Each thread moves one vector, in the order of the picked rows. The threads of a row read the
+//! same index, which a warp loads once.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -19,8 +19,8 @@ use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::{MOVE_THREADS, VECTOR};
 
-/// A kernel that picks `picked` rows of a row-major matrix of `rows` rows of `columns` elements, by
-/// numbers of type i32.
+/// A kernel that gathers `picked` rows of a row-major matrix of `rows` rows and `columns` columns,
+/// by indices of type i32.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -30,14 +30,15 @@ use crate::units::{MOVE_THREADS, VECTOR};
 /// assert!(plan.to_string().contains("8 elements a thread"));
 /// ```
 ///
-/// Errors: there are more vectors than a launch takes; the bytes of a matrix are no 64-bit number.
+/// Errors: there are more vectors than a launch takes; the size of a matrix in bytes does not fit
+/// in 64 bits.
 pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
     let meaning = Meaning::Gather { rows, picked, columns };
     by_numbers("gather", [rows, picked, columns], element, meaning)
 }
 
-/// A kernel that writes the `picked` rows of a row-major matrix of `columns` columns to rows of one
-/// of `rows` rows, by numbers of type i32 that differ from each other.
+/// A kernel that scatters the `picked` rows of a row-major matrix of `columns` columns to rows of a
+/// matrix of `rows` rows, by distinct indices of type i32.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -70,7 +71,7 @@ fn by_numbers(
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
     }
-    // The sizes of both matrices in bytes are numbers.
+    // The sizes of both matrices in bytes must fit in 64 bits.
     let bytes = |rows: i64| rows.checked_mul(columns)?.checked_mul(element.bytes().into());
     for rows in [rows, picked] {
         bytes(rows).ok_or(LayoutError::Overflow { op: "size" })?;
@@ -80,7 +81,7 @@ fn by_numbers(
         let (from, to) = if scatters { (picked, rows) } else { (rows, picked) };
         let x = k.tensor_of(element, "x", &matrix(from), Role::Input)?;
         let index = k.input::<i32>("index", &format!("({picked},1):(1,{picked})"))?;
-        // A scatter leaves rows that it has no number of.
+        // A scatter keeps the rows that no index names.
         let role = if scatters { Role::Both } else { Role::Output };
         let y = k.tensor_of(element, "y", &matrix(to), role)?;
         k.threads(MOVE_THREADS)?;
@@ -94,7 +95,7 @@ fn by_numbers(
         };
         let own: Coord<Expr> = Tree::flat([Slot::At(digits[1].clone()), Slot::All])?;
         let given = index.slice(own)?.load_predicated()?.numbers()?[0];
-        // Threads behind the last vector have read 0, which is a row.
+        // Threads past the last vector have read index 0, which is a valid row, so they are masked.
         let exists = k.index(&digits[1])?.lt(k.number_of(Element::I32, picked as f64));
         let row = k.index_of(exists.select(given, k.number(-1_i32)))?;
         let (from, to) = if scatters { (&digits[1], &row) } else { (&row, &digits[1]) };

@@ -22,7 +22,7 @@
 //! candidates   which plans are considered, and which one is chosen
 //! epilogue     from accumulators to D: inputs, stores, reductions, split-K
 //! mainloop     the kernel: a TMA producer, wgmma consumers, promotion, scales, ping-pong
-//! prepare      moves of operands that TMA cannot read
+//! prepare      copies of operands that TMA cannot read
 //! lines        a plan in words                      definition what an element of D should be
 //! product      the kernels of a problem             products   the kernels of a list
 //! check        products run by the interpreter and compared with their definition
@@ -57,7 +57,7 @@ pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;
 pub use problem::matrix::Matrix;
-pub use problem::reductions::{ByProduct, Each};
+pub use problem::reductions::{Each, EpilogueReduction};
 pub use problem::scales::Scales;
 pub use problem::{Fused, Problem};
 pub use product::Product;

@@ -1,20 +1,20 @@
 //! Kernels planned from layouts.
 //!
-//! Each function here looks at the layouts of its tensors, decides how a GPU should do the work,
-//! and returns the kernel with its plan: a few lines that say what was chosen and why. Nothing but
-//! layouts, sizes, types and what the GPU has ([`Machine`](tilewright_kernel::machine::Machine)) is
-//! looked at, so a plan for any GPU can be made, read and checked on any computer.
+//! Each function here reads the layouts of its tensors, decides how a GPU should do the work, and
+//! returns the kernel with its plan: a few lines that say what was chosen and why. A plan depends
+//! only on layouts, sizes, types and the GPU ([`Machine`](tilewright_kernel::machine::Machine)), so
+//! a plan for any GPU can be made, read and checked on any computer.
 //!
 //! | function | what the kernel does |
 //! |---|---|
-//! | [`relayout()`] | moves a tensor from any layout to any other of the same size, and converts its type |
+//! | [`relayout()`] | copies a tensor from any layout to any other of the same size, and converts its type |
 //! | [`fn@map`] | a function of tensors, element by element, with broadcasting |
-//! | [`fn@reduce`] | sums, means, norms, greatest elements and their places along any modes |
-//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | rows |
-//! | [`fn@gather`], [`scatter`] | rows by their numbers |
-//! | [`fn@product`] | a product of matrices for every GPU since Ampere |
-//! | [`gemm`] | products for Hopper: any layouts, types, functions of the sums, groups, convolutions |
-//! | [`library()`], [`named`] | all of them by name, with default sizes, as the command has them |
+//! | [`fn@reduce`] | sum, mean, norm, maximum and argmax along any modes |
+//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | normalization of rows |
+//! | [`fn@gather`], [`scatter`] | rows by index |
+//! | [`fn@product`] | GEMM (matmul) for every GPU since Ampere, by `mma.sync` |
+//! | [`gemm`] | GEMM for Hopper, by wgmma and TMA: any layouts, types and epilogue; grouped GEMM, convolutions |
+//! | [`library()`], [`named`] | all kernels by name, with default sizes |
 //!
 //! ```
 //! use tilewright_kernel::Element;

@@ -1,7 +1,7 @@
 //! The kernels by name.
 //!
-//! Law: every kernel of this crate has an entry, whose sizes make a kernel that the interpreter
-//! finds nothing wrong with. What lists, shows, checks and times kernels reads this table.
+//! Law: every kernel of this crate has an entry, whose default sizes make a kernel in which the
+//! interpreter finds no defect. Commands that list, show, check and time kernels read this table.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::SetupError;
@@ -12,18 +12,18 @@ use crate::planned::Planned;
 use crate::planner::Planner;
 use crate::{Computation, Expression, RowMatrix, Statistic, gather, group_product, map, product, scatter, tiled_add};
 
-/// A kernel of the library, by its name: see [`library()`].
+/// A kernel of the library, by name: see [`library()`].
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The name.
     pub name: &'static str,
     /// What it does, in a sentence without a full stop.
     pub summary: &'static str,
-    /// Its sizes, and those with which it is checked where none are given.
+    /// Its sizes, and the default sizes for a check.
     pub sizes: &'static [(&'static str, i64)],
-    /// The sizes with which it is timed where none are given, in the same order.
+    /// The default sizes for timing, in the same order.
     pub large: &'static [i64],
-    /// The types of elements that it takes, the first where none is given.
+    /// The element types that it takes; the first one is the default.
     pub types: &'static [Element],
     plan: fn(&dyn Planner, &[i64], Element) -> Result<Planned, PlanError>,
 }
@@ -338,13 +338,13 @@ const LIBRARY: &[Entry] = &[
     },
 ];
 
-/// Types of which 32 bits are enough to compute with.
+/// Types that are computed in 32 bits.
 const FLOATS: &[Element] = &[Element::Bf16, Element::F16, Element::F32];
 
-/// Types that maps compute with.
+/// Types that `map` computes with.
 const COMPUTED: &[Element] = &[Element::Bf16, Element::F16, Element::F32, Element::F64];
 
-/// What norms add below the root.
+/// The epsilon of norms.
 const EPSILON: f64 = 1e-5;
 
 /// A matrix (M,N).
@@ -352,7 +352,7 @@ fn rows(sizes: &[i64], element: Element) -> RowMatrix {
     RowMatrix::new(sizes[1], element).with_rows(sizes[0])
 }
 
-/// A kernel that reads and writes a matrix (M,N), and reads so many rows (N).
+/// A kernel that reads and writes a matrix (M,N), and reads `rows` vectors (N).
 fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
     let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
     planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
@@ -370,17 +370,17 @@ fn along(
     planner.reduce(statistic, (&layout, element), modes, None)
 }
 
-/// What a product of 16-bit elements moves and computes.
+/// Bytes and operations of a GEMM of 16-bit elements.
 fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
     let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
     let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
     planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
 }
 
-/// Names whose numbers are lists of digits, and no sizes: what reads them says what is wrong.
+/// Names whose values are lists of digits, not sizes; the code that reads them reports errors.
 const DIGITS: [&str; 2] = ["ORDER", "MODES"];
 
-/// The modes of a tensor of rank 4 that a number names by its digits, from 1.
+/// The modes of a tensor of rank 4 that the digits of a number name, from 1.
 fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
     let (mut modes, mut left) = (Vec::new(), number);
     while left > 0 || modes.is_empty() {
@@ -398,8 +398,8 @@ fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
     Ok(modes)
 }
 
-/// A tensor whose axes are in memory in the order of the digits of a number, of which a 0 at the
-/// front may be left out; the last one is contiguous.
+/// A tensor whose axes are in memory in the order of the digits of a number; a leading 0 may be
+/// omitted. The last axis is contiguous.
 fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
     let (mut strides, mut step, mut left) = (vec![0; shape.len()], 1_i64, order);
     for _ in 0..shape.len() {
@@ -445,16 +445,15 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
     })
 }
 
-/// The most elements along an axis: with any type, its bytes and a tile more are numbers of 64
-/// bits.
+/// The largest extent of an axis: with any type, its size in bytes plus a tile fits in 64 bits.
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {
-    /// The kernel that a planner chooses for these sizes and this type; those that are not given are
-    /// the entry's own. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
+    /// The kernel that a planner chooses for these sizes and this type; defaults of the entry are used
+    /// for the rest. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
     ///
-    /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
-    /// or is not admitted by the kernel; as the planner.
+    /// Errors: an unknown size or type; a size that is not positive, is given twice, or is not
+    /// allowed by the kernel; as the planner.
     pub fn plan(
         &self,
         planner: &dyn Planner,
@@ -464,7 +463,7 @@ impl Entry {
         self.plan_with(planner, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
     }
 
-    /// As [`Entry::plan`], with the large sizes where none are given.
+    /// As [`Entry::plan`], with the sizes for timing as defaults.
     ///
     /// Errors: as [`Entry::plan`].
     pub fn plan_large(
@@ -513,7 +512,7 @@ impl Entry {
             });
         }
         let planned = (self.plan)(planner, &values, element)?;
-        // A text for sizes that no launch takes would be of no use.
+        // Checks that the kernel can be launched with these sizes.
         for kernel in planned.launches() {
             kernel.program().launch(planned.sizes())?;
         }

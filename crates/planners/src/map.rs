@@ -1,13 +1,13 @@
 //! Expressions over tensors, element by element.
 //!
 //! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`,
-//! computed in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0
-//! stands for all indices along it (broadcasting), and types are converted. Where all tensors have
-//! one integer type of 32 bits or more, it is computed in that, and wraps.
+//! computed in f32, or in f64 if a tensor has that type. All layouts have the same shape; a mode of
+//! stride 0 is broadcast, and types are converted. If all tensors have the same integer type of 32
+//! bits or more, the computation is in that type, and wraps.
 //!
-//! Threads are numbered in the order of the output, and each computes vectors of it, of 16 bytes of
-//! the widest type: one, or as many, up to 8, as have 16 bytes of the output. Axes along which all
-//! tensors go on from each other are one.
+//! Threads are numbered in the order of the output. Each computes vectors of 16 bytes of the widest
+//! type: one vector, or up to 8, so that it writes 16 bytes of the output. Axes that are contiguous
+//! with each other in all tensors are merged.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -23,7 +23,7 @@ use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::VECTOR;
 
-/// An axis of all tensors: its extent, and from one element to the next in each, the output first.
+/// An axis of all tensors: its extent, and its stride in each tensor, the output first.
 type Axis = (i64, Vec<i64>);
 
 /// A kernel that computes an expression of the elements of `inputs` for each element of `output`,
@@ -35,7 +35,7 @@ type Axis = (i64, Vec<i64>);
 /// use tilewright_planners::{Expression, map};
 ///
 /// let h200 = Machine::named("H200").unwrap();
-/// // y = x + row, the row standing for all rows of the matrix.
+/// // y = x + row, with the row broadcast to all rows of the matrix.
 /// let (matrix, row) = ("(1024,4096):(4096,1)".parse().unwrap(), "(1024,4096):(0,1)".parse().unwrap());
 /// let sum = Expression::input(0) + Expression::input(1);
 /// let plan = map(&h200, &sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
@@ -43,9 +43,9 @@ type Axis = (i64, Vec<i64>);
 /// ```
 ///
 /// Errors: shapes differ; the expression has an input that is not given; a layout begins before its
-/// tensor; the output overlaps itself; integers beside other types, of less than 32 bits, or in an
-/// expression with quotients, functions or broken numbers; there are more vectors than a launch
-/// takes.
+/// tensor; the output overlaps itself; integers are mixed with other types, have less than 32 bits,
+/// or are used in an expression with divisions, functions or fractions; there are more vectors than
+/// a launch takes.
 pub fn map(
     machine: &Machine,
     expression: &Expression,
@@ -56,10 +56,10 @@ pub fn map(
     map_at(machine, "map", expression, &inputs, (output.0, output.1, 0))
 }
 
-/// A layout, a type, and how many elements of the tensor come before those of the layout.
+/// A layout, a type, and the offset of the layout in its tensor, in elements.
 pub type Placed<'a> = (&'a Layout, Element, i64);
 
-/// As [`map`], with tensors that begin inside of their memory.
+/// As [`map`], with layouts at an offset in their tensors.
 ///
 /// Errors: as [`map`].
 pub fn map_at(
@@ -87,12 +87,12 @@ pub fn map_at(
     Ok(Planned::new(kernel, plan, meaning).moving(vectors.bytes))
 }
 
-/// How threads go through the tensors.
+/// How threads iterate over the tensors.
 struct Vectors {
     axes: Vec<Axis>,
     /// Elements of a vector, along the first axis.
     width: i64,
-    /// How many vectors there are along each axis, and in all.
+    /// The number of vectors along each axis, and in all.
     extents: Vec<i64>,
     count: i64,
     /// Vectors of a thread, and threads of a block.
@@ -103,7 +103,7 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// Those of tensors, the output first.
+    /// The vectors of tensors, the output first.
     ///
     /// Errors: there are more than a launch takes.
     fn of(machine: &Machine, tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
@@ -130,7 +130,7 @@ impl Vectors {
         Ok(Vectors { axes, width, extents, count, each, threads, bytes })
     }
 
-    /// How a kernel declares a tensor, by its number: its vectors, along the axes.
+    /// The layout that a kernel declares for a tensor: vectors, along the axes.
     fn declared(&self, tensors: &[Placed<'_>], number: usize) -> String {
         let ((extent, strides), width) = (&self.axes[0], self.width);
         let mut modes = vec![(width, strides[number]), (extent / width, strides[number] * width)];
@@ -167,10 +167,10 @@ impl Vectors {
             let overflow = || LayoutError::Overflow { op: "vector" };
             let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
             let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
-            // All is read before anything is written.
+            // Everything is read before anything is written.
             let mut vectors = Vec::new();
-            for turn in 0..self.each {
-                let number = Stride::plus(&first, &Expr::from(turn * self.threads)).ok_or_else(overflow)?;
+            for iteration in 0..self.each {
+                let number = Stride::plus(&first, &Expr::from(iteration * self.threads)).ok_or_else(overflow)?;
                 let digits = k.coordinate(&number, &self.extents)?;
                 let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
                 let at: Coord<Expr> = Tree::flat(slots)?;
@@ -191,9 +191,10 @@ impl Vectors {
     }
 }
 
-/// The type in which an expression is computed of such tensors, the output first.
+/// The type in which an expression of these tensors is computed, the output first. Checks the
+/// tensors.
 ///
-/// Errors: as [`map`], but for the number of vectors.
+/// Errors: as [`map`], except for the number of vectors.
 fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
     let (inputs, output) = (tensors.len() - 1, tensors[0].0);
     if expression.inputs() > inputs {
@@ -221,7 +222,7 @@ fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, P
 
 /// The type in which an expression of tensors is computed.
 ///
-/// Errors: there is none.
+/// Errors: no type fits.
 fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
     let types = || tensors.iter().map(|(_, element, _)| *element);
     let refused = |what, given: String, known: &str| Err(PlanError::Unknown { what, given, known: known.to_string() });
@@ -249,7 +250,7 @@ fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Elemen
     Ok(integer)
 }
 
-/// The axes of all tensors, that with the least step in the output first, joined where all go on.
+/// The axes of all tensors, sorted by stride in the output, merged if contiguous in all tensors.
 fn merged(tensors: &[Placed<'_>]) -> Vec<Axis> {
     let count = tensors[0].0.leaves().len();
     let axis = |at: usize| {

@@ -1,8 +1,8 @@
-//! What a kernel of the library computes, as a plain loop.
+//! The definition of a kernel of the library, as a plain loop.
 //!
-//! Law: a kernel leaves in its output what the loop here does, within the rounding of its types.
-//! The loop knows nothing of tiles, threads or instructions: it evaluates layouts at indices and
-//! computes in f64.
+//! Law: the output of a kernel equals the result of the loop here, within the rounding of its
+//! types. The loop knows nothing of tiles, threads or instructions: it evaluates layouts at indices
+//! and computes in f64.
 
 mod definition;
 mod number;
@@ -26,12 +26,12 @@ pub(crate) use number::{distance, step, value};
 pub struct Report {
     /// What the interpreter executed, and under which schedules.
     pub checked: Checked,
-    /// The same of the second launch, where there is one.
+    /// The same for the second launch, if there is one.
     pub second: Option<Checked>,
-    /// How many elements of the output were compared with the definition.
+    /// Elements of the output that were compared with the definition.
     pub compared: usize,
-    /// The greatest difference from the definition, in units of the bound that rounding gives; 0
-    /// where all bits agree.
+    /// The largest difference from the definition, in units of the rounding bound; 0 if all bits
+    /// agree.
     pub worst: f64,
 }
 
@@ -45,11 +45,11 @@ pub enum Unchecked {
     Layout(LayoutError),
     /// The output is not what the definition says.
     Wrong {
-        /// The element of the output, counted from its first.
+        /// The index of the element in the output.
         element: usize,
-        /// What the kernel left there.
+        /// The value that the kernel wrote.
         found: f64,
-        /// What the definition says.
+        /// The value of the definition.
         wanted: f64,
     },
 }
@@ -73,7 +73,7 @@ impl Planned {
         self.sizes().iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size as usize)
     }
 
-    /// How many elements of the output the definition says something of.
+    /// The number of output elements that have a definition.
     pub fn defined(&self) -> usize {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
@@ -90,8 +90,8 @@ impl Planned {
         }
     }
 
-    /// How many elements in a row the definition says most cheaply together; samples are taken of
-    /// whole rows.
+    /// The number of consecutive elements that are cheapest to evaluate together; samples are whole
+    /// rows.
     pub fn together(&self) -> usize {
         match self.meaning() {
             Meaning::Softmax { places } | Meaning::RmsNorm { places, .. } | Meaning::LayerNorm { places, .. } => {
@@ -101,7 +101,7 @@ impl Planned {
         }
     }
 
-    /// How many numbers the definition reads for an element of the output, about.
+    /// The approximate number of input elements that the definition reads for an output element.
     pub fn effort(&self) -> usize {
         match self.meaning() {
             Meaning::Product => 2 * self.size("K"),
@@ -110,8 +110,8 @@ impl Planned {
         }
     }
 
-    /// The types of the inputs as the definition reads them. The kernel may take several elements
-    /// of a relayout as one word; memory is the same.
+    /// The types of the inputs in the definition. A relayout kernel may read several elements as
+    /// one word; memory is the same.
     pub fn inputs(&self) -> Vec<Element> {
         match self.meaning() {
             Meaning::Relayout { source, .. } => vec![*source],
@@ -122,26 +122,26 @@ impl Planned {
         }
     }
 
-    /// Random numbers for an input of a type, as bytes: such as its meaning asks for.
+    /// Random numbers for an input of a type, as bytes, in the range that the kernel needs.
     pub fn numbers(&self, input: usize, element: Element, count: usize) -> Vec<u8> {
         match (self.meaning(), input) {
-            // One more than there are rows: that is none.
+            // One index more than there are rows, to test a missing row.
             (Meaning::Gather { rows, .. }, 1) => {
                 let chance = any_numbers(Element::U32, count, 3);
                 let row = |at: usize| (bits_at(&chance, 4, at) as i64 % (rows + 1)) as i32;
                 (0..count).flat_map(|at| row(at).to_le_bytes()).collect()
             }
-            // Numbers that differ, out of order; those behind the last row are none.
+            // Distinct indices, out of order; those past the last row are skipped.
             (Meaning::Scatter { rows, .. }, 1) => {
                 let row = |at: usize| if at < *rows as usize { *rows as usize - 1 - at } else { at };
                 (0..count).flat_map(|at| (row(at) as i32).to_le_bytes()).collect()
             }
-            // Every place there is.
+            // Every index that exists.
             (Meaning::Indices { indices, .. }, 2) => {
                 let places = indices.digits.iter().map(|(extent, _)| extent).product::<i64>().max(1);
                 (0..count).flat_map(|at| ((at as i64 % places) as i32).to_le_bytes()).collect()
             }
-            // Small ones where they are computed with, so that f64 has what comes of them.
+            // Small numbers for kernels that compute, so that f64 represents the results.
             (Meaning::Map { .. } | Meaning::Reduce { .. }, _)
                 if matches!(element, Element::U32 | Element::U64 | Element::I64) =>
             {
@@ -154,14 +154,13 @@ impl Planned {
         }
     }
 
-    /// What the kernel computes, where `input` has the bits of an element of an input, by their
-    /// numbers.
+    /// The definition of the kernel. `input` gives the bits of an element of an input, by index of
+    /// input and element.
     pub fn definition<'a>(&'a self, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
         Definition::new(self, input)
     }
 
-    /// An interpreter of the kernel, or of that of the first launch, with the inputs of
-    /// [`Planned::check`].
+    /// An interpreter of the kernel, or of the first launch, with the inputs of [`Planned::check`].
     ///
     /// ```
     /// use tilewright_kernel::interpret::Completion;
@@ -180,7 +179,7 @@ impl Planned {
         Ok(interpreter)
     }
 
-    /// Gives an interpreter its inputs, and returns their bytes.
+    /// Sets the inputs of an interpreter, and returns their bytes.
     fn given(&self, interpreter: &mut Interpreter<'_>) -> Result<Vec<Vec<u8>>, SetupError> {
         let mut given = Vec::new();
         for (index, element) in self.inputs().into_iter().enumerate() {
@@ -193,7 +192,7 @@ impl Planned {
     }
 
     /// Runs the kernel in the interpreter, on random numbers, under every schedule, and compares
-    /// what it leaves with its definition.
+    /// the output with the definition.
     ///
     /// ```
     /// use tilewright_planners::named;

@@ -1,19 +1,20 @@
-//! Rows divided by their size.
+//! Norms of rows.
 //!
-//! Laws, in f32 whatever the type of the elements is, for rows of N elements:
+//! Laws, in f32 for every element type, for rows of N elements:
 //!
 //! * `rms_norm`: `y(m,n) = x(m,n) w(n) / sqrt(sum over j of x(m,j)^2 / N + epsilon)`.
 //! * `layer_norm`: `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`, with the mean
-//!   and the variance of row `m`. Of a short row the latter is made of the squares of what is left
-//!   of each element less the mean of its thread's, or of the row: nothing cancels. Where a thread
-//!   has n vectors of a long row, it takes the mean of its first one for the mean, and what cancels
-//!   is at most a factor of n + 1 of the rounding, for the first vector's own squares are among
-//!   those that remain.
+//!   and the variance of row `m`.
 //!
-//! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
-//! once and written once, and kept there as it was read. A longer one is read twice. Where a block
-//! has one long row, weights would be read as often as rows: so clusters are persistent: they keep
-//! their part of the weights in registers, and claim rows.
+//! The variance of a short row is computed from deviations from the mean of each thread, or of the
+//! row, so that nothing cancels. In a long row, where a thread has n vectors, deviations are from
+//! the mean of its first vector. Cancellation then amplifies rounding by at most n + 1, because the
+//! squares of the first vector itself are part of the sum.
+//!
+//! A row that fits into the registers and shared memory of a block, or of a cluster, is read once,
+//! kept there, and written once. A longer row is read twice. If a block had one long row, weights
+//! would be read as often as rows. Such rows are computed by persistent clusters, which keep their
+//! part of the weights in registers and claim one row after another.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -26,12 +27,12 @@ use crate::rows::{Beside, Held, Persistent, Rows, Way, Work, counted, in_f32, pa
 use crate::terms::{Meaning, Norm, RowMatrix};
 
 impl Norm {
-    /// The names of the tensors with an element for each column.
+    /// The names of the vectors with an element for each column.
     fn names(self) -> impl Iterator<Item = &'static str> {
         [(self.weights, "weights"), (self.bias, "bias")].into_iter().filter(|(has, _)| *has).map(|(_, name)| name)
     }
 
-    /// Numbers times weights, plus a bias: rounded once, and one instruction less.
+    /// Numbers times weights, plus a bias, by a fused multiply-add.
     fn weighed<'k>(self, numbers: Distributed<'k>, beside: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
         match (self.weights, self.bias, beside) {
             (true, true, [weights, bias]) => {
@@ -48,9 +49,9 @@ impl Norm {
     }
 }
 
-/// A kernel that divides each row of a matrix `(M,N)` by the root of the mean of its squares, and
-/// multiplies it by weights, if the norm has them. There is no bias. A length and a type stand for
-/// a contiguous matrix, and a number for the norm with it below the root.
+/// A kernel that divides each row of a matrix `(M,N)` by the root mean square of the row, and
+/// multiplies it by weights, if the norm has them. There is no bias. `(length, type)` converts to a
+/// contiguous matrix, and a number to a norm with that epsilon.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -78,8 +79,8 @@ fn rms_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
     }
 }
 
-/// The kernel of [`rms_norm`], or of [`layer_norm`] where the mean is taken from rows, and those of
-/// other plans.
+/// The kernel of [`rms_norm`], or of [`layer_norm`] if the mean is subtracted, and those of other
+/// plans.
 ///
 /// Errors: as [`rms_norm`].
 pub(crate) fn candidates(
@@ -113,8 +114,8 @@ fn persistent_rms_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, P
                 together(own_row.runs().map(|run| run?.to(Element::F32)?.map(|x| Ok(x * x))), Reduction::Sum)?;
             let squares = squares.reduce(&[1, 2], Reduction::Sum)?;
             let sum = own_row.across(vec![squares], |a, b| vec![a[0] + b[0]])?[0];
-            let factor = (sum * (1.0 / columns as f64) + norm.epsilon).rsqrt();
-            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok(x * factor))?, beside))
+            let scale = (sum * (1.0 / columns as f64) + norm.epsilon).rsqrt();
+            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok(x * scale))?, beside))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
@@ -131,16 +132,16 @@ fn held_rms_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
         let held = rows.load(k, &x, None)?;
         let beside = beside.iter().map(|row| rows.beside(k, row)).collect::<Result<Vec<_>, _>>()?;
         let squares = rows.sum(k, &held, |_, run| run.map(|x| Ok(x * x)))?;
-        let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        let scale = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
         rows.write(k, &held, &beside, &y, |run, beside| {
-            norm.weighed(run.zip(&factor, |x, factor| Ok(x * factor))?, beside)
+            norm.weighed(run.zip(&scale, |x, scale| Ok(x * scale))?, beside)
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
-/// A kernel that takes the mean from each row of a matrix `(M,N)`, divides it by the root of its
-/// variance, multiplies it by weights and adds a bias, if the norm has them.
+/// A kernel that subtracts the mean from each row of a matrix `(M,N)`, divides the row by its
+/// standard deviation, multiplies it by weights and adds a bias, if the norm has them.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -185,8 +186,8 @@ fn held_layer_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
         let part = 1.0 / columns as f64;
         if rows.even() && !rows.rereads() {
             let [mean, variance] = even_moments(k, rows, &held)?;
-            let factor = variance.map(|variance| Ok((variance + norm.epsilon).rsqrt()))?;
-            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor]);
+            let scale = variance.map(|variance| Ok((variance + norm.epsilon).rsqrt()))?;
+            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &scale]);
         }
         if rows.is_shared() || rows.rereads() {
             let own = moments(k, rows, held.runs(k), Some(&|number| rows.counts(k, number)))?;
@@ -196,16 +197,16 @@ fn held_layer_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
                 rows.of_all(k, &own, &[k.number_of(Element::F32, 0.0); 3], joined_quickly)?
             };
             let (squares, mean) = (all.remove(2), all.remove(1));
-            let factor = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
-            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor]);
+            let scale = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
+            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &scale]);
         }
         let mean = rows.sum(k, &held, |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
         let squares = rows.sum(k, &held, |number, run| {
             let left = counted(run.zip(&mean, |x, mean| Ok(x - mean))?, rows.counts(k, number)?)?;
             left.map(|x| Ok(x * x))
         })?;
-        let factor = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
-        write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor])
+        let scale = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
+        write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &scale])
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
@@ -229,31 +230,31 @@ fn persistent_layer_norm(persistent: &Persistent, norm: Norm) -> Result<Planned,
                 [mean, variance] => (mean, variance),
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
             };
-            let factor = (variance + norm.epsilon).rsqrt();
-            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
+            let scale = (variance + norm.epsilon).rsqrt();
+            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok((x - mean) * scale))?, beside))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
-/// Writes rows less their mean, times a factor and weights, plus a bias.
+/// Writes rows minus their mean, times a scale and weights, plus a bias.
 fn write_normal<'k>(
     k: &'k Build,
     rows: &Rows,
     held: &Held<'k>,
     (norm, beside): (Norm, &[Beside<'k>]),
     y: &View<'k>,
-    [mean, factor]: [&Distributed<'k>; 2],
+    [mean, scale]: [&Distributed<'k>; 2],
 ) -> Result<(), KernelError> {
     rows.write(k, held, beside, y, |run, beside| {
-        let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(factor, |x, factor| Ok(x * factor))?;
+        let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(scale, |x, scale| Ok(x * scale))?;
         norm.weighed(left, beside)
     })
 }
 
-/// The mean and the variance of rows of which all threads have as many elements, in registers: each
-/// thread's own first, in two passes that nobody else waits for. Then those of as many are put
-/// together, behind one barrier at most.
+/// Mean and variance of rows of which all threads have equally many elements, in registers. Each
+/// thread computes its own first, in two passes without synchronization. They are then combined
+/// pairwise, behind at most one barrier.
 fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
     let runs = held.runs(k).map(|run| run?.to(Element::F32)).collect::<Result<Vec<_>, KernelError>>()?;
     let of_run = runs.first().map_or(Ok(0), |run| run.fragment().numbers().map(|numbers| numbers.len()))?;
@@ -275,11 +276,10 @@ fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distr
     Ok([all.remove(0), variance])
 }
 
-/// How many elements a thread has of a row, their mean, and the sum of the squares of what is left
-/// of them, in one pass: a thread takes the mean of its first run from its elements, and sums of
-/// what is left and of its squares are the mean and the squares of the thread, which are put
-/// together as those of sets. Where nobody says which elements count, all threads have as many, and
-/// these are the mean and the mean of the squares alone.
+/// The number of elements of a thread in a row, their mean, and the sum of squared deviations, in
+/// one pass. A thread subtracts the mean of its first run from its elements and accumulates the
+/// differences and their squares, which give its mean and its deviations. If `counts` is None, all
+/// threads have equally many elements, and the result is only the mean and the mean of squares.
 fn moments<'k>(
     k: &'k Build,
     rows: &Rows,
@@ -305,7 +305,7 @@ fn moments<'k>(
             Some(inside) => count = count + inside.select(zero.like(numbers.len() as f64), zero),
         }
     }
-    // What is left of the sum of squares is the more the nearer the first run's mean was.
+    // The closer the mean of the first run was, the less cancels in the sum of squares.
     let kept = match counts {
         None => {
             let apart = sum * (1.0 / whole);
@@ -320,7 +320,7 @@ fn moments<'k>(
     kept.into_iter().map(|number| rows.of_each(k, number)).collect()
 }
 
-/// What the threads of a block have, combined.
+/// Combines the moments of the threads of a block.
 fn of_block<'k>(k: &'k Build, own: &[Distributed<'k>]) -> Result<Vec<Distributed<'k>>, KernelError> {
     k.reduce_together(&own.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }
@@ -335,21 +335,21 @@ fn rms_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanErro
         let y = rows.matrix(k, "y", Role::Output)?;
         let squares = rows.kept(k, 0.0)?;
         rows.first(k, &x, 0.0, |numbers, _| {
-            // Of each chunk by itself, so that sums stay short.
+            // Each chunk is added up separately, so that sums stay short.
             let chunk = numbers[1..].iter().fold(numbers[0] * numbers[0], |sum, x| x.multiply_add(*x, sum));
             squares.fragment().set(&[squares.fragment().numbers()?[0] + chunk])
         })?;
-        let factor = squares.reduce(&[1], Reduction::Sum)?;
-        let factor = factor.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        let scale = squares.reduce(&[1], Reduction::Sum)?;
+        let scale = scale.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
         rows.second(k, [&x, &y], &beside.iter().collect::<Vec<_>>(), |run, beside| {
-            norm.weighed(run.zip(&factor, |x, factor| Ok(x * factor))?, beside)
+            norm.weighed(run.zip(&scale, |x, scale| Ok(x * scale))?, beside)
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
-/// As [`joined`], or of sets of as many, which have their mean and the mean of the squares alone.
-/// Nothing is divided, which would take longer than all else.
+/// As [`joined`], for sets of equal size, which have only the mean and the mean of squares. It
+/// needs no division, which would take longer than everything else.
 fn joined_quickly<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     if let ([mean, squares], [other, more]) = (a, b) {
         let half = (*other - *mean) * 0.5;
@@ -360,13 +360,13 @@ fn joined_quickly<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     joined_by(b[0] * root * root, a, b)
 }
 
-/// The number, the mean and the squares of what is left of two sets together.
+/// Number, mean and squared deviations of the union of two sets.
 fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let count = a[0] + b[0];
     joined_by(b[0] / count.max(count.like(1.0)), a, b)
 }
 
-/// Two sets together, by the second one's share of the elements.
+/// The union of two sets; `weight` is the share of elements of the second set.
 fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let (count, apart) = (a[0] + b[0], b[1] - a[1]);
     vec![count, apart.multiply_add(weight, a[1]), a[2] + b[2] + apart * apart * (a[0] * weight)]
@@ -389,7 +389,8 @@ fn layer_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanEr
                 let left = *x - mean;
                 left.multiply_add(left, squares)
             });
-            // What does not count is 0, and was taken for as far from the mean as that.
+            // Elements that do not count were 0, and their deviation from the mean is subtracted
+            // again.
             let squares = squares - (count.like(whole) - count) * mean * mean;
             let before = [0, 1, 2].map(|part: usize| kept[part].fragment().numbers());
             let [a, b, c] = before;
@@ -397,9 +398,9 @@ fn layer_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanEr
             kept.iter().zip(now).try_for_each(|(kept, now)| kept.fragment().set(&[now]))
         })?;
         let all = k.reduce_together(&[&kept[0], &kept[1], &kept[2]], &[1], |a, b| Ok(joined(a, b)))?;
-        let factor = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        let scale = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
         rows.second(k, [&x, &y], &beside.iter().collect::<Vec<_>>(), |run, beside| {
-            let left = run.zip(&all[1], |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
+            let left = run.zip(&all[1], |x, mean| Ok(x - mean))?.zip(&scale, |x, scale| Ok(x * scale))?;
             norm.weighed(left, beside)
         })
     })?;

@@ -7,7 +7,7 @@ use tilewright_kernel::Kernel;
 use crate::error::PlanError;
 use crate::terms::Meaning;
 
-/// A kernel, and what was chosen for it.
+/// A kernel, and the plan that it was made from.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -15,7 +15,7 @@ use crate::terms::Meaning;
 /// use tilewright_planners::softmax;
 ///
 /// let planned = softmax(&Machine::named("H200").unwrap(), (1024, Element::Bf16)).unwrap();
-/// assert_eq!(planned.plan()[0], "softmax of rows of 1024 bf16"); // lines that say what was chosen
+/// assert_eq!(planned.plan()[0], "softmax of rows of 1024 bf16"); // the plan as text
 /// assert_eq!(planned.launches().count(), 1);
 /// assert_eq!(planned.kernel().outputs().len(), 1);
 /// ```
@@ -23,7 +23,7 @@ use crate::terms::Meaning;
 pub struct Planned {
     kernel: Kernel,
     second: Option<Kernel>,
-    /// How many tensors hold what blocks of one launch leave for its last one.
+    /// The number of tensors in which blocks of one launch leave results for its last block.
     left: usize,
     plan: Vec<String>,
     bytes: i64,
@@ -38,14 +38,14 @@ impl Planned {
         Planned { kernel, second, left: 0, plan, bytes: 0, operations: 0, sizes, meaning }
     }
 
-    /// With a second launch: what the first one leaves is what it reads, in the same order.
+    /// Adds a second launch, whose inputs are the outputs of the first one, in the same order.
     pub(crate) fn then(self, second: Kernel, line: String) -> Planned {
         let mut plan = self.plan;
         plan.push(line);
         Planned { second: Some(second), plan, ..self }
     }
 
-    /// With so many tensors before the last one that hold what blocks leave for the last block.
+    /// Declares `left` tensors before the last one as scratch between the blocks of the launch.
     pub(crate) fn leaving(self, left: usize) -> Planned {
         Planned { left, ..self }
     }
@@ -66,7 +66,7 @@ impl Planned {
         &self.meaning
     }
 
-    /// The sizes with which it is launched: those that the kernel does not know yet.
+    /// The sizes of its launch that are not fixed by the kernel.
     pub fn sizes(&self) -> &[(&'static str, i64)] {
         &self.sizes
     }
@@ -76,17 +76,17 @@ impl Planned {
         &self.kernel
     }
 
-    /// The kernel of a second launch, if there is one. The tensors behind the inputs of the first
-    /// kernel are its inputs then, in the same order, and its last tensor is the result. It takes
+    /// The kernel of a second launch, if there is one. The tensors after the inputs of the first
+    /// kernel are then its inputs, in the same order, and its last tensor is the result. It takes
     /// the same sizes.
     pub fn second(&self) -> Option<&Kernel> {
         self.second.as_ref()
     }
 
-    /// Which tensors of the kernel hold what is passed on within the work, by their numbers: what
-    /// blocks leave for the block that comes last, or for a second launch. The caller gives memory
-    /// for them, of any contents. Those before are the inputs; the result is the one behind them,
-    /// or the last one of the second launch.
+    /// The tensors of the kernel that are scratch memory, by index: what blocks leave for the last
+    /// block, or for a second launch. The caller allocates them; their contents do not matter. The
+    /// tensors before them are the inputs; the tensor after them is the result, or the last one of
+    /// the second launch.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -98,7 +98,7 @@ impl Planned {
     /// let rows = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[1]).unwrap();
     /// assert!(rows.between().is_empty());
     /// let all = reduce(&h200, Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1]).unwrap();
-    /// // The greatest numbers of shares, and their places.
+    /// // The maxima of the blocks, and their indices.
     /// assert_eq!(all.between(), 1..3);
     /// ```
     pub fn between(&self) -> std::ops::Range<usize> {
@@ -115,7 +115,7 @@ impl Planned {
         std::iter::once(&self.kernel).chain(&self.second)
     }
 
-    /// What was chosen, a line each.
+    /// The plan as text, line by line.
     pub fn plan(&self) -> &[String] {
         &self.plan
     }
@@ -125,13 +125,13 @@ impl Planned {
         self.bytes
     }
 
-    /// How many additions and multiplications the result takes; 0 where memory alone decides.
+    /// Additions and multiplications; 0 if the kernel is limited by memory.
     pub fn operations(&self) -> i64 {
         self.operations
     }
 }
 
-/// A plan, and those of others that can be carried out and say something else.
+/// The first plan, and all others that can be carried out and print another text.
 pub(crate) fn distinct(first: Planned, others: impl IntoIterator<Item = Result<Planned, PlanError>>) -> Vec<Planned> {
     let mut all = vec![first];
     for other in others.into_iter().flatten() {

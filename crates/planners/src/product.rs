@@ -1,17 +1,16 @@
 //! A GEMM for every GPU since Ampere, by `mma.sync`.
 //!
-//! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in f32, for any M, N and
-//! K.
+//! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, with 16-bit operands and f32 accumulators, for
+//! any M, N and K.
 //!
-//! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages
-//! of shared memory, some steps along K ahead of the multiplication; their rows lie there with
-//! chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank. Past the
-//! edges of A and B zeros are written, which change no sum. A thread loads the fragments of 16
-//! steps along K while it multiplies those before, so that multiplications do not wait for shared
-//! memory.
+//! A block computes a tile of C. Tiles of A and B are copied by `cp.async` into a ring of stages in
+//! shared memory, a few k-tiles ahead of the MMA. Rows are swizzled in chunks of 16 bytes, so that
+//! neither `cp.async` nor `ldmatrix` has bank conflicts. Elements past the edges of A and B are
+//! filled with zeros. A thread loads the fragments of the next 16 elements along K while it
+//! multiplies the previous ones, so that MMA does not wait for shared memory.
 //!
-//! Blocks are numbered so that those that run at once share rows of A and columns of B: `group`
-//! tiles along M first, then along N, then the next group.
+//! Raster order: `group` tiles along M first, then along N, then the next group. So blocks that run
+//! at the same time share rows of A and columns of B.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -26,15 +25,15 @@ use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::block_shared;
 
-/// Steps along K of one matrix instruction.
+/// Elements along K of one MMA instruction.
 const STEP: i64 = 16;
 
-/// How a product is cut.
+/// The tile configuration of a GEMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tiles {
-    /// Rows and columns of C of a block.
+    /// Rows and columns of the tile of C of a block.
     tile: [i64; 2],
-    /// Steps along K of a stage: 32 or 64.
+    /// Elements along K of a stage: 32 or 64.
     depth: i64,
     /// Stages in shared memory.
     stages: i64,
@@ -42,28 +41,28 @@ struct Tiles {
     warps: [i64; 2],
 }
 
-/// Where there are many tiles: one block of a multiprocessor has most of its shared memory, and
-/// eight warps hide each other's waits.
+/// For many tiles: one block uses most of the shared memory of a multiprocessor, and its eight
+/// warps hide each other's latency.
 const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
-/// The same where rows or columns may lie outside: with fewer copies of a stage to predicate, all
-/// fits into registers.
+/// For many tiles if rows or columns may be outside: fewer predicates for the copies of a stage, so
+/// that everything fits into registers.
 const RAGGED: Tiles = Tiles { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
-/// Where there are few: two resident blocks of a multiprocessor.
+/// For few tiles: two resident blocks on a multiprocessor.
 const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
 
-/// The number of tiles along M that are taken one after the other: up to eight, so that as few as
-/// possible of the last group lie outside.
+/// The height of a raster band: up to eight tiles along M, such that the last band is as full as
+/// possible.
 pub(crate) fn group_of(tiles: i64) -> i64 {
     let outside = |group: &i64| count(tiles, *group) * group - tiles;
     (1..=tiles.clamp(1, 8)).rev().filter(|group| 2 * group >= tiles.min(8)).min_by_key(outside).unwrap_or(1)
 }
 
-/// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for
-/// factors of f16 or bf16 and C of the same type or f32.
+/// A GEMM kernel: A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, with operands of
+/// f16 or bf16 and C of the same type or f32.
 ///
-/// The sizes `[M, N, K]` decide how C is cut, and of what the kernel takes M, N and K to be
-/// multiples: it says so as facts of its sizes, and other sizes with these facts may be launched.
-/// K is a multiple of 8, so that rows begin at multiples of 16 bytes.
+/// The sizes `[M, N, K]` determine the tile shape and the known divisors of M, N and K. The kernel
+/// declares these divisors, and other sizes with the same divisors may be launched. K is a multiple
+/// of 8, so that rows begin at multiples of 16 bytes.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -76,10 +75,10 @@ pub(crate) fn group_of(tiles: i64) -> i64 {
 /// assert_eq!(grid, ["8", "N/256", "M/1024"]);
 /// ```
 ///
-/// Errors: there is no matrix instruction for these types; K is no multiple of 8.
+/// Errors: there is no MMA instruction for these types; K is not a multiple of 8.
 pub fn product(
     machine: &Machine,
-    factors: Element,
+    operands: Element,
     result: Element,
     [m, n, k]: [i64; 3],
 ) -> Result<Planned, PlanError> {
@@ -93,16 +92,16 @@ pub fn product(
         (false, _) => SMALL,
     };
     let of = |tiles: &Tiles| -> Result<Planned, PlanError> {
-        // What a size is a multiple of, where that spares a predicate or widens an access.
+        // Known divisors that save a predicate or widen an access.
         let group = group_of(count(m, tiles.tile[0]));
         let facts = [
             fact(m, &[tiles.tile[0] * group]),
             fact(n, &[tiles.tile[1], 8]),
             fact(if k % 8 == 0 { k } else { 8 }, &[tiles.depth, 8]),
         ];
-        Ok(product_of(factors, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
+        Ok(product_of(operands, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
     };
-    // Where blocks hold less: the same with fewer stages, or smaller tiles.
+    // On smaller machines: the same tile with fewer stages, or smaller tiles.
     for tiles in [tiles, Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }] {
         let plan = of(&tiles)?;
         if i64::from(plan.kernel().program().shared_bytes) <= block_shared(machine) {
@@ -112,31 +111,31 @@ pub fn product(
     Err(PlanError::Plan { because: "no tiles fit" })
 }
 
-/// The matrix instruction for factors of a type.
-fn instruction(factors: Element) -> &'static str {
-    match factors {
+/// The MMA instruction for operands of a type.
+fn instruction(operands: Element) -> &'static str {
+    match operands {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
         _ => "SM80_16x8x16_F32BF16BF16F32_TN",
     }
 }
 
-/// Which thread of a block does what.
+/// The tiled copies and the tiled MMA of a block.
 struct Tilings {
     mma: TiledMma,
-    /// Chunks of 16 bytes to shared memory, of A and of B, and from there, of C.
+    /// Copies in chunks of 16 bytes: A and B to shared memory, C from there.
     copy: TiledCopy,
     write: TiledCopy,
-    /// Fragments of A and of B from shared memory.
+    /// Copies of fragments of A and B from shared memory.
     load_a: TiledCopy,
     load_b: TiledCopy,
 }
 
 impl Tilings {
-    fn of(factors: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
+    fn of(operands: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
         let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
-        // Two instructions of 8 columns a warp, so that one load of matrices serves both.
+        // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
         let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
-        let mma = TiledMma::new(MmaAtom::named(instruction(factors))?, &arranged, &order)?;
+        let mma = TiledMma::new(MmaAtom::named(instruction(operands))?, &arranged, &order)?;
         // Rows, and chunks of a row.
         let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
         let eight: Layout = "(1,8)".parse()?;
@@ -150,20 +149,20 @@ impl Tilings {
     }
 }
 
-/// A and B on their way to the multiplications of a thread.
-struct Factors<'k, 't> {
+/// The operands A and B of a thread, from global memory to fragments.
+struct Operands<'k, 't> {
     k: &'k Build,
     tilings: &'t Tilings,
-    /// The tiles of A and of B that the block reads, along K.
+    /// The tiles of A and B of the block, along K.
     tiles: [View<'k>; 2],
     /// Their stages in shared memory.
     rings: [View<'k>; 2],
-    /// Two sets of fragments of each: one is loaded while the other is multiplied.
+    /// Two sets of fragments for each operand: one is loaded while the other is multiplied.
     fragments: [[Fragment<'k>; 2]; 2],
 }
 
-impl<'k> Factors<'k, '_> {
-    /// Sets off the copies of a step along K into a stage of the ring.
+impl<'k> Operands<'k, '_> {
+    /// Issues the copies of a k-tile into a stage of the ring.
     fn fetch(&self, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
         let (k, copy, [tiles_a, tiles_b], [ring_a, ring_b]) = (self.k, &self.tilings.copy, &self.tiles, &self.rings);
         k.copy_predicated(copy, &tiles_a.slice(at(step)?)?, &ring_a.slice(at(stage)?)?)?;
@@ -172,7 +171,7 @@ impl<'k> Factors<'k, '_> {
         Ok(())
     }
 
-    /// Loads the fragments of 16 steps of a stage.
+    /// Loads the fragments of 16 elements along K from a stage.
     fn load(&self, stage: &Expr, step: i64) -> Result<(), KernelError> {
         let (k, [ring_a, ring_b]) = (self.k, &self.rings);
         let Tilings { load_a, load_b, .. } = self.tilings;
@@ -182,19 +181,23 @@ impl<'k> Factors<'k, '_> {
         k.copy(load_b, &here_b, &b.retile(load_b, CopyEnd::Destination)?)
     }
 
-    /// Adds the products of 16 steps, whose fragments were loaded, to sums.
-    fn multiply(&self, step: i64, sums: &Fragment<'k>) -> Result<(), KernelError> {
+    /// Multiplies the loaded fragments of 16 elements along K into the accumulators.
+    fn multiply(&self, step: i64, accumulators: &Fragment<'k>) -> Result<(), KernelError> {
         let [a, b] = self.set(step);
-        self.k.mma(&self.tilings.mma, sums, a, b, sums)
+        self.k.mma(&self.tilings.mma, accumulators, a, b, accumulators)
     }
 
-    /// The fragments of A and of B that a step has.
+    /// The fragments of A and of B for a step of 16 elements.
     fn set(&self, step: i64) -> [&Fragment<'k>; 2] {
         self.fragments.each_ref().map(|sets| &sets[(step % 2) as usize])
     }
 
-    /// Adds all products along K to sums.
-    fn multiply_all(&self, Tiles { depth, stages, .. }: &Tiles, sums: &Fragment<'k>) -> Result<(), KernelError> {
+    /// The mainloop: multiplies all k-tiles into the accumulators.
+    fn multiply_all(
+        &self,
+        Tiles { depth, stages, .. }: &Tiles,
+        accumulators: &Fragment<'k>,
+    ) -> Result<(), KernelError> {
         let (k, stages) = (self.k, *stages);
         for step in 0..stages {
             self.fetch(&Expr::from(step), &Expr::from(step))?;
@@ -202,55 +205,55 @@ impl<'k> Factors<'k, '_> {
         k.wait_async(stages as u32 - 1);
         k.barrier();
         self.load(&Expr::from(0), 0)?;
-        k.range(k.size(&format!("ceil(K/{depth})"))?, |turn| {
-            let ahead = |by: i64| Stride::plus(&turn, &Expr::from(by)).unwrap_or(turn.clone());
-            let stage = k.remainder(&turn, stages)?;
+        k.range(k.size(&format!("ceil(K/{depth})"))?, |iteration| {
+            let ahead = |by: i64| Stride::plus(&iteration, &Expr::from(by)).unwrap_or(iteration.clone());
+            let stage = k.remainder(&iteration, stages)?;
             for step in 0..depth / STEP {
                 if step + 1 < depth / STEP {
                     self.load(&stage, step + 1)?;
                 } else {
                     // All threads have loaded this stage into registers, and the next stage has
-                    // arrived. So this one is free for the step that is farthest ahead.
+                    // arrived. So this stage is free for the k-tile that is farthest ahead.
                     k.wait_async(stages as u32 - 2);
                     k.barrier();
                     self.load(&k.remainder(&ahead(1), stages)?, 0)?;
                     self.fetch(&ahead(stages), &stage)?;
                 }
-                self.multiply(step, sums)?;
+                self.multiply(step, accumulators)?;
             }
             Ok(())
         })?;
-        // Copies that nobody reads are under way still.
+        // Copies that nobody reads may still be in flight.
         k.wait_async(0);
         Ok(())
     }
 }
 
-/// The kernel for tiles, so many of which along M are taken one after the other, and facts of M, N
-/// and K.
+/// The kernel of a tile configuration, with raster bands of `group` tiles along M, and known
+/// divisors of M, N and K.
 fn product_of(
-    factors: Element,
+    operands: Element,
     result: Element,
     tiles: &Tiles,
     group: i64,
     facts: [String; 3],
 ) -> Result<Planned, PlanError> {
     let Tiles { tile: [rows, columns], depth, stages, .. } = *tiles;
-    let tilings = Tilings::of(factors, tiles)?;
+    let tilings = Tilings::of(operands, tiles)?;
     let mma = &tilings.mma;
-    // Elements of 16 bits go through shared memory, so that whole lines of C are written.
+    // C of 16-bit elements is staged in shared memory, so that whole lines are written.
     let staged = result.bits() == 16;
     let plan = vec![
         format!("tiles of {rows} x {columns} of C, {depth} steps along K at a time, {stages} stages"),
         format!("blocks in the order of tiles: {group} along M, then the {group} beside them along N"),
-        format!("{}, {} threads", instruction(factors), mma.threads()),
+        format!("{}, {} threads", instruction(operands), mma.threads()),
         (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
     ];
     let swizzle = if depth == 64 { "S<3,3,3>" } else { "S<2,3,3>" };
     let ring = |rows: i64| format!("{swizzle} o 0 o ({rows},{depth},{stages}):({depth},1,{})", rows * depth);
     let kernel = Kernel::build("product", |k| {
-        let a = k.tensor_of(factors, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
-        let b = k.tensor_of(factors, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
+        let a = k.tensor_of(operands, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
+        let b = k.tensor_of(operands, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
         let c = k.tensor_of(result, "c", "(M,N):(N,1)", Role::Output)?;
         k.grid(Axis::X, &group.to_string())?;
         k.grid(Axis::Y, &format!("ceil(N/{columns})"))?;
@@ -260,40 +263,41 @@ fn product_of(
         let tiles_a = a.local_tile(&format!("({rows},{depth})"), tile_at(&row, None)?)?;
         let tiles_b = b.local_tile(&format!("({columns},{depth})"), tile_at(&y, None)?)?;
         let tile_c = c.local_tile(&format!("({rows},{columns})"), tile_at(&row, Some(&y))?)?;
-        let (ring_a, ring_b) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
+        let (ring_a, ring_b) = (k.shared_of(operands, &ring(rows))?, k.shared_of(operands, &ring(columns))?);
 
         let part_c = tile_c.partition_mma(mma, Operand::C)?;
-        let sums = part_c.fragment_of(Element::F32)?;
-        sums.clear();
+        let accumulators = part_c.fragment_of(Element::F32)?;
+        accumulators.clear();
         let fragments = [fragments(&ring_a, mma, Operand::A)?, fragments(&ring_b, mma, Operand::B)?];
-        let factors = Factors { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
-        factors.multiply_all(tiles, &sums)?;
-        let sums = if result == Element::F32 { sums } else { sums.map(|sum| Ok(sum.to(result)))? };
+        let operands = Operands { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
+        operands.multiply_all(tiles, &accumulators)?;
+        let accumulators =
+            if result == Element::F32 { accumulators } else { accumulators.map(|sum| Ok(sum.to(result)))? };
         if !staged {
-            return part_c.store_predicated(&sums);
+            return part_c.store_predicated(&accumulators);
         }
-        // Chunks of 16 bytes change places by the row, so that the eight rows of an instruction are
-        // in banks of their own.
+        // The swizzle permutes chunks of 16 bytes by row, so that the eight rows of an instruction
+        // are in different banks.
         let by = columns.ilog2() - 3;
         let tile = k.shared_of(result, &format!("S<3,3,{by}> o 0 o ({rows},{columns}):({columns},1)"))?;
-        tile.partition_mma(mma, Operand::C)?.store(&sums)?;
+        tile.partition_mma(mma, Operand::C)?.store(&accumulators)?;
         k.barrier();
         k.copy_predicated(&tilings.write, &tile, &tile_c)
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Product))
 }
 
-/// How many parts of a length a size has, the last one perhaps not whole; 1 for no size.
+/// `size / part`, rounded up; 1 for a size of 0.
 pub(crate) fn count(size: i64, part: i64) -> i64 {
     (size.max(1) - 1) / part.max(1) + 1
 }
 
-/// What a size is a multiple of, the first of some numbers, as a fact.
+/// The first of some numbers that divides a size, as a fact.
 pub(crate) fn fact(size: i64, by: &[i64]) -> String {
     by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
 }
 
-/// The step of a stage: all rows, and as much of K as an instruction takes.
+/// The coordinate of a stage: all rows, and as much of K as an instruction takes.
 #[track_caller]
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
@@ -312,7 +316,7 @@ pub(crate) fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
 }
 
-/// `(row,column)`, and `_` where there is none.
+/// `(row,column)`, with `_` for a missing column.
 pub(crate) fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
     let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
     Ok(Tree::flat([Slot::At(row.clone()), column])?)

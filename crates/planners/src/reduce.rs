@@ -1,16 +1,15 @@
 //! Statistics along any modes of a tensor.
 //!
-//! Law: each coordinate of the kept modes gives one number of all elements along the others: their
-//! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are
-//! taken in f32, or in f64 of such elements, in an order that is fixed; those of integers of 32
-//! bits and more are exact, and wrap. NaN is greater than every number; of equal elements, or
-//! several NaN, the first counts.
+//! Law: each coordinate of the kept modes gives one number of all elements along the reduced modes:
+//! their sum, mean, 2-norm, maximum, or argmax. Sums are taken in f32, or in f64 for elements of
+//! f64, in a fixed order; sums of integers of 32 bits or more are exact, and wrap. NaN is greater
+//! than every number; of equal elements, or several NaN, the first one counts.
 //!
-//! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
-//!   read them (`rows.rs`).
-//! * **Everything else** is read by threads that go along the reduced modes (`anywhere.rs`). Where
-//!   there are few results blocks have shares, which the block that comes last combines, or a
-//!   second launch.
+//! * **Contiguous rows** that fit into the registers of a block are read at once, as norms read
+//!   them (`rows.rs`).
+//! * **Everything else** is read by threads that iterate over the reduced modes (`anywhere.rs`). If
+//!   there are few results, several blocks share a result. The last block to finish combines their
+//!   parts, or a second launch does.
 
 mod anywhere;
 mod indices;
@@ -33,8 +32,8 @@ pub use indices::indices_of_greatest;
 use problem::Problem;
 
 /// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
-/// without gaps, in the order in which they are in the tensor: that of a row-major tensor is
-/// row-major. The place of an element is its number along the reduced modes, the first one fastest.
+/// contiguous and in the order of the tensor: the result for a row-major tensor is row-major. The
+/// index of an element is its number along the reduced modes, the first one fastest.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -45,13 +44,13 @@ use problem::Problem;
 /// let matrix = "(16384,16384):(16384,1)".parse().unwrap();
 /// let columns = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
 /// assert!(columns.to_string().contains("64 results"));
-/// // Of all elements: shares of blocks, of which the last block makes the result.
+/// // Of all elements: each block reduces a share, and the last block combines the shares.
 /// let all = reduce(&h200, Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
 /// assert!(all.second().is_none() && all.between() == (1..2));
 /// ```
 ///
-/// Errors: there is no such mode, or it is named twice; an element lies before the tensor; elements
-/// of this type are only stored; there are more of them than a launch takes.
+/// Errors: there is no such mode, or it is named twice; an element is before the tensor; elements
+/// of this type cannot be computed with; there are more elements than a launch takes.
 pub fn reduce(
     machine: &Machine,
     statistic: Statistic,
@@ -61,7 +60,7 @@ pub fn reduce(
     reduce_at(machine, statistic, tensor, modes, WHOLE)
 }
 
-/// As [`reduce`], of tensors that begin at multiples of so many elements, where those are less than
+/// As [`reduce`], for tensors that begin at multiples of `alignment` elements, if that is less than
 /// 16 bytes: accesses are narrower then.
 ///
 /// Errors: as [`reduce`].
@@ -89,7 +88,7 @@ pub(crate) fn candidates(
     plans(machine, statistic, tensor, (modes, alignment), true)
 }
 
-/// The plan that is chosen, first; then, where all are asked for, others.
+/// The chosen plan first; then, if all are wanted, the others.
 fn plans(
     machine: &Machine,
     statistic: Statistic,
@@ -149,7 +148,7 @@ fn plans(
     Ok(distinct(chosen, others))
 }
 
-/// The kernel of a walk, or the kernels.
+/// The kernels of a reduction by threads that iterate over the reduced modes.
 fn walked(walk: &Walk, first: String, meaning: Meaning) -> Result<Planned, PlanError> {
     let planned = Planned::new(walk.kernel()?, vec![first, walk.plan()], meaning);
     if walk.at_once {
@@ -170,8 +169,8 @@ mod tests {
         Machine::named("H200").unwrap()
     }
 
-    /// Columns of a tensor in the cache are combined by the block that read them, where it reads
-    /// them sooner than others would leave theirs.
+    /// Columns of a tensor that fits in L2 are reduced by one block each, if that is faster than
+    /// shares.
     #[test]
     fn short_columns_in_the_cache_have_no_shares() {
         let plan = |statistic, m: i64, n: i64| {
@@ -197,15 +196,15 @@ mod tests {
                     "{said}"
                 );
             }
-            // Few multiprocessors would work, or the cache does not hold the tensor.
+            // Few multiprocessors would have work, or the tensor does not fit in L2.
             for (m, n) in [(4096, 128), (8192, 1024), (16384, 256), (4096, 8192)] {
                 assert!(plan(statistic, m, n).shape.shares > 1, "{m} x {n}");
             }
         }
     }
 
-    /// Many results with shares leave much, and a second launch puts it together; so it does here
-    /// with little.
+    /// With many results, shares leave many parts, which a second launch combines; so it does here
+    /// with few.
     #[test]
     fn a_second_launch_leaves_what_the_last_block_does() {
         for (layout, modes) in

@@ -1,24 +1,23 @@
-//! Any layout to any other.
+//! Relayout: copies a tensor from any layout to any other.
 //!
-//! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted where the types
-//! differ.
+//! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted if the types differ.
 //!
-//! Memory decides how fast this is, so the plan is about lines of memory: both sides want to be
-//! touched in runs of hundreds of bytes, and the output in the order of its addresses. Four
-//! structures have them:
+//! Memory bandwidth decides the speed, so the plan is about cache lines: both sides should be
+//! accessed in runs of hundreds of bytes, and the output in the order of its addresses. There are
+//! five structures:
 //!
 //! * **rows** ([`rows`]): the same axis is contiguous on both sides, and long.
-//! * **squares** ([`squares`]): one run of axes is contiguous in the source, another in the
-//!   destination, and both are aligned. A tile goes through shared memory and is turned in
+//! * **squares** ([`squares`]): one run of axes is contiguous in the source, another one in the
+//!   destination, and both are aligned. A tile is staged in shared memory and transposed in
 //!   registers.
-//! * **windows** ([`windows`]): runs of any lengths that begin anywhere, and may share axes. A tile
-//!   goes through shared memory in words, and is read back element by element.
-//! * **bits** ([`bits`]): offsets are the exclusive or of those of the bits of an index. A tile is
-//!   a space of indices, and goes through shared memory.
-//! * **elements**: whatever remains, in the order of the output.
+//! * **windows** ([`windows`]): runs of any lengths and alignments, which may share axes. A tile is
+//!   staged in shared memory in words, and read back element by element.
+//! * **bits** ([`bits`]): layouts that are linear over bits (XOR). A tile is a linear space of
+//!   indices, and is staged in shared memory.
+//! * **elements**: everything else, in the order of the output.
 //!
-//! Before that, elements are made as wide as they can be: if four bytes always stay together, they
-//! are one word.
+//! Before that, elements are widened as far as possible: four bytes that always stay together are
+//! one word.
 
 mod bits;
 mod rows;
@@ -49,40 +48,42 @@ const MAX_BYTES: i64 = 1 << 56;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = i32::MAX as i64;
 
-/// Both layouts as axes, and the memory that they have.
+/// Both layouts as axes, and the extent of memory that they use.
 #[derive(Debug, Clone)]
 struct Sides {
-    /// In the order of the destination.
+    /// The axes in the order of the destination.
     axes: Vec<Axis>,
     source: Element,
     destination: Element,
-    /// Where element 0 is, on either side.
+    /// The offset of element 0, on either side.
     bases: (i64, i64),
-    /// How many elements there are from the beginning of either tensor on.
+    /// The number of elements from the beginning of either tensor to its last element.
     reach: (i64, i64),
     maps: [Option<Swizzle>; 2],
-    /// How many elements side by side both swizzles keep side by side.
+    /// The number of contiguous elements that both swizzles keep contiguous.
     kept: i64,
     limits: Limits,
 }
 
-/// What a card has of what tiles take.
+/// The limits of a card that concern tiles.
 #[derive(Debug, Clone)]
 struct Limits {
     multiprocessor: Multiprocessor,
-    /// How many blocks keep all multiprocessors busy: two of each.
+    /// The number of blocks that keep all multiprocessors busy: two on each.
     blocks: i64,
-    /// Up to how many bytes of a tensor short runs are as good as long ones.
+    /// Tensors up to this size, in bytes, are as fast with short runs as with long ones.
     small: i64,
-    /// Up to how many bytes of a tensor small tiles of squares are faster, of bytes and of 16 bits.
+    /// Tensors up to this size, in bytes, are faster with small squares: for elements of 8 and of
+    /// 16 bits.
     cached_squares: [i64; 2],
-    /// Up to how many bytes of a tensor a move by windows is one from the L2 cache.
+    /// A relayout by windows runs from the L2 cache up to this tensor size, in bytes.
     cached_windows: i64,
-    /// The most shared memory of a tile of windows.
+    /// The most shared memory of a tile of windows, in bytes.
     tile_bytes: i64,
-    /// Tiles of more bytes than the first take the second number.
+    /// Tiles of more than the first number of bytes use the second number.
     two_bytes: [i64; 2],
-    /// Shared memory that all blocks of a multiprocessor take without loss of L1 cache.
+    /// Shared memory that the blocks of a multiprocessor can use without shrinking the L1 cache, in
+    /// bytes.
     shared_bytes: i64,
 }
 
@@ -101,8 +102,8 @@ impl Limits {
         }
     }
 
-    /// How many blocks with so much shared memory and so many threads, of so many registers each, a
-    /// multiprocessor holds; 1 at least.
+    /// The number of resident blocks on a multiprocessor, by shared memory, threads, and registers
+    /// of a thread; at least 1.
     fn resident(&self, shared: i64, threads: i64, registers: i64) -> i64 {
         let own = &self.multiprocessor;
         let by_shared = i64::from(own.shared_bytes) / (shared + i64::from(own.reserved_bytes));
@@ -129,7 +130,7 @@ impl Sides {
         }
     }
 
-    /// The coordinates of the element of the source at an offset, none where no layout reaches it.
+    /// The coordinates of the elements of the source at an offset; empty if no element is there.
     fn coordinates_of(&self, offset: i64) -> Vec<Vec<i64>> {
         let mut order: Vec<usize> = (0..self.axes.len()).collect();
         order.sort_by_key(|axis| std::cmp::Reverse(self.axes[*axis].source));
@@ -148,7 +149,7 @@ impl Sides {
         };
         let Axis { extent, source, .. } = self.axes[*axis];
         let below: i64 = rest.iter().map(|axis| (self.axes[*axis].extent - 1) * self.axes[*axis].source).sum();
-        // What the other axes cannot reach is left to this one.
+        // The rest of the offset, which the other axes cannot reach, must come from this axis.
         let (most, least) = (left / source, (left - below + source - 1).div_euclid(source));
         for at in least.max(0)..=most.min(extent - 1) {
             coordinate[*axis] = at;
@@ -158,13 +159,13 @@ impl Sides {
     }
 }
 
-/// A kernel that moves a tensor of `source` elements under the layout `from` to one of
-/// `destination` elements under `to`. Tiles are as large as leaves each multiprocessor of the
-/// machine two or more.
+/// A kernel that copies a tensor of `source` elements with the layout `from` to a tensor of
+/// `destination` elements with the layout `to`. Tiles are as large as possible while each
+/// multiprocessor of the machine gets two or more.
 ///
-/// Both layouts have the same number of elements, and stay inside their tensors, which begin at
-/// offset 0. `to` is injective; `from` may repeat elements. An index goes through both shapes with
-/// the first mode fastest.
+/// Both layouts have the same size and stay inside their tensors, which begin at offset 0. `to` is
+/// injective; `from` may repeat elements. An index is colexicographic in both shapes: the first
+/// mode is the fastest.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -180,8 +181,8 @@ impl Sides {
 /// ```
 ///
 /// Errors: the sizes differ; a layout begins before its tensor; the destination overlaps itself, or
-/// is over bits and has places that no layout of strides has; there are more elements than a launch
-/// takes.
+/// is linear over bits with offsets that no strided layout has; there are more elements than a
+/// launch takes.
 pub fn relayout(
     machine: &Machine,
     from: impl Into<Place>,
@@ -192,12 +193,12 @@ pub fn relayout(
     let (from, to) = (from.into(), to.into());
     match of_structure(machine, (&from, source), (&to, destination), None)? {
         Some(planned) => Ok(planned),
-        // Some structure always takes the layouts.
+        // The last structure takes all layouts.
         None => Err(PlanError::Plan { because: "no structure moves these layouts" }),
     }
 }
 
-/// The kernel of [`relayout`], and those of the other structures that move the layouts.
+/// The kernel of [`relayout`], and those of the other structures that apply.
 ///
 /// Errors: as [`relayout`].
 pub(crate) fn candidates(
@@ -211,7 +212,7 @@ pub(crate) fn candidates(
     Ok(distinct(first, others.into_iter().filter_map(Result::transpose)))
 }
 
-/// A structure of a move along axes.
+/// A structure of a relayout along axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Structure {
     Rows,
@@ -219,8 +220,8 @@ enum Structure {
     Windows,
 }
 
-/// The kernel of the structure that is asked for, or of the one that fits best; none where the
-/// layouts do not have it.
+/// The kernel of the requested structure, or of the best one; None if the layouts do not have that
+/// structure.
 fn of_structure(
     machine: &Machine,
     (from, source): (&Place, Element),
@@ -233,7 +234,7 @@ fn of_structure(
         if least < 0 {
             return Err(PlanError::Before { layout: place.to_string(), least });
         }
-        // Offsets in bytes, and a tile more, are numbers of 64 bits.
+        // Offsets in bytes, plus a tile, must fit in 64 bits.
         let last = greatest.max(place.layout.size()).saturating_add(place.base);
         if last.checked_mul(element.bytes().into()).is_none_or(|last| last > MAX_BYTES) {
             return Err(PlanError::TooLarge {
@@ -291,8 +292,8 @@ fn of_structure(
     Ok(Some(Planned::new(kernel, plan, meaning).moving(bytes)))
 }
 
-/// The kernel of the structure that is asked for, or of the one that fits the axes; none where they
-/// do not have it.
+/// The kernel of the requested structure, or of the one that fits the axes best; None if they do
+/// not have that structure.
 fn planned(
     sides: &mut Sides,
     plan: &mut Vec<String>,
@@ -339,8 +340,7 @@ fn planned(
         plan.push(in_rows(vector));
         return rows::rows(sides, vector).map(Some);
     }
-    // Boxes of squares whose runs are long are faster than any windows, and so are those of small
-    // tensors.
+    // Squares with long runs are faster than any windows, and so are squares of small tensors.
     let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
     let squares = Squares::plan(sides);
     let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
@@ -369,7 +369,7 @@ fn planned(
     kernel.map(Some)
 }
 
-/// Takes elements that always stay together as one word; the type of such words.
+/// Merges elements that always stay together into one word. Returns the type of such words.
 fn widened(sides: &mut Sides) -> Option<Element> {
     let first = *sides.axes.first()?;
     if sides.source != sides.destination || first.source != 1 || first.destination != 1 {
@@ -398,7 +398,7 @@ fn widened(sides: &mut Sides) -> Option<Element> {
     })
 }
 
-/// How many elements along the first axis are one access on both sides.
+/// The number of elements along the first axis that are one access on both sides.
 fn vector(sides: &Sides) -> i64 {
     let first = sides.axes[0];
     if first.source != 1 || first.destination != 1 {
@@ -424,7 +424,7 @@ fn blocks(count: i64) -> Result<i64, PlanError> {
     }
 }
 
-/// A coordinate with `_` where nothing is given.
+/// A coordinate with `_` for missing parts.
 fn coordinate(parts: impl IntoIterator<Item = Option<Expr>>) -> Result<Coord<Expr>, LayoutError> {
     Tree::flat(parts.into_iter().map(|part| part.map_or(Slot::All, Slot::At)))
 }

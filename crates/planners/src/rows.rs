@@ -1,26 +1,27 @@
 //! Rows that threads hold in registers.
 //!
 //! Law: the tile of a block is `(R,A,V,W)`: R rows, each of W parts, one for each warp, and a part
-//! of V runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: a run
-//! of a warp lies beside those of the others, and V times as many follow. So a warp's part is
-//! reduced by shuffles alone, and only what is left along W passes a barrier. Runs are computed one
-//! after another, which spares registers.
+//! of V runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: the
+//! runs of all warps are adjacent, and V such groups of runs follow each other. So the part of a
+//! warp is reduced by shuffles, and only the reduction along W needs a barrier. Runs are computed
+//! one after another, which saves registers.
 //!
-//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and
-//!   a block has several rows; nothing waits.
-//! * A longer one is held by a block of up to 512 threads, with four vectors of 16 bytes each: few
-//!   enough registers for several blocks at once, whose loads and stores overlap. Of f32 with at
-//!   most one row beside them threads have two, if 512 threads hold a row so.
-//! * Where a thread has more than four vectors, up to sixteen, the others are in shared memory,
-//!   copied there asynchronously, if rows begin at multiples of 16 bytes: two blocks of 512 threads
-//!   at once, or one of 1024.
-//! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
-//!   each a part of it. What they have of it passes through their shared memory, behind one
+//! * A row of at most four vectors in each lane is held by one warp, or by fewer lanes, and a block
+//!   has several rows; no barrier is needed.
+//! * A longer row is held by a block of up to 512 threads, with four vectors of 16 bytes each: that
+//!   is few enough registers for several resident blocks, whose loads and stores overlap. For f32
+//!   with at most one vector of weights or bias, threads have two vectors, if 512 threads can hold
+//!   a row like that.
+//! * If a thread has more than four vectors, up to sixteen, the others are in shared memory, copied
+//!   there by `cp.async`, if rows begin at multiples of 16 bytes: two resident blocks of 512
+//!   threads, or one of 1024.
+//! * If a block of 512 threads would have more than that, the blocks of a cluster hold a row
+//!   together, a part of it each. They exchange results through their shared memory, behind one
 //!   barrier.
 //! * Norms and softmax of long rows have persistent clusters, which claim rows (`persistent.rs`).
 //! * Few rows of more than 32 KiB are held by clusters, or by the largest blocks, in registers, so
 //!   that all multiprocessors have work (`plan.rs`).
-//! * Rows that nothing holds are read twice (`twice.rs`).
+//! * Rows that are too long for all of these are read twice (`twice.rs`).
 
 mod combine;
 mod held;
@@ -47,25 +48,25 @@ pub(crate) use persistent::Shape;
 pub(crate) use plan::{Way, Work};
 pub(crate) use twice::RowsTwice;
 
-/// Bytes that blocks of a cluster leave for each other, where each holds a part of a row.
+/// Shared memory through which the blocks of a cluster exchange results, in bytes.
 const EXCHANGE_BYTES: i64 = 512;
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
 }
 
-/// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes. Accesses ask for the
-/// power of two in it: what begins at multiples of 6 begins at multiples of 2.
+/// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes. The alignment of
+/// accesses is the power of two in it: multiples of 6 are multiples of 2.
 pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> Result<View<'k>, KernelError> {
     let power = 1 << alignment.trailing_zeros().min(VECTOR.trailing_zeros());
     let bytes = VECTOR.min(power * i64::from(element.bytes()));
     if bytes == VECTOR { Ok(tensor) } else { tensor.aligned(bytes as u32) }
 }
 
-/// Whether a kernel that computes in f32 is one for elements of a type: integers would lose all
-/// that it is about, and f64 half of its digits.
+/// Whether a kernel that computes in f32 takes elements of a type: integers would be meaningless,
+/// and f64 would lose half of its digits.
 ///
-/// Errors: it is not ([`PlanError::Unknown`]).
+/// Errors: it does not ([`PlanError::Unknown`]).
 pub(crate) fn in_f32(what: &'static str, element: Element) -> Result<(), PlanError> {
     if element.is_float() && element != Element::F64 {
         return Ok(());
@@ -78,35 +79,35 @@ pub(crate) fn in_f32(what: &'static str, element: Element) -> Result<(), PlanErr
 /// How a block holds rows of one length.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
-    /// How many elements a row has.
+    /// Elements of a row.
     pub(crate) columns: i64,
     element: Element,
-    /// How many elements its tensors begin at multiples of.
+    /// The tensors begin at multiples of this number of elements.
     pub(crate) alignment: i64,
     vector: i64,
-    /// Lanes that hold a run, vectors of each, warps that hold a row, rows of a block.
+    /// Lanes that hold a run, vectors of each lane, warps that hold a row, rows of a block.
     lanes: i64,
     vectors: i64,
-    /// How many of these vectors are in shared memory: the first.
+    /// The number of these vectors that are in shared memory: the first ones.
     stored: i64,
     warps: i64,
     rows: i64,
-    /// Where rows begin.
+    /// The pitches of the rows.
     pub(crate) places: RowPlaces,
     /// Blocks that hold a row together.
     blocks: i64,
     /// Rows of a thread, side by side.
     each: i64,
-    /// How many rows of weights and bias there are.
+    /// The number of weight and bias vectors.
     beside: usize,
-    /// Who holds what of a run.
+    /// The distribution of a run over threads.
     run: Distribution,
-    /// What a multiprocessor has for blocks.
+    /// The limits of a multiprocessor.
     multiprocessor: Multiprocessor,
 }
 
 impl Rows {
-    /// The plan for the rows of a matrix, with which so many rows go, as weights do.
+    /// The plan for the rows of a matrix with `beside` vectors, such as weights.
     ///
     /// Errors: a row does not fit into the registers of a block.
     pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
@@ -117,8 +118,8 @@ impl Rows {
         Ok(Rows { beside, places: matrix.places(), ..rows })
     }
 
-    /// As [`Rows::new`], without shared memory, of rows that become a number each; `threads` is how
-    /// many a block has whose warps have rows of their own.
+    /// As [`Rows::new`], without shared memory, for rows that are reduced to a number each;
+    /// `threads` is the size of a block whose warps have different rows.
     ///
     /// Errors: as [`Rows::new`].
     pub(crate) fn in_registers(
@@ -132,8 +133,8 @@ impl Rows {
         Rows::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
-    /// The plan for rows that several blocks hold together, as a cluster; none for rows that one
-    /// holds well, or whose ends are at no multiple of 16 bytes, or that are too long.
+    /// The plan for rows that the blocks of a cluster hold together; None for rows that one block
+    /// holds well, that do not end at multiples of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn in_cluster(machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
@@ -150,11 +151,12 @@ impl Rows {
         let warps = div_up(div_up(count, blocks * most), LANES);
         let run = vector * LANES;
         let fill = |warps: i64| blocks * warps * div_up(count, blocks * warps * LANES) * run == columns;
-        // Where rows end within a run, what says where takes registers, and more where a thread's
-        // place is no digits of two.
+        // If rows end within a run, bounds take registers, and more of them if the index of a
+        // thread is not made of power-of-two digits.
         let warps = if fill(warps) || warps <= ROWS.few.ragged_warps { warps } else { full / LANES };
         let vectors = div_up(count, blocks * warps * LANES);
-        // Shared memory for what each of two blocks has of a row, less what blocks tell each other.
+        // The shared memory for the part of a row of each of two blocks, without the exchange
+        // buffers.
         let own = machine.multiprocessor;
         let half = i64::from(own.shared_bytes / 2 - own.reserved_bytes) - EXCHANGE_BYTES;
         let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= half;
@@ -163,8 +165,8 @@ impl Rows {
         Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
-    /// One row for so many blocks and warps of each, whose threads have so many vectors of 16
-    /// bytes, of which so many are in shared memory.
+    /// One row for `blocks` blocks of `warps` warps, whose threads have `vectors` vectors of 16
+    /// bytes, `stored` of them in shared memory.
     ///
     /// Errors: a layout is not representable.
     fn in_blocks(
@@ -198,7 +200,7 @@ impl Rows {
         })
     }
 
-    /// Rows of which a thread has from `least` to `most` vectors where a block holds one.
+    /// Rows of which a thread has from `least` to `most` vectors if a block holds one row.
     fn holding(
         machine: &Machine,
         (least, most): (i64, i64),
@@ -208,7 +210,7 @@ impl Rows {
     ) -> Result<Rows, PlanError> {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
-        // What is copied to shared memory goes in whole vectors.
+        // Copies to shared memory need whole vectors.
         let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { ROWS.thread_vectors };
         let (kept, few, full) = (ROWS.register_vectors, ROWS.thread_vectors, ROWS.threads_of_several);
         let (lanes, warps, rows) = if count <= kept * LANES {
@@ -226,7 +228,7 @@ impl Rows {
             return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });
         }
         let run = vector * lanes;
-        // Where a lane has one short vector of a row, it has those of several rows.
+        // If a lane would have one short vector of a row, it gets vectors of several rows.
         let several = vectors == 1 && most == few && threads > ROWS.threads_of_short && count < LANES;
         let several = several && alignment % ROWS.rows_of_thread == 0;
         let each = if several { ROWS.rows_of_thread.min(lanes) } else { 1 };
@@ -257,7 +259,7 @@ impl Rows {
         })
     }
 
-    /// What was chosen, in a sentence.
+    /// The plan, in a sentence.
     pub(crate) fn plan(&self) -> String {
         let vectors = match (self.vector, self.vectors) {
             (1, 1) => "an element".to_string(),
@@ -293,7 +295,7 @@ impl Rows {
         self.rows
     }
 
-    /// What a thread holds of a run, row by row.
+    /// The values of a thread in a run, row by row.
     pub(crate) fn by_row<'k>(&self, numbers: Vec<Num<'k>>) -> Vec<Vec<Num<'k>>> {
         numbers.chunks(self.vector as usize).map(<[_]>::to_vec).collect()
     }
@@ -305,26 +307,26 @@ impl Rows {
         numbers.distributed(&Distribution::new(&format!("({rows},{lanes},{warps})"), &layout)?)
     }
 
-    /// A number of each row, `(R,1,1)`: lane `i` of the first ones of a row has that of row `i` of
-    /// its thread.
+    /// A number of each row, `(R,1,1)`: lane `i` of the first lanes of a row holds that of row `i`
+    /// of its thread.
     pub(crate) fn of_lanes<'k>(&self, number: &Fragment<'k>) -> Result<Distributed<'k>, KernelError> {
         let (lanes, rows, warps, each) = (self.lanes, self.rows, self.warps, self.each);
         let layout = format!("((({each},{}),{},{warps}),1):(((1,0),{each},0),0)", lanes / each, rows / each);
         number.distributed(&Distribution::new(&format!("({rows},1,1)"), &layout)?)
     }
 
-    /// Whether a thread reads its part of a row again for each pass, so that passes are dear.
+    /// Whether a thread reads its part of a row again for each pass, so that passes are expensive.
     pub(crate) fn rereads(&self) -> bool {
         self.stored > 0
     }
 
-    /// Whether each thread has registers for its part of rows, as numbers of 32 bits.
+    /// Whether each thread has registers for its part of the rows, as 32-bit numbers.
     pub(crate) fn has_room(&self) -> bool {
         (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= ROWS.wide_numbers
     }
 
-    /// Whether all threads have as many elements of a row, and warps are a power of two, as lanes
-    /// are: so what they have is combined in pairs of as many.
+    /// Whether all threads have equally many elements of a row, and the number of warps is a power
+    /// of two: then results are combined in pairs of equal sizes.
     pub(crate) fn even(&self) -> bool {
         self.warps.count_ones() == 1 && !self.ends_in(self.vectors as usize - 1)
     }
@@ -334,12 +336,12 @@ impl Rows {
         self.blocks > 1
     }
 
-    /// Whether rows are held by several warps, which meet at a barrier.
+    /// Whether rows are held by several warps, which need a barrier.
     pub(crate) fn meet(&self) -> bool {
         self.warps > 1 || self.is_shared()
     }
 
-    /// The matrix that is read, or the one that is written, as `(M,N)`.
+    /// The matrix that is read or written, as `(M,N)`.
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<View<'k>, KernelError> {
         let RowPlaces { columns, x, y } = self.places;
         let pitch = if role == Role::Input { x } else { y };
@@ -347,21 +349,21 @@ impl Rows {
         placed(tensor, self.element, self.alignment)
     }
 
-    /// Weights or a bias: one for each column.
+    /// Weights or a bias: one number for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
         let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
         placed(tensor, self.element, self.alignment)
     }
 
-    /// States how many blocks should be resident on a multiprocessor whose threads hold all these
-    /// rows at once: as many as fill it where a thread has few elements. States nothing where one
-    /// warp has whole rows.
+    /// Declares how many blocks should be resident on a multiprocessor whose threads hold all these
+    /// rows at once: as many as fill it if a thread has few elements. Declares nothing if one warp
+    /// has whole rows.
     pub(crate) fn state_resident_blocks(k: &Build, all: &[&Rows]) -> Result<(), KernelError> {
         let Some(first) = all.first().filter(|rows| rows.warps > 1) else { return Ok(()) };
         let registers = match all.iter().map(|rows| rows.vectors).sum() {
             1..=2 => 0,
-            // Elements of 16 bits take more registers while they are computed with, and so do
-            // weights with a bias.
+            // 16-bit elements take more registers while they are computed with, and so do weights
+            // with a bias.
             3..=4 if all.iter().all(|rows| rows.element == Element::F32 && rows.beside < 2) => 1,
             _ => 2,
         };
@@ -371,7 +373,8 @@ impl Rows {
         k.resident(by_registers.clamp(1, own.blocks.max(1)))
     }
 
-    /// The number of the first row of this block, in blocks, and which part of it the block has.
+    /// The index of the first row of this block, in blocks, and the part of the row that the block
+    /// has.
     fn at(&self, k: &Build) -> Result<[Expr; 2], KernelError> {
         let block = k.block_number(operation::Axis::X);
         if self.blocks == 1 {
@@ -396,21 +399,21 @@ impl Rows {
         matrix.local_tile(&format!("({rows},{})", run * vectors * warps), at)?.compose_layout(&modes.parse()?)
     }
 
-    /// Where the threads are: lane, group of rows and warp.
+    /// The position of a thread: lane, group of rows and warp.
     pub(crate) fn place_of(&self, k: &Build) -> Result<[Expr; 3], KernelError> {
         let digits = k.coordinate(&k.thread()?, &[self.lanes, self.rows / self.each, self.warps])?;
         let [lane, group, warp] = &digits[..] else { return Err(LayoutError::Overflow { op: "thread" }.into()) };
         Ok([lane.clone(), group.clone(), warp.clone()])
     }
 
-    /// How many vectors of a row lie before that of a thread's run.
+    /// The number of vectors of a row before the run of a thread.
     pub(crate) fn vectors_before<'k>(&self, k: &'k Build, run: usize) -> Result<Num<'k>, KernelError> {
         let [lane, _, warp] = self.place_of(k)?;
         let before = run as i64 * self.lanes * self.warps;
         Ok(k.index(&lane)? + k.index(&warp)? * k.number(self.lanes as i32) + k.number(before as i32))
     }
 
-    /// A vector of one of a thread's rows, by its number.
+    /// A vector of one of the rows of a thread, by its index.
     pub(crate) fn vector_of<'k>(
         &self,
         k: &'k Build,

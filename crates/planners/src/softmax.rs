@@ -1,15 +1,15 @@
 //! Softmax of rows.
 //!
-//! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 whatever the type of the elements is.
-//! Elements of minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
+//! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 for every element type. Elements of
+//! minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
 //!
-//! A row that a block holds is read once and written once. Each thread raises powers of its part
-//! against its own greatest number, once, and keeps them. The greatest numbers of warps and their
-//! sums of powers go to the other warps together, at one barrier, and a factor rescales powers to
-//! the greatest of the row. Where threads have more than 32 numbers, powers are computed twice, as
-//! keeping them takes more registers than the elements themselves; but persistent clusters keep
-//! them. A longer row is read twice; in the first pass the sum of a thread is corrected whenever a
-//! greater number comes.
+//! A row that a block holds is read once and written once. Each thread computes exponentials
+//! relative to its own maximum, once, and keeps them. The maxima and sums of warps are exchanged
+//! together, at one barrier, and exponentials are then rescaled to the maximum of the row. If
+//! threads have more than 32 numbers, exponentials are computed twice, because keeping them takes
+//! more registers than the elements themselves; persistent clusters keep them. A longer row is read
+//! twice; in the first pass, the running sum of a thread is rescaled whenever its maximum grows
+//! (online softmax).
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -21,16 +21,16 @@ use crate::rows::RowsTwice;
 use crate::rows::{Held, Persistent, Rows, Way, Work, in_f32, pairwise, together};
 use crate::terms::{Meaning, RowMatrix};
 
-/// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
+/// A lower bound for the maximum of a part: times log2(e), it is finite.
 const LEAST: f64 = -2.3e38;
 
-/// `e^(x - greatest)`.
+/// `e^(x - maximum)`.
 fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
     ((x - greatest) * std::f64::consts::LOG2_E).exp2()
 }
 
-/// A kernel that takes the softmax of each row of a matrix `(M,N)`, of any number of rows; a length
-/// and a type stand for a contiguous matrix.
+/// A kernel that computes the softmax of each row of a matrix `(M,N)`, for any number of rows.
+/// `(length, type)` converts to a contiguous matrix.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -42,8 +42,8 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 /// assert!(plan.to_string().contains("a block of 256 threads a row, 4 vectors of 8 a thread"));
 /// ```
 ///
-/// Errors: elements are integers, or of f64, as powers are computed in f32; there are too many
-/// columns.
+/// Errors: elements are integers or f64, because exponentials are computed in f32; there are too
+/// many columns.
 pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planned, PlanError> {
     let matrix = matrix.into();
     in_f32("type of rows of softmax", matrix.element)?;
@@ -78,8 +78,8 @@ fn held(rows: &Rows) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
-/// Rows that persistent clusters claim. A thread raises the powers of its part against its own
-/// greatest number, once, and keeps them; a factor rescales them to the greatest of the row.
+/// Rows that persistent clusters claim. A thread computes the exponentials of its part relative to
+/// its own maximum, once, and keeps them; they are rescaled to the maximum of the row.
 pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, PlanError> {
     let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
@@ -97,16 +97,16 @@ pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, Pla
                 sum = run.fragment().numbers()?.into_iter().fold(sum, |sum, x| sum + x);
             }
             let both = own_row.across(of_block(k, rows, [own, sum])?, joined)?;
-            let factor = factor_to(own, both[0], both[1]);
-            own_row.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
+            let scale = scale_to(own, both[0], both[1]);
+            own_row.write_kept(&powers, &y, |run| run.map(|x| Ok(x * scale)))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
-/// Rows in registers: each thread raises powers of its part against its own greatest number, once,
-/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor rescales powers to
-/// the greatest of the row, over their sum.
+/// Rows in registers: each thread computes the exponentials of its part relative to its own
+/// maximum, once, and keeps them. Meanwhile, shuffles find the maximum of the warp. One
+/// multiplication rescales exponentials to the maximum of the row and divides by their sum.
 fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let most = together(held.runs(k), Reduction::Maximum)?.to(Element::F32)?;
     let least = k.number_of(Element::F32, LEAST);
@@ -128,16 +128,17 @@ fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) 
     } else {
         [of_warp, sum]
     };
-    let factor = factor_to(own, greatest, sum);
-    rows.write_kept(k, &powers, y, |run| run.map(|x| Ok(x * factor)))
+    let scale = scale_to(own, greatest, sum);
+    rows.write_kept(k, &powers, y, |run| run.map(|x| Ok(x * scale)))
 }
 
-/// By what powers against one number are multiplied, to be those against another, over their sum.
-fn factor_to<'k>(own: Num<'k>, greatest: Num<'k>, sum: Num<'k>) -> Num<'k> {
+/// The scale from exponentials relative to one maximum to those relative to another, divided by the
+/// sum.
+fn scale_to<'k>(own: Num<'k>, greatest: Num<'k>, sum: Num<'k>) -> Num<'k> {
     (own - greatest).multiply_add(own.like(std::f64::consts::LOG2_E), -sum.log2()).exp2()
 }
 
-/// Writes powers over their sum.
+/// Writes exponentials divided by their sum.
 fn write<'k>(
     k: &'k Build,
     rows: &Rows,
@@ -152,20 +153,20 @@ fn write<'k>(
     })
 }
 
-/// The greatest number and the sum of powers of two sets.
+/// Maximum and sum of exponentials of the union of two sets.
 fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let greatest = a[0].max(b[0]);
     vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)]
 }
 
-/// Rows that a thread reads from shared memory run by run.
+/// Rows that a thread loads from shared memory run by run.
 fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let all = rows.across(k, parts(k, rows, held.runs(k))?, joined)?;
     write(k, rows, held, y, [&all[0], &all[1]])
 }
 
-/// The greatest number of a block's part of a row, and the sum of powers: each run's greatest
-/// number corrects the sum of those before.
+/// The maximum of a block's part of a row, and the sum of exponentials: the maximum of each run
+/// rescales the sum so far.
 fn parts<'k>(
     k: &'k Build,
     rows: &Rows,
@@ -181,7 +182,7 @@ fn parts<'k>(
     of_block(k, rows, [greatest, sum])
 }
 
-/// What a block has, of the greatest numbers and sums of powers of its threads.
+/// Maximum and sum of exponentials of a block, from those of its threads.
 fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Distributed<'k>>, KernelError> {
     let [greatest, sum] = own.map(|number| rows.of_each(k, number));
     k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(joined(a, b)))

@@ -1,7 +1,7 @@
-//! What kernels are asked for, as data.
+//! Descriptions of computations, as data.
 //!
-//! Law: a file here knows no planner, no kernel and no loop of a definition. So planners, and what
-//! checks them, name the same terms without importing each other.
+//! Law: files here import no planner, no kernel and no definition. So planners and their checks use
+//! the same terms without importing each other.
 
 mod indices;
 mod meaning;

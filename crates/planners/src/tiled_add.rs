@@ -3,8 +3,8 @@
 //! Law: `C(m,n) = A(m,n) + B(m,n)`.
 //!
 //! This is the kernel with which thread-value layouts are usually explained: a layout of threads
-//! and one of values make the tile of a block, each block takes a tile, and each thread composes it
-//! with the thread-value layout to see its own part.
+//! and one of values make the tile of a block, each block computes a tile, and each thread composes
+//! the tile with the thread-value layout to get its own part.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
@@ -25,10 +25,10 @@ use crate::terms::Meaning;
 /// assert_eq!(plan.kernel().program().threads, 256);
 /// ```
 ///
-/// Errors: elements of this type are only stored.
+/// Errors: elements of this type cannot be computed with.
 pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
-    // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB of a
-    // type of 32 bits, of which more would be slower.
+    // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB for
+    // 32-bit types. Larger blocks would be slower.
     let threads: Layout = "(4,64):(64,1)".parse()?;
     let values: Layout = "(1,4):(4,1)".parse()?;
     let (tile, held) = make_layout_tv(&threads, &values)?;
@@ -46,7 +46,7 @@ pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::Sum))
 }
 
-/// What this thread has of the tile of this block.
+/// The part of this thread in the tile of this block.
 #[track_caller]
 fn part<'k>(k: &'k Build, tensor: &View<'k>, tiler: &str, held: &Layout) -> Result<View<'k>, KernelError> {
     let tiles = tensor.zipped_divide(tiler)?;

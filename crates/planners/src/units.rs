@@ -1,5 +1,4 @@
-//! Units of the hardware that plans count in, and the arithmetic of whole numbers that goes with
-//! them.
+//! Hardware units of the plans, and integer arithmetic.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::{Machine, Multiprocessor};
@@ -7,22 +6,22 @@ use tilewright_kernel::program::WARP_LANES;
 
 /// Lanes of a warp.
 pub(crate) const LANES: i64 = WARP_LANES as i64;
-/// Bytes of the widest access of a thread, and of the unit in which TMA counts strides.
+/// Bytes of the widest access of a thread, and the unit of TMA strides.
 pub(crate) const VECTOR: i64 = 16;
-/// Bytes of a sector: memory moves whole ones.
+/// Bytes of a sector, the unit of memory transactions.
 pub(crate) const SECTOR: i64 = 32;
 /// The most threads of a block.
 pub(crate) const BLOCK_THREADS: i64 = 1024;
 
-/// Threads of a block of a kernel that moves elements and has no reason for another number.
+/// Threads of a block of a copying kernel, by default.
 pub(crate) const MOVE_THREADS: i64 = 256;
-/// The most blocks of a launch along its second axis, and along its third one.
+/// The most blocks of a launch along its second and third axes.
 pub(crate) const GRID_BLOCKS: i64 = 65_535;
 
 /// The alignment of tensors that begin at multiples of 16 bytes, in elements of any type.
 pub(crate) const WHOLE: i64 = VECTOR;
 
-/// How many elements a thread reads at once of rows of so many, in tensors that begin at multiples
+/// The widest access, in elements, of rows of `columns` elements in tensors that begin at multiples
 /// of `alignment` elements.
 pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
     let mut vector = VECTOR / i64::from(element.bytes());
@@ -32,29 +31,30 @@ pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
     vector
 }
 
-/// A quotient, rounded up.
+/// `number / by`, rounded up.
 pub(crate) fn div_up(number: i64, by: i64) -> i64 {
     (number + by - 1) / by
 }
 
-/// The least power of two that is not below a number.
+/// The least power of two that is at least `number`.
 pub(crate) fn power_from(number: i64) -> i64 {
     (number.max(1) as u64).next_power_of_two() as i64
 }
 
-/// The greatest number that divides both.
+/// The greatest common divisor.
 pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The most bytes of shared memory of a block: what the machine has, of that which its target may
-/// take. Text for `sm_89` runs on later cards with more, and takes no more there.
+/// The most shared memory of a block, in bytes: limited by the machine, and by what its target
+/// allows. Code for `sm_89` runs on later cards with more, but uses no more there.
 pub(crate) fn block_shared(machine: &Machine) -> i64 {
     let target = Multiprocessor::of(machine.target);
     machine.multiprocessor.block_shared_bytes.min(target.block_shared_bytes).into()
 }
 
-/// How many threads a multiprocessor holds, in whole warps, where each has so many registers.
+/// The number of resident threads on a multiprocessor, in whole warps, by the registers of a
+/// thread.
 pub(crate) fn resident_threads(multiprocessor: &Multiprocessor, registers: i64) -> u32 {
     let warps = i64::from(multiprocessor.registers) / (registers.max(1) * LANES);
     multiprocessor.threads.min((warps * LANES) as u32)

@@ -297,7 +297,7 @@ impl Asked {
             problem = problem.scaled(scales).map_err(refuse)?;
         }
         for text in &self.keep {
-            problem = text.parse().and_then(|by| problem.keeping(by)).map_err(refuse)?;
+            problem = text.parse().and_then(|by| problem.reducing(by)).map_err(refuse)?;
         }
         let problem = if self.tf32 { problem.in_tf32() } else { problem };
         Ok(if self.fast { problem.fast() } else { problem })
@@ -327,7 +327,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
             ProductTensor::ScalesA => scales,
             ProductTensor::ScalesB => scales + 1,
             ProductTensor::D => result,
-            ProductTensor::ByProduct(number) => result + 1 + number,
+            ProductTensor::Reduction(number) => result + 1 + number,
             ProductTensor::Workspace(number) => tensors + number,
             // No groups of rows are asked for.
             other => {

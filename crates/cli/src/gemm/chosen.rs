@@ -30,7 +30,7 @@ impl Chosen {
             }
             ProductTensor::ScalesA => "scales of A".to_owned(),
             ProductTensor::ScalesB => "scales of B".to_owned(),
-            ProductTensor::ByProduct(number) => format!("kept {number}"),
+            ProductTensor::Reduction(number) => format!("kept {number}"),
             ProductTensor::Workspace(number) => format!("workspace {number}"),
         }
     }
@@ -40,7 +40,7 @@ impl Chosen {
         let (product, problem) = (&self.product, &self.task.problem);
         let [m, n, k] = problem.sizes();
         let mut layouts = serde_json::Map::new();
-        for operand in problem.given().into_iter().chain(problem.written_operands()) {
+        for operand in problem.given().into_iter().chain(problem.outputs()) {
             if let Some(matrix) = problem.matrix(operand) {
                 let (element, layout) = (matrix.element().name(), matrix.layout().to_string());
                 let lies = json!({ "type": element, "layout": layout, "offset": matrix.offset() });
@@ -60,7 +60,7 @@ impl Chosen {
             },
             "layouts": layouts,
             "epilogue": problem.epilogue().map(|fused| fused.expression.named(&self.task.names())),
-            "kept": problem.by_products().map(|by| by.to_string()).collect::<Vec<_>>(),
+            "kept": problem.reductions().map(|by| by.to_string()).collect::<Vec<_>>(),
             "plan": product.lines(),
             "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
             "workspace": product.workspace(),
@@ -72,7 +72,7 @@ impl Chosen {
     pub(super) fn text(&self, with_kernels: bool) -> String {
         let (product, problem) = (&self.product, &self.task.problem);
         let mut text = format!("{}\n", self.task.text());
-        for operand in problem.given().into_iter().chain(problem.written_operands()) {
+        for operand in problem.given().into_iter().chain(problem.outputs()) {
             if let Some(matrix) = problem.matrix(operand) {
                 let turned = if operand == ProductTensor::B { ", as (N,K)" } else { "" };
                 let _ = writeln!(text, "  {} {matrix}{turned}", self.named(operand));

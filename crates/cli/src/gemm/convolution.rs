@@ -1,7 +1,7 @@
 //! The convolution that the options of `tilewright gemm` ask for.
 //!
-//! Law: images are C channels of W columns and H rows, L of them; the product has a row for each
-//! pixel of the result and a column for each filter.
+//! Law: the images are L images of W columns and H rows with C channels. The implicit GEMM has a row
+//! for each pixel of the output and a column for each filter.
 
 use clap::{Args, ValueEnum};
 use tilewright::kernel::Element;
@@ -9,27 +9,27 @@ use tilewright::planners::gemm::{Matrix, Window};
 
 use crate::output::Failure;
 
-/// What is asked of a convolution.
+/// The options of a convolution.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A convolution on a device")]
 pub struct Convolution {
-    /// Channels, columns, rows and number of the images, instead of the sizes of a product:
+    /// Channels, columns, rows and number of the images, instead of the sizes of a GEMM:
     /// `64,56,56,8`.
     #[arg(long, value_name = "C,W,H,L", allow_hyphen_values = true, value_parser = numbers::<1, 4>, requires = "filters", conflicts_with_all = ["sizes", "m", "n", "k", "layout_a", "batch", "groups", "pairs"])]
     images: Option<Numbers<4>>,
-    /// How many filters there are, and their columns and rows: `128,3,3`.
+    /// Number of filters, and their columns and rows: `128,3,3`.
     #[arg(long, value_name = "F,S,R", allow_hyphen_values = true, value_parser = numbers::<1, 3>, requires = "images")]
     filters: Option<Numbers<3>>,
-    /// Columns and rows of zeros on each side of an image.
-    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<0, 2>, requires = "images")]
-    border: Option<Numbers<2>>,
-    /// Columns and rows from one pixel of the result to the next.
-    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
-    step: Option<Numbers<2>>,
-    /// Columns and rows from one element of a filter to the next.
-    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
-    spread: Option<Numbers<2>>,
-    /// What is contiguous in memory: the channels of a pixel, or the columns of a channel.
+    /// Zero padding on each side of an image, in columns and rows.
+    #[arg(long, alias = "border", value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<0, 2>, requires = "images")]
+    padding: Option<Numbers<2>>,
+    /// Stride of the window, in columns and rows.
+    #[arg(long, alias = "step", value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
+    stride: Option<Numbers<2>>,
+    /// Dilation of the filter, in columns and rows.
+    #[arg(long, alias = "spread", value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
+    dilation: Option<Numbers<2>>,
+    /// Memory format of the images: channels last (NHWC), or channels first (NCHW).
     #[arg(long, value_name = "WHERE", default_value = "last", requires = "images")]
     channels: Channels,
 }
@@ -37,16 +37,16 @@ pub struct Convolution {
 /// Numbers between commas.
 type Numbers<const COUNT: usize> = [u32; COUNT];
 
-/// Where the channels of images lie.
+/// The memory format of images.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Channels {
-    /// The channels of a pixel: `NHWC`.
+    /// The channels of a pixel are contiguous: `NHWC`.
     Last,
-    /// The columns of a channel: `NCHW`.
+    /// The columns of a channel are contiguous: `NCHW`.
     First,
 }
 
-/// As many numbers, each in its range.
+/// Parses COUNT numbers of at least LEAST.
 fn numbers<const LEAST: u32, const COUNT: usize>(text: &str) -> Result<Numbers<COUNT>, String> {
     let one = |part: &str| part.trim().parse().ok().filter(|number| *number >= LEAST);
     let read: Option<Vec<u32>> = text.split(',').map(one).collect();
@@ -54,7 +54,7 @@ fn numbers<const LEAST: u32, const COUNT: usize>(text: &str) -> Result<Numbers<C
     read.ok_or_else(|| format!("{COUNT} numbers from {LEAST} to {} with commas between them", u32::MAX))
 }
 
-/// A convolution, and the sizes of its product.
+/// A convolution, and the sizes of its implicit GEMM.
 pub struct Asked {
     pub sizes: [i64; 3],
     pub images: Matrix,
@@ -72,15 +72,15 @@ impl Convolution {
         let (images, filters) = match (self.images, self.filters) {
             (Some(images), Some(filters)) => (images, filters),
             (None, None) => return Ok(None),
-            // The parser asks for neither where the sizes of a product are given.
+            // The parser asks for neither where the sizes of a GEMM are given.
             _ => return Err(Failure::Usage("--images and --filters make a convolution, each with the other".into())),
         };
         let ([c, w, h, l], [f, s, r]) = (images.map(i64::from), filters.map(i64::from));
         let pair = |given: Option<Numbers<2>>, usual: u32| given.unwrap_or([usual; 2]).map(i64::from);
-        let window = Window { step: pair(self.step, 1), spread: pair(self.spread, 1), ..Window::of([s, r]) };
-        let window = window.bordered(pair(self.border, 0));
+        let window = Window { stride: pair(self.stride, 1), dilation: pair(self.dilation, 1), ..Window::of([s, r]) };
+        let window = window.padded(pair(self.padding, 0));
         let Some([x, y]) = window.results([w, h]) else {
-            let text = format!("--filters: {s} x {r} do not fit into images of {w} x {h} and their borders");
+            let text = format!("--filters: {s} x {r} do not fit into padded images of {w} x {h}");
             return Err(Failure::Usage(text));
         };
         let (line, image) = (w.saturating_mul(c), w.saturating_mul(c).saturating_mul(h));

@@ -105,7 +105,7 @@ pub(super) fn measured(
     let problem = product.problem();
     let stream = device.stream()?;
     let kernels = ready(device, product.steps())?;
-    let more = problem.epilogue().is_some() || problem.by_products().next().is_some();
+    let more = problem.epilogue().is_some() || problem.reductions().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
         let bare = Product::new(&bare, machine).map_err(|error| Failure::refused(&error))?;

@@ -5,7 +5,7 @@
 
 use tilewright::Layout;
 use tilewright::kernel::Element;
-use tilewright::planners::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
+use tilewright::planners::gemm::{EpilogueReduction, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::planners::{Expression, PlanError};
 
 use super::on_device::{Groups, OnDevice, Paired, Stored};
@@ -165,8 +165,9 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     };
     let mut problem = made().map_err(|error| refused(&error))?;
     for text in &own.keep {
-        let kept: ByProduct = text.parse().map_err(|error: PlanError| Failure::refused_about("--keep", &error))?;
-        problem = problem.keeping(kept).map_err(|error| refused(&error))?;
+        let kept: EpilogueReduction =
+            text.parse().map_err(|error: PlanError| Failure::refused_about("--keep", &error))?;
+        problem = problem.reducing(kept).map_err(|error| refused(&error))?;
     }
     Ok(Task { problem, inputs })
 }

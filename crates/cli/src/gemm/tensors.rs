@@ -57,7 +57,7 @@ impl Tensors {
             memory.fill_bytes(stream, 0xa5)?;
             tensors.memory.push((ProductTensor::Workspace(number), memory));
         }
-        for operand in problem.written_operands() {
+        for operand in problem.outputs() {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let mut memory = device.allocate(bytes_of(matrix)?)?;
             memory.fill_bytes(stream, 0xa5)?;
@@ -68,7 +68,7 @@ impl Tensors {
 
     /// Poisons what is written.
     pub fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
-        let written = problem.written_operands();
+        let written = problem.outputs();
         for (_, memory) in self.memory.iter_mut().filter(|(operand, _)| written.contains(operand)) {
             memory.fill_bytes(stream, 0xa5)?;
         }
@@ -190,8 +190,8 @@ pub fn compare_kept(
 ) -> Result<usize, Failure> {
     let [m, n, k] = problem.sizes();
     let mut compared = 0;
-    for (number, by) in problem.by_products().enumerate() {
-        let Some(memory) = tensors.of(ProductTensor::ByProduct(number)) else { continue };
+    for (number, by) in problem.reductions().enumerate() {
+        let Some(memory) = tensors.of(ProductTensor::Reduction(number)) else { continue };
         let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
@@ -202,7 +202,7 @@ pub fn compare_kept(
         for at in 0..taken {
             // The first, the last, and some between.
             let index = if taken < 2 { 0 } else { at * (all - 1) / (taken - 1) };
-            let Some(wanted) = problem.expected_by_product(input, number, [index % extent, index / extent])? else {
+            let Some(wanted) = problem.expected_reduction(input, number, [index % extent, index / extent])? else {
                 continue;
             };
             let distance = wanted.distance(bits_at(&left, 4, wanted.place as usize));

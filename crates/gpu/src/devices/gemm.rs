@@ -153,7 +153,7 @@ fn argument_of<'a>(
         ProductTensor::ScalesB => given.get(inputs + 3).copied(),
         ProductTensor::Ends => given.get(ends).copied(),
         ProductTensor::D => written.first().copied(),
-        ProductTensor::ByProduct(number) => written.get(number + 1).copied(),
+        ProductTensor::Reduction(number) => written.get(number + 1).copied(),
         ProductTensor::Workspace(_) => None,
     }
 }

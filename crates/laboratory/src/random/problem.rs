@@ -1,7 +1,7 @@
 //! Random problems.
 
 use tilewright::kernel::Element;
-use tilewright::planners::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales, Window};
+use tilewright::planners::gemm::{Each, EpilogueReduction, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::planners::{Expression, PlanError, Statistic};
 
 use super::{Numbers, Task, Work};
@@ -109,7 +109,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     if factors.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
         let (each, statistic) = reduction(chance);
         let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
-        problem = problem.keeping(ByProduct { each, statistic, of })?;
+        problem = problem.reducing(EpilogueReduction { each, statistic, of })?;
     }
     Ok(Task::new(chance, Work::One(Box::new(problem)), numbers))
 }
@@ -276,7 +276,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
     }
     if factors.is_float() && chance.below(4) == 0 {
         let (each, statistic) = reduction(chance);
-        problem = problem.keeping(ByProduct { each, statistic, of: Expression::input(0).abs() })?;
+        problem = problem.reducing(EpilogueReduction { each, statistic, of: Expression::input(0).abs() })?;
     }
     Ok(Task::new(chance, Work::One(Box::new(problem)), Numbers::Small))
 }
@@ -287,9 +287,9 @@ fn folded(chance: &mut Chance, [factors, result]: [Element; 2], largest: i64) ->
     let side = if largest > 1000 { 60 } else { 12 };
     let (w, h, images, filters) = (4 + below(side), 4 + below(side), below(4), below(side * 4));
     let c = if below(4) == 1 { below(side * 2) } else { below(side / 4) * 16 };
-    let window = Window::of([below(3), below(3)]).bordered([below(3) - 1, below(3) - 1]);
-    let step = if below(3) == 1 { [2, below(2)] } else { [1, 1] };
-    let window = Window { step, spread: if below(4) == 1 { [below(2), 2] } else { [1, 1] }, ..window };
+    let window = Window::of([below(3), below(3)]).padded([below(3) - 1, below(3) - 1]);
+    let stride = if below(3) == 1 { [2, below(2)] } else { [1, 1] };
+    let window = Window { stride, dilation: if below(4) == 1 { [below(2), 2] } else { [1, 1] }, ..window };
     let strides = match below(3) {
         1 => [w * h, 1, w, c * w * h],
         _ => [1, c, c * w, c * w * h],

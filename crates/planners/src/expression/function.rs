@@ -1,7 +1,7 @@
 //! Functions of one number.
 //!
-//! Law: [`Function::number`] is within [`Function::value`]'s second number of its first. The first
-//! is the function itself in f64, not the steps by which a kernel computes it.
+//! Law: the result of [`Function::number`] differs from the first value of [`Function::value`] by
+//! at most the second. The first value is the function itself in f64, not the steps of the kernel.
 
 use tilewright_kernel::{Build, Element, Num};
 
@@ -37,14 +37,14 @@ const TAIL: [f64; 7] = [
 ];
 /// From here on the tail is 0 in f32; the polynomial grows again far beyond.
 const TAIL_END: f64 = 16.0;
-/// What the tail is off by, with the roundings of f32.
+/// The error of the tail, including roundings in f32.
 const TAIL_OFF: f64 = 4e-7;
 
-/// `sqrt(2 / pi)`, and how much of the cube is added in the approximation of gelu by tanh.
+/// `sqrt(2 / pi)`, and the coefficient of the cube in the tanh approximation of gelu.
 const GELU: [f64; 2] = [0.797_884_560_802_865_4, 0.044_715];
 
 impl Function {
-    /// All, by their names in texts.
+    /// All functions, with their names in texts.
     pub(super) const NAMES: [(&'static str, Function); 10] = [
         ("exp", Function::Exp),
         ("tanh", Function::Tanh),
@@ -62,9 +62,11 @@ impl Function {
         Function::NAMES.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
     }
 
-    /// The value at `x`, which is off by so much, and how far the roundings of f32 may move it.
+    /// The value at `x`, whose error is at most `off`, and a bound on the error of the result in
+    /// f32.
     pub(super) fn value(self, x: f64, off: f64) -> (f64, f64) {
-        // The argument of the power is multiplied by log2(e), and that is rounded, too.
+        // The argument of the exponential is multiplied by log2(e), and that product is rounded
+        // too.
         let power = |x: f64| (4.0 + x.abs() * 2.0) * ROUNDING;
         match self {
             Function::Exp => (x.exp(), x.exp() * (off + power(x))),
@@ -78,7 +80,7 @@ impl Function {
             Function::Relu => (greater(x, 0.0), off),
             Function::Sigmoid => {
                 let value = sigmoid(x);
-                // Powers that leave the range of f32 leave 0 behind.
+                // Exponentials that underflow in f32 give 0.
                 (value, off * 0.25 + value * (power(x) + 4.0 * ROUNDING) + f64::from(f32::MIN_POSITIVE))
             }
             Function::Silu => {
@@ -97,7 +99,7 @@ impl Function {
         }
     }
 
-    /// The number in a kernel.
+    /// Emits the function into a kernel.
     pub(super) fn number<'k>(self, k: &'k Build, element: Element, x: Num<'k>) -> Num<'k> {
         let constant = |value: f64| k.number_of(element, value);
         match self {
@@ -109,7 +111,7 @@ impl Function {
             Function::Relu => x.max(constant(0.0)),
             Function::Sigmoid => ((-x).exp() + 1.0).recip(),
             Function::Silu => x * ((-x).exp() + 1.0).recip(),
-            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for.
+            // max(x, 0) - |x| Q(|x|) needs no branch on the sign of x.
             Function::Gelu => {
                 let size = x.abs().min(constant(TAIL_END));
                 let first = constant(TAIL[6]);
@@ -117,17 +119,17 @@ impl Function {
                 (-size).multiply_add(power.exp2(), x.max(constant(0.0)))
             }
             Function::GeluTanh => {
-                let [left, right] = gelu_factors(k, element, x, None);
+                let [left, right] = gelu_operands(k, element, x, None);
                 left * right
             }
         }
     }
 }
 
-/// The factors of `gelu_tanh(x)`, or of `gelu_tanh(x + added)`, where what is added is scaled where
-/// it is read. With `w = s x` it is `0.5 / s` times `w (1 + tanh(w (w^2 + b)))`, of which the
-/// argument takes one product less than that of `x` itself.
-pub(super) fn gelu_factors<'k>(k: &'k Build, element: Element, x: Num<'k>, added: Option<Num<'k>>) -> [Num<'k>; 2] {
+/// The two operands whose product is `gelu_tanh(x)`, or `gelu_tanh(x + added)` where `added` was
+/// scaled when it was loaded. With `w = s x`, the product is `0.5 / s` times `w (1 + tanh(w (w^2 +
+/// b)))`. The argument of this tanh takes one multiplication less than in the usual form.
+pub(super) fn gelu_operands<'k>(k: &'k Build, element: Element, x: Num<'k>, added: Option<Num<'k>>) -> [Num<'k>; 2] {
     let scale = (GELU[0] * GELU[1]).cbrt();
     let [by, linear, after] = [scale, GELU[0] / scale, 0.5 / scale].map(|value| k.number_of(element, value));
     let w = match added {

@@ -8,7 +8,7 @@ use crate::error::PlanError;
 /// The deepest nesting: expressions are walked recursively.
 const MAX_DEPTH: usize = 64;
 
-/// What is left of a text.
+/// The rest of a text.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -17,10 +17,10 @@ struct Reader<'a> {
 }
 
 impl Expression {
-    /// The expression that a text is: numbers, names, `+ - * /`, parentheses, `min(a, b)`,
-    /// `max(a, b)`, `clamp(x, least, greatest)`, and `exp`, `tanh`, `abs`, `sqrt`, `recip`, `relu`,
-    /// `sigmoid`, `silu`, `gelu` and `gelu_tanh` of one number. A name stands for the input of its
-    /// place in `names`.
+    /// Parses an expression: numbers, names, `+ - * /`, parentheses, `min(a, b)`, `max(a, b)`,
+    /// `clamp(x, least, greatest)`, and `exp`, `tanh`, `abs`, `sqrt`, `recip`, `relu`, `sigmoid`,
+    /// `silu`, `gelu` and `gelu_tanh` of one number. A name stands for the input at its position in
+    /// `names`.
     ///
     /// ```
     /// use tilewright_planners::Expression;
@@ -32,7 +32,8 @@ impl Expression {
     /// assert_eq!(error.code(), "E0936");
     /// ```
     ///
-    /// Errors: what is not one; a name that is not among these; deeper nesting than 64.
+    /// Errors: a text that is not an expression; a name that is not in `names`; nesting deeper than
+    /// 64.
     pub fn parse(text: &str, names: &[&str]) -> Result<Expression, PlanError> {
         let mut reader = Reader { text, at: 0, names, depth: 0 };
         let expression = reader.sum()?;
@@ -48,7 +49,7 @@ impl Reader<'_> {
         &self.text[self.at..]
     }
 
-    /// The next character that is no space.
+    /// The next character that is not a space.
     fn peek(&mut self) -> Option<char> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -122,7 +123,8 @@ impl Reader<'_> {
             }
             Some('-') => {
                 self.at += 1;
-                // Of a number, the number; of anything else, a product.
+                // A minus before a number negates the number; before anything else it multiplies by
+                // -1.
                 match self.peek() {
                     Some(digit) if digit.is_ascii_digit() || digit == '.' => Ok(Expression::constant(-self.number()?)),
                     _ => {
@@ -145,7 +147,7 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<f64, PlanError> {
         let rest = self.rest();
         let mut end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        // An exponent, where digits follow.
+        // An exponent, if digits follow.
         if let Some(tail) = rest[end..].strip_prefix(['e', 'E']) {
             let digits = tail.strip_prefix(['+', '-']).unwrap_or(tail);
             let count = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

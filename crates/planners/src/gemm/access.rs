@@ -1,15 +1,16 @@
 //! How TMA reads the operands of a problem, and how D is stored.
 //!
-//! Law: TMA reads a matrix of which one mode is contiguous, and whose other strides and beginning
-//! are multiples of 16 bytes. A matrix that it cannot read is moved before the GEMM (`prepare.rs`);
-//! the reason is a sentence that the plan prints.
+//! Law: TMA reads a matrix with one contiguous mode whose other strides and whose base address are
+//! multiples of 16 bytes. An operand that it cannot read is copied before the GEMM (`prepare.rs`),
+//! and the plan prints the reason.
 
 use crate::gemm::implicit;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
 
-/// The first column of every gated pair, as a matrix, and the offset from it to the second one.
+/// The first columns of all gated pairs as a matrix, and the offset from there to the second
+/// columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Firsts {
     pub(crate) matrix: Matrix,
@@ -17,8 +18,8 @@ pub(crate) struct Firsts {
 }
 
 impl Firsts {
-    /// The layout that a kernel declares: columns, K, which column of the pair, and matrices if
-    /// they differ.
+    /// The layout that a kernel declares: columns, K, the member of the pair, and the batch if
+    /// there is one.
     pub(crate) fn declared(&self) -> Option<String> {
         let [rows, columns, matrices] = self.matrix.extents();
         let [down, across, step] = self.matrix.declared_strides()?;
@@ -30,17 +31,17 @@ impl Firsts {
     }
 }
 impl Problem {
-    /// The contiguous mode of an operand as TMA reads it, or why it must be moved.
-    pub(crate) fn readable(&self, factor: &Matrix) -> Result<Contiguous, &'static str> {
-        match factor.bulk()? {
-            Contiguous::Rows if factor.element().bytes() != 2 => {
+    /// The contiguous mode of an operand as TMA reads it, or why it must be copied first.
+    pub(crate) fn readable(&self, operand: &Matrix) -> Result<Contiguous, &'static str> {
+        match operand.bulk()? {
+            Contiguous::Rows if operand.element().bytes() != 2 => {
                 Err("instructions for its type take K contiguous alone")
             }
             contiguous => Ok(contiguous),
         }
     }
 
-    /// The same of A, whose rows may be in groups.
+    /// The contiguous mode of A, whose rows may be in groups, or why it must be copied first.
     pub(crate) fn readable_a(&self) -> Result<Contiguous, &'static str> {
         if implicit::of(self).is_some() {
             return Ok(Contiguous::Columns);
@@ -65,7 +66,7 @@ impl Problem {
             return Err("its elements have 8 bits");
         }
         let contiguous = self.d().stored_in_bulk()?;
-        // Rows that are folded are several modes, of which the first one is contiguous.
+        // Folded rows are several modes, the first of which is contiguous.
         let first =
             if contiguous == Contiguous::Rows { implicit::of(self).and_then(|fold| fold.first_row()) } else { None };
         match first.is_some_and(|rows| rows * i64::from(self.d().element().bytes()) % 16 != 0) {
@@ -74,8 +75,8 @@ impl Problem {
         }
     }
 
-    /// The contiguous mode of D if it goes through shared memory, from where TMA or threads store
-    /// it; none if it is stored from registers.
+    /// The contiguous mode of D if D is staged in shared memory, for TMA stores or thread stores;
+    /// None if it is stored from registers.
     pub(crate) fn staged(&self) -> Option<Contiguous> {
         if let Ok(contiguous) = self.stored() {
             return Some(contiguous);
@@ -88,7 +89,7 @@ impl Problem {
         }
     }
 
-    /// How many neighbours of D a thread stores by one access, if threads store it.
+    /// Contiguous elements of D that a thread stores by one access, if threads store D.
     pub(crate) fn spread(&self) -> i64 {
         let bytes = i64::from(self.d().element().bytes());
         let widest = [16 / bytes, 8 / bytes, 4 / bytes].into_iter().filter(|width| *width > 1 && bytes > 1);
@@ -100,11 +101,11 @@ impl Problem {
         if self.group_ends().is_some() { widest.into_iter().find(whole).unwrap_or(1) } else { 1 }
     }
 
-    /// Whether all rows of both operands are aligned to cache lines.
+    /// Whether all rows of both operands begin at cache lines.
     pub(crate) fn begins_at_lines(&self) -> bool {
-        let whole = |factor: &Matrix| {
-            let strides = factor.strides().unwrap_or([1; 3]);
-            let bytes = i64::from(factor.element().bytes());
+        let whole = |operand: &Matrix| {
+            let strides = operand.strides().unwrap_or([1; 3]);
+            let bytes = i64::from(operand.element().bytes());
             strides.into_iter().all(|stride| stride == 1 || stride * bytes % LINE_BYTES == 0)
         };
         whole(self.a()) && whole(self.b())
@@ -123,7 +124,7 @@ impl Problem {
         Some(Firsts { matrix, apart })
     }
 
-    /// The contiguous mode of B as TMA reads it, or why it must be moved.
+    /// The contiguous mode of B as TMA reads it, or why it must be copied first.
     pub(crate) fn readable_b(&self) -> Result<Contiguous, &'static str> {
         if implicit::of(self).is_some() {
             return Ok(Contiguous::Columns);

@@ -1,8 +1,8 @@
 //! The plans that are considered, and the one that is chosen.
 //!
 //! Law: every candidate can be carried out. The chosen one takes the least time by the model
-//! (`model.rs`). Candidates are all combinations of tile shape, warpgroups, blocks on an SM,
-//! split-K and clusters that were ever fastest where they were measured.
+//! (`model.rs`). The candidates are all combinations of tile shape, warpgroups, blocks per SM,
+//! split-K and clusters that were fastest in some measurement.
 
 use std::cmp::Ordering;
 
@@ -17,9 +17,9 @@ use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::product::count;
 
 impl Plan {
-    /// The plan that takes the least time by the model of a machine. Plans with a [`Plan::tail`]
-    /// are considered only if the tail is short and comes after many waves: others were slower
-    /// where they were measured. `--tune` measures all.
+    /// The plan that takes the least time by the model of a machine. A plan with a [`Plan::tail`]
+    /// is considered only if the tail is short and follows many waves; other tails were slower when
+    /// measured. `--tune` measures all of them.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -46,8 +46,9 @@ impl Plan {
     /// let machine = Machine::named("H200").unwrap();
     /// let problem = Problem::new(Element::Bf16, [16, 4096, 14336]).unwrap();
     /// let plans = Plan::candidates(&problem, &machine);
-    /// // The weights, B, lie along the rows of tiles; they are read at the speed of memory.
-    /// assert!(plans[0].1.swapped && plans[0].0 < 40e-6);
+    /// // Operands are swapped: the rows of B, the weights, are the rows of tiles. They are read at
+    /// // the bandwidth of memory.
+    /// --
     /// assert!(plans.windows(2).all(|two| two[0].0 <= two[1].0));
     /// ```
     pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
@@ -80,8 +81,8 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        // Three warpgroups have few registers beside their accumulators, and products of bytes take
-        // half the time.
+        // Three warpgroups leave few registers besides the accumulators, and MMA of 8-bit types
+        // takes half the time.
         let three = problem.pairs().is_none() && !problem.is_promoted() && problem.operand_type().bytes() > 1;
         let three = three.then_some((192, 3));
         for (rows, warpgroups) in [(128, 2), (64, 1), (256, 2), (128, 1)].into_iter().chain(three) {
@@ -121,9 +122,8 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
                     for split_k in shares(tiles, slots, count(k, problem.k_tile())) {
-                        // Where rows begin at lines of the cache, clusters pay where they read
-                        // once what two tiles of columns read, from memory; which one of them
-                        // reads after the other otherwise.
+                        // If rows begin at cache lines, a cluster pays off: it reads once from
+                        // memory what two column tiles would otherwise read one after the other.
                         let half = columns >= 64 && count(n, columns) == 2;
                         let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
                         let clusters: &[i64] = match problem.begins_at_lines() {
@@ -134,9 +134,9 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         };
                         let tiles = clusters.iter().map(|cluster| tile(split_k, *cluster));
                         for plan in tiles.flat_map(|tile| banded(problem, machine, tile)) {
-                            // Fewer blocks on an SM have more stages.
+                            // Fewer blocks per SM have more stages.
                             let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (blocks_per_sm - 1);
-                            // Half of the columns alone pays where rows of D are stored as wholes.
+                            // Half of the columns alone pays off if whole rows of D are stored.
                             let alone = plan.cluster == 1 && half;
                             let thin = alone && columns % 16 != 0 && plan.panel_bytes(problem, machine) < 64;
                             if !fewer && !thin && plan.refusal(problem, machine).is_none() {
@@ -154,8 +154,8 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     plans
 }
 
-/// The plan of a tile. Long work whose raster band would be short, because that leaves no tiles
-/// outside, also gets the plan with a longer band, which reads operands less often.
+/// The plans of a tile. If the raster band is short only because that leaves no tiles outside, and
+/// the work is long, there is a second plan with a longer band, which reads operands less often.
 fn banded(problem: &Problem, machine: &Machine, tile: Tile) -> impl Iterator<Item = Plan> {
     let plan = Plan::tiled(problem, machine, tile);
     let few = plan.raster_band < LEAST_BAND && is_bare(problem) && problem.operations() >= SHORT_WORK;
@@ -165,8 +165,8 @@ fn banded(problem: &Problem, machine: &Machine, tile: Tile) -> impl Iterator<Ite
     std::iter::once(plan).chain(other)
 }
 
-/// The widths of tiles to try, wide ones first: multiples of 16, the width of a narrow matrix, and
-/// half of that width.
+/// The tile widths to try, widest first: multiples of 16, the width of a narrow matrix, and half of
+/// that width.
 fn widths(columns: i64) -> Vec<i64> {
     let whole = |columns: i64| count(columns, 8) * 8;
     let most = whole(columns).min(256);
@@ -179,12 +179,11 @@ fn widths(columns: i64) -> Vec<i64> {
     widths
 }
 
-/// Widths that are no multiple of 16, with which an odd number of tiles side by side fills whole
-/// waves.
+/// Widths that are not multiples of 16 but make an odd number of column tiles fill whole waves.
 fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
     let along = count(m, rows);
-    let columns = (1..=FILLED_WAVES).filter_map(|turns| {
-        let across = turns * i64::from(machine.multiprocessors) / along;
+    let columns = (1..=FILLED_WAVES).filter_map(|waves| {
+        let across = waves * i64::from(machine.multiprocessors) / along;
         let columns = count(count(n, across.max(1)), 8) * 8;
         let odd = along % 2 == 0 && count(n, columns) % 2 == 1;
         (odd && columns < rows && (PING_PONG_COLUMNS..=256).contains(&columns)).then_some(columns)
@@ -192,7 +191,7 @@ fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
     columns.collect()
 }
 
-/// The split-K to try: 1, and those with which the grid makes one wave or two.
+/// The split-K factors to try: 1, and those with which the grid makes one or two waves.
 fn shares(tiles: i64, slots: i64, steps: i64) -> Vec<i64> {
     let mut shares = vec![1];
     for rounds in 1..=2 {
@@ -210,12 +209,12 @@ fn shares(tiles: i64, slots: i64, steps: i64) -> Vec<i64> {
     shares
 }
 
-/// The candidates of a grouped GEMM, the fastest one first, each with its seconds. They are those
-/// of groups of equal size, where the last tile of each group is half full.
+/// The candidates of a grouped GEMM, the fastest one first, each with its seconds: those of groups
+/// of equal size whose last tile is half full.
 pub(crate) fn grouped(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
     let (even, processors) = (problem.even()?, i64::from(machine.multiprocessors));
     let [rows, ..] = even.sizes();
-    // D of groups may go through shared memory where that of a batch does not.
+    // A grouped D may be staged in shared memory where a batched one is not.
     let fitting = |(seconds, plan): (f64, Plan)| {
         let stages = plan.stages.min(plan.most_stages(problem, machine));
         (seconds, Plan { stages, ..plan })
@@ -227,7 +226,7 @@ pub(crate) fn grouped(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, 
         // As many blocks as groups of any sizes may need.
         let units = most_tiles(problem, own).saturating_mul(count(problem.mma_sizes()[1], across));
         plan.blocks = units.min(processors * plan.blocks_per_sm.max(1)).max(1);
-        // Those of a group one after the other read its matrix of B together.
+        // Consecutive tiles of a group share its matrix of B in L2.
         plan.raster_band = if plan.swapped { 1 } else { count(rows, own).min(BAND) };
         let tiles = (rows as f64 / own as f64 + 0.5).max(1.0);
         (seconds * tiles / count(rows, own) as f64, plan)

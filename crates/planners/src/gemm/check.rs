@@ -1,40 +1,40 @@
-//! Products run by the interpreter, and compared with their definition in every element.
+//! GEMM run by the interpreter and compared with its definition in every element.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError};
 
 use crate::gemm::definition::Gathered;
 use crate::gemm::problem::Problem;
-use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::product::Product;
 use crate::gemm::products::Products;
 use crate::gemm::step::{ProductTensor, Step};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
 
-/// What memory of D has before a product of groups, which may leave some of it.
+/// The bytes of D before a grouped GEMM, which may leave some of them.
 const POISON: u8 = 0xa5;
 
-/// What a check of a product looked at.
+/// What a check of a GEMM looked at.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What the interpreter executed, kernel by kernel.
     pub checked: Vec<Checked>,
     /// How many elements of D and of reductions of rows or columns were compared: all.
     pub compared: usize,
-    /// The greatest difference from the definition, in units of the bound that rounding gives.
+    /// The largest difference from the definition, in units of the rounding bound.
     pub worst: f64,
 }
 
 impl Product {
-    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and
-    /// compares what they leave with the definition.
+    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and compares
+    /// the results with the definition.
     ///
     /// ```
     /// use tilewright_kernel::Element;
     /// use tilewright_kernel::machine::Machine;
     /// use tilewright_planners::gemm::{Matrix, Problem, Product};
     ///
-    /// // The copy engine cannot read rows of 9 elements: first they are moved to longer ones.
+    /// // TMA cannot read rows of 9 elements, so they are copied to longer rows first.
     /// let h200 = Machine::named("H200").unwrap();
     /// let product = Product::new(&Problem::new(Element::Bf16, [10, 16, 9]).unwrap(), &h200).unwrap();
     /// assert_eq!(product.kernels().len(), 3);
@@ -52,21 +52,23 @@ impl Product {
                 ProductTensor::ScalesA => 101,
                 ProductTensor::ScalesB => 102,
                 ProductTensor::Ends => return problem.any_ends(5),
-                ProductTensor::D | ProductTensor::ByProduct(_) | ProductTensor::Workspace(_) => 0,
+                ProductTensor::D | ProductTensor::Reduction(_) | ProductTensor::Workspace(_) => 0,
             };
             any_numbers(element, count, seed)
         };
         self.check_on(&numbers)
     }
 
-    /// As [`Product::check`], where `numbers` gives the bytes of so many elements of a tensor.
+    /// As [`Product::check`], with inputs from `numbers`, which gives the bytes of a number of
+    /// elements of a tensor.
     ///
     /// Errors: as [`Product::check`].
     pub fn check_on(&self, numbers: &dyn Fn(ProductTensor, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
         let problem = self.problem();
         let mut memory = Memory::default();
         memory.give(0, problem, numbers)?;
-        // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
+        // A kernel that writes a part of a tensor keeps the rest: rows of no group, tiles of a
+        // split tail.
         let checked = memory.run(self.steps(), problem.row_groups().is_some() || self.plan().tail > 0)?;
         let (compared, worst) = memory.compare(0, problem)?;
         Ok(Report { checked, compared, worst })
@@ -74,8 +76,8 @@ impl Product {
 }
 
 impl Products {
-    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and
-    /// compares what they leave in all problems with the definition.
+    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and compares
+    /// the results of all problems with the definition.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -101,8 +103,8 @@ impl Products {
         })
     }
 
-    /// As [`Products::check`], where `numbers` gives the bytes of so many elements of a tensor of a
-    /// problem.
+    /// As [`Products::check`], with inputs from `numbers`, which gives the bytes of a number of
+    /// elements of a tensor of a problem.
     ///
     /// Errors: as [`Products::check`].
     pub fn check_on(
@@ -123,7 +125,7 @@ impl Products {
     }
 }
 
-/// The tensors of problems, as bytes: what is given, and what kernels have left.
+/// The tensors of problems, as bytes: the inputs, and what kernels have written.
 #[derive(Default)]
 struct Memory {
     tensors: Vec<((usize, ProductTensor), Vec<u8>)>,
@@ -134,7 +136,7 @@ fn setup(error: SetupError) -> Unchecked {
 }
 
 impl Memory {
-    /// The tensors that are given of a problem.
+    /// Fills the input tensors of a problem.
     fn give(
         &mut self,
         at: usize,
@@ -164,7 +166,7 @@ impl Memory {
                 let what = format!("{} has {wanted} tensors, and {given} are given", step.kernel().name());
                 return Err(setup(SetupError::Argument { what }));
             }
-            // A piece of the workspace belongs to all problems.
+            // A part of the workspace belongs to all problems.
             let all: Vec<(usize, ProductTensor)> = (step.problems().zip(step.operands()))
                 .map(
                     |(at, operand)| {
@@ -174,7 +176,7 @@ impl Memory {
                 .collect();
             let (from, written) = all.split_at(step.read_and_written().0.len());
             for (at, (number, operand)) in written.iter().enumerate().filter(|_| parts) {
-                if matches!(operand, ProductTensor::D | ProductTensor::ByProduct(_)) {
+                if matches!(operand, ProductTensor::D | ProductTensor::Reduction(_)) {
                     let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
                     let before = self.of(*number, *operand);
                     let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
@@ -198,8 +200,8 @@ impl Memory {
         Ok(checked)
     }
 
-    /// Compares D and reductions of rows or columns of a problem with the definition: how many
-    /// numbers, and the greatest difference in units of its bound.
+    /// Compares D and the reductions of a problem with the definition. Returns the number of
+    /// compared elements, and the largest difference in units of its bound.
     fn compare(&self, own: usize, problem: &Problem) -> Result<(usize, f64), Unchecked> {
         let widths: Vec<(ProductTensor, usize)> = problem
             .given()
@@ -217,11 +219,11 @@ impl Memory {
         let width = problem.result_type().bytes() as usize;
         let Some(left) = self.of(own, ProductTensor::D) else { return Ok((compared, worst)) };
         for matrix in 0..problem.batch() {
-            // With row groups there is a number of each column for each group.
+            // With row groups, a column has a number for each group.
             let groups = problem.row_groups();
-            let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
-            let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
-            let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
+            let extent = |by: &EpilogueReduction| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
+            let kept = problem.reductions().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
+            let mut kept: Vec<(&EpilogueReduction, Vec<Gathered>)> = kept.collect();
             let end = |group: i64| i64::from(input(ProductTensor::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
                 let group = if groups.is_some() { problem.row_group_of(row, end) } else { Some(matrix) };
@@ -247,7 +249,7 @@ impl Memory {
                 compared += 1;
             }
             for (number, (by, all)) in kept.into_iter().enumerate() {
-                let Some(left) = self.of(own, ProductTensor::ByProduct(number)) else { continue };
+                let Some(left) = self.of(own, ProductTensor::Reduction(number)) else { continue };
                 for (at, all) in (0..).zip(all) {
                     let place =
                         if groups.is_some() && by.each == Each::Column { [at % n, at / n] } else { [at, matrix] };

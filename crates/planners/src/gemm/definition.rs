@@ -1,7 +1,7 @@
 //! The definition of a GEMM, element by element.
 //!
-//! Law: the loop here knows nothing of tiles, threads or instructions. It evaluates layouts at
-//! indices and adds in f64, and says how far the roundings of the types may move a result.
+//! Law: this loop knows nothing of tiles, threads or instructions. It evaluates layouts at indices,
+//! adds in f64, and bounds the rounding error of the types.
 
 use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
@@ -10,7 +10,7 @@ use crate::extremes::greater;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::Matrix;
-use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::problem::scales::SCALE_BLOCK;
 use crate::gemm::step::ProductTensor;
 use crate::meaning::{self, Unchecked};
@@ -19,19 +19,20 @@ use crate::terms::Statistic;
 /// What an element of D should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
-    /// Where it is in the tensor of D, in elements.
+    /// Its offset in the tensor of D, in elements.
     pub place: i64,
     /// The value, as f64 computes it.
     pub value: f64,
-    /// How far rounding may move it.
+    /// A bound on the rounding error.
     pub bound: f64,
     element: Element,
 }
 
 impl Expected {
-    /// How far bits that were found are from it, in units of the bound; 0 where they are equal.
+    /// The distance of the bits that were found from the value, in units of the bound; 0 if they
+    /// are equal.
     ///
-    /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
+    /// Errors: the distance is larger than 1 ([`Unchecked::Wrong`]).
     pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
         meaning::distance(self.element, found, self.value, self.bound).ok_or_else(|| {
             let found = meaning::value(self.element, found);
@@ -40,18 +41,18 @@ impl Expected {
     }
 }
 
-/// From here on bf16 rounds to infinity: 2^128 less half of its last place.
+/// bf16 rounds to infinity from here on: 2^128 minus half a unit in its last place.
 const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
 
-/// Bits of an element of a tensor, counted from its beginning.
+/// The bits of an element of a tensor, by its offset.
 type Bits<'a> = dyn Fn(ProductTensor, i64) -> u64 + 'a;
 
 impl Problem {
-    /// The sum of a row of A and a column of B, and how far roundings may move it.
+    /// The dot product of a row of A and a column of B, and a bound on its rounding error.
     fn sum(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
-        let factor = |operand, at: i64| {
+        let operand_value = |operand, at: i64| {
             let bits = input(operand, at);
-            // Instructions for tf32 leave out the low bits.
+            // tf32 instructions ignore the low bits.
             let bits = if self.is_tf32() { bits & 0xffff_e000 } else { bits };
             meaning::value(self.operand_type(), bits)
         };
@@ -60,17 +61,17 @@ impl Problem {
         let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
             let at = self.a().place([row, k, matrix])?;
-            // Of borders it is 0.
+            // Padding is 0.
             let at = self.images().map_or(Some(at), |images| images.place(at));
-            let a = at.map_or(0.0, |at| factor(ProductTensor::A, at));
-            let b = factor(ProductTensor::B, self.b().place([column, k, matrix])?);
+            let a = at.map_or(0.0, |at| operand_value(ProductTensor::A, at));
+            let b = operand_value(ProductTensor::B, self.b().place([column, k, matrix])?);
             if k % SCALE_BLOCK == 0 {
                 scale = self.scale(input, [row, column, matrix], k / SCALE_BLOCK)?;
             }
             sum += a * b * scale;
             size += (a * b * scale).abs();
             greatest = greatest.max(a.abs()).max(b.abs());
-            // What bf16 rounds to infinity has no parts.
+            // A number that bf16 rounds to infinity cannot be split into parts.
             if exact && !(greatest < PARTED && a.is_finite() && b.is_finite()) {
                 sum = f64::NAN;
             }
@@ -78,26 +79,26 @@ impl Problem {
         let steps = self.sizes()[2] as f64;
         let off = match self.operand_type() {
             Element::I8 | Element::U8 => 0.0,
-            // Instructions of 32 steps along K keep 13 bits of the greatest of their terms.
+            // FP8 instructions, which add 32 terms along K, keep 13 bits below the largest term.
             Element::E4M3 | Element::E5M2 if !self.is_promoted() => {
                 size * ((steps / 32.0).ceil() + 1.0) * 2_f64.powi(-12)
             }
-            // Of each block; then each block is scaled and added in f32.
+            // Each block is rounded like this; then it is scaled and added in f32.
             Element::E4M3 | Element::E5M2 => {
                 let blocks = (steps / SCALE_BLOCK as f64).ceil();
                 size * (5.0 * 2_f64.powi(-12) + (blocks + 3.0) * 2_f64.powi(-24))
             }
-            // Six products of parts, without the least.
+            // Six of the nine products of parts; the smallest three are left out.
             Element::F32 if exact => {
                 size * ((6.0 * steps + 2.0) * 2_f64.powi(-24) + 2_f64.powi(-22)) + greatest * steps * 2_f64.powi(-130)
             }
-            // Each addition rounds what has been added up.
+            // Each addition rounds the running sum.
             _ => size * (steps + 2.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149),
         };
         Ok((sum, if size > f64::from(f32::MAX) { f64::INFINITY } else { off }))
     }
 
-    /// The scales of A and of B of a block along K, multiplied; 1 where there are none.
+    /// The scale of A times the scale of B of a block along K; 1 if there are none.
     fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
         let Some(scales) = self.scales() else { return Ok(1.0) };
         let [m, n, _] = self.mma_sizes();
@@ -109,8 +110,8 @@ impl Problem {
         Ok(of(ProductTensor::ScalesA, &scales.a, row, m)? * of(ProductTensor::ScalesB, &scales.b, column, n)?)
     }
 
-    /// The number of D at a row, a column and a matrix before it is rounded to its type, and how
-    /// far roundings may move it.
+    /// The element of D at a row, a column and a matrix before it is rounded to its type, and a
+    /// bound on its rounding error.
     pub(crate) fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let columns = match self.pairs() {
             None => vec![column],
@@ -126,11 +127,11 @@ impl Problem {
         Ok(fused.expression.value_of(&elements))
     }
 
-    /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
-    /// of an element of A, B, scales or an input of the function, counted from the beginning of its
-    /// tensor. With row groups the matrix is that of the group ([`Problem::row_group_of`]).
+    /// The value that the element of D at a row, a column and a matrix should have. `input` gives
+    /// the bits of an element of A, B, scales or an epilogue input by its offset. With row groups,
+    /// the matrix is that of the group ([`Problem::row_group_of`]).
     ///
-    /// Errors: an offset is not representable.
+    /// Errors: an offset does not fit in 64 bits.
     pub fn expected(&self, input: &Bits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
         let (value, bound) = self.number(input, at)?;
         self.rounded((value, bound), at)
@@ -143,23 +144,23 @@ impl Problem {
         } else if self.accumulator_type() == element && self.epilogue().is_none() {
             0.0
         } else {
-            // To an integer, toward zero.
+            // Conversion to an integer truncates toward zero.
             1.0
         };
         Ok(Expected { place: self.d().place(at)?, value, bound: bound + last, element })
     }
 
-    /// What a number of a reduction should be, of a row or a column of a matrix, or of a group;
-    /// none of a row of no group.
+    /// The value that a number of a reduction should have, for a row or a column of a matrix or of
+    /// a group; None for a row of no group.
     ///
-    /// Errors: an offset is not representable.
-    pub fn expected_by_product(
+    /// Errors: an offset does not fit in 64 bits.
+    pub fn expected_reduction(
         &self,
         input: &Bits<'_>,
         number: usize,
         [at, matrix]: [i64; 2],
     ) -> Result<Option<Expected>, LayoutError> {
-        let Some(by) = self.by_products().nth(number) else { return Ok(None) };
+        let Some(by) = self.reductions().nth(number) else { return Ok(None) };
         let [m, n, _] = self.sizes();
         let group = |row: i64| match self.row_groups() {
             None => Some(matrix),
@@ -182,7 +183,7 @@ impl Problem {
         all.expected(self, number, [at, matrix])
     }
 
-    /// The matrix of an operand that is given or written: none of a workspace.
+    /// The matrix of an operand that is read or written; None for a workspace.
     pub fn matrix(&self, operand: ProductTensor) -> Option<&Matrix> {
         match operand {
             ProductTensor::A => Some(self.images().map_or(self.a(), Images::matrix)),
@@ -192,12 +193,12 @@ impl Problem {
             ProductTensor::ScalesA => self.scales().map(|scales| &scales.a),
             ProductTensor::ScalesB => self.scales().map(|scales| &scales.b),
             ProductTensor::Ends => self.group_ends(),
-            ProductTensor::ByProduct(number) => self.kept(number),
+            ProductTensor::Reduction(number) => self.kept(number),
             ProductTensor::Workspace(_) => None,
         }
     }
 
-    /// A, B, the inputs of the function, scales, and where groups end.
+    /// The inputs: A, B, epilogue inputs, scales, and the ends of row groups.
     pub fn given(&self) -> Vec<ProductTensor> {
         let inputs = self.epilogue().map_or(0, |fused| fused.inputs.len());
         let scales = self.scales().map_or(&[][..], |_| &[ProductTensor::ScalesA, ProductTensor::ScalesB]);
@@ -211,14 +212,14 @@ impl Problem {
             .collect()
     }
 
-    /// D and the reductions of rows or columns.
-    pub fn written_operands(&self) -> Vec<ProductTensor> {
-        let kept = (0..self.by_products().count()).map(ProductTensor::ByProduct);
+    /// The outputs: D and the reductions of rows or columns.
+    pub fn outputs(&self) -> Vec<ProductTensor> {
+        let kept = (0..self.reductions().count()).map(ProductTensor::Reduction);
         [ProductTensor::D].into_iter().chain(kept).collect()
     }
 }
 
-/// Numbers of a row or of a column, of which one is made.
+/// A running reduction of a row or of a column.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Gathered {
     value: f64,
@@ -228,7 +229,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    pub(crate) fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
+    pub(crate) fn add(&mut self, by: &EpilogueReduction, number: (f64, f64)) {
         let (value, off) = by.of.value_of(&[number]);
         self.count += 1;
         if by.statistic == Statistic::Sum {
@@ -237,7 +238,7 @@ impl Gathered {
             self.bound += off;
         } else {
             self.value = if self.count == 1 { value } else { greater(self.value, value) };
-            // With error bounds, the greatest number may be another one.
+            // With error bounds, another number may be the largest one.
             self.bound = self.bound.max(off);
         }
     }
@@ -248,13 +249,13 @@ impl Gathered {
         number: usize,
         [at, matrix]: [i64; 2],
     ) -> Result<Option<Expected>, LayoutError> {
-        let (Some(by), Some(lies)) = (problem.by_products().nth(number), problem.kept(number)) else {
+        let (Some(by), Some(results)) = (problem.reductions().nth(number), problem.kept(number)) else {
             return Ok(None);
         };
-        let place = lies.place(if by.each == Each::Row { [at, 0, matrix] } else { [0, at, matrix] })?;
+        let place = results.place(if by.each == Each::Row { [at, 0, matrix] } else { [0, at, matrix] })?;
         let sum = by.statistic == Statistic::Sum;
         let value = if self.count == 0 { by.statistic.neutral() } else { self.value };
-        // Each addition rounds what has been added up.
+        // Each addition rounds the running sum.
         let added = if sum { self.size * (self.count as f64 + 1.0) * 2_f64.powi(-24) } else { 0.0 };
         let bound = self.bound + added + meaning::step(Element::F32, value);
         Ok(Some(Expected { place, value, bound, element: Element::F32 }))

@@ -1,10 +1,11 @@
 //! Implicit GEMM: operands with folded modes, which TMA reads in place.
 //!
-//! Law: the rows of a GEMM are counted along several axes, the first axis fastest; so is K. A tile
-//! has a box of rows, with an extent along each axis, and a range of the first axis of K. Elements
-//! of a box past the end of an axis are read as 0, or multiplied in vain, and not stored. So a
-//! convolution is a GEMM without im2col in memory: rows are counted along the columns, the rows and
-//! the number of an image, and K along channels and the columns and rows of the filter.
+//! Law: the rows of an implicit GEMM are counted along several axes, the first axis fastest; so is
+//! K. A tile has a box of rows, with an extent along each axis, and a range of the first axis of K.
+//! Elements of a box past the end of an axis are read as 0, or multiplied without use, and not
+//! stored. A convolution is such a GEMM, without im2col in memory: rows are counted along the
+//! columns and rows of an image and along images, and K along channels and the columns and rows of
+//! the filter.
 //!
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
 //! tensor map: their coordinates add up. A tensor map has five dimensions.
@@ -21,49 +22,51 @@ use crate::gemm::problem::matrix::Matrix;
 use crate::product::count;
 use crate::units::VECTOR;
 
-/// How many times as many rows, or steps, as there are may be multiplied; else A is moved before.
+/// The largest ratio of padded to real rows, or k-tiles; above it, A is copied first.
 const MAX_WASTE: i64 = 2;
 
-/// The axes of rows and of K, and where A and B lie along them.
+/// The axes of rows and of K, and the strides of A and B along them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fold {
     /// The extents of the axes of rows.
     rows: Vec<i64>,
     /// The extents of the axes of K, the contiguous one first.
     steps: Vec<i64>,
-    /// Extents and steps of the dimensions of A: the axes of rows, the first of K, and the others
-    /// of K that are no part of one of rows.
+    /// Extents and strides of the dimensions of A: the axes of rows, the first axis of K, and those
+    /// further axes of K that do not share a dimension with an axis of rows.
     a: Vec<(i64, i64)>,
-    /// The dimension of A of each further axis of K.
+    /// The dimension of A for each further axis of K.
     along: Vec<Along>,
-    /// From which coordinate on A is counted along each dimension: below 0 where images have
+    /// The first coordinate of A along each dimension: negative if images have padding.
     /// borders.
     origin: Vec<i64>,
-    /// The step of B from column to column, then along the axes of K.
+    /// The strides of B: from column to column, then along the axes of K.
     b: Vec<i64>,
 }
 
-/// How A goes along an axis of K.
+/// How A advances along an axis of K.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Along {
     dimension: usize,
-    /// By how many it shifts a coordinate that there is, where it is no dimension of its own.
+    /// How far it shifts the coordinate of an existing dimension; None if it is a dimension of its
+    /// own.
     shift: Option<i64>,
 }
 
-/// Extents and strides of a mode, as its axes were given.
+/// Extents and strides of a mode, as it was given.
 fn given(layout: &Layout, mode: usize) -> Option<Vec<(i64, i64)>> {
     let mode = layout.mode(mode)?;
     Some(mode.leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).filter(|(extent, _)| *extent > 1).collect())
 }
 
-/// Extents and strides of a mode that is coalesced.
+/// Extents and strides of a mode, coalesced.
 fn leaves(layout: &Layout, mode: usize) -> Option<Vec<(i64, i64)>> {
     let joined = layout.mode(mode)?.coalesce().ok()?;
     Some(joined.leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).collect())
 }
 
-/// The extents into which several cuts of a mode part it; none where they do not divide each other.
+/// The common refinement of several shapes of a mode; None if their extents do not divide each
+/// other.
 fn parted<'a>(all: impl Iterator<Item = &'a Vec<(i64, i64)>>) -> Option<Vec<i64>> {
     let mut ends: Vec<i64> = Vec::new();
     for leaves in all {
@@ -89,7 +92,7 @@ fn parted<'a>(all: impl Iterator<Item = &'a Vec<(i64, i64)>>) -> Option<Vec<i64>
     Some(extents)
 }
 
-/// The strides of leaves along parts of them.
+/// The strides of a mode at the parts of a refinement.
 fn strides(leaves: &[(i64, i64)], parts: &[i64]) -> Option<Vec<i64>> {
     let mut leaves = leaves.iter().copied();
     let (mut left, mut stride) = leaves.next()?;
@@ -104,12 +107,12 @@ fn strides(leaves: &[(i64, i64)], parts: &[i64]) -> Option<Vec<i64>> {
     Some(found)
 }
 
-/// Extents and steps of the dimensions of A, how it goes along the axes of K, and from where it is
-/// counted.
+/// Extents and strides of the dimensions of A, how A advances along the axes of K, and its first
+/// coordinates.
 type Dimensions = (Vec<(i64, i64)>, Vec<Along>, Vec<i64>);
 
-/// Those of axes of rows and of K: axes of K along which A takes the steps of one of rows are part
-/// of it.
+/// The dimensions for axes of rows and of K. An axis of K along which A has the stride of an axis
+/// of rows shares its dimension.
 fn joined(rows: Vec<(i64, i64)>, steps: &[(i64, i64)]) -> Dimensions {
     let (own, mut dimensions, mut along) = (rows.len(), rows, Vec::new());
     dimensions.push((steps[0].0, 1));
@@ -125,8 +128,8 @@ fn joined(rows: Vec<(i64, i64)>, steps: &[(i64, i64)]) -> Dimensions {
     (dimensions, along, origin)
 }
 
-/// Those of windows of images: the dimensions are the modes of the images, from where their borders
-/// begin; none where windows go in steps, or an axis along several modes.
+/// The dimensions for convolution windows: the modes of the images, from their padding on. None if
+/// windows have a stride, or if an axis goes along several modes.
 fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option<Dimensions> {
     let mut modes = Vec::new();
     for (extent, stride) in rows {
@@ -136,7 +139,7 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
             return None;
         }
     }
-    // The first axis of K are the channels.
+    // The first axis of K is the channels.
     if images.along(steps[0].0, 1)?.0 != 0 || images.mode(0).0 != steps[0].0 {
         return None;
     }
@@ -150,8 +153,8 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
         }
         along.push(Along { dimension, shift: Some(by) });
     }
-    // Two axes along one mode would be one. What no axis goes along has no border, and neither has
-    // an image of one column or row: a tensor map has no dimension of one coordinate.
+    // Two axes along one mode would be one axis. A mode without an axis has no padding, and neither
+    // has an image of one column or row: a tensor map has no dimension of extent 1.
     let twice = (0..modes.len()).any(|at| modes[at + 1..].contains(&modes[at]));
     let left = (1..3).any(|mode| match (modes.contains(&mode), images.mode(mode)) {
         (true, (extent, ..)) => extent == 1,
@@ -165,14 +168,14 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
     Some((dimensions, along, origin))
 }
 
-/// The axes of a problem whose modes are folded; none where they are not, or where tensor maps do
-/// not take them.
+/// The axes of a problem with folded modes; None if it has none, or if a tensor map cannot express
+/// them.
 pub(crate) fn of(problem: &Problem) -> Option<Fold> {
     let (a, b, d) = (problem.a(), problem.b(), problem.d());
     let is_plain = problem.pairs().is_none()
         && problem.row_groups().is_none()
         && problem.scales().is_none()
-        && problem.by_products().next().is_none();
+        && problem.reductions().next().is_none();
     let is_folded = a.strides().is_none() || b.strides().is_none();
     if !is_folded || !is_plain || problem.batch() != 1 || a.offset() != 0 || b.offset() != 0 {
         return None;
@@ -180,7 +183,7 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
     if d.strides().is_none_or(|strides| strides[1] != 1) {
         return None;
     }
-    // Axes of windows are those of images, even where two of them could be one.
+    // The axes of windows are those of images, even if two of them could be merged.
     let axes = |matrix: &Matrix, mode: usize| match problem.images() {
         None => leaves(matrix.layout(), mode),
         Some(_) => given(matrix.layout(), mode),
@@ -208,15 +211,14 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
         && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
         && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
     let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
-    // Few boxes would be full, or few steps.
+    // Few boxes, or few k-tiles, would be full.
     let ([m, _, k], depth) = (problem.sizes(), problem.k_tile());
     let few = fold.padded(64) > MAX_WASTE * count(m, 64) * 64 || fold.steps(depth) > MAX_WASTE * count(k, depth);
     (fits && !few).then_some(fold)
 }
 
 impl Fold {
-    /// The rows of a tile along each axis: of all boxes one with which the fewest tiles cover all
-    /// rows.
+    /// The rows of a tile along each axis: the box with which the fewest tiles cover all rows.
     pub(crate) fn boxes(&self, rows: i64) -> Vec<i64> {
         let mut best: (i64, Vec<i64>) = (i64::MAX, vec![1; self.rows.len()]);
         let mut open = vec![(Vec::new(), rows)];
@@ -229,7 +231,7 @@ impl Fold {
                 }
                 continue;
             }
-            // Of boxes that are as good the one stays that is longest along the first axes.
+            // Of equally good boxes, the one that is longest along the first axes.
             let divides = |own: &i64| left % own == 0;
             for own in (1..=left.min(MAX_BOX)).filter(divides) {
                 open.push(([&taken[..], &[own]].concat(), left / own));
@@ -243,12 +245,12 @@ impl Fold {
         self.boxes(rows).iter().zip(&self.rows).map(|(own, extent)| count(*extent, *own)).collect()
     }
 
-    /// Rows of all tiles of so many rows.
+    /// Rows of all tiles, including padding.
     pub(crate) fn padded(&self, rows: i64) -> i64 {
         self.tiles(rows).iter().product::<i64>().saturating_mul(rows)
     }
 
-    /// Steps of so many elements along K.
+    /// K-tiles of depth `depth`, including padding.
     pub(crate) fn steps(&self, depth: i64) -> i64 {
         self.counts(depth).iter().product()
     }
@@ -260,7 +262,7 @@ impl Fold {
     }
 
     /// The layouts of A and of B, as a kernel declares them.
-    pub(crate) fn factors(&self, columns: i64) -> [String; 2] {
+    pub(crate) fn operands(&self, columns: i64) -> [String; 2] {
         let text = |modes: &[(i64, i64)]| {
             let list = |of: &dyn Fn(&(i64, i64)) -> i64| {
                 modes.iter().map(|mode| of(mode).to_string()).collect::<Vec<_>>().join(",")
@@ -272,12 +274,12 @@ impl Fold {
         [text(&self.a), text(&b)]
     }
 
-    /// The extent of the first axis of its rows.
+    /// The extent of the first axis of rows.
     pub(crate) fn first_row(&self) -> Option<i64> {
         self.rows.first().copied()
     }
 
-    /// The layout of a matrix beside the accumulators, its rows along the axes.
+    /// The layout of a matrix with the shape of D, its rows along the axes.
     pub(crate) fn beside(&self, matrix: &Matrix) -> Option<String> {
         let [down, across, _] = matrix.strides()?;
         let (mut extents, mut steps, mut step) = (String::new(), String::new(), down);
@@ -290,12 +292,12 @@ impl Fold {
         Some(if matrix.offset() > 0 { format!("S<0,0,0> o {} o {layout}", matrix.offset()) } else { layout })
     }
 
-    /// The box of a tile, by its number.
+    /// The box of a tile, by its index.
     pub(crate) fn at(&self, k: &Build, rows: i64, tile: &Expr) -> Result<Boxed, KernelError> {
         Ok(Boxed { sides: self.boxes(rows), at: k.coordinate(tile, &self.tiles(rows))? })
     }
 
-    /// The tile of A of a box and a step along K.
+    /// The tile of A of a box and a k-tile.
     pub(crate) fn of_a<'k>(
         &self,
         k: &'k Build,
@@ -305,7 +307,8 @@ impl Fold {
     ) -> Result<View<'k>, KernelError> {
         let digits = k.coordinate(step, &self.counts(depth))?;
         let [first, others @ ..] = &digits[..] else { return Err(overflow()) };
-        // Axes of K that are part of one of rows shift it; others are dimensions of their own.
+        // Axes of K that share a dimension with rows shift its coordinate; the others are
+        // dimensions of their own.
         let mut shift: Vec<Expr> = self.origin.iter().copied().map(Expr::from).collect();
         let mut at = boxed.at.clone();
         at.push(first.clone());
@@ -320,7 +323,7 @@ impl Fold {
         a.domain_offset(&shift)?.local_tile(&tiler(sides), slots(at)?)
     }
 
-    /// The tile of B of a column of tiles and a step along K.
+    /// The tile of B of a column tile and a k-tile.
     pub(crate) fn of_b<'k>(
         &self,
         k: &'k Build,
@@ -350,7 +353,7 @@ pub(crate) struct Boxed {
 }
 
 impl Boxed {
-    /// The tile of a matrix beside the accumulators: its rows as one mode, and so many columns.
+    /// The tile of a matrix with the shape of D: its rows as one mode, and its columns.
     pub(crate) fn of<'k>(&self, matrix: &View<'k>, columns: i64, column: &Expr) -> Result<View<'k>, KernelError> {
         let sides = self.sides.iter().copied().chain([columns]);
         let at = self.at.iter().cloned().chain([column.clone()]);

@@ -1,4 +1,4 @@
-//! What the kernel of a plan does, in words.
+//! The lines of a plan that describe its kernel.
 
 use tilewright_kernel::machine::Machine;
 
@@ -7,7 +7,7 @@ use crate::gemm::mainloop::outline::atom;
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 
-/// The lines of a plan that say what its kernel does.
+/// The lines of a plan that describe its kernel.
 pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
     let epilogue = match problem.stored() {
         _ if plan.is_shared() => "accumulators from registers to the workspace".to_string(),

@@ -31,8 +31,8 @@ use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 
-/// The kernel that multiplies, into D or into the accumulators of each split of K: for the sizes of
-/// the problem, or for all that are multiples of what it says.
+/// The kernel that multiplies, into D or into the partial accumulators of split-K: for the sizes of
+/// the problem, or for all multiples of the sizes that it names.
 pub(crate) fn kernel(
     name: &str,
     problem: &Problem,
@@ -42,8 +42,8 @@ pub(crate) fn kernel(
     kernel_of(name, std::slice::from_ref(problem), (plan, machine), exact)
 }
 
-/// The kernel that multiplies all problems of a list, of which the first one says types and how
-/// tensors lie: one problem, or several for their sizes alone.
+/// The kernel for all problems of a list, the first of which has the types and layouts of all: one
+/// problem, or several with different sizes.
 pub(crate) fn kernel_of(
     name: &str,
     problems: &[Problem],
@@ -60,7 +60,7 @@ pub(crate) fn kernel_of(
             k.role(group * together..(group + 1) * together, || Multiplier::multiply(&declared, group as usize))?;
         }
         if plan.cluster > 1 {
-            // Nobody ends while the others still arrive at its stages.
+            // No block of a cluster exits while others still arrive at its mbarriers.
             k.cluster_barrier();
         }
         Ok(())

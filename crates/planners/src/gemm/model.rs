@@ -64,7 +64,7 @@ pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machi
 /// Whether a problem is of the kinds to which [`BARE`] was fitted.
 pub(crate) fn is_bare(problem: &Problem) -> bool {
     let halves = problem.operand_type().bytes() == 2 && problem.result_type().bytes() == 2;
-    let more = problem.epilogue().is_some() || problem.pairs().is_some() || problem.by_products().next().is_some();
+    let more = problem.epilogue().is_some() || problem.pairs().is_some() || problem.reductions().next().is_some();
     halves && !more && problem.batch() == 1 && problem.row_groups().is_none() && implicit::of(problem).is_none()
 }
 
@@ -226,7 +226,7 @@ impl Timed<'_> {
         // At least one tile of the slowest block is at an edge. If tails are loaded alone, the
         // first stages of the tile are loaded whole all the same; boxes of implicit GEMM always
         // are.
-        let plain = problem.pairs().is_none() && problem.by_products().next().is_none();
+        let plain = problem.pairs().is_none() && problem.reductions().next().is_none();
         let alone = plain && implicit::of(problem).is_none();
         let [m, n, k] = plan.extents(problem);
         let first = plan.stages as f64 / count(k, problem.k_tile()) as f64;

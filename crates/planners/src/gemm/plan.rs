@@ -1,9 +1,8 @@
-//! How a GEMM is cut.
+//! The plan of a GEMM.
 //!
-//! Law: a plan says everything that the kernel does not take from the problem: which operand is
-//! along the rows of an output tile, the tile, warpgroups, stages, split-K, clusters, and the
-//! raster order. [`Plan::refusal`] is the reason why a plan cannot be carried out. `candidates.rs`
-//! chooses plans.
+//! Law: a plan has every choice that the problem does not determine: which operand is along the
+//! rows of an output tile, the tile shape, warpgroups, stages, split-K, clusters, and the raster
+//! order. [`Plan::refusal`] says why a plan cannot be carried out. `candidates.rs` chooses plans.
 
 mod refusal;
 pub(crate) mod staging;
@@ -28,29 +27,30 @@ pub(crate) const WARPS: i64 = 4;
 pub(crate) const WARPGROUP_THREADS: i64 = LANES * WARPS;
 /// Rows of a tile that a warpgroup multiplies by one instruction.
 pub(crate) const WARPGROUP_ROWS: i64 = 64;
-/// Bytes of shared memory for mbarriers, and what the alignment of stages may lose.
+/// Bytes of shared memory for mbarriers and for the alignment of stages.
 const BARRIER_BYTES: i64 = 2048;
 /// The most columns of a wgmma instruction.
 const MAX_COLUMNS: i64 = 256;
-/// The most stages: as many mbarriers hide any latency.
+/// The most stages: this many hide any latency.
 const MAX_STAGES: i64 = 16;
-/// Registers of a thread besides its accumulators, about.
+/// Registers of a thread besides its accumulators, estimated.
 const OTHER_REGISTERS: i64 = 32;
 /// Registers of a producer thread and of a consumer thread after reallocation, with two consumer
-/// warpgroups: multiples of 8, together three times an equal share.
+/// warpgroups: multiples of 8 whose total is three equal shares.
 const REALLOCATED: [u32; 2] = [40, 232];
-/// The same for ping-pong, whose accumulators need more and whose producer has few values.
+/// The same for ping-pong, whose accumulators need more registers and whose producer needs few.
 const REALLOCATED_PING_PONG: [u32; 2] = [24, 240];
-/// The same with three consumer warpgroups: together four times an equal share.
+/// The same with three consumer warpgroups: the total is four equal shares.
 const REALLOCATED_THREE: [u32; 2] = [32, 160];
-/// The most columns of an instruction with three consumer warpgroups: the assembler gives the
-/// accumulators of one instruction no more registers than threads begin with.
+/// The most columns of an instruction with three consumer warpgroups: ptxas gives the accumulators
+/// of one instruction no more registers than threads have at launch.
 const COLUMNS_OF_THREE: i64 = 192;
 
-/// How a GEMM is cut: chosen by [`Plan::of`], or measured by `tilewright gemm --device --tune`.
+/// The plan of a GEMM: chosen by [`Plan::of`], or measured by `tilewright gemm --device --tune`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// B is along the rows of a tile and A along its columns, so that few rows of A waste little.
+    /// Swaps operands: B is along the rows of a tile and A along its columns. Little is wasted then
+    /// if A has few rows.
     pub swapped: bool,
     /// Rows of a tile: a multiple of the 64 rows of a wgmma instruction.
     pub rows: i64,
@@ -60,26 +60,27 @@ pub struct Plan {
     pub warpgroups: i64,
     /// Stages of shared memory.
     pub stages: i64,
-    /// Split-K: how many blocks share the k-tiles of a tile. A second kernel adds their partial
-    /// accumulators in a fixed order.
+    /// Split-K: the number of blocks that share the k-tiles of a tile. A second kernel adds their
+    /// partial accumulators in a fixed order.
     pub split_k: i64,
-    /// To how many tiles split-K applies: those after the last full wave. 0 means all tiles.
+    /// The number of tiles that are split: those after the last full wave. 0 means all tiles.
     pub tail: i64,
     /// Blocks of a cluster, 1 or 2. Both have neighbouring tiles, and each multicasts half of the
-    /// operand that both read: that of the rows if a tile has more rows than columns, else that of
-    /// the columns.
+    /// operand that they share: the operand along the rows if a tile has more rows than columns,
+    /// otherwise the one along the columns.
     pub cluster: i64,
-    /// Raster order: how many tiles along the rows are taken before the next column of tiles.
+    /// Raster order: the number of tiles along the rows that are visited before the next column of
+    /// tiles.
     pub raster_band: i64,
-    /// Blocks that are resident on one multiprocessor at once.
+    /// Resident blocks on one multiprocessor.
     pub blocks_per_sm: i64,
     /// Blocks of the persistent grid, which iterate over tiles.
     pub blocks: i64,
     /// Programmatic dependent launch: blocks start while the previous launch still runs, and wait
     /// for it before they read.
     pub programmatic_launch: bool,
-    /// Ping-pong schedule: each of two consumer warpgroups has tiles of its own, and runs its
-    /// epilogue while the other one multiplies; else all warpgroups share each tile (cooperative).
+    /// Ping-pong schedule: each of two consumer warpgroups has its own tiles, and runs its epilogue
+    /// while the other one multiplies. If false, all warpgroups share each tile (cooperative).
     pub ping_pong: bool,
 }
 
@@ -94,12 +95,13 @@ pub(crate) fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
+    /// The plan of a tile, with as many stages as fit and as many blocks as the machine holds at
+    /// once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
         Plan::in_bands(problem, machine, tile, 1)
     }
 
-    /// The same with so many tiles along the rows one after the other, or more, where there are.
+    /// The same with a raster band of at least `least` tiles, if there are as many.
     pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: Tile, least: i64) -> Plan {
         let Tile { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong } = tile;
         let (stages, raster_band, blocks, programmatic_launch, tail) = (1, 1, 1, false, 0);
@@ -119,14 +121,13 @@ impl Plan {
             ping_pong,
         };
         let [m, ..] = plan.extents(problem);
-        // Whole clusters.
+        // Only whole clusters.
         let cluster = cluster.max(1);
         plan.raster_band = raster(problem, count(m, rows), if plan.side_by_side() { 1 } else { cluster }, least);
         let units = plan.units(problem);
         let processors = i64::from(machine.multiprocessors);
         let slots = processors * blocks_per_sm;
-        // As many blocks as take no more waves, and no more: idle SMs leave their power to
-        // the others.
+        // The fewest blocks that need no additional wave: idle SMs leave their power to the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
         plan.programmatic_launch = blocks_per_sm == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
@@ -136,10 +137,10 @@ impl Plan {
         plan
     }
 
-    /// Whether small matrices of a batch stream through: a block has one k-tile of each and reads
-    /// it once. Device memory decides then, and loads that run far ahead only delay stores: of 4096
-    /// GEMMs of 128 x 64 x 64, two stages took 42.9 us and eight 45.4. Of 128 x 32 x 64 two stages
-    /// took longer, 32.5 us instead of 30.8.
+    /// Whether small matrices of a batch are streamed: a block has one k-tile of each matrix and
+    /// reads it once. Device memory is the bottleneck then, and loads that run far ahead only delay
+    /// stores: 4096 GEMMs of 128 x 64 x 64 took 42.9 us with two stages and 45.4 us with eight. For
+    /// 128 x 32 x 64, two stages took longer: 32.5 us instead of 30.8.
     pub(crate) fn streams(&self, problem: &Problem) -> bool {
         let small = 2 * self.stage_bytes() <= STREAMED_BYTES && self.blocks_per_sm == 1 && self.columns >= 64;
         let one = self.tiles(problem) == [1, 1] && count(self.extents(problem)[2], problem.k_tile()) == 1;
@@ -162,7 +163,7 @@ impl Plan {
         Plan { raster_band: band, ..self.clone() }
     }
 
-    /// How many stages fit into the shared memory of a block, beside the epilogue tile.
+    /// The number of stages that fit into the shared memory of a block, beside the epilogue tile.
     pub(crate) fn most_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
         let own = i64::from(machine.multiprocessor.shared_bytes) / self.blocks_per_sm.max(1)
             - i64::from(machine.multiprocessor.reserved_bytes);
@@ -170,22 +171,23 @@ impl Plan {
         (room / self.stage_bytes()).min(MAX_STAGES)
     }
 
-    /// Whether blocks should start while the previous launch still runs. They are placed where the
-    /// previous blocks left room, which is even if each multiprocessor has one, or each second one.
-    /// The operands that they share are then in L2 at other times, which costs more than the
-    /// overlap gains if device memory decides. The overlap counts if the work is short.
+    /// Whether blocks should start while the previous launch still runs (PDL). Blocks are placed
+    /// where the previous blocks left room. If each multiprocessor, or every second one, has one
+    /// block, the operands that blocks share are in L2 at other times. If device memory is the
+    /// bottleneck, this costs more than the overlap gains. The overlap is worth it if the work is
+    /// short.
     fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
         let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
         let [along, across] = [count(m, self.rows), count(n, self.columns * self.beside())];
-        // Blocks read nothing of one another where a matrix has one tile.
+        // Blocks share no operand if a matrix has one tile.
         let once = if problem.batch() == 1 { along == 1 || across == 1 } else { along * across == 1 };
         let (operations, bytes) = (problem.operations(), problem.bytes());
         even && operations < SHORT_WORK
             && (once || self.split_k > 1 || bytes < CACHED || operations / bytes.max(1) >= INTENSE)
     }
 
-    /// M, N and K as the kernel has them: the extent along the rows of tiles first.
+    /// M, N and K as the kernel sees them: the extent along the rows of tiles first.
     pub(crate) fn extents(&self, problem: &Problem) -> [i64; 3] {
         if let Some(fold) = implicit::of(problem).filter(|_| !self.swapped) {
             return [fold.padded(self.rows), problem.sizes()[1], fold.steps(problem.k_tile()) * problem.k_tile()];
@@ -194,7 +196,7 @@ impl Plan {
         if self.swapped { [n, m, k] } else { [m, n, k] }
     }
 
-    /// Rows and columns of D of a tile. A gated GEMM has half of those along B.
+    /// Rows and columns of D that a tile computes. A gated GEMM computes half of those along B.
     pub(crate) fn tile_of_d(&self, problem: &Problem) -> [i64; 2] {
         match problem.pairs() {
             None => [self.rows, self.columns],
@@ -203,8 +205,8 @@ impl Plan {
         }
     }
 
-    /// Whether the blocks of a cluster have tiles side by side, in the same rows; else one above
-    /// the other.
+    /// Whether the blocks of a cluster have tiles side by side, in the same rows; otherwise their
+    /// tiles are one above the other.
     pub(crate) fn side_by_side(&self) -> bool {
         self.cluster > 1 && self.rows > self.columns
     }
@@ -226,17 +228,18 @@ impl Plan {
     }
 
     /// Whether clusters have the tiles of the last column one above the other, while all others
-    /// have them side by side: if the number of columns of tiles is odd, the rows make pairs, and
-    /// the operand along the columns is K-major, so that its halves can be multicast.
+    /// have them side by side. That is so if the number of columns of tiles is odd, the rows of
+    /// tiles make pairs, and the operand along the columns is K-major, so that its halves can be
+    /// multicast.
     pub(crate) fn ends_above(&self, problem: &Problem) -> bool {
         let [m, n, _] = self.extents(problem);
         let along = count(m, self.rows * self.raster_band).saturating_mul(self.raster_band);
-        let factor = if self.swapped { problem.a() } else { problem.b() };
-        let halves = problem.readable(factor) == Ok(Contiguous::Columns);
+        let operand = if self.swapped { problem.a() } else { problem.b() };
+        let halves = problem.readable(operand) == Ok(Contiguous::Columns);
         self.side_by_side() && halves && along % 2 == 0 && count(n, self.columns) % 2 == 1
     }
 
-    /// The parts of the work of the grid: output tiles and splits of K, without the tail.
+    /// The work units of the grid: output tiles times splits of K, without the tail.
     pub(crate) fn units(&self, problem: &Problem) -> i64 {
         let [along, across] = self.tiles(problem);
         let alone = if self.tail > 0 { 1 } else { self.split_k };
@@ -244,25 +247,25 @@ impl Plan {
         tiles.saturating_mul(problem.batch()).saturating_mul(alone)
     }
 
-    /// How many of them the busiest block takes: the waves of the grid.
+    /// The most work units of a block: the waves of the grid.
     pub(crate) fn waves(&self, problem: &Problem) -> i64 {
         count(self.units(problem), self.blocks.max(1)).max(1)
     }
 
-    /// Registers of a thread without reallocation: an equal share, granted to four warps at a time.
+    /// Registers of a thread without reallocation: an equal share, in the unit of allocation.
     fn registers(&self, machine: &Machine) -> i64 {
         let threads = 32 * WARPS * (self.warpgroups + 1) * self.blocks_per_sm.max(1);
         (i64::from(machine.multiprocessor.registers) / threads.max(1) / 8 * 8).min(255)
     }
 
-    /// Accumulators of a thread, with those of a k-tile if they are promoted to totals.
-    fn sums(&self, problem: &Problem, machine: &Machine) -> i64 {
-        let own = self.own_sums();
+    /// Accumulators of a thread; if they are promoted, totals and the accumulators of a k-tile.
+    fn accumulators(&self, problem: &Problem, machine: &Machine) -> i64 {
+        let own = self.own_accumulators();
         if problem.is_promoted() { own + own / self.halves(problem) * self.at_once(problem, machine) } else { own }
     }
 
     /// Accumulators of a thread for its part of a tile.
-    fn own_sums(&self) -> i64 {
+    fn own_accumulators(&self) -> i64 {
         self.rows / (64 * self.together().max(1)) * self.columns / 2
     }
 
@@ -273,8 +276,8 @@ impl Plan {
 
     /// Whether a stage is released as soon as its own wgmma is done, not when the next one has been
     /// issued. If the rows of operands are not aligned to cache lines, loads take longer than MMA.
-    /// With the largest tiles of two warpgroups the ring is short, if there are several k-tiles or
-    /// a tile of an input is loaded between them. Another warpgroup multiplies meanwhile.
+    /// The ring is also short for the largest tiles of two warpgroups, if there are several k-tiles
+    /// or if a tile of an input is loaded between them. Another warpgroup multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
         let several = problem.operand_type().bytes() == 2 && self.steps(problem) >= RELEASE_K_TILES;
         let few = self.is_largest() && (tile_comes || (several && self.stages <= SHORT_RING));
@@ -306,20 +309,20 @@ impl Plan {
         if self.ping_pong { self.warpgroups } else { 1 }
     }
 
-    /// By how many instructions the columns of a tile are multiplied. A gated tile takes two, one
-    /// for each half; so does a tile whose accumulators are promoted, and one with too many columns
-    /// for an instruction of three warpgroups.
+    /// The number of instructions for the columns of a tile. A gated tile takes two, one for each
+    /// half; so does a tile whose accumulators are promoted, and one with too many columns for an
+    /// instruction of three warpgroups.
     pub(crate) fn halves(&self, problem: &Problem) -> i64 {
         let wide = self.warpgroups > 2 && self.columns > COLUMNS_OF_THREE;
         let halved = (problem.is_promoted() || wide) && self.columns % 16 == 0;
         if problem.pairs().is_some() || halved { 2 } else { 1 }
     }
 
-    /// How many of these parts have accumulators of their own while they are promoted. Two, so that
-    /// one is multiplied while the other one is promoted; or one, if registers are short and
-    /// another warpgroup multiplies meanwhile.
+    /// How many of these parts have their own accumulators while they are promoted. With two, one
+    /// is multiplied while the other one is promoted. With one, if registers are short, another
+    /// warpgroup multiplies meanwhile.
     pub(crate) fn at_once(&self, problem: &Problem, machine: &Machine) -> i64 {
-        let all = self.own_sums() * 2 + OTHER_REGISTERS;
+        let all = self.own_accumulators() * 2 + OTHER_REGISTERS;
         if all > self.most_registers(machine) && self.warpgroups * self.blocks_per_sm > 1 {
             1
         } else {
@@ -328,8 +331,8 @@ impl Plan {
     }
 
     /// How far ahead scales are loaded, if they are few. A k-tile of a large tile takes longer than
-    /// a load, so one is enough. Short ones take several, as many as registers allow, if the number
-    /// of k-tiles is known.
+    /// a load, so one block ahead is enough. Short k-tiles take several, as many as registers
+    /// allow, if the number of k-tiles is known.
     pub(crate) fn scales_ahead(&self, problem: &Problem, machine: &Machine) -> Option<Ahead> {
         let loads = self.scale_loads(problem);
         if loads > MAX_SCALES_AHEAD {
@@ -340,7 +343,7 @@ impl Plan {
         }
         let all = count(problem.sizes()[2], problem.k_tile());
         let (blocks, others) = (all / self.split_k, all % self.split_k);
-        let left = (self.registers(machine) - OTHER_REGISTERS - self.sums(problem, machine)) / loads.max(1);
+        let left = (self.registers(machine) - OTHER_REGISTERS - self.accumulators(problem, machine)) / loads.max(1);
         let steps = SCALE_DEPTH.min(left).min(blocks);
         (others == 0 && steps > 1).then_some(Ahead::Several { steps, blocks })
     }
@@ -356,9 +359,9 @@ impl Plan {
     }
 
     /// Registers of a producer thread and of a consumer thread if registers are reallocated. The
-    /// producer is a warpgroup then, since `setmaxnreg` is for whole warpgroups.
+    /// producer is a whole warpgroup then, because `setmaxnreg` applies to warpgroups.
     pub(crate) fn shares(&self, problem: &Problem, machine: &Machine) -> Option<[u32; 2]> {
-        let wanted = self.sums(problem, machine) + OTHER_REGISTERS;
+        let wanted = self.accumulators(problem, machine) + OTHER_REGISTERS;
         if wanted <= self.registers(machine) || self.blocks_per_sm > 1 {
             return None;
         }
@@ -373,13 +376,13 @@ impl Plan {
     /// Bytes of device memory besides the tensors: the partial accumulators of split-K.
     pub fn workspace(&self, problem: &Problem) -> i64 {
         let [m, n, _] = problem.sizes();
-        let sums = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(4);
+        let accumulators = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(4);
         let tile = self.rows.saturating_mul(self.columns).saturating_mul(4);
         if self.tail > 0 {
             return tile.saturating_mul(self.tail).saturating_mul(self.split_k);
         }
         let each = if problem.pairs().is_some() { 2 } else { 1 };
-        if self.split_k > 1 { sums.saturating_mul(self.split_k * each) } else { 0 }
+        if self.split_k > 1 { accumulators.saturating_mul(self.split_k * each) } else { 0 }
     }
 
     /// Scales that a thread loads for a k-tile.
@@ -393,8 +396,8 @@ impl Plan {
         of(rows, self.rows / (32 * self.warpgroups)) + of(columns, self.columns / 4).max(self.halves(problem))
     }
 
-    /// The same plan on all multiprocessors, with split-K of the tail; none without a full wave or
-    /// a tail.
+    /// The same plan on all multiprocessors, with split-K of the tail; None without a full wave or
+    /// without a tail.
     pub(crate) fn sharing_last(&self, problem: &Problem, machine: &Machine, split_k: i64) -> Option<Plan> {
         let (tiles, blocks) = (self.tiles(problem).iter().product::<i64>(), i64::from(machine.multiprocessors));
         let tail = tiles % blocks;
@@ -407,8 +410,8 @@ impl Plan {
 
     /// Whether split-K applies to a short tail after many full waves.
     pub(crate) fn shares_few(&self, problem: &Problem) -> bool {
-        let turns = (self.tiles(problem).iter().product::<i64>() - self.tail) / self.blocks.max(1);
-        self.tail > 0 && 2 * self.tail <= self.blocks && turns >= TAIL_WAVES && !problem.is_promoted()
+        let waves = (self.tiles(problem).iter().product::<i64>() - self.tail) / self.blocks.max(1);
+        self.tail > 0 && 2 * self.tail <= self.blocks && waves >= TAIL_WAVES && !problem.is_promoted()
     }
 
     /// Whether split-K applies to all tiles.
@@ -422,10 +425,10 @@ impl Plan {
     }
 }
 
-/// How many tiles along the rows are taken one after the other: so many that as few as possible of
-/// the last group lie outside, about eight; few of each matrix of a batch. Where rows of the
-/// operands begin in the middle of a line and the work is long, all, if they are few: blocks that
-/// ask the cache for the same lines at once are answered together, and these ask for many.
+/// The height of a raster band: about eight tiles, such that the last band is as full as possible;
+/// fewer if the matrices of a batch are small. If rows of operands do not begin at cache lines and
+/// the work is long, the band covers all rows if they are few: the L2 answers simultaneous requests
+/// for a line together, and unaligned rows cause many such requests.
 fn raster(problem: &Problem, tiles: i64, cluster: i64, least: i64) -> i64 {
     let wanted = match problem.batch() {
         1 if tiles <= 2 * BAND && !problem.begins_at_lines() && problem.operations() >= SHORT_WORK => tiles,
@@ -438,35 +441,35 @@ fn raster(problem: &Problem, tiles: i64, cluster: i64, least: i64) -> i64 {
     bands.min_by_key(|band| (outside(*band) * 64 / tiles.max(1), (band - wanted).abs())).unwrap_or(cluster)
 }
 
-/// What a plan is chosen from: see the fields of [`Plan`].
+/// The choices from which a plan is made: see the fields of [`Plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
-    /// B lies along the rows of a tile.
+    /// B is along the rows of a tile.
     pub swapped: bool,
     /// Rows of a tile.
     pub rows: i64,
     /// Columns of a tile.
     pub columns: i64,
-    /// Warpgroups that multiply.
+    /// Consumer warpgroups.
     pub warpgroups: i64,
-    /// How many blocks share the k-tiles of a tile.
+    /// The number of blocks that share the k-tiles of a tile.
     pub split_k: i64,
     /// Blocks of a cluster, 1 or 2.
     pub cluster: i64,
-    /// Blocks that are resident on one multiprocessor at once.
+    /// Resident blocks on one multiprocessor.
     pub blocks_per_sm: i64,
     /// Ping-pong schedule.
     pub ping_pong: bool,
 }
 
-/// How far ahead the scales of a block are asked for.
+/// How far ahead the scales of a block are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ahead {
-    /// When the block before it begins.
+    /// When the block before begins.
     One,
-    /// So many steps before, of so many blocks of a tile.
+    /// Several blocks ahead.
     Several {
-        /// At least two, and no more than there are blocks.
+        /// Number of blocks: at least two, and at most the blocks of a tile.
         steps: i64,
         blocks: i64,
     },

@@ -1,9 +1,10 @@
-//! Moves before and after a GEMM, and the inner problem between them.
+//! Copies before and after a GEMM, and the inner problem between them.
 //!
 //! Law: the inner problem computes the same D, and TMA can read its operands. An operand that TMA
-//! cannot read is moved to a workspace before, with lines of whole chunks of 16 bytes, along its
-//! contiguous mode or else along K. Operands of f32 become parts of bf16, side by side along K. A D
-//! with folded modes is moved from a workspace afterwards. Everything else is used in place.
+//! cannot read is first copied to a workspace whose lines are multiples of 16 bytes, along its
+//! contiguous mode or else along K. Operands of f32 are split into parts of bf16, side by side
+//! along K. A D with folded modes is written to a workspace and copied from there. Everything else
+//! is used in place.
 
 mod borders;
 mod pack;
@@ -21,27 +22,27 @@ use crate::relayout::relayout;
 use crate::terms::Place;
 use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
 
-/// How the tensors of a problem have to lie beside those of other problems of a list.
+/// What all problems of a list must have in common.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Alike {
     /// Whether K has to be contiguous in A, and in B.
     pub(crate) along: [bool; 2],
-    /// The mode in which bulk copies have to store D, if they do.
+    /// The mode in which bulk copies store D, if they do.
     pub(crate) stored: Option<Contiguous>,
 }
 
-/// The most elements of a line that a kernel moves line by line: a block has some, and lines have
-/// the second axis of the grid.
+/// The most elements of a line that is copied by the kernel for lines: a line has several blocks,
+/// and lines are the second axis of the grid.
 const MAX_LENGTH: i64 = GRID_BLOCKS * BLOCK_THREADS;
 
-/// A matrix as the GEMM kernel has it, and the tensor in which it is.
+/// A matrix as the GEMM kernel sees it, and the tensor that holds it.
 type Located = (Matrix, ProductTensor);
 
-/// A problem that can be multiplied, and the kernels around it.
+/// A problem that TMA can read, and the kernels around it.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) inner: Problem,
-    /// What the tensors of the inner problem are.
+    /// The tensors of the inner problem.
     pub(crate) operands: Operands,
     pub(crate) before: Vec<Step>,
     pub(crate) after: Vec<Step>,
@@ -50,13 +51,13 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The kernels around a GEMM are planned for its machine.
+    /// Plans the kernels around a GEMM for a machine.
     pub(crate) fn of(problem: &Problem, machine: &Machine) -> Result<Prepared, PlanError> {
         Prepared::like(problem, machine, Alike::default())
     }
 
-    /// As [`Prepared::of`], for a problem of a list, whose tensors must lie as those of the other
-    /// problems do.
+    /// As [`Prepared::of`], for a problem of a list, whose layouts must match those of the other
+    /// problems.
     pub(crate) fn like(problem: &Problem, machine: &Machine, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),
@@ -83,7 +84,7 @@ impl Prepared {
             Ok(_) => Ok((matrix.clone(), operand)),
             Err(because) => {
                 let what = format!("{name} ({because})");
-                // Of pairs whole rows are moved, which both columns of a pair are then.
+                // For gated pairs, whole rows are copied, which hold both columns of a pair.
                 let lined = match problem.pairs() {
                     None if !along || matrix.strides().is_some_and(|[_, across, _]| across == 1) => {
                         prepared.lined(matrix, operand, &what)?
@@ -123,9 +124,9 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Images of which TMA does not read the windows, in a workspace: with contiguous
-    /// channels, and where that is not enough, with their borders. The product of these, and where
-    /// they are; both as they were where nothing is to be moved.
+    /// Copies images whose windows TMA cannot read to a workspace: with contiguous channels, and
+    /// with padding if that is not enough. Returns the GEMM of these images and their tensor, or
+    /// both unchanged if nothing must be copied.
     fn images(&mut self, problem: &Problem, machine: &Machine) -> Result<(Problem, ProductTensor), PlanError> {
         let as_it_was = (problem.clone(), ProductTensor::A);
         let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
@@ -147,18 +148,18 @@ impl Prepared {
             }
         }
         let to = self.workspace(images.elements(), element);
-        let does = "copies the images with their borders".to_string();
+        let does = "copies the images with their padding".to_string();
         self.before.push(Step::new(StepKind::Move, images.border()?, vec![from, to], does));
         Ok((problem.with_a(problem.a().clone(), None), to))
     }
 
-    /// A new piece of workspace for so many elements.
+    /// A new workspace of `elements` elements.
     fn workspace(&mut self, elements: i64, element: Element) -> ProductTensor {
         self.workspaces.push(elements.saturating_mul(element.bytes().into()));
         ProductTensor::Workspace(self.workspaces.len() - 1)
     }
 
-    /// Splits an operand of f32 in parts of bf16, of which the products make those of f32.
+    /// Splits an operand of f32 into parts of bf16 whose products approximate those of f32.
     fn parted(
         &mut self,
         (matrix, from, name): (&Matrix, ProductTensor, &str),
@@ -191,8 +192,8 @@ impl Prepared {
         Ok((Matrix::strided(Element::Bf16, [rows, all, matrices], strides)?, to))
     }
 
-    /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where
-    /// the instructions do not take it so.
+    /// Copies a matrix to a workspace, line by line, along its contiguous mode; None if the
+    /// instructions cannot read that mode.
     fn lined(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Option<Located>, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
@@ -204,7 +205,7 @@ impl Prepared {
             }
             _ => return Ok(None),
         };
-        // Blocks are counted along three axes, of which two are short.
+        // The grid has three axes, two of which are short.
         let count = if matrix.is_batch() { matrices } else { 1 };
         let whole = padded(length, element);
         if line < 0 || apart < 0 || count > GRID_BLOCKS || whole > MAX_LENGTH {
@@ -221,7 +222,7 @@ impl Prepared {
         Ok(Some((Matrix::strided(element, [rows, columns, matrices], strides)?, to)))
     }
 
-    /// Moves a matrix to a workspace, row by row.
+    /// Copies a matrix to a workspace, row by row.
     fn packed(
         &mut self,
         (matrix, from): (&Matrix, ProductTensor),
@@ -231,7 +232,7 @@ impl Prepared {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let line = padded(columns, element);
-        // One matrix, where all of a batch are the same.
+        // One matrix, if all of a batch are the same.
         let count = if matrix.is_batch() { matrices } else { 1 };
         let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
         let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
@@ -243,8 +244,8 @@ impl Prepared {
         Ok((Matrix::strided(element, [rows, columns, matrices], [line, 1, step])?, to))
     }
 
-    /// What is written instead of D, and moved there; `stored` says in which mode bulk copies have
-    /// to store it.
+    /// The matrix that is written in place of D and copied there; `stored` is the mode in which
+    /// bulk copies must store it.
     fn result(
         &mut self,
         problem: &Problem,
@@ -256,10 +257,12 @@ impl Prepared {
             return Ok((d.clone(), ProductTensor::D));
         }
         let [rows, columns, matrices] = d.extents();
-        // Bulk copies store no elements of 8 bits, which are made of those of 32 afterwards.
+        // Bulk stores do not take 8-bit elements; these are converted from 32-bit elements
+        // afterwards.
         let element = if stored.is_some() && d.element().bytes() == 1 { Element::F32 } else { d.element() };
         let line = padded(columns, element);
-        // Bulk copies write whole chunks, so its rows are declared whole.
+        // Bulk stores write whole chunks of 16 bytes, so the rows of the workspace are padded to
+        // chunks.
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let plain = plain.in_whole_rows();
         let moved = relayout(machine, plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
@@ -275,7 +278,7 @@ impl Prepared {
     }
 }
 
-/// A layout behind an offset.
+/// A layout at an offset.
 fn place(layout: &Layout, offset: i64) -> Result<Place, PlanError> {
     if offset == 0 {
         return Ok(Place::from(layout));

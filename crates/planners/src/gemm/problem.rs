@@ -4,7 +4,7 @@
 //! batch, with an epilogue function [`Fused`] of the accumulator and of further tensors, or the
 //! accumulator itself. Accumulators are in f32, and in i32 for integers; D is rounded once.
 //!
-//! `build.rs` makes problems and refuses the rest; `text.rs` writes them. Nothing here knows how a
+//! `build.rs` constructs and validates problems; `text.rs` prints them. Nothing here knows how a
 //! problem is carried out.
 
 mod build;
@@ -23,14 +23,13 @@ use crate::expression::Expression;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
-use crate::gemm::problem::reductions::ByProduct;
+use crate::gemm::problem::reductions::EpilogueReduction;
 use crate::gemm::problem::scales::Scales;
 
-/// Bytes of a line of the cache, and of a row of a stage.
+/// Bytes of a cache line, and of a row of a stage.
 pub(crate) const LINE_BYTES: i64 = 128;
 
-/// A product of matrices, or a batch of them: types, layouts, and what is done with the
-/// accumulators.
+/// A GEMM or a batched GEMM: types, layouts, and what is done with the accumulators.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -38,7 +37,7 @@ pub(crate) const LINE_BYTES: i64 = 128;
 /// use tilewright_planners::Expression;
 /// use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
 ///
-/// // D(m,n) = relu(sum over k of A(m,k) B(n,k) + bias(n)), which the plan and the check know too.
+/// // D(m,n) = relu(sum over k of A(m,k) B(n,k) + bias(n)).
 /// let bias = Matrix::new(Element::Bf16, &"(128,256):(0,1)".parse().unwrap()).unwrap();
 /// let expression = Expression::parse("max(x0 + x1, 0)", &["x0", "x1"]).unwrap();
 /// let problem = Problem::new(Element::Bf16, [128, 256, 64]).unwrap();
@@ -57,7 +56,7 @@ pub struct Problem {
     images: Option<Images>,
     pairs: Option<Pairs>,
     fused: Option<Fused>,
-    kept: Vec<(ByProduct, Matrix)>,
+    kept: Vec<(EpilogueReduction, Matrix)>,
     scales: Option<Scales>,
     ends: Option<Matrix>,
     tf32: bool,
@@ -65,13 +64,13 @@ pub struct Problem {
 }
 
 /// The epilogue function: an expression whose input 0 is the accumulator, and whose other inputs
-/// are the elements of tensors at the same row, column and matrix. A tensor that repeats has
-/// strides of 0. In a gated GEMM ([`Problem::gated`]) inputs 0 and 1 are both accumulators.
+/// are the elements of tensors at the same row, column and matrix. A broadcast tensor has strides
+/// of 0. In a gated GEMM ([`Problem::gated`]) inputs 0 and 1 are both accumulators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The function.
     pub expression: Expression,
-    /// Inputs 1, 2, .. of the expression; 2, 3, .. of pairs.
+    /// Inputs 1, 2, .. of the expression; if gated, 2, 3, ...
     pub inputs: Vec<Matrix>,
 }
 
@@ -81,17 +80,17 @@ impl Problem {
         self.sizes
     }
 
-    /// How many matrices there are.
+    /// The batch size.
     pub fn batch(&self) -> i64 {
         self.batch
     }
 
-    /// A, `(M,K)`; of a convolution the windows of images that have their borders.
+    /// A, `(M,K)`. For a convolution, these are the im2col windows of the padded images.
     pub fn a(&self) -> &Matrix {
         &self.a
     }
 
-    /// The images of which A has windows, where it is written nowhere.
+    /// The images of a convolution, whose matrix A is not in memory.
     pub(crate) fn images(&self) -> Option<&Images> {
         self.images.as_ref()
     }
@@ -111,13 +110,13 @@ impl Problem {
         self.fused.as_ref()
     }
 
-    /// Which columns of B make a column of D, where there are pairs.
+    /// Which columns of B make a column of D, in a gated GEMM.
     pub fn pairs(&self) -> Option<Pairs> {
         self.pairs
     }
 
     /// The reductions of rows and columns.
-    pub fn by_products(&self) -> impl Iterator<Item = &ByProduct> {
+    pub fn reductions(&self) -> impl Iterator<Item = &EpilogueReduction> {
         self.kept.iter().map(|(by, _)| by)
     }
 
@@ -136,12 +135,12 @@ impl Problem {
         self.ends.as_ref()
     }
 
-    /// Whether operands are floating-point numbers of 8 bits.
+    /// Whether operands are 8-bit floating-point numbers.
     fn is_small(&self) -> bool {
         matches!(self.operand_type(), Element::E4M3 | Element::E5M2)
     }
 
-    /// Whether the accumulators of each 128 elements along K are added in f32.
+    /// Whether the accumulators of each 128 elements along K are promoted to f32.
     pub fn is_promoted(&self) -> bool {
         self.scales.is_some() || self.is_small() && !self.fast
     }
@@ -161,7 +160,7 @@ impl Problem {
         self.tf32
     }
 
-    /// Whether rows of D follow one another without gaps, and so do its matrices.
+    /// Whether D is contiguous, rows and matrices.
     pub(crate) fn is_dense(&self) -> bool {
         let [m, n, _] = self.sizes;
         let step = |at: usize, extent: i64, wanted: i64| {
@@ -175,12 +174,12 @@ impl Problem {
         self.d.element()
     }
 
-    /// The accumulator type: f32, and i32 of integers.
+    /// The accumulator type: f32, or i32 for integers.
     pub fn accumulator_type(&self) -> Element {
         if self.operand_type().is_float() { Element::F32 } else { Element::I32 }
     }
 
-    /// Multiplications and additions.
+    /// Floating-point operations: multiplications plus additions.
     pub fn operations(&self) -> i64 {
         self.mma_sizes().into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
     }
@@ -192,7 +191,7 @@ impl Problem {
         [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
     }
 
-    /// Elements of a k-tile along K: rows of 128 bytes.
+    /// Elements of a k-tile along K: 128 bytes.
     pub(crate) fn k_tile(&self) -> i64 {
         LINE_BYTES / i64::from(self.operand_type().bytes())
     }

@@ -16,7 +16,7 @@ use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
 use crate::planned::Planned;
 use crate::terms::Meaning;
 
-/// The kernels of a product, for its sizes alone: launches take no numbers.
+/// The kernels of a GEMM for fixed sizes: launches take no size arguments.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -25,7 +25,7 @@ use crate::terms::Meaning;
 ///
 /// let h200 = Machine::named("H200").unwrap();
 /// let product = Product::new(&Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap(), &h200).unwrap();
-/// // 512 tiles of 128 x 256 in four turns of 128 blocks, by one kernel.
+/// // 512 tiles of 128 x 256 in four waves of 128 blocks, by one kernel.
 /// assert_eq!(product.plan().blocks, 128);
 /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
 /// ```
@@ -76,8 +76,7 @@ impl Product {
         Product::build(problem, Prepared::of(problem, machine)?, plan, machine)
     }
 
-    /// The plans that [`Product::planned`] takes, the one first that takes the least time by the
-    /// model, each with the seconds that the model gives it.
+    /// The plans that [`Product::planned`] accepts, sorted by the seconds that the model estimates.
     ///
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
@@ -89,7 +88,7 @@ impl Product {
         }
     }
 
-    /// The product of a problem that is prepared, by a plan.
+    /// The kernels of a prepared problem, by a plan.
     fn build(problem: &Problem, prepared: Prepared, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
         let Prepared { inner, operands, before, after, mut workspaces } = prepared;
         if let Some(because) = plan.refusal(&inner, machine) {
@@ -98,7 +97,7 @@ impl Product {
         let mut steps = before;
         let kernel = mainloop::kernel("product_groups", &inner, (plan, machine), true)?;
         let Operands { a, b, inputs, scales, d } = operands;
-        // What the GEMM reads: A, B, what the epilogue reads, and the table of row groups.
+        // What the GEMM reads: A, B, epilogue inputs, and the table of row groups.
         let mut read = [vec![a, b], inputs.clone(), scales.clone()].concat();
         let gemm = |operands: Vec<ProductTensor>| Step::new(StepKind::Gemm, kernel, operands, "multiplies".to_string());
         let mut workspace = |bytes: i64| {
@@ -133,7 +132,7 @@ impl Product {
         } else {
             let mut made = gemm([read, vec![d]].concat());
             let mut then = Vec::new();
-            for (number, by) in inner.by_products().enumerate() {
+            for (number, by) in inner.reductions().enumerate() {
                 let kept = reductions::steps((by, number), (&inner, plan), machine, &mut workspaces)?;
                 made.operands.push(kept.0);
                 made.writes += 1;
@@ -156,19 +155,19 @@ impl Product {
         Ok(Product { problem: problem.clone(), plan: plan.clone(), steps, workspaces, lines })
     }
 
-    /// What is multiplied.
+    /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// How it is cut.
+    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The kernels, in the order in which they run: one from A and B into D, or, where blocks share
-    /// tiles, one from A and B into the workspace and one from there into D; before and after them,
-    /// those that move what TMA cannot read or write.
+    /// The kernels, in launch order: one from A and B into D; or, with split-K, one from A and B
+    /// into the workspace and one from there into D. Kernels that copy what TMA cannot read or
+    /// write come before and after them.
     pub fn kernels(&self) -> Vec<&Kernel> {
         self.steps.iter().map(|step| &step.kernel).collect()
     }
@@ -183,18 +182,18 @@ impl Product {
         self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// Bytes of each piece of it: those of [`ProductTensor::Workspace`].
+    /// Bytes of each workspace, as numbered by [`ProductTensor::Workspace`].
     pub fn workspaces(&self) -> &[i64] {
         &self.workspaces
     }
 
-    /// What was chosen, a line each.
+    /// The plan as text, line by line.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 }
 
-/// The plan of one kernel, without a workspace, that takes the least time on an H200.
+/// The fastest plan, by the model, that has one kernel and no workspace.
 pub(crate) fn alone(name: &str, problem: &Problem, machine: &Machine) -> Result<Planned, PlanError> {
     needs_wgmma(machine)?;
     let plan =

@@ -1,9 +1,10 @@
 //! Many problems in one launch: the list, its plan and its kernels.
 //!
 //! Law: `D_i = f(sum over k of A_i(m,k) * B_i(n,k), ..)` for each problem `i` of a list, each with
-//! sizes and tensors of its own. Types are the same in all, and so is the epilogue function. One
-//! kernel multiplies them (`list.rs`); before and after it those run that move what it cannot read
-//! or write where it lies.
+//! Law: `D_i = f(sum over k of A_i(m,k) * B_i(n,k), ..)` for each problem `i` of a list, each with
+//! its own sizes and tensors. Types and epilogue function are the same in all. One kernel
+//! multiplies them (`list.rs`); kernels before and after it copy what it cannot read or write in
+//! place.
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
@@ -20,12 +21,13 @@ use crate::gemm::problem::list::Problems;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
 
-/// The most bytes of the arguments of a launch, and those of a tensor map; a tensor is an address.
+/// The most bytes of the arguments of a launch. A tensor map takes 128 bytes and a tensor one
+/// address.
 const ARGUMENT_BYTES: i64 = 32_764;
 const MAP_BYTES: i64 = 128;
-/// Problems whose tiles are looked at for a plan: those with most to multiply.
+/// The number of problems whose tiles are considered for a plan: those with the most work.
 const PLANNED_PROBLEMS: usize = 8;
-/// The kernels of a list of problems, for their sizes alone: launches take no numbers.
+/// The kernels of a list of problems for fixed sizes: launches take no size arguments.
 #[derive(Debug, Clone)]
 pub struct Products {
     problems: Problems,
@@ -35,11 +37,11 @@ pub struct Products {
     lines: Vec<String>,
 }
 
-/// What the kernel of a list multiplies, and the kernels around it.
+/// The problems that the kernel of a list multiplies, and the kernels around it.
 struct Ready {
-    /// Those with most k-tiles first, as they lie for the kernel.
+    /// The problems with the most k-tiles come first, in the layouts that the kernel reads.
     problems: Vec<Problem>,
-    /// Which they are, and what their tensors are.
+    /// The index of each problem in the list, and its tensors.
     operands: Vec<(usize, Operands)>,
     before: Vec<Step>,
     after: Vec<Step>,
@@ -54,7 +56,8 @@ impl Ready {
             let found: Vec<_> = prepared.iter().map(|prepared| of(&prepared.inner)).collect();
             found[0].filter(|_| found.iter().all(|own| *own == found[0]))
         };
-        // Where K is not contiguous in all, or not in none, it is made so; bulk copies store D.
+        // If K is contiguous in some problems only, it is made contiguous in all; bulk copies store
+        // D.
         let alike = Alike {
             along: [same(&|own| own.readable_a().ok()).is_none(), same(&|own| own.readable_b().ok()).is_none()],
             stored: same(&|own| own.stored().ok()).or(Some(Contiguous::Columns)),
@@ -127,7 +130,7 @@ impl Ready {
         }
     }
 
-    /// Why a plan cannot be carried out, if so.
+    /// Why a plan cannot be carried out; None if it can.
     fn refusal(&self, plan: &Plan, machine: &Machine) -> Option<&'static str> {
         if plan.split_k > 1 || plan.tail > 0 || plan.cluster > 1 || plan.ping_pong {
             return Some("a list excludes split-K, clusters and ping-pong");
@@ -140,7 +143,7 @@ impl Products {
     /// The kernels of the plan that takes the least time on a machine, by the model.
     ///
     /// Errors: as [`Product::new`](super::Product::new) for each problem; more than 8 problems with
-    /// an input that is not read ahead, or arguments that no launch takes
+    /// an input that is not prefetched, or more arguments than a launch takes
     /// ([`PlanError::TooLarge`]).
     pub fn new(problems: &Problems, machine: &Machine) -> Result<Products, PlanError> {
         needs_wgmma(machine)?;
@@ -157,8 +160,8 @@ impl Products {
         Products::build(problems, Ready::of(problems, machine)?, plan, machine)
     }
 
-    /// The plans that [`Products::planned`] takes, the one first that takes the least time by the
-    /// model, each with the seconds that the model gives it.
+    /// The plans that [`Products::planned`] accepts, sorted by the seconds that the model
+    /// estimates.
     ///
     /// Errors: as [`Products::new`].
     pub fn candidates(problems: &Problems, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
@@ -170,8 +173,8 @@ impl Products {
         if let Some(because) = ready.refusal(plan, machine) {
             return Err(PlanError::Plan { because });
         }
-        // A list of one problem takes its tiles as a product does, of which no more lie past the
-        // last one than there are.
+        // The only problem of a list is planned like a single GEMM, in which fewer tiles lie
+        // outside.
         let plan = match &ready.problems[..] {
             [only] => &plan.of_problem(only),
             _ => plan,
@@ -188,7 +191,7 @@ impl Products {
         if bytes > ARGUMENT_BYTES {
             return Err(PlanError::TooLarge { what: "bytes of arguments", asked: bytes, limit: ARGUMENT_BYTES });
         }
-        // A and B of all problems, then all inputs, then D of all.
+        // A and B of all problems, then all epilogue inputs, then all D.
         let all = |part: &dyn Fn(&Operands) -> Vec<ProductTensor>| {
             let of =
                 |(number, own): &(usize, Operands)| part(own).into_iter().map(|own| (*number, own)).collect::<Vec<_>>();
@@ -212,23 +215,24 @@ impl Products {
         Ok(Products { problems: problems.clone(), plan: plan.clone(), steps, workspaces: ready.workspaces, lines })
     }
 
-    /// What is multiplied.
+    /// The problems.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// How tiles of all problems are cut.
+    /// The plan for the tiles of all problems.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The kernels, in the order in which they run: one for all problems; before and after it those
-    /// that move what it cannot read or write where it lies.
+    /// The kernels, in launch order: one GEMM kernel for all problems; kernels before and after it
+    /// copy what it cannot read or write in place.
     pub fn kernels(&self) -> Vec<&Kernel> {
         self.steps.iter().map(Step::kernel).collect()
     }
 
-    /// The kernels with what each reads and writes, and of which problems ([`Step::problems`]).
+    /// The kernels with the tensors that each reads and writes, and the problem of each tensor
+    /// ([`Step::problems`]).
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -238,12 +242,12 @@ impl Products {
         self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// Bytes of each piece of it: those of [`ProductTensor::Workspace`].
+    /// Bytes of each workspace, as numbered by [`ProductTensor::Workspace`].
     pub fn workspaces(&self) -> &[i64] {
         &self.workspaces
     }
 
-    /// What was chosen, a line each.
+    /// The plan as text, line by line.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }

@@ -1,34 +1,34 @@
-//! The kernels of a product in the order in which they run, and their tensors.
+//! The kernels of a GEMM in launch order, and their tensors.
 
 use tilewright_kernel::Kernel;
 
-/// A tensor of a product, which an argument of one of its kernels stands for.
+/// A tensor of a GEMM, as an argument of its kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProductTensor {
     /// A.
     A,
     /// B.
     B,
-    /// An input of the epilogue function, counted from 0.
+    /// An epilogue input, counted from 0.
     Input(usize),
     /// The scales of the blocks of A.
     ScalesA,
     /// The scales of the blocks of B.
     ScalesB,
-    /// Where the row groups end.
+    /// The ends of the row groups.
     Ends,
     /// D.
     D,
-    /// What is kept of rows or columns, counted from 0.
-    ByProduct(usize),
-    /// A piece of device memory that belongs to the product alone, by its number.
+    /// The result of a reduction of rows or columns, counted from 0.
+    Reduction(usize),
+    /// A workspace in device memory, by its index.
     Workspace(usize),
 }
 
 /// What a kernel of a GEMM is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepKind {
-    /// Moves or converts an operand that TMA cannot read, or D that it cannot store.
+    /// Copies or converts an operand that TMA cannot read, or D if TMA cannot store it.
     Move,
     /// Writes the table of the tiles of all row groups.
     Tiles,
@@ -45,42 +45,42 @@ pub enum StepKind {
 pub(crate) struct Operands {
     pub(crate) a: ProductTensor,
     pub(crate) b: ProductTensor,
-    /// The inputs of the epilogue function, in their order.
+    /// The epilogue inputs, in their order.
     pub(crate) inputs: Vec<ProductTensor>,
     /// The scales of A, then those of B; nothing without scales.
     pub(crate) scales: Vec<ProductTensor>,
     pub(crate) d: ProductTensor,
 }
 
-/// A kernel of a product.
+/// A kernel of a GEMM.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub(crate) kind: StepKind,
     pub(crate) kernel: Kernel,
     pub(crate) operands: Vec<ProductTensor>,
-    /// How many of them are written: the last ones.
+    /// The number of tensors that are written; these come last.
     pub(crate) writes: usize,
-    /// The sizes of its launch, where the kernel has names for them.
+    /// The launch sizes that the kernel has names for.
     pub(crate) sizes: Vec<(&'static str, i64)>,
     pub(crate) does: String,
-    /// Whose tensor each operand is, of the problems of a list; none where there is one problem.
+    /// The problem of each operand, in a list; empty for a single problem.
     pub(crate) problems: Vec<usize>,
 }
 
 impl Step {
-    /// A kernel whose sizes are known, that writes its last tensor.
+    /// A kernel with known sizes that writes its last tensor.
     pub(crate) fn new(kind: StepKind, kernel: Kernel, operands: Vec<ProductTensor>, does: String) -> Step {
         Step { kind, kernel, operands, writes: 1, sizes: Vec::new(), does, problems: Vec::new() }
     }
 
-    /// What it is for.
+    /// The purpose of the kernel.
     ///
     /// ```
     /// use tilewright_kernel::Element;
     /// use tilewright_kernel::machine::Machine;
     /// use tilewright_planners::gemm::{Problem, Product, StepKind};
     ///
-    /// // TMA reads no rows of 9 elements: A and B are moved before.
+    /// // TMA cannot read rows of 9 elements: A and B are copied first.
     /// let problem = Problem::new(Element::Bf16, [10, 16, 9]).unwrap();
     /// let product = Product::new(&problem, &Machine::named("H200").unwrap()).unwrap();
     /// let kinds: Vec<StepKind> = product.steps().iter().map(|step| step.kind()).collect();
@@ -95,28 +95,28 @@ impl Step {
         &self.kernel
     }
 
-    /// The sizes of its launch, by name: none where the kernel knows them.
+    /// The launch sizes by name; empty if the kernel has fixed sizes.
     pub fn sizes(&self) -> &[(&'static str, i64)] {
         &self.sizes
     }
 
-    /// Its tensors, in the order of the kernel: those that are read, then those that are written.
+    /// Its tensors, in the order of the kernel: inputs, then outputs.
     pub fn operands(&self) -> &[ProductTensor] {
         &self.operands
     }
 
-    /// The tensors that are read, and those that are written, each in the order of the kernel.
+    /// The inputs and the outputs, each in the order of the kernel.
     pub fn read_and_written(&self) -> (&[ProductTensor], &[ProductTensor]) {
         self.operands.split_at(self.operands.len().saturating_sub(self.writes))
     }
 
-    /// Which problem of a list the tensors belong to, in the order of [`Step::operands`]: 0 where
-    /// there is one problem. Pieces of the workspace belong to all.
+    /// The index of the problem in a list that each tensor belongs to, in the order of
+    /// [`Step::operands`]: 0 for a single problem. Workspaces belong to all.
     pub fn problems(&self) -> impl Iterator<Item = usize> {
         (0..self.operands.len()).map(|at| self.problems.get(at).copied().unwrap_or(0))
     }
 
-    /// What it does, in a few words.
+    /// A short description.
     pub fn does(&self) -> &str {
         &self.does
     }

@@ -1,4 +1,4 @@
-//! What a kernel should leave, element by element.
+//! The expected output of a kernel, element by element.
 
 use std::collections::HashMap;
 
@@ -11,27 +11,27 @@ use super::rows::{Many, Row};
 use crate::planned::Planned;
 use crate::terms::{Meaning, Norm, RowPlaces};
 
-/// How many numbers of a factor of a product are kept, at most: 64 MiB of them.
+/// The most elements of an operand of a GEMM that are cached: 64 MiB.
 const KEPT: usize = 1 << 23;
 
-/// The value that the definition gives to one element of the output.
+/// The value of one output element by the definition.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// Which: counted from the first element of the output.
+    /// The index of the element in the output.
     pub at: usize,
     /// The type of the output.
     pub element: Element,
-    /// All bits, where no rounding is allowed.
+    /// The exact bits, if no rounding is allowed.
     bits: Option<u64>,
     value: f64,
     bound: f64,
 }
 
 impl Wanted {
-    /// How far bits that were found are from it, in units of the bound that rounding gives, 0 where
-    /// they are equal.
+    /// The distance of the bits that were found from the value, in units of the rounding bound; 0
+    /// if they are equal.
     ///
-    /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
+    /// Errors: the distance is larger than 1 ([`Unchecked::Wrong`]).
     pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
         let off = match self.bits {
             Some(bits) => (bits == found).then_some(0.0),
@@ -43,8 +43,8 @@ impl Wanted {
 }
 
 impl Wanted {
-    /// A number that rounding may move by so much; an integer is rounded toward zero, so what moves
-    /// it a little may move it by one.
+    /// A number with a rounding bound. An integer is truncated toward zero, so a small error may
+    /// change it by 1.
     pub(super) fn rounded(at: usize, element: Element, value: f64, bound: f64) -> Wanted {
         match element.is_float() {
             true => Wanted { at, element, bits: None, value, bound },
@@ -54,8 +54,8 @@ impl Wanted {
     }
 }
 
-/// The bits of a number of one type in another, where no rounding comes between: the same ones in
-/// the same type, and of integers as many as the other type has.
+/// The bits of a number converted to another type without rounding: unchanged for the same type,
+/// truncated or extended for integers.
 fn converted(source: Element, bits: u64, destination: Element) -> Option<u64> {
     if source == destination {
         return Some(bits);
@@ -68,7 +68,7 @@ fn converted(source: Element, bits: u64, destination: Element) -> Option<u64> {
     Some(wide & u64::MAX >> (64 - destination.bits()))
 }
 
-/// Where an element of a layout is that begins inside of its tensor.
+/// The offset of an element of a layout that begins inside its tensor.
 fn placed((layout, offset): &(Layout, i64), index: usize) -> Result<usize, LayoutError> {
     Ok((offset + layout.eval(&(index as i64))?) as usize)
 }
@@ -79,10 +79,10 @@ pub struct Definition<'a> {
     input: &'a dyn Fn(usize, usize) -> u64,
     types: Vec<Element>,
     output: Element,
-    /// The row that was looked at last, and its number.
+    /// The row that was evaluated last, and its index.
     row: Option<(usize, Row)>,
-    /// Rows of the factors of a product, by their numbers: each is needed for many elements.
-    factors: [HashMap<usize, Vec<f64>>; 2],
+    /// Cached rows of the operands of a GEMM, by index: each is needed for many elements.
+    operands: [HashMap<usize, Vec<f64>>; 2],
 }
 
 impl std::fmt::Debug for Definition<'_> {
@@ -95,16 +95,16 @@ impl<'a> Definition<'a> {
     pub(super) fn new(planned: &'a Planned, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
         let last = planned.launches().last().unwrap_or(planned.kernel());
         let output = last.program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
-        Definition { planned, input, types: planned.inputs(), output, row: None, factors: Default::default() }
+        Definition { planned, input, types: planned.inputs(), output, row: None, operands: Default::default() }
     }
 
     fn value(&self, tensor: usize, at: usize) -> f64 {
         value(self.types[tensor], (self.input)(tensor, at))
     }
 
-    /// The value that the definition gives to element `index`.
+    /// The value of element `index` by the definition.
     ///
-    /// Errors: an offset is not representable.
+    /// Errors: an offset does not fit in 64 bits.
     pub fn wanted(&mut self, index: usize) -> Result<Wanted, LayoutError> {
         let planned = self.planned;
         Ok(match planned.meaning() {
@@ -147,15 +147,14 @@ impl<'a> Definition<'a> {
             }
             Meaning::Product => {
                 let [m, n, k] = ["M", "N", "K"].map(|name| planned.size(name));
-                // The rows of all matrices of a batch follow one another.
+                // The rows of all matrices of a batch are consecutive.
                 let (row, column) = (index / n, index % n + index / (m * n) * n);
                 self.read_row(0, row, k);
                 self.read_row(1, column, k);
-                let [a, b] = [&self.factors[0][&row], &self.factors[1][&column]];
+                let [a, b] = [&self.operands[0][&row], &self.operands[1][&column]];
                 let terms = a.iter().zip(b).map(|(a, b)| a * b);
                 let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
-                // Each of k additions rounds what has been summed, which the sum of magnitudes
-                // bounds.
+                // Each of k additions rounds the running sum, which the sum of magnitudes bounds.
                 let bound = (k as f64) * step(Element::F32, whole) + step(self.output, sum);
                 Wanted::rounded(index, self.output, sum, bound)
             }
@@ -163,7 +162,7 @@ impl<'a> Definition<'a> {
                 let (first, place) = (from.eval(&(index as i64))?, to.eval(&(index as i64))?);
                 let mut numbers = Many::new();
                 match along.leaves() {
-                    // Most often there is one mode.
+                    // Usually there is one mode.
                     [leaf] => {
                         (0..leaf.extent).for_each(|at| numbers.add(self.value(0, (first + at * leaf.stride) as usize)))
                     }
@@ -210,26 +209,26 @@ impl<'a> Definition<'a> {
         Wanted::rounded(at, self.output, value, bound + step(self.output, value))
     }
 
-    /// The weight and the bias of a column, which are the tensors behind the rows.
+    /// The weight and the bias of a column, from the tensors after the rows.
     fn beside(&self, norm: Norm, column: usize) -> [f64; 2] {
         let weight = if norm.weights { self.value(1, column) } else { 1.0 };
         let bias = if norm.bias { self.value(1 + usize::from(norm.weights), column) } else { 0.0 };
         [weight, bias]
     }
 
-    /// Reads a row of a factor of a product, unless it is known.
-    fn read_row(&mut self, factor: usize, row: usize, k: usize) {
-        if self.factors[factor].contains_key(&row) {
+    /// Reads a row of an operand of a GEMM, unless it is cached.
+    fn read_row(&mut self, operand: usize, row: usize, k: usize) {
+        if self.operands[operand].contains_key(&row) {
             return;
         }
-        let numbers = (0..k).map(|at| self.value(factor, row * k + at)).collect();
-        if (self.factors[factor].len() + 1) * k > KEPT {
-            self.factors[factor].clear();
+        let numbers = (0..k).map(|at| self.value(operand, row * k + at)).collect();
+        if (self.operands[operand].len() + 1) * k > KEPT {
+            self.operands[operand].clear();
         }
-        self.factors[factor].insert(row, numbers);
+        self.operands[operand].insert(row, numbers);
     }
 
-    /// The row of the first input in which an element is.
+    /// The row of the first input that contains an element.
     fn row(&mut self, index: usize, places: RowPlaces) -> Result<&Row, LayoutError> {
         let (row, columns) = (index / places.columns as usize, places.columns as usize);
         if self.row.as_ref().is_none_or(|(known, _)| *known != row) {

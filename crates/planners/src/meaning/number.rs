@@ -1,8 +1,9 @@
-//! Numbers of tensors that are checked.
+//! Numbers of the tensors of a check.
 
 use tilewright_kernel::Element;
 
-/// A number of a type from random bits: eighths in [-4, 4), or any bits where only bits matter.
+/// A number of a type from random bits: multiples of 1/8 in [-4, 4), or any bits if only bits
+/// matter.
 pub(super) fn number(element: Element, chance: u64) -> u64 {
     let eighths = (chance % 64) as f64 / 8.0 - 4.0;
     match element {
@@ -10,7 +11,7 @@ pub(super) fn number(element: Element, chance: u64) -> u64 {
         Element::Bf16 => u64::from(half::bf16::from_f64(eighths).to_bits()),
         Element::F32 => u64::from((eighths as f32).to_bits()),
         Element::F64 => eighths.to_bits(),
-        // Between an eighth and 16 in size, without NaN.
+        // Magnitudes between 1/8 and 16, without NaN.
         Element::E4M3 => chance & 0x87 | (4 + (chance >> 8) % 7) << 3,
         Element::E5M2 => chance & 0x83 | (12 + (chance >> 8) % 7) << 2,
         Element::I32 => u64::from((chance % 2001) as u32).wrapping_sub(1000) & 0xffff_ffff,
@@ -34,13 +35,13 @@ pub(crate) fn value(element: Element, bits: u64) -> f64 {
     }
 }
 
-/// The number of 8 bits of which so many are the exponent.
+/// The value of an 8-bit float with `exponent` bits of exponent.
 fn small(byte: u8, exponent: u32) -> f64 {
     let mantissa = 7 - exponent;
     let (bias, ones) = ((1 << (exponent - 1)) - 1, (1 << exponent) - 1);
     let (power, rest) = (i32::from(byte >> mantissa) & ones, byte & ((1 << mantissa) - 1));
     let fraction = f64::from(rest) / f64::from(1 << mantissa);
-    // Numbers with 4 bits of exponent have no infinity, and one NaN of each sign.
+    // Types with 4 bits of exponent have no infinity, and one NaN of each sign.
     let size = match (power == ones, exponent) {
         (true, 5) if rest == 0 => f64::INFINITY,
         (true, 5) => f64::NAN,
@@ -51,12 +52,12 @@ fn small(byte: u8, exponent: u32) -> f64 {
     if byte >> 7 == 1 { -size } else { size }
 }
 
-/// The bits of an element of so many bytes.
+/// The bits of element `at`, of `width` bytes.
 pub fn bits_at(bytes: &[u8], width: usize, at: usize) -> u64 {
     bytes[at * width..(at + 1) * width].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
-/// The least and the greatest number of an integer type.
+/// The minimum and maximum of an integer type.
 pub(crate) fn ends(element: Element) -> Option<[f64; 2]> {
     let bits = element.bits() as i32;
     match (element.is_float(), element.is_signed_integer()) {
@@ -66,7 +67,7 @@ pub(crate) fn ends(element: Element) -> Option<[f64; 2]> {
     }
 }
 
-/// The greatest number of a floating-point type.
+/// The largest finite number of a floating-point type.
 fn greatest(element: Element) -> f64 {
     match element {
         Element::F16 => 65_504.0,
@@ -78,13 +79,11 @@ fn greatest(element: Element) -> f64 {
     }
 }
 
-/// How far the number of bits that were found is from what is wanted before it becomes one of the
-/// type, in units of how far rounding may move that; 0 where both are equal, none where it is
-/// farther away.
+/// The distance between the number that was found and the wanted number before rounding, in units
+/// of the rounding bound; 0 if both are equal, None if the distance is larger than 1.
 pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) -> Option<f64> {
     let (number, greatest) = (value(element, found), greatest(element));
-    // Integers and floating-point numbers of 8 bits end at their greatest number, others at
-    // infinity.
+    // Integers and 8-bit floats saturate at their largest number, other types at infinity.
     let wanted = match ends(element) {
         Some([least, most]) => wanted.clamp(least, most),
         None if element.bits() == 8 => wanted.clamp(-greatest, greatest),
@@ -93,7 +92,7 @@ pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) ->
     if number == wanted || number.is_nan() && wanted.is_nan() {
         return Some(0.0);
     }
-    // Where sums may leave the range of f32 on the way, nothing is said.
+    // If intermediate sums may overflow f32, any result is accepted.
     if wanted.is_finite() && !bound.is_finite() {
         return Some(0.0);
     }
@@ -105,9 +104,9 @@ pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) ->
     Some(if off == 0.0 { 0.0 } else { off / bound })
 }
 
-/// The distance between neighbours of a type at a value: how far rounding may go, twice over.
+/// The distance between adjacent numbers of a type at a value: twice the rounding error.
 pub(crate) fn step(element: Element, at: f64) -> f64 {
-    // Digits, and the exponent of the least number that has all of them.
+    // The digits, and the exponent of the smallest normal number.
     let (digits, least) = match element {
         Element::E4M3 => (3, -6),
         Element::E5M2 => (2, -14),
@@ -120,8 +119,7 @@ pub(crate) fn step(element: Element, at: f64) -> f64 {
     at.abs().max(2_f64.powi(least)) * 2_f64.powi(-digits)
 }
 
-/// Random small numbers of a type, as bytes: tensors of a kernel that is checked are made of
-/// them.
+/// Random small numbers of a type, as bytes, for the tensors of a check.
 pub fn any_numbers(element: Element, count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut bytes = Vec::with_capacity(count * element.bytes() as usize);

@@ -1,13 +1,13 @@
-//! What is computed of rows, in f64.
+//! Definitions of row kernels, in f64.
 //!
-//! The bounds are of sums in f32 in any order: a row of n numbers is summed in about log2(n) steps
-//! and the vectors of a thread, so 64 steps are more than there are, each rounding by half a unit
-//! in the last place of what has been summed.
+//! The bounds hold for sums in f32 in any order: a row of n numbers is summed in about log2(n)
+//! steps plus the vectors of a thread. 64 steps are an upper bound, each of which rounds by half a
+//! unit in the last place of the running sum.
 
 use crate::terms::Statistic;
 
-/// Relative error of a sum of 64 steps in f32, and of the approximate functions of the hardware
-/// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.
+/// The relative error of a sum of 64 steps in f32, and of the hardware's approximate functions
+/// after it, with arguments of up to 2^5: exponentials, roots and divisions err by 2^-22 each.
 const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
 
 /// Running statistics of a list of numbers.
@@ -27,7 +27,7 @@ impl Many {
     }
 
     pub(super) fn add(&mut self, x: f64) {
-        // The first NaN is the greatest.
+        // The first NaN is the maximum.
         if x > self.greatest || x.is_nan() && !self.greatest.is_nan() {
             (self.greatest, self.place) = (x, self.count);
         }
@@ -37,10 +37,10 @@ impl Many {
         self.squares += x * x;
     }
 
-    /// A statistic of them, and how far rounding may move it.
+    /// A statistic of the numbers, and a bound on its rounding error.
     pub(super) fn statistic(&self, statistic: Statistic) -> (f64, f64) {
         let count = self.count.max(1) as f64;
-        // A thread adds what it has read one after another, and each addition rounds.
+        // A thread adds its elements one after another, and each addition rounds.
         let rounded = |size: f64| size * (RELATIVE + count * f64::from(f32::EPSILON) / 256.0);
         match statistic {
             Statistic::Sum => (self.sum, rounded(self.size)),
@@ -52,11 +52,11 @@ impl Many {
     }
 }
 
-/// A row, and what is said about all of it.
+/// A row, and its statistics.
 pub(super) struct Row {
     numbers: Vec<f64>,
     greatest: f64,
-    /// Sum of the powers of e of what each is above the greatest.
+    /// Sum of `e^(x - maximum)`.
     powers: f64,
     mean: f64,
     squares: f64,
@@ -76,7 +76,7 @@ impl Row {
         Row { numbers, greatest, powers, mean, squares, variance, size }
     }
 
-    /// The softmax of an element, and how far rounding may move it.
+    /// The softmax of an element, and a bound on its rounding error.
     pub(super) fn softmax(&self, column: usize) -> (f64, f64) {
         let value = (self.numbers[column] - self.greatest).exp() / self.powers;
         (value, value * RELATIVE + f64::from(f32::MIN_POSITIVE))
@@ -88,9 +88,9 @@ impl Row {
     }
 
     pub(super) fn layer_norm(&self, column: usize, weight: f64, bias: f64, epsilon: f64) -> (f64, f64) {
-        let factor = weight / (self.variance + epsilon).sqrt();
-        let value = (self.numbers[column] - self.mean) * factor;
-        // The mean is off by what the sum is.
-        (value + bias, (value.abs() + bias.abs() + self.size * factor.abs()) * RELATIVE)
+        let scale = weight / (self.variance + epsilon).sqrt();
+        let value = (self.numbers[column] - self.mean) * scale;
+        // The error of the mean is that of the sum, divided by the length.
+        (value + bias, (value.abs() + bias.abs() + self.size * scale.abs()) * RELATIVE)
     }
 }

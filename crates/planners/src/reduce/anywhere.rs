@@ -1,18 +1,19 @@
-//! Any modes of any layout, by threads that loop over the reduced axes.
+//! Reductions along any modes of any layout, by threads that iterate over the reduced axes.
 //!
-//! Law: the threads of a block are `(across, along)`: those across have results of their own, those
-//! along share them. A thread reads vectors along the axis of stride 1, kept or reduced, several
-//! before it computes, and keeps one number for each of its results; those of all threads along
-//! come together once, behind the loop, where a thread has one result and several parts of it.
+//! Law: the threads of a block are `(across, along)`: threads across have different results,
+//! threads along share a result. A thread reads several vectors along the axis of stride 1, kept or
+//! reduced, before it computes, and keeps one running number for each of its results. After the
+//! loop, the threads along combine their numbers once; each thread then has one result and several
+//! parts of it.
 //!
-//! Where there are too few results for the multiprocessors of a GPU, the reduced elements are cut
-//! into shares, each for a block, which leaves what it kept. Of that the block that comes last
-//! makes the results (`shares.rs`), or, where it is too much for one, a second launch does. So the
-//! order in which numbers are added is fixed, and the result is the same each time.
+//! If there are too few results for the multiprocessors of a GPU, the reduced elements are divided
+//! into shares, one for each block, and each block writes its partial result. The last block to
+//! finish combines them (`shares.rs`), or, if that is too much for one block, a second launch does.
+//! So the order of additions is fixed, and the result is deterministic.
 //!
-//! A small tensor stays in the cache and is read in a microsecond or two; to wait for other blocks
-//! takes about as long. Its columns are reduced in narrow strips, without shares, where that is
-//! expected to take less time (`shape.rs`).
+//! A tensor in L2 is read in a microsecond or two; waiting for other blocks takes about as long.
+//! Its columns are reduced in narrow strips, without shares, if that is estimated to be faster
+//! (`shape.rs`).
 
 mod in_chunks;
 mod keys;
@@ -35,7 +36,7 @@ use crate::terms::Statistic;
 use crate::units::{VECTOR, div_up, gcd, widest};
 use shape::{Shape, Work};
 
-/// How a block goes through a problem.
+/// How blocks iterate over a problem.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     machine: Machine,
@@ -43,24 +44,24 @@ pub(super) struct Walk {
     element: Element,
     problem: Problem,
     vector: i64,
-    /// How many elements the tensors begin at multiples of.
+    /// The tensors begin at multiples of this number of elements.
     alignment: i64,
     /// Whether vectors go along a reduced axis.
     inner: bool,
     pub(super) shape: Shape,
-    /// Whether the block that comes last puts the shares together.
+    /// Whether the last block combines the shares.
     pub(super) at_once: bool,
 }
 
-/// Which results a thread has when all parts are together: the coordinate of a vector of results,
-/// which ones of the vector, and the number of the thread among those that have the same.
+/// The results of a thread after parts are combined: the coordinate of a vector of results, the
+/// selected results of the vector, and the index of the thread among those with the same results.
 struct Seeker {
     own: Vec<Expr>,
     lanes: Vec<Expr>,
     along: Expr,
 }
 
-/// Axes in vectors: extents, and the strides of the tensor.
+/// Axes in vectors: extents, and strides of the tensor.
 fn extents(axes: &[Axis], vector: i64) -> Vec<i64> {
     let mut extents: Vec<i64> = axes.iter().map(|axis| axis.extent).collect();
     match extents.first_mut() {
@@ -99,8 +100,8 @@ impl Walk {
         let vector = vectors.map_or(1, |axis| widest(axis.extent, element, begins));
         let (count, results) = problem.sizes();
         let limit = i64::from(i32::MAX) / 2;
-        let (turns, places) = if inner { (count / vector, results) } else { (count, results / vector) };
-        for (what, asked) in [("vectors of a result", turns), ("results", places)] {
+        let (reduced, places) = if inner { (count / vector, results) } else { (count, results / vector) };
+        for (what, asked) in [("vectors of a result", reduced), ("results", places)] {
             if asked > limit {
                 return Err(PlanError::TooLarge { what, asked, limit });
             }
@@ -108,10 +109,10 @@ impl Walk {
         if statistic == Statistic::ArgMaximum && count > i64::from(i32::MAX) {
             return Err(PlanError::TooLarge { what: "places of a result", asked: count, limit: i32::MAX.into() });
         }
-        // Neighbours in memory go to neighbours among threads.
+        // Elements that are contiguous in memory go to adjacent threads.
         let beside = |axes: &[Axis]| axes.first().map_or(i64::MAX, |axis| axis.stride);
         let work = Work {
-            turns,
+            reduced,
             places,
             vector: vector * bytes,
             bytes: count.saturating_mul(results).saturating_mul(bytes),
@@ -128,12 +129,12 @@ impl Walk {
         Ok(Walk { machine, statistic, element, problem, vector, alignment, inner, shape, at_once })
     }
 
-    /// How many numbers are left of a share for each result.
+    /// The number of partial numbers of a share for each result.
     pub(super) fn kept(&self) -> usize {
         self.statistic.kept(self.element).len()
     }
 
-    /// What was chosen, in a sentence.
+    /// The plan, in a sentence.
     pub(super) fn plan(&self) -> String {
         let way = if self.inner { "reduced" } else { "kept" };
         let shares = match self.shape.shares {
@@ -209,7 +210,7 @@ impl Walk {
             let place = |across: &Expr| k.coordinate(&linear(&[(&block, self.shape.across), (across, 1)])?, &kept);
             let own = place(&across)?;
             let mut parts = self.walked(k, &x, &own, &share, &along)?;
-            // The first chunk of the share, where chunks and numbers are one.
+            // The first chunk of the share, if chunks and numbers are packed into keys.
             let first = match self.has_keys() {
                 true => Some(k.index(&linear(&[(&share, self.chunks_of_share())])?)?),
                 false => None,
@@ -251,9 +252,9 @@ impl Walk {
         })
     }
 
-    /// Who holds what of `(results, threads along)` when they come together, where threads have
-    /// several results: one result for neighbouring lanes, each with as many parts of it as it had
-    /// results. Otherwise each thread would combine all parts of all its results.
+    /// The distribution of `(results, threads along)` for combining, if threads have several
+    /// results: adjacent lanes get one result each, and as many parts of it as they had results.
+    /// Otherwise each thread would combine all parts of all its results.
     fn distribution_by_lanes(&self) -> Result<Option<Distribution>, KernelError> {
         let (each, tile) = (self.each(), self.shape.across * self.each());
         if each == 1 || self.shape.along < each {
@@ -264,8 +265,8 @@ impl Walk {
         Ok(Some(Distribution::new(&format!("({tile},{})", self.shape.along), &layout)?))
     }
 
-    /// What is left of each share, where there are several, and the results, unless a second launch
-    /// makes them.
+    /// The partial results, if there are several shares, and the results, unless a second launch
+    /// writes them.
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         let mut outputs = Vec::new();
         if self.shape.shares > 1 {
@@ -282,14 +283,14 @@ impl Walk {
         Ok(outputs)
     }
 
-    /// The kernel of the second launch, which puts the shares together.
+    /// The kernel of the second launch, which combines the shares.
     ///
     /// Errors: there are more shares than the registers of a block hold.
     pub(super) fn second(&self) -> Result<(Kernel, String), PlanError> {
         let (count, results) = self.problem.sizes();
         let statistic = self.statistic;
         let kept = statistic.kept(self.element);
-        // All parts lie in threads alike: in vectors that the widest of them has.
+        // All parts have the same distribution: vectors as wide as the widest type allows.
         let bytes = kept.iter().map(|element| i64::from(element.bytes())).max().unwrap_or(1);
         let alignment = self.alignment.min(VECTOR / bytes);
         let rows: Vec<Rows> = kept
@@ -330,5 +331,5 @@ impl Walk {
     }
 }
 
-/// The names of what is left of shares.
+/// The names of the partial results.
 const PARTS: [&str; 2] = ["parts", "places"];

@@ -1,10 +1,10 @@
-//! Indices of greatest elements that lie on several devices.
+//! Argmax over several devices.
 //!
-//! Law: a device knows of each result its own greatest element, the place of that among its own
-//! elements, and the greatest element of all devices. Where both are equal, the index is
-//! `first + sum digit_i * weight_i`, where the digits are those of the place, the first fastest;
-//! elsewhere it is the greatest i64. So the least index of all devices is that of the first
-//! greatest element. Two NaN count as equal.
+//! Law: for each result, a device knows its own maximum, the position of that among its own
+//! elements, and the maximum over all devices. If both maxima are equal, the index is `first + sum
+//! digit_i * weight_i`, where the digits are those of the position, the first one fastest;
+//! otherwise it is the largest i64. So the smallest index over all devices is that of the first
+//! maximum. Two NaN count as equal.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -17,9 +17,9 @@ use crate::planned::Planned;
 use crate::terms::{Indices, Meaning};
 use crate::units::MOVE_THREADS;
 
-/// A kernel that gives, for each of so many results, the index of the greatest element where this
-/// device has it. It reads the greatest of the device, that of all, and the place on the device as
-/// i32, and writes i64, all of them without gaps.
+/// A kernel that computes the global index of the maximum of each result, if this device holds it.
+/// It reads the maximum of the device, the maximum over all devices, and the position on the device
+/// as i32, and writes i64. All tensors are contiguous.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -29,7 +29,8 @@ use crate::units::MOVE_THREADS;
 /// let plan = indices_of_greatest(Element::F32, 1000, &indices).unwrap();
 /// assert!(plan.to_string().contains("from 4096 on"));
 /// ```
-///
+/// Errors: there are more results than a launch takes; elements of this type cannot be computed
+/// with.
 /// Errors: there are more results than a launch takes; elements of this type are only stored.
 pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
     let limit = i64::from(i32::MAX) - MOVE_THREADS;
@@ -57,7 +58,7 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
         for (digit, (_, weight)) in digits.iter().zip(&indices.digits) {
             sum = k.index(digit)?.to(Element::I64).multiply_add(k.number(*weight), sum);
         }
-        // Where its own element is NaN, so is the greatest.
+        // If the device's own maximum is NaN, so is the global one.
         let counts = own.eq(greatest).or(own.eq(own).not());
         let result = index.slice(at)?;
         let fragment = result.fragment()?;
@@ -73,7 +74,7 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
-/// The one element of a tensor at a coordinate; 0 where there is none.
+/// The single element of a tensor at a coordinate; 0 if there is none.
 fn number<'k>(tensor: &View<'k>, at: &Coord<Expr>) -> Result<Num<'k>, KernelError> {
     let numbers = tensor.slice(at.clone())?.load_predicated()?.numbers()?;
     Ok(numbers.first().copied().ok_or(LayoutError::Overflow { op: "element" })?)

@@ -1,15 +1,14 @@
-//! What is reduced: a layout whose modes are kept or not, as two lists of axes.
+//! The problem of a reduction: a layout with kept and reduced modes, as two lists of axes.
 //!
-//! Law: a number of the result is at the coordinate `c` of the kept axes, and made of the elements
-//! at `sum c_j * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The
-//! results lie one after another, the first kept axis fastest; the place of an element is
-//! `sum r_j * place_j`.
+//! Law: the result at the coordinate `c` of the kept axes is reduced from the elements at `sum c_j
+//! * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The results are
+//! contiguous, the first kept axis fastest; the index of an element is `sum r_j * place_j`.
 
 use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 
-/// An axis: its extent, from one element to the next, and from one place to the next.
+/// An axis: its extent, its stride, and the stride of its indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) extent: i64,
@@ -20,17 +19,17 @@ pub(super) struct Axis {
 /// A reduction of some modes of a layout.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
-    /// The kept axes, that with the least stride first.
+    /// The kept axes, sorted by stride.
     pub(super) kept: Vec<Axis>,
-    /// The others, likewise.
+    /// The reduced axes, sorted by stride.
     pub(super) reduced: Vec<Axis>,
-    /// The kept modes of the layout, where their numbers lie, and the reduced ones.
+    /// The kept modes of the layout, their layout in the result, and the reduced modes.
     pub(super) from: Layout,
     pub(super) to: Layout,
     pub(super) along: Layout,
 }
 
-/// Modes of extent above 1, sorted by stride and joined where they go on.
+/// Modes with an extent greater than 1, sorted by stride and merged where contiguous.
 fn sorted(mut axes: Vec<Axis>, places: bool) -> Vec<Axis> {
     axes.retain(|axis| axis.extent > 1);
     axes.sort_by_key(|axis| (axis.stride, axis.place));
@@ -60,8 +59,8 @@ fn leaves(layout: &Layout) -> Vec<Axis> {
 }
 
 impl Problem {
-    /// The reduction of a layout along some of its modes. With `places`, the place of an element is
-    /// kept: axes are joined only if their places go on, too.
+    /// The reduction of a layout along some of its modes. With `places`, indices are tracked: axes
+    /// are merged only if their indices are contiguous, too.
     ///
     /// Errors: there is no such mode, or it is named twice; an element lies before the tensor.
     pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<Problem, PlanError> {
@@ -95,12 +94,12 @@ impl Problem {
         Ok(Problem { kept: sorted(kept, false), reduced: sorted(leaves(&along), places), from, to, along })
     }
 
-    /// How many numbers become one, and how many results there are.
+    /// The number of elements of a result, and the number of results.
     pub(super) fn sizes(&self) -> (i64, i64) {
         (self.along.size(), self.from.size())
     }
 
-    /// Whether places grow along the elements of the reduced axes, the first axis fastest.
+    /// Whether indices increase along the elements of the reduced axes, the first axis fastest.
     pub(super) fn ascends(&self) -> bool {
         let mut below = 1;
         self.reduced.iter().all(|axis| {
@@ -110,7 +109,7 @@ impl Problem {
         })
     }
 
-    /// The length of each result's row, if those are one behind another without gaps.
+    /// The length of the row of each result, if rows are contiguous and adjacent.
     pub(super) fn as_rows(&self) -> Option<i64> {
         let row = match self.reduced[..] {
             [] => 1,

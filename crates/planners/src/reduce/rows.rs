@@ -1,4 +1,4 @@
-//! Rows one behind another, each held by the registers of a block.
+//! Reductions of contiguous rows, each held in the registers of a block.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
@@ -33,9 +33,9 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
     })
 }
 
-/// The place of the greatest element of each row: first the greatest, then the first vector that
-/// has it, then its first element in that vector, which one thread of a row reads again. That takes
-/// fewer instructions than to carry a place along with each element.
+/// The argmax of each row: first the maximum, then the first vector that has it, then its first
+/// element in that vector, which one thread of a row reads again. That takes fewer instructions
+/// than carrying an index along with each element.
 fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
     let kept = Statistic::ArgMaximum.wide(rows.element());
     let most = |numbers: &[Num<'k>]| {
@@ -64,7 +64,7 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
         }
     }
     let vectors = tile(Element::I32, &first)?.reduce(&[1, 2], Reduction::Minimum)?;
-    // Each of a row's first lanes looks into the vector of one of a thread's rows.
+    // Each of the first lanes of a row searches the vector of one row of its thread.
     let [lane, _, warp] = rows.place_of(k)?;
     let own = k.index(&lane)?;
     let (mut vector, mut most) = (none, greatest[0]);

@@ -1,4 +1,4 @@
-//! What is computed of many numbers, and what is kept of some of them on the way.
+//! Statistics, and their partial results.
 
 use tilewright_kernel::{Build, Distributed, Element, KernelError, Num, Reduction};
 
@@ -10,8 +10,8 @@ impl Statistic {
         if self == Statistic::ArgMaximum { Element::I32 } else { element }
     }
 
-    /// The type in which elements of a type are added and compared: f32, or their own where that is
-    /// f64 or an integer of 32 bits or more. Means and roots of integers are taken in f32.
+    /// The type in which elements are added and compared: f32, or the element type if that is f64
+    /// or an integer of 32 bits or more. Means and roots of integers are taken in f32.
     pub(super) fn wide(self, element: Element) -> Element {
         match (self, element) {
             (_, Element::F64) => Element::F64,
@@ -21,7 +21,7 @@ impl Statistic {
         }
     }
 
-    /// A number that changes nothing. An infinity stands for the end of a type that has none.
+    /// The neutral element. For a type without infinity, it stands for the end of the range.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Statistic::Maximum | Statistic::ArgMaximum => f64::NEG_INFINITY,
@@ -29,19 +29,19 @@ impl Statistic {
         }
     }
 
-    /// The types of what is kept of several numbers of a type.
+    /// The types of the partial results for elements of a type.
     pub(super) fn kept(self, element: Element) -> Vec<Element> {
         let places = (self == Statistic::ArgMaximum).then_some(Element::I32);
         std::iter::once(self.wide(element)).chain(places).collect()
     }
 
-    /// What is kept where nothing was seen, a part of such a type. Its place is the first: where no
-    /// element is greater than the least number, all are equal, and the first counts.
+    /// The neutral partial result, a part of type `kept`. Its index is 0: if no element is greater
+    /// than the smallest number, all are equal, and the first one counts.
     pub(super) fn nothing<'k>(self, k: &'k Build, part: usize, kept: Element) -> Num<'k> {
         if part == 1 { k.number(0) } else { k.number_of(kept, self.neutral()) }
     }
 
-    /// What is kept of one number at a place.
+    /// The partial result of one number at an index.
     pub(super) fn part<'k>(self, x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
         match (self, place) {
             (Statistic::Norm, _) => vec![x * x],
@@ -50,7 +50,7 @@ impl Statistic {
         }
     }
 
-    /// What is kept of two sets.
+    /// Combines two partial results.
     pub(super) fn combine<'k>(self, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
         match self {
             Statistic::Maximum => vec![a[0].max(b[0])],
@@ -59,8 +59,8 @@ impl Statistic {
         }
     }
 
-    /// What is kept of a set and of one number, whose place is greater than those of the set: it
-    /// counts only if the set does not reach it.
+    /// Adds one number, whose index is greater than all in the partial result: it counts only if it
+    /// is greater.
     pub(super) fn add<'k>(self, kept: &[Num<'k>], x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
         match (self, place) {
             (Statistic::Norm, _) => vec![x.multiply_add(x, kept[0])],
@@ -72,8 +72,8 @@ impl Statistic {
         }
     }
 
-    /// All parts along some modes. Of places: first the greatest number, then the least place that
-    /// has it, which takes fewer instructions than to compare pairs.
+    /// Combines all parts along some modes. For argmax: first the maximum, then the smallest index
+    /// that has it, which takes fewer instructions than comparing pairs.
     pub(super) fn gathered<'k>(
         self,
         k: &'k Build,
@@ -82,7 +82,7 @@ impl Statistic {
     ) -> Result<Vec<Distributed<'k>>, KernelError> {
         if let (Statistic::ArgMaximum, [numbers, places]) = (self, parts) {
             let greatest = numbers.reduce(modes, Reduction::Maximum)?;
-            // What reaches the greatest number equals it, or is NaN as well.
+            // A number equals the maximum, or both are NaN.
             let others =
                 |x: Num<'k>, greatest| Ok(Reduction::reaches(x, greatest).select(k.number(0), k.number(i32::MAX)));
             let here = numbers.zip(&greatest, others)?.zip(places, |other, place| Ok(other.max(place)))?;
@@ -93,7 +93,7 @@ impl Statistic {
         k.reduce_together(&parts, modes, |a, b| Ok(self.combine(a, b)))
     }
 
-    /// The result of what is kept of `count` numbers.
+    /// The result from the partial result of `count` numbers.
     pub(super) fn result_of<'k>(self, all: &[Distributed<'k>], count: f64) -> Result<Distributed<'k>, KernelError> {
         match self {
             Statistic::Mean => all[0].map(|sum| Ok(sum * (1.0 / count))),

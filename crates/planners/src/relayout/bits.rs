@@ -1,18 +1,18 @@
-//! Tiles of layouts over bits.
+//! Relayout of layouts that are linear over bits.
 //!
-//! Law: on both sides the offset of an index is the exclusive or of those of its bits. A tile is a
-//! space of indices: the sums of those that make a run of the source and of those that make a run
-//! of the destination. So it is a run on either side for each sum of other indices, and blocks have
-//! the sums of what is left.
+//! Law: on both sides, the offset of an index is the XOR of the offsets of its bits. A tile is a
+//! linear space of indices: the XOR sums of indices of a run of the source and indices of a run of
+//! the destination. So, for each other index, it is a run on either side. Blocks iterate over a
+//! complement of the tile.
 //!
 //! * **Words.** A thread reads vectors of 16 bytes, and stores them in shared memory word by word.
 //!   It reads its vectors of the destination back element by element.
-//! * **Offsets.** What a thread adds to the offset of its block, and each iteration to that of its
-//!   thread, are numbers of their own; where they have no bit in common, they are added.
+//! * **Offsets.** A thread combines the offset of its block with an offset of its own, and an
+//!   iteration combines another one with that of the thread. If they have no bit in common, they
+//!   are added.
 //! * **Banks.** Lanes store words that are a vector apart in the source, and read elements that are
-//!   a vector apart in the destination. Both spaces of indices have a complement in common,
-//!   whatever they are: it becomes the rows of shared memory, and neither lanes that store nor
-//!   lanes that read meet in a bank.
+//!   a vector apart in the destination. Both spaces of indices have a common complement: it becomes
+//!   the rows of shared memory, so neither stores nor loads have bank conflicts.
 
 mod plan;
 mod space;
@@ -30,7 +30,7 @@ use crate::terms::Place;
 
 pub(super) use plan::Bits;
 
-/// A part of an index, and the bits that it may have.
+/// A part of an index, and the bits that may be set in it.
 #[derive(Debug, Clone)]
 struct Part {
     index: Expr,
@@ -42,13 +42,13 @@ impl Part {
         Part { index: Expr::from(value as i64), bits: value }
     }
 
-    /// The exclusive or of the columns of the bits of a number.
+    /// The XOR of the columns that the bits of a number select.
     fn over(k: &Build, number: &Expr, columns: &[u64]) -> Result<Part, KernelError> {
         let bits = columns.iter().fold(0, |all, column| all | column);
         Ok(Part { index: k.over_bits(number, columns)?, bits })
     }
 
-    /// The exclusive or of both: their sum where they have no bit in common.
+    /// The XOR of both parts: their sum if they have no bit in common.
     fn with(&self, k: &Build, other: &Part) -> Result<Part, KernelError> {
         let index = match self.bits & other.bits {
             0 => plus(&self.index, &other.index)?,
@@ -58,7 +58,7 @@ impl Part {
     }
 }
 
-/// The vector of a tensor of vectors.
+/// One vector of a tensor of vectors.
 fn vector<'k>(view: &View<'k>, at: &Expr) -> Result<View<'k>, KernelError> {
     let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::At(at.clone())])?;
     view.slice(slot)
@@ -73,7 +73,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
     let (source_modes, target_modes): (Vec<_>, Vec<_>) = (places(from)?, places(to)?);
     let total = blocks(1 << plan.blocks.len())?;
     let (length, wide) = (1_i64 << plan.vector, plan.element);
-    // Words of 4 bytes, or elements that are longer.
+    // Words of 4 bytes, or longer elements.
     let word = if wide.bytes() == 8 { Element::U64 } else { Element::U32 };
     let in_word = i64::from(word.bytes() / wide.bytes());
     let reach = |side: i64, element: Element| side * i64::from(element.bytes()) / i64::from(wide.bytes());
@@ -89,10 +89,11 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
         let tile = k.shared_of(word, &format!("{}:1", (1 << plan.read.len()) / in_word))?;
         let elements = tile.recast(wide, &format!("{}:1", 1_i64 << plan.read.len()))?;
         let (block, thread) = (k.block_number(operation::Axis::X), k.thread()?);
-        let turns = 1_u64 << (plan.read.len() - plan.vector as usize - plan.threads as usize);
-        // Numbers of vectors: a vector is a power of two of elements, at a multiple of that.
+        let iterations = 1_u64 << (plan.read.len() - plan.vector as usize - plan.threads as usize);
+        // Offsets in vectors: a vector is a power of two of elements, and aligned to its size.
         let vectors = |columns: &[u64]| -> Vec<u64> { columns.iter().map(|column| column >> plan.vector).collect() };
-        let turn_of = |columns: &[u64], turn: u64| space::chosen(&columns[plan.threads as usize..], turn);
+        let iteration_of =
+            |columns: &[u64], iteration: u64| space::chosen(&columns[plan.threads as usize..], iteration);
         let own = |columns: &[u64]| Part::over(k, &thread, &columns[..plan.threads as usize]);
 
         let read = vectors(&plan.read);
@@ -100,12 +101,12 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
         let begin = begin.with(k, &own(&read[plan.vector as usize..])?)?;
         let stored = own(&plan.stored[plan.vector as usize..])?;
         let mut waiting = Vec::new();
-        for turn in 0..turns {
-            let at = begin.with(k, &Part::known(turn_of(&read[plan.vector as usize..], turn)))?;
+        for iteration in 0..iterations {
+            let at = begin.with(k, &Part::known(iteration_of(&read[plan.vector as usize..], iteration)))?;
             waiting.push(vector(&source, &at.index)?.load_predicated()?.numbers()?);
         }
-        for (turn, numbers) in (0..turns).zip(waiting) {
-            let row = turn_of(&plan.stored[plan.vector as usize..], turn);
+        for (iteration, numbers) in (0..iterations).zip(waiting) {
+            let row = iteration_of(&plan.stored[plan.vector as usize..], iteration);
             for (number, value) in numbers.into_iter().enumerate() {
                 let inside = space::chosen(&plan.stored, number as u64 * in_word as u64);
                 let place = stored.with(k, &Part::known(row ^ inside))?;
@@ -119,8 +120,8 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
         let begin = Part::over(k, &block, &vectors(&plan.target_blocks))?;
         let begin = begin.with(k, &own(&written[plan.vector as usize..])?)?;
         let loaded = Part::over(k, &block, &plan.apart)?.with(k, &own(&plan.loaded[plan.vector as usize..])?)?;
-        for turn in 0..turns {
-            let row = turn_of(&plan.loaded[plan.vector as usize..], turn);
+        for iteration in 0..iterations {
+            let row = iteration_of(&plan.loaded[plan.vector as usize..], iteration);
             let mut numbers = Vec::new();
             for element in 0..length as u64 {
                 let place = loaded.with(k, &Part::known(row ^ space::chosen(&plan.loaded, element)))?;
@@ -128,7 +129,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
             }
             let values = k.register(wide, &length.to_string())?;
             values.set(&numbers)?;
-            let at = begin.with(k, &Part::known(turn_of(&written[plan.vector as usize..], turn)))?;
+            let at = begin.with(k, &Part::known(iteration_of(&written[plan.vector as usize..], iteration)))?;
             vector(&target, &at.index)?.store_predicated(&values)?;
         }
         Ok(())

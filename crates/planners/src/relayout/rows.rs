@@ -1,13 +1,12 @@
-//! A vector a thread, threads in the order of the output.
+//! Relayout by vectors: one vector for a thread, threads in the order of the output.
 //!
-//! Law: thread `n` moves vector `n` of the destination, counted in the order of its addresses, and
-//! finds where it is in the source by dividing `n` by the extents. That is the fastest where one
-//! axis is contiguous on both sides, and long: neighbours then read neighbours. A block moves about
-//! 4 KiB, however narrow its vectors are: a thread has several of them then.
+//! Law: thread `n` copies vector `n` of the destination, counted in the order of its addresses, and
+//! finds it in the source by dividing `n` by the extents. That is the fastest if one axis is
+//! contiguous on both sides, and long, because adjacent threads then read adjacent memory. A block
+//! copies about 4 KiB: if vectors are narrow, a thread has several of them.
 //!
-//! [`indexed`] is the same for shapes that are not cut at the same places: what a thread divides is
-//! the index of the element. [`over_bits`] is it for layouts whose offsets are the exclusive or of
-//! those of the bits of the index.
+//! [`indexed`] is the same for shapes without a common refinement: a thread divides the index of
+//! the element. [`over_bits`] is the same for layouts that are linear over bits.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
@@ -23,13 +22,13 @@ use crate::terms::Place;
 
 const THREADS: i64 = RELAYOUTS.row_threads;
 
-/// Vectors of a thread, where each has so many bytes.
+/// The number of vectors of a thread, by their size in bytes.
 pub(super) fn each(bytes: i64) -> i64 {
     (RELAYOUTS.row_block / THREADS / bytes).clamp(1, RELAYOUTS.row_vectors)
 }
 
-/// Iterations, one after the other, and how many blocks there are: what is done with the numbers of
-/// the vectors of a thread. All are read before one is written.
+/// Iterations, one after the other, and the number of blocks. `each` is called with the index of
+/// each vector of a thread. All vectors are read before one is written.
 fn vectors(total: i64, each: i64) -> Result<i64, PlanError> {
     let most = i64::from(i32::MAX) - THREADS * each;
     if total > most {
@@ -38,13 +37,13 @@ fn vectors(total: i64, each: i64) -> Result<i64, PlanError> {
     blocks((total + THREADS * each - 1) / (THREADS * each))
 }
 
-/// `block * threads * each + turn * threads + thread`.
-fn number(k: &Build, each: i64, turn: i64) -> Result<Expr, KernelError> {
+/// `block * threads * each + iteration * threads + thread`.
+fn number(k: &Build, each: i64, iteration: i64) -> Result<Expr, KernelError> {
     let block = times(&k.block_number(operation::Axis::X), THREADS * each)?;
-    plus(&plus(&block, &Expr::from(turn * THREADS))?, &k.thread()?)
+    plus(&plus(&block, &Expr::from(iteration * THREADS))?, &k.thread()?)
 }
 
-/// Moves parts of the source to those of the destination.
+/// Copies parts of the source to those of the destination.
 fn moved<'k>(sides: &Sides, parts: Vec<(View<'k>, View<'k>)>) -> Result<(), KernelError> {
     let mut values = Vec::new();
     for (from, _) in &parts {
@@ -78,8 +77,8 @@ pub(super) fn rows(sides: &Sides, vector: i64) -> Result<Kernel, PlanError> {
         k.threads(THREADS)?;
         k.grid(operation::Axis::X, &count.to_string())?;
         let mut parts = Vec::new();
-        for turn in 0..each {
-            let digits = k.coordinate(&number(k, each, turn)?, &extents)?;
+        for iteration in 0..each {
+            let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
             let at = coordinate(std::iter::once(None).chain(digits.into_iter().map(Some)))?;
             parts.push((from.slice(at.clone())?, to.slice(at)?));
         }
@@ -87,15 +86,15 @@ pub(super) fn rows(sides: &Sides, vector: i64) -> Result<Kernel, PlanError> {
     })?)
 }
 
-/// Single elements, where neither shape is a refinement of the other: the index of an element says
-/// where it is on either side.
+/// Single elements, if the shapes have no common refinement: the index of an element gives its
+/// offset on either side.
 pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kernel, PlanError> {
     let leaves = |layout: &Layout| -> Vec<(i64, i64)> {
         let leaves = layout.leaves().iter().filter(|leaf| leaf.extent > 1);
         leaves.map(|leaf| (leaf.extent, leaf.stride)).collect()
     };
     let (source, mut target) = (leaves(from), Vec::new());
-    // How far the index goes along each mode of the destination.
+    // The stride of the index along each mode of the destination.
     let mut step = 1;
     for (extent, stride) in leaves(to) {
         target.push((extent, stride, step));
@@ -113,8 +112,8 @@ pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kerne
         k.threads(THREADS)?;
         k.grid(operation::Axis::X, &count.to_string())?;
         let mut parts = Vec::new();
-        for turn in 0..each {
-            let digits = k.coordinate(&number(k, each, turn)?, &extents)?;
+        for iteration in 0..each {
+            let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
             let terms = digits.iter().cloned().zip(target.iter().map(|mode| mode.2)).collect();
             let index = Sum { base: 0, terms }.expr()?;
             let source = k.coordinate(&index, &inner)?;
@@ -127,7 +126,7 @@ pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kerne
     })?)
 }
 
-/// The modes of a layout: extent, stride, and how far the index goes along it.
+/// The modes of a layout: extent, stride, and stride of the index.
 fn leaves(layout: &Layout) -> Vec<(i64, i64, i64)> {
     let mut step = 1;
     let mut found = Vec::new();
@@ -138,8 +137,8 @@ fn leaves(layout: &Layout) -> Vec<(i64, i64, i64)> {
     found
 }
 
-/// The offset of an index under a map over bits: each bit of it is the parity of some bits of the
-/// index. Bits side by side that are bits side by side of the index are one number.
+/// The offset of an index for a layout that is linear over bits: each bit of it is the parity of
+/// some bits of the index. Adjacent bits that come from adjacent bits of the index are one number.
 fn offset_over_bits(k: &Build, index: &Expr, columns: &[u64]) -> Result<Expr, KernelError> {
     let inputs = |output: u32| -> u64 {
         let chosen = columns.iter().enumerate().filter(|(_, column)| *column >> output & 1 == 1);
@@ -169,7 +168,7 @@ fn offset_over_bits(k: &Build, index: &Expr, columns: &[u64]) -> Result<Expr, Ke
     Ok(sum)
 }
 
-/// The element of an index.
+/// The element at an index.
 fn element_at<'k>(k: &'k Build, view: &View<'k>, place: &Place, index: &Expr) -> Result<View<'k>, KernelError> {
     if let Some(columns) = &place.bits {
         return view.at(&offset_over_bits(k, index, columns)?);
@@ -179,7 +178,7 @@ fn element_at<'k>(k: &'k Build, view: &View<'k>, place: &Place, index: &Expr) ->
     view.slice(coordinate(digits.into_iter().map(Some))?)
 }
 
-/// Single elements, where a side is a map over bits.
+/// Single elements, if a side is linear over bits.
 pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
     let total = from.size();
     let each = each(i64::from(sides.source.bytes().max(sides.destination.bytes())));
@@ -188,7 +187,7 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
         None => Vec::new(),
         Some(_) => to.modes_over_bits().ok_or_else(|| PlanError::Kind { layout: to.to_string() })?,
     };
-    // Threads in the order of the output, where that has strides.
+    // Threads follow the order of the output, if it is strided.
     let mut order = if to.bits.is_some() { vec![(total, 1, 1)] } else { leaves(&to.layout) };
     order.sort_by_key(|mode| mode.1);
     let extents: Vec<i64> = order.iter().map(|mode| mode.0).collect();
@@ -201,7 +200,7 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
             let reach = if side == 0 { sides.reach.0 } else { sides.reach.1 };
             let modes: Vec<(i64, i64)> = leaves(&place.layout).iter().map(|mode| (mode.0, mode.1)).collect();
             let Some(_) = &place.bits else { return k.tensor_of(element, name, &sides.text(side, &modes), role) };
-            // Where nothing is written belongs to no layout of an output.
+            // An output covers all of its memory.
             let text = if side == 0 { format!("{reach}:1") } else { sides.text(1, &places) };
             k.tensor_of(element, name, &text, role)?.recast(element, &format!("{reach}:1"))
         };
@@ -209,8 +208,8 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
         k.threads(THREADS)?;
         k.grid(operation::Axis::X, &count.to_string())?;
         let mut parts = Vec::new();
-        for turn in 0..each {
-            let number = number(k, each, turn)?;
+        for iteration in 0..each {
+            let number = number(k, each, iteration)?;
             let exists = k.unless_less(&number, &Expr::from(total))?.unwrap_or_else(|| k.flag(true));
             let digits = k.coordinate(&k.remainder(&number, total)?, &extents)?;
             let terms = digits.into_iter().zip(order.iter().map(|mode| mode.2)).collect();

@@ -1,10 +1,10 @@
-//! Tiles through shared memory, turned in registers square by square.
+//! Relayout by tiles that are transposed in registers, square by square.
 //!
-//! Law: the axes of a run of the source and those of a run of the destination are different ones,
-//! and vectors of some bytes are aligned on both sides. A block reads vectors along the source, and
-//! a thread turns a square of as many vectors as a vector has elements of the wider type. Chunks of
-//! 16 bytes change places by the square that they belong to, so that squares side by side meet
-//! other banks.
+//! Law: the axes of a run of the source and those of a run of the destination are disjoint, and
+//! vectors are aligned on both sides. A block reads vectors along the source into shared memory,
+//! and a thread transposes a square: as many vectors as a vector has elements of the wider type.
+//! Chunks of 16 bytes are swizzled by the index of their square, so that adjacent squares are in
+//! different banks.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
@@ -25,7 +25,7 @@ const FITTED: &fitted::Squares = &RELAYOUTS.squares;
 /// The box of a block, and its squares.
 #[derive(Debug, Clone)]
 pub(super) struct Squares {
-    /// Axes of a run of the source, and how far the box goes along each: powers of two.
+    /// Axes of a run of the source, and the extent of the box along each: powers of two.
     source: Vec<(usize, i64)>,
     /// The same for the destination.
     destination: Vec<(usize, i64)>,
@@ -34,14 +34,14 @@ pub(super) struct Squares {
     sides: (i64, i64),
 }
 
-/// Axes that are contiguous one after the other, of which `side` elements are a box: whole ones, of
-/// powers of two, and a part of the last.
+/// Consecutive axes of a run with `side` elements in a box: whole axes with power-of-two extents,
+/// and a part of the last axis.
 fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, side: i64) -> Option<Vec<(usize, i64)>> {
     let (mut found, mut length, mut left): (Vec<(usize, i64)>, i64, i64) = (Vec::new(), 1, side);
     loop {
         let next = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length)?;
         let extent = axes[next].extent;
-        // A single axis may be a little short: the rest of the box is left out.
+        // A single axis may be a little shorter: the rest of the box is left out.
         if extent >= left || found.is_empty() && 4 * extent >= 3 * left {
             found.push((next, left));
             return Some(found);
@@ -55,13 +55,13 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, side: i64) -> Option<Vec<(usi
     }
 }
 
-/// How many elements of a box lie side by side.
+/// The number of contiguous elements of a box.
 fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> i64 {
     let mut length = 1;
     while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
         let extent = axes[next].extent;
         if extents[next] < extent {
-            // The last box is smaller: what they have on average.
+            // The last box is smaller, so this is the average.
             return length * extent / div_up(extent, extents[next]);
         }
         length *= extent;
@@ -69,8 +69,7 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
     length
 }
 
-/// Whether both sides stay in the cache of a device, of elements for which that was measured to
-/// matter.
+/// Whether both sides fit in the L2 cache, for element types for which that was measured to matter.
 fn cached(sides: &Sides) -> bool {
     let bytes = i64::from(sides.source.bytes().max(sides.destination.bytes()));
     let most = sides.limits.cached_squares.get(bytes as usize - 1);
@@ -79,14 +78,14 @@ fn cached(sides: &Sides) -> bool {
 }
 
 impl Squares {
-    /// The box with the longest runs on both sides of which there are enough; none where the law
-    /// does not hold.
+    /// The box with the longest runs on both sides that makes enough blocks; None if the law does
+    /// not hold.
     pub(super) fn plan(sides: &Sides) -> Option<Squares> {
         let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.longest);
         let boxes = powers()
             .flat_map(|a| powers().map(move |b| (a, b)))
             .filter(|(a, b)| (LANES..=FITTED.most).contains(&(a * b)));
-        // Vectors as wide as are aligned, of a word at least.
+        // Vectors as wide as the alignment allows, at least one word.
         let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
         let aligned = |square: &i64| Squares::new(sides, (1, 1), *square).is_some();
         let vectors: &[i64] = if widest == 1 && cached(sides) { &[8] } else { &[16, 8] };
@@ -97,15 +96,14 @@ impl Squares {
         rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, found)| found)
     }
 
-    /// Whether both sides of a box have as many bytes side by side as are of use, and neither is
-    /// much shorter than the other, or all is in the cache: such boxes are faster than any by
-    /// windows.
+    /// Whether both sides of a box have enough contiguous bytes, and neither is much shorter than
+    /// the other, or everything is in L2: such boxes are faster than any windows.
     pub(super) fn is_whole(&self, sides: &Sides) -> bool {
         let (a, b) = self.sides;
         cached(sides) || self.side_bytes(sides) == (RELAYOUTS.run, RELAYOUTS.run) && a.max(b) <= 4 * a.min(b)
     }
 
-    /// Bytes side by side of a box in the source and in the destination, of those that are of use.
+    /// Contiguous bytes of a box in the source and in the destination, up to the useful maximum.
     fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let most = if cached(sides) { RELAYOUTS.cached_run } else { RELAYOUTS.run };
@@ -114,7 +112,7 @@ impl Squares {
         (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
     }
 
-    /// How good a box is: bytes side by side on both sides, then its size, and its shape.
+    /// The rating of a box: contiguous bytes on both sides, then its size, and its shape.
     fn rate(&self, sides: &Sides) -> Option<(i64, i64, i64)> {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let (read, written) = self.side_bytes(sides);
@@ -124,9 +122,9 @@ impl Squares {
         let (all, boxed) = axes.iter().zip(&extents).fold((1.0, 1.0), |(all, boxed), (axis, part)| {
             (all * axis.extent as f64, boxed * (div_up(axis.extent, *part) * part) as f64)
         });
-        // Words do as well as short vectors.
+        // For words, vectors do not have to be long.
         let wide = sides.source.bytes() >= 4;
-        // Of bytes, short vectors are many.
+        // 8-bit elements need many short vectors.
         let cached = cached(sides);
         if sides.source.bytes() == 1 && self.square < 16 && written < RELAYOUTS.run && !cached {
             return None;
@@ -138,7 +136,7 @@ impl Squares {
         if all < filled * boxed || read.min(written) < FITTED.least_run || !enough && a * b > FITTED.few {
             return None;
         }
-        // From the cache, longer runs of the source are better than longer ones of the destination.
+        // From L2, longer runs of the source are better than longer runs of the destination.
         let (size, shape) = if cached { (-a * b, a - b) } else { (a * b, -(a - b).abs()) };
         Some((read * written, size, shape))
     }
@@ -157,12 +155,12 @@ impl Squares {
         let whole = aligned(first, &|axis| axis.source, sides.bases.0)
             && aligned(last, &|axis| axis.destination, sides.bases.1)
             && sides.kept >= square;
-        // Bytes have squares of 256, and runs that want 256 of them on both sides.
+        // 8-bit elements have squares of 256 elements, and need runs of 256 on both sides.
         let few = squares.0 * squares.1 * square * square <= FITTED.elements.max(256 * square * square);
         (apart && whole && few).then_some(Squares { source, destination, square, sides: squares })
     }
 
-    /// How far the box goes along each axis.
+    /// The extent of the box along each axis.
     fn extents(&self, axes: &[Axis]) -> Vec<i64> {
         let mut extents = vec![1; axes.len()];
         for (axis, extent) in self.source.iter().chain(&self.destination) {
@@ -176,7 +174,7 @@ impl Squares {
         counts.fold(1, |count: i64, n| count.saturating_mul(n))
     }
 
-    /// What is chosen, in words.
+    /// The plan, as text.
     pub(super) fn describe(&self) -> String {
         let text = |list: &[(usize, i64)]| {
             let parts: Vec<String> = list.iter().map(|(_, extent)| extent.to_string()).collect();
@@ -226,7 +224,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
         let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
         let tile = k.shared_of(sides.source, &tile_layout)?;
         k.threads(threads)?;
-        // Squares of 16 vectors take what registers they take.
+        // Squares of 16 vectors are not limited in registers.
         if square < 16 {
             let bytes = row * rows * i64::from(sides.source.bytes());
             let registers = FITTED.thread_registers[usize::from(square >= 4)];
@@ -242,13 +240,13 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
             (box_at(&from, plan, &outer, name, &inner)?, box_at(&to, plan, &outer, name, &inner)?);
         k.copy_predicated(&load, &source_tile, &tile)?;
         k.barrier();
-        // Thread (c, r) takes square (r, c): neighbours write side by side.
+        // Thread (c, r) transposes square (r, c): adjacent threads write adjacent memory.
         let squares = format!("[({square},{across}):(1,{square});({square},{down}):(1,{square})]");
         let digits = k.coordinate(&k.thread()?, &[down, across])?;
         let one = |digit: &Expr| coordinate([None, Some(digit.clone())]);
         let mine = Tree::tuple([&one(&digits[1])?, &one(&digits[0])?])?;
-        // The same of the tensor, digit by digit where squares go along several axes, so that each
-        // coordinate is a digit.
+        // The same for the tensor. If squares go along several axes, each coordinate is split into
+        // digits.
         let along = |digit: &Expr, list: &[(usize, i64)]| -> Result<Coord<Expr>, KernelError> {
             let counts = list.iter().enumerate().map(|(at, (_, part))| if at == 0 { part / square } else { *part });
             let counts: Vec<i64> = counts.collect();
@@ -268,7 +266,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
     })?)
 }
 
-/// The box of a block as two modes: along a run of the source, and along one of the destination.
+/// The box of a block as two modes: along a run of the source, and along a run of the destination.
 fn box_at<'k>(
     view: &View<'k>,
     plan: &Squares,

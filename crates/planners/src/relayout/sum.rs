@@ -1,15 +1,15 @@
 //! Offsets as sums, and their division by a power of two.
 //!
 //! Law: `base + sum index * step = m * quotient + remainder` with `0 <= remainder < m`. The steps
-//! are divided when the kernel is built; what a thread divides is the sum of the remainders of the
-//! steps, which is small. So an offset of 64 bits is aligned by arithmetic of 32, and the quotient
-//! is a sum of multiples again, of which the algebra knows the bounds.
+//! are divided when the kernel is built; a thread divides only the sum of the remainders, which is
+//! small. So a 64-bit offset is aligned by 32-bit arithmetic, and the quotient is again a sum of
+//! multiples, whose bounds the algebra knows.
 
 use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{LayoutError, Stride};
 
-/// Indices up to here times a remainder, and a few of them, are small.
+/// Indices up to here, times a remainder, and sums of a few of them, fit in 32 bits.
 const LARGE: i64 = 1 << 24;
 
 /// `base + sum index * step`.
@@ -24,7 +24,7 @@ pub(super) fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
     Ok(Stride::plus(a, b).ok_or(LayoutError::Overflow { op: "offset" })?)
 }
 
-/// Both conditions, of which either may be none.
+/// The conjunction of two conditions, either of which may be None.
 pub(super) fn both<'k>(a: Option<Flag<'k>>, b: Option<Flag<'k>>) -> Option<Flag<'k>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.and(b)),
@@ -68,7 +68,8 @@ impl Sum {
         Ok((plus(&quotient.expr()?, &k.quotient(&small, m)?)?, k.remainder(&small, m)?))
     }
 
-    /// The first multiple of `m` that is not less, divided by `m`, and how far it is.
+    /// The smallest multiple of `m` that is not less than the sum, divided by `m`, and the
+    /// difference.
     pub(super) fn rounded_up(&self, k: &Build, m: i64) -> Result<(Expr, Expr), KernelError> {
         let terms = self.terms.iter().map(|(index, step)| (index.clone(), -step)).collect();
         let (quotient, remainder) = Sum { base: -self.base, terms }.divided(k, m)?;

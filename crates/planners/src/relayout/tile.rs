@@ -1,8 +1,8 @@
-//! Which elements a block moves at once.
+//! The tile of a block.
 //!
-//! Law: a tile is a box of axes. Its elements are runs in the source, of whole axes but for the
-//! last, and runs in the destination; an axis that goes on in both is in both runs. Both kinds of
-//! runs are as long as memory wants them, where the layouts have such runs.
+//! Law: a tile is a box of axes. Its elements are runs in the source, of whole axes except for the
+//! last one, and runs in the destination; an axis that is contiguous in both may be in both runs.
+//! Both kinds of runs are as long as memory needs, if the layouts have such runs.
 
 use crate::axes::Axis;
 use crate::units::{div_up, gcd};
@@ -10,17 +10,17 @@ use crate::units::{div_up, gcd};
 /// A box of axes.
 #[derive(Debug, Clone)]
 pub(super) struct Tile {
-    /// How far the box goes along each axis; 1 along those that it has not.
+    /// The extent of the box along each axis; 1 along axes that it does not use.
     pub(super) extents: Vec<i64>,
     /// The axes along which a run of the source goes, the fastest first.
     pub(super) source: Vec<usize>,
     /// The axes along which a run of the destination goes, the fastest first.
     pub(super) destination: Vec<usize>,
-    /// Axes that are in no run, along which the box goes so that it is large enough.
+    /// Axes that are in no run, which the box includes in order to be large enough.
     pub(super) beside: Vec<usize>,
 }
 
-/// The axes of a run of about `wanted` elements, no more, and how far it goes along the last.
+/// The axes of a run of at most `wanted` elements, and the extent along the last one.
 fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, i64) {
     let (mut found, mut length, mut last): (Vec<usize>, i64, i64) = (Vec::new(), 1, 1);
     while length < wanted {
@@ -32,7 +32,7 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, 
             break;
         }
         found.push(next);
-        // Boxes of one size, rather than a small one at the end.
+        // Boxes of equal size, rather than a small one at the end.
         last = div_up(axes[next].extent, div_up(axes[next].extent, most));
         length = length.saturating_mul(axes[next].extent);
         if last < axes[next].extent {
@@ -43,9 +43,9 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, 
 }
 
 impl Tile {
-    /// The box with runs of about so many elements, of `least` elements or nearly if there are so
-    /// many. Runs that are cut go on by multiples of `units` elements, where that is less than they
-    /// have.
+    /// The box with runs of about `wanted` elements, and of at least `least` elements, if there are
+    /// as many. Runs that are cut are cut at multiples of `units` elements, if they are longer than
+    /// that.
     pub(super) fn new(axes: &[Axis], wanted: (i64, i64), units: (i64, i64), least: i64) -> Tile {
         let (source, source_last) = run(axes, |axis| axis.source, wanted.0);
         let (destination, last) = run(axes, |axis| axis.destination, wanted.1);
@@ -58,7 +58,7 @@ impl Tile {
             let last = if last >= step { div_up(last, step) * step } else { last };
             extents[*outer] = extents[*outer].max(last.min(axes[*outer].extent));
         }
-        // Boxes of few elements are filled up in the order of the destination.
+        // Small boxes are enlarged in the order of the destination.
         let mut beside = Vec::new();
         for (axis, Axis { extent, .. }) in axes.iter().enumerate() {
             let size: i64 = extents.iter().product();
@@ -90,7 +90,7 @@ impl Tile {
         columns.chain(&self.beside).copied().collect()
     }
 
-    /// How many boxes there are along each axis, the last ones cut off.
+    /// The number of boxes along each axis; the last ones may be partial.
     pub(super) fn counts(&self, axes: &[Axis]) -> Vec<i64> {
         axes.iter().zip(&self.extents).map(|(axis, extent)| div_up(axis.extent, *extent)).collect()
     }

@@ -1,22 +1,22 @@
-//! Tiles through shared memory, whatever the layouts are aligned to.
+//! Relayout by tiles in shared memory, for any alignment.
 //!
-//! Law: every element of a tile is read from the source as part of a word of 4 bytes (or alone,
-//! where it is as large), and written to the destination as part of a chunk that is aligned, of 16
-//! bytes wherever that can be, but for the ends of runs.
+//! Law: every element of a tile is read from the source as part of a word of 4 bytes (or alone, if
+//! it is as large), and written to the destination as part of an aligned chunk, of 16 bytes if
+//! possible, except at the ends of runs.
 //!
-//! * **Words.** A run of the source may begin inside a word. The words that cover it go to shared
-//!   memory as they are; which element of its first word a run begins with is computed again where
+//! * **Words.** A run of the source may begin inside a word. The words that cover it are copied to
+//!   shared memory as they are; the position of the run in its first word is computed again when
 //!   the run is read back.
-//! * **Windows.** A run of the destination may begin anywhere. Each is shifted by up to a chunk, so
-//!   that its chunks are aligned: the tile is a little larger than what a block writes of it. What
-//!   lies before the first chunk of a run and behind the last is written element by element, by the
-//!   blocks that have it.
-//! * **Iterations.** A thread has runs that lie so far apart that the words and chunks of all of
-//!   them begin alike ([`Share`]). So it finds once where the elements of a chunk are, and all
-//!   others are a constant further.
-//! * **Banks.** Rows of a tile begin an odd number of words apart, and one more behind as many rows
-//!   as a chunk has elements. Lanes that read chunks side by side, so many rows apart, then meet 32
-//!   banks.
+//! * **Windows.** A run of the destination may begin anywhere. Each window is shifted by up to a
+//!   chunk, so that its chunks are aligned: the tile is a little larger than what a block writes of
+//!   it. Elements before the first chunk of a run and after the last one are written one by one, by
+//!   the blocks that hold them.
+//! * **Iterations.** The runs of a thread are far enough apart that the words and chunks of all of
+//!   them have the same alignment ([`Share`]). So it computes the positions of the elements of a
+//!   chunk once, and all others are a constant apart.
+//! * **Banks.** Rows of a tile are an odd number of words apart, with one more word after as many
+//!   rows as a chunk has elements. Lanes that read chunks side by side, that many rows apart, then
+//!   access 32 different banks.
 
 mod banks;
 mod cut;
@@ -40,60 +40,59 @@ use crate::error::PlanError;
 use crate::fitted::WINDOWS;
 use crate::units::div_up;
 
-/// A tile, and how threads go through it.
+/// A tile, and how threads iterate over it.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
     tile: Tile,
     threads: i64,
-    /// Bytes of a word, elements of the source in it, elements of the destination in a chunk, and
-    /// bytes of that.
+    /// Bytes of a word, elements of the source in a word, elements of the destination in a chunk,
+    /// and bytes of a chunk.
     word_bytes: i64,
     word: i64,
     chunk: i64,
     chunk_bytes: i64,
-    /// Elements of the destination of which each window begins at a multiple.
+    /// Windows begin at multiples of this number of elements of the destination.
     align: i64,
     /// Whether runs of the source may begin inside a word.
     phased: bool,
     /// Whether runs of the destination may begin inside a chunk.
     skewed: bool,
-    /// How far the tile goes along each axis as it is read, and from one element to the next in
-    /// shared memory.
+    /// The extents of the tile as it is read, and its strides in shared memory.
     read: Vec<i64>,
     places: Vec<i64>,
-    /// Whether those of the rows of a run of the destination that a chunk goes through have a word
-    /// more behind them.
+    /// Whether rows along a chunk of the destination are padded by one more word.
     padded: bool,
     /// Words from one row to the next: odd.
     pitch: i64,
-    /// Behind so many words of a row one is left out, so that lanes along another axis of the row
-    /// meet other banks; 0 for none.
+    /// After this number of words of a row, one word is left out, so that lanes along another axis
+    /// of the row access other banks; 0 for never.
     fold: i64,
-    /// Elements in front of the tile, so that the place of a chunk that begins at the end of the
-    /// first axis, taken as one that begins before the next row, is none before shared memory. Not
-    /// 0 where chunks go on behind that axis, and it is an axis of the runs of the source too.
+    /// Elements in front of the tile. A chunk that begins at the end of the first axis is addressed
+    /// as one that begins before the next row, and its address must not be before shared memory.
+    /// Not 0 if chunks continue after that axis, and the axis is also one of the runs of the
+    /// source.
     front: i64,
     /// Words of the tile.
     length: i64,
-    /// Lanes that read a run together, and how many words each of them reads.
+    /// Lanes that read a run together, and the words that each of them reads.
     lanes: i64,
     words: i64,
-    /// Runs of the source, by the groups of lanes that read them.
+    /// The runs of the source, distributed over groups of lanes.
     sources: Share,
-    /// Threads that write chunks side by side, how many each of them writes, and the runs of the
-    /// destination.
+    /// Threads that write chunks side by side, the chunks that each of them writes, and the runs of
+    /// the destination.
     along: i64,
     steps: i64,
     targets: Share,
-    /// Whether what a thread writes in its iterations is a constant further each time.
+    /// Whether the addresses of all iterations of a thread differ by constants.
     alike: bool,
 }
 
 impl Windows {
-    /// The best tile for these axes; none where a run of either side is a single element.
+    /// The best tile for these axes; None if a run of either side is a single element.
     pub(super) fn plan(sides: &Sides) -> Option<Windows> {
-        // Runs of memory are what offsets without a swizzle have. The element behind the last whole
-        // word of the source has one coordinate only if no element is repeated.
+        // Only offsets without a swizzle have runs of memory. The element after the last whole word
+        // of the source has a unique coordinate only if no element is repeated.
         let plain = sides.maps.iter().all(Option::is_none);
         let whole = sides.reach.0 % (4 / i64::from(sides.source.bytes())).max(1) == 0;
         if !plain || !whole && sides.axes.iter().any(|axis| axis.source <= 0) {
@@ -106,28 +105,28 @@ impl Windows {
         self.length * self.word_bytes
     }
 
-    /// How many elements a thread writes one after the other without a loop.
+    /// Elements that a thread writes one after the other without a loop.
     fn unrolled(&self) -> i64 {
         let all = self.steps * self.targets.count() * self.chunk;
         if all <= WINDOWS.unrolled { all } else { self.targets.unrolled() * self.chunk }
     }
 
-    /// Blocks that a multiprocessor should hold at once.
+    /// The wanted number of resident blocks on a multiprocessor.
     fn resident(&self, sides: &Sides) -> i64 {
         sides.limits.resident(self.shared(), self.threads, WINDOWS.thread_registers)
     }
 
-    /// How many elements of a run of the destination a block writes.
+    /// Elements of a run of the destination that a block writes.
     fn window(&self) -> i64 {
         self.tile.destination.iter().map(|axis| self.tile.extents[*axis]).product()
     }
 
-    /// How far along a run of the destination the chunks go that begin in its window.
+    /// How far the chunks that begin in its window go along a run of the destination.
     fn reach(&self) -> i64 {
         div_up(self.window(), self.chunk) * self.chunk + if self.skewed { self.align - 1 } else { 0 }
     }
 
-    /// What is chosen, in words.
+    /// The plan, as text.
     pub(super) fn describe(&self, axes: &[Axis]) -> String {
         let length = |list: &[usize]| list.iter().map(|axis| self.tile.extents[*axis]).product::<i64>();
         let (from, to) = (length(&self.tile.source), length(&self.tile.destination));
@@ -149,7 +148,7 @@ struct Writer<'k, 'a> {
     k: &'k Build,
     sides: &'a Sides,
     plan: &'a Windows,
-    /// The number of the tile along each axis, and where it begins.
+    /// The index of the tile along each axis, and its origin.
     numbers: Vec<Expr>,
     starts: Vec<Expr>,
     thread: Expr,
@@ -211,7 +210,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
 }
 
 impl Writer<'_, '_> {
-    /// The sum of where the tile begins.
+    /// The offset of the origin of the tile.
     fn origin(&self, step: impl Fn(&Axis) -> i64, base: i64) -> Sum {
         let each = self.numbers.iter().zip(&self.plan.tile.extents).zip(&self.sides.axes);
         let terms = each.map(|((number, extent), axis)| (number.clone(), extent * step(axis)));

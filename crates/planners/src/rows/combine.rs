@@ -1,9 +1,9 @@
-//! Reductions of the rows that a block holds, and the results that are written.
+//! Reductions of the rows that a block holds, and stores of the results.
 //!
-//! Law: numbers of threads are combined within their warp by shuffles. What the warps of a row have
-//! goes through shared memory, behind one barrier, and each warp combines it for itself: of few
-//! warps each thread, of many the lanes, each with the numbers of one. Blocks of a cluster write
-//! theirs into each other's shared memory.
+//! Law: the numbers of threads are combined within their warp by shuffles. The results of the warps
+//! of a row go through shared memory, behind one barrier, and each warp combines them for itself:
+//! each thread combines them if warps are few; otherwise each lane takes those of one warp. Blocks
+//! of a cluster write theirs into each other's shared memory.
 
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, KernelError, Num, Reduction, View};
@@ -14,7 +14,7 @@ use super::{Beside, Held, Rows, at_run};
 use crate::fitted::ROWS;
 use crate::units::{LANES, power_from};
 
-/// Tiles combined element by element; there is one at least.
+/// Tiles combined element by element; there is at least one.
 pub(crate) fn together<'k>(
     tiles: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
     reduction: Reduction,
@@ -30,8 +30,9 @@ pub(crate) fn together<'k>(
 }
 
 impl Rows {
-    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read
-    /// before earlier runs are written, where there are several: nothing is read past a write.
+    /// Writes `to` of each run in f32, and of the matching runs of weights and bias, to a matrix.
+    /// If there are several runs, weights are loaded before earlier runs are stored: no load is
+    /// moved past a store.
     pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
@@ -44,8 +45,8 @@ impl Rows {
         let ahead = match (self.vectors, self.blocks) {
             (..=2, _) => 0,
             (_, ..=1) => ROWS.runs_ahead,
-            // What blocks of a cluster read is spread over more memory, and comes later. Where rows
-            // end within a run, there are registers for less.
+            // Blocks of a cluster read from more places, so their loads take longer. If rows end
+            // within a run, there are fewer registers for loads ahead.
             (runs, _) if self.ends_in(runs as usize - 1) => ROWS.runs_ahead - 1,
             _ => ROWS.runs_ahead + 1,
         };
@@ -63,7 +64,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes to a matrix what becomes of runs that were kept.
+    /// Writes `to` of runs that were kept to a matrix.
     pub(crate) fn write_kept<'k>(
         &self,
         k: &'k Build,
@@ -78,7 +79,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The sums of rows, `(R,1,1)`, of what is made of each run in f32.
+    /// The sums of rows, `(R,1,1)`, over a function of each run in f32.
     pub(crate) fn sum<'k>(
         &self,
         k: &'k Build,
@@ -89,9 +90,9 @@ impl Rows {
         self.sum_of_row(k, &together(held.runs(k).enumerate().map(part), Reduction::Sum)?)
     }
 
-    /// Combines what the blocks of a cluster have of a row: numbers that all threads of a block
-    /// hold, one for each tile. Each block writes its own to all others, and combines all in one
-    /// order.
+    /// Combines the results of the blocks of a cluster for a row: numbers that all threads of a
+    /// block hold, one for each tile. Each block writes its own to all others, and combines all in
+    /// the same order.
     pub(crate) fn across<'k>(
         &self,
         k: &'k Build,
@@ -127,8 +128,8 @@ impl Rows {
         together.collect()
     }
 
-    /// Whether a thread's elements of a run are in the row, those of a part of it; none where all
-    /// threads' are. A vector divides a row, so it is in it as a whole, or not at all.
+    /// Whether the elements of a thread in a run are inside the row, for a part of it; None if they
+    /// are in all threads. A vector divides a row, so it is inside as a whole, or not at all.
     pub(super) fn inside<'k>(&self, k: &'k Build, run: usize, part: &Expr) -> Result<Option<Flag<'k>>, KernelError> {
         if !self.ends_in(run) {
             return Ok(None);
@@ -163,15 +164,15 @@ impl Rows {
         ((self.blocks - 1) * self.vectors + run as i64 + 1) * length > self.columns
     }
 
-    /// Whether a thread's elements of a run of this block's rows count; none where all do.
+    /// Whether the elements of a thread in a run of this block count; None if all do.
     pub(crate) fn counts<'k>(&self, k: &'k Build, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
         let part = if self.blocks > 1 { self.at(k)?[1].clone() } else { Expr::from(0) };
         self.inside(k, run, &part)
     }
 }
 
-/// What the blocks of a cluster have, a power of two, in pairs, pairs of pairs and so on: each time
-/// of as many blocks on both sides. Few are in registers at a time.
+/// Combines the results of the blocks of a cluster, a power of two, in pairs, pairs of pairs and so
+/// on, so that both operands come from equally many blocks. Few results are in registers at a time.
 pub(super) fn in_pairs<'k>(
     blocks: i64,
     of: impl Fn(i64) -> Result<Vec<Num<'k>>, KernelError>,
@@ -188,7 +189,7 @@ pub(super) fn in_pairs<'k>(
     open.pop().map(|(_, all)| all).ok_or(LayoutError::Overflow { op: "blocks" }.into())
 }
 
-/// Numbers of a run where they count, and 0 elsewhere.
+/// The numbers of a run where they count, and 0 elsewhere.
 pub(crate) fn counted<'k>(tile: Distributed<'k>, counts: Option<Flag<'k>>) -> Result<Distributed<'k>, KernelError> {
     match counts {
         None => Ok(tile),
@@ -196,8 +197,8 @@ pub(crate) fn counted<'k>(tile: Distributed<'k>, counts: Option<Flag<'k>>) -> Re
     }
 }
 
-/// Numbers combined in pairs, pairs of pairs and so on: few steps wait for each other. There is one
-/// at least.
+/// Combines numbers in pairs, pairs of pairs and so on, which makes short dependency chains. There
+/// is at least one number.
 pub(crate) fn pairwise<'k>(mut numbers: Vec<Num<'k>>, combine: impl Fn(Num<'k>, Num<'k>) -> Num<'k>) -> Num<'k> {
     while numbers.len() > 1 {
         let pair = |pair: &[Num<'k>]| pair[1..].iter().fold(pair[0], |a, b| combine(a, *b));
@@ -214,9 +215,9 @@ impl Rows {
         self.of_threads(&fragment)
     }
 
-    /// Numbers that each warp of a row has, those of all of them as tiles `(1,P)`, P at least as
-    /// many as warps. Places behind theirs have what counts for nothing. Blocks of a cluster meet
-    /// here, once: each warp leaves its numbers in all of them.
+    /// Exchanges one number of each warp of a row. Returns those of all warps, as tiles `(1,P)`,
+    /// with P at least the number of warps; the rest is neutral. Blocks of a cluster synchronize
+    /// here once: each warp writes its numbers to all blocks.
     pub(crate) fn of_warps<'k>(
         &self,
         k: &'k Build,
@@ -233,13 +234,14 @@ impl Rows {
         let overflow = || LayoutError::Overflow { op: "warps" };
         let warp = if self.is_shared() {
             let before = Stride::times(&k.rank(), &Expr::from(self.warps)).ok_or_else(overflow)?;
-            // The other blocks have begun: their memory may be written.
+            // The other blocks have started, so their memory may be written.
             k.cluster_wait();
             Stride::plus(&warp, &before).ok_or_else(overflow)?
         } else {
             warp
         };
-        // The first lanes of all warps leave what these have, and the second ones nothing behind.
+        // The first lanes of all warps write the numbers, and the second lanes neutral numbers
+        // after them.
         let leave = |by: i32, first: i64, numbers: &[Num<'k>]| {
             k.when(lane.eq(k.number(by)), || {
                 let own = k.register(Element::F32, &count.to_string())?;
@@ -282,15 +284,15 @@ impl Rows {
         (0..numbers.len()).map(tile).collect()
     }
 
-    /// Whether each thread takes all that warps leave, so many numbers each.
+    /// Whether each thread reads the numbers of all warps, `count` numbers of each.
     fn takes_all(&self, count: i64) -> bool {
         let warps = self.warps * self.blocks;
-        // Where warps are a power of two, each lane can take the numbers of one of them instead.
+        // If the number of warps is a power of two, each lane can read those of one warp instead.
         warps * count <= ROWS.numbers_taken[usize::from(warps.count_ones() > 1)]
     }
 
-    /// What each thread has, `(R,A,W)` each, combined for its row, `(R,1,1)`: of a warp by
-    /// shuffles, then of all warps behind one barrier. `nothing` counts for nothing.
+    /// Combines the numbers of all threads, `(R,A,W)` each, for their row, `(R,1,1)`: in a warp by
+    /// shuffles, then over all warps behind one barrier. `nothing` is neutral.
     pub(crate) fn of_all<'k>(
         &self,
         k: &'k Build,
@@ -309,7 +311,7 @@ impl Rows {
         all.iter().map(|tile| self.of_row(tile)).collect()
     }
 
-    /// The sum of a row, `(R,1,1)`, of what each thread has, `(R,A,W)`.
+    /// The sum over a row, `(R,1,1)`, of the numbers of its threads, `(R,A,W)`.
     pub(crate) fn sum_of_row<'k>(&self, k: &'k Build, own: &Distributed<'k>) -> Result<Distributed<'k>, KernelError> {
         let in_registers = self.is_shared() && !self.rereads();
         if in_registers || !self.is_shared() && self.meet() && self.takes_all(1) {
@@ -322,7 +324,7 @@ impl Rows {
         Ok(self.across(k, vec![of_block], |a, b| vec![a[0] + b[0]])?.remove(0))
     }
 
-    /// A number that all threads of a block have, as that of its row, `(R,1,1)`.
+    /// A number that all threads of a block have, as the number of its row, `(R,1,1)`.
     fn of_row<'k>(&self, number: &Distributed<'k>) -> Result<Distributed<'k>, KernelError> {
         number.fragment().distributed(&self.run.reduced(&[1, 2])?)
     }

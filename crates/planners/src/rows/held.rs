@@ -1,7 +1,6 @@
-//! What a block has of its rows while it computes: registers, and shared memory that cp.async
-//! fills.
+//! The rows of a block in registers, and in shared memory that cp.async fills.
 //!
-//! Law: each thread copies those 16 bytes of a run that it reads itself, so no thread waits for the
+//! Law: each thread copies the 16 bytes of a run that it reads itself, so no thread waits for the
 //! copies of others.
 
 use std::cell::RefCell;
@@ -20,21 +19,21 @@ pub(crate) struct Held<'k> {
     stored: Vec<View<'k>>,
     kept: Vec<Distributed<'k>>,
     run: Distribution,
-    /// Of each stored run that may end early: what lies past the end of the row, and which elements
-    /// do not.
+    /// For each stored run that may be cut: the value past the end of the row, and which elements
+    /// are inside.
     ends: Vec<Option<End<'k>>>,
-    /// Of stored runs that nobody has waited for yet: how many groups of copies may still be under
-    /// way when one is read.
+    /// For stored runs that have not been waited for: the number of copy groups that may still be
+    /// in flight when the run is read.
     under_way: RefCell<Vec<Option<u32>>>,
 }
 
-/// What lies past the end of a row, and whether a thread's elements are in the row.
+/// The value past the end of a row, and whether the elements of a thread are in the row.
 pub(super) type End<'k> = (Num<'k>, Flag<'k>);
 
 impl<'k> Held<'k> {
-    /// The runs, each as `(R,A,W)`, read when they are wanted.
+    /// The runs, each as `(R,A,W)`, loaded on demand.
     pub(crate) fn runs<'a>(&'a self, k: &'a Build) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + 'a {
-        // Read again each time: kept from the last time, they would fill the registers.
+        // Loaded again each time: keeping them would fill the registers.
         if !self.stored.is_empty() {
             k.warp_barrier();
         }
@@ -46,7 +45,7 @@ impl<'k> Held<'k> {
         })
     }
 
-    /// A run by its number.
+    /// A run by its index.
     fn run(&self, number: usize) -> Result<Distributed<'k>, KernelError> {
         match self.stored.get(number) {
             Some(array) => {
@@ -65,7 +64,7 @@ impl<'k> Held<'k> {
 pub(crate) struct Beside<'k> {
     tile: View<'k>,
     held: Distribution,
-    /// The first runs, which have been read.
+    /// The first runs, which have been loaded already.
     early: Vec<Distributed<'k>>,
 }
 
@@ -79,15 +78,15 @@ impl<'k> Beside<'k> {
 }
 
 impl Rows {
-    /// Whether weights and bias are read early: where warps wait for each other, or lanes have
+    /// Whether weights and bias are loaded early: if warps wait for each other, or lanes have
     /// registers to spare.
     fn reads_early(&self) -> bool {
         let spare = self.element.bytes() == 2 && self.beside == 1;
         self.stored == 0 && (self.warps > 1 || spare)
     }
 
-    /// Weights or a bias, `(1,N)`. They are in a cache near by, and most of them are read late. As
-    /// much as registers hold is read at once, before threads wait for each other.
+    /// Weights or a bias, `(1,N)`. They are in L1 or L2, and most of them are loaded late. As many
+    /// as registers hold are loaded at once, before threads wait for each other.
     pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
         let [_, part] = self.at(k)?;
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
@@ -99,7 +98,7 @@ impl Rows {
         Ok(beside)
     }
 
-    /// The rows of this block; what lies past their ends is 0, or another number. States how many
+    /// Loads the rows of this block; elements past the end are 0, or `other`. Declares how many
     /// blocks should be resident.
     pub(crate) fn load<'k>(
         &self,
@@ -111,7 +110,7 @@ impl Rows {
         self.load_beside(k, matrix, other)
     }
 
-    /// As [`Rows::load`], in a kernel that holds rows of several matrices and states once for all
+    /// As [`Rows::load`], in a kernel that holds rows of several matrices and declares once for all
     /// of them how many blocks should be resident.
     pub(crate) fn load_beside<'k>(
         &self,
@@ -121,10 +120,10 @@ impl Rows {
     ) -> Result<Held<'k>, KernelError> {
         let tile = self.tile(k, matrix)?;
         if self.blocks > 1 {
-            // That a block has begun is known to the others long before they write to it.
+            // The other blocks know that this block has started long before they write to it.
             k.cluster_arrive();
         }
-        // The first runs are looked at while the others are in flight.
+        // The first runs are used while the others are in flight.
         let (mut stored, group) = (Vec::new(), ROWS.runs_of_group);
         if self.stored > 0 {
             let (copy, length) = (self.copy_of_runs()?, self.run_length());
@@ -135,7 +134,7 @@ impl Rows {
                 if self.blocks == 1 {
                     k.copy(&copy, &part, &array)?;
                 } else {
-                    // That there are as many rows as clusters is not shown.
+                    // It is not proved that there are as many rows as clusters.
                     k.copy_predicated(&copy, &part, &array)?;
                 }
                 stored.push(self.by_warps(&array)?);
@@ -144,7 +143,7 @@ impl Rows {
                 }
             }
         }
-        // Runs of a group are waited for when the first of them is read.
+        // All runs of a group are waited for when the first of them is read.
         let groups = div_up(self.stored, group);
         let wait = |run: i64| (run % group == 0).then(|| (groups - 1 - run / group) as u32);
         let under_way = RefCell::new((0..self.stored).map(wait).collect());
@@ -171,7 +170,7 @@ impl Rows {
         self.lanes * self.warps * self.vector
     }
 
-    /// How the threads of a block copy a run.
+    /// The tiled copy of a run by the threads of a block.
     pub(super) fn copy_of_runs(&self) -> Result<TiledCopy, KernelError> {
         let (threads, vector) = (self.lanes * self.warps, self.vector);
         Ok(TiledCopy::new(
@@ -182,7 +181,7 @@ impl Rows {
         )?)
     }
 
-    /// A run of the part that a block has of a row.
+    /// A run of the part of a row that a block has.
     pub(super) fn run_of<'k>(
         &self,
         matrix: &View<'k>,

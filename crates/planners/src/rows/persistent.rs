@@ -1,13 +1,14 @@
-//! Rows that persistent clusters claim.
+//! Persistent clusters that claim rows.
 //!
-//! Law: a cluster claims the next row when it is done with one, and each of its blocks has the same
-//! part of every row. Multiprocessors are not equally fast, and a cluster that has some for itself
-//! claims more rows. Weights are read once, and stay in registers. A thread copies what it reads
-//! itself, so no thread waits for the copies of others; a run of a row that has been read for the
-//! last time makes room for the same run of a later row. Blocks send what they find in a row to
-//! each other by bulk copies that arrive at an mbarrier, so no stores are waited for; the lanes of
-//! each warp combine it. There is room for the numbers of two rows: a block that sends those of a
-//! row knows that all blocks have read those of the row before the last.
+//! Law: a cluster claims the next row when it has finished one, and each of its blocks has the same
+//! part of every row. Multiprocessors are not equally fast, and a cluster that does not share its
+//! own claims more rows. Weights are read once, and stay in registers. A thread copies what it
+//! reads itself, so no thread waits for the copies of others. After the last read of a run, its
+//! buffer is filled with the same run of a later row.
+//!
+//! Blocks send their partial results to each other by bulk copies that complete on an mbarrier; the
+//! lanes of each warp combine them. There are buffers for the results of two rows: a block that
+//! sends those of a row knows that all blocks have read those of the row before the previous one.
 
 mod shape;
 
@@ -25,16 +26,16 @@ use crate::fitted::{ROWS, Scale};
 use crate::terms::RowMatrix;
 use crate::units::{LANES, VECTOR};
 
-/// Rows for which a block has room, and rows whose numbers it has room for.
+/// Rows that a block has buffers for, and rows whose results it has buffers for.
 const STAGES: i64 = 2;
-/// Numbers that a block gives the others of a row: what a bulk copy moves at least.
+/// Numbers that a block sends for a row: the least that a bulk copy moves.
 const GIVEN: i64 = BULK_CHUNK_BYTES as i64 / 4;
 
 /// Persistent clusters for rows of one length.
 pub(crate) struct Persistent {
     rows: Rows,
     clusters: i64,
-    /// Resident blocks of a multiprocessor.
+    /// Resident blocks on a multiprocessor.
     resident: i64,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Kept<'k> {
     runs: Vec<Distributed<'k>>,
 }
 
-/// The row of an iteration: the part of it that this block has.
+/// The row of an iteration: the part that this block has.
 pub(crate) struct Iteration<'a, 'k> {
     k: &'k Build,
     plan: &'a Persistent,
@@ -51,20 +52,20 @@ pub(crate) struct Iteration<'a, 'k> {
     at: [Expr; 2],
     exchange: &'a Exchange<'k>,
     refill: &'a dyn Fn(usize) -> Result<(), KernelError>,
-    /// Asks for the number of a later row.
+    /// Claims a later row.
     ask: &'a dyn Fn() -> Result<(), KernelError>,
 }
 
-/// Where the blocks of a cluster leave numbers for each other.
+/// The buffers in which the blocks of a cluster exchange results.
 struct Exchange<'k> {
     array: View<'k>,
     cursor: Cursor<'k>,
 }
 
 impl Persistent {
-    /// The plan for norms of rows; none for rows that fewer blocks hold well, that are too long, or
-    /// that begin at no multiple of 16 bytes. `beside` is how many rows of weights and bias stay in
-    /// registers.
+    /// The plan for norms of rows; None for rows that fewer blocks hold well, that are too long, or
+    /// that do not begin at multiples of 16 bytes. `beside` is the number of weight and bias
+    /// vectors that stay in registers.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Option<Persistent>, PlanError> {
@@ -79,7 +80,7 @@ impl Persistent {
         }))
     }
 
-    /// The plan for softmax of rows. Powers stay in registers, as numbers of 32 bits.
+    /// The plan for softmax of rows. Exponentials stay in registers, as 32-bit numbers.
     ///
     /// Errors: as [`Persistent::new`].
     pub(crate) fn of_softmax(machine: &Machine, matrix: RowMatrix) -> Result<Option<Persistent>, PlanError> {
@@ -91,8 +92,8 @@ impl Persistent {
         }))
     }
 
-    /// The plan for rows of whose vectors a thread keeps `kept` registers each, of powers or of
-    /// weights; none where no shape holds them.
+    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for
+    /// exponentials or weights; None if no shape can hold them.
     fn with_shape(
         machine: &Machine,
         matrix: RowMatrix,
@@ -100,13 +101,13 @@ impl Persistent {
     ) -> Result<Option<Persistent>, PlanError> {
         let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
         let Some(shape) = Shape::of(&machine.multiprocessor, count, kept, powers) else { return Ok(None) };
-        // More clusters than there is room for begin when others end, and find nothing left to do.
+        // Clusters beyond those that are resident start when others end, and find no rows left.
         let multiprocessors = Scale::of(machine).by_multiprocessors(ROWS.persistent.multiprocessors);
         let clusters = (multiprocessors * shape.resident / shape.blocks).max(1);
         Persistent::with_clusters(machine, matrix, (shape, clusters))
     }
 
-    /// So many clusters of a shape; none for rows that begin at no multiple of 16 bytes.
+    /// A number of clusters of a shape; None for rows that do not begin at multiples of 16 bytes.
     ///
     /// Errors: as [`Persistent::new`].
     pub(crate) fn with_clusters(
@@ -127,13 +128,13 @@ impl Persistent {
         self.rows.ends_in(self.rows.vectors as usize - 1)
     }
 
-    /// Whether threads that all have as many elements, of blocks and warps whose numbers are powers
-    /// of two, are combined in pairs, pairs of pairs and so on.
+    /// Whether results are combined in pairs, pairs of pairs and so on: if all threads have equally
+    /// many elements, and the numbers of blocks and warps are powers of two.
     pub(crate) fn in_pairs(&self) -> bool {
         self.rows.warps.count_ones() == 1 && !self.ends_within()
     }
 
-    /// What was chosen, in a sentence.
+    /// The plan, in a sentence.
     pub(crate) fn plan(&self) -> String {
         let Rows { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
@@ -152,12 +153,12 @@ impl Persistent {
         self.rows.lanes * self.rows.warps
     }
 
-    /// Which part of a row this block has.
+    /// The part of a row that this block has.
     fn part(&self, k: &Build) -> Result<Expr, KernelError> {
         Ok(k.coordinate(&k.block_number(Axis::X), &[self.rows.blocks, 1])?[0].clone())
     }
 
-    /// Says how many blocks there are, and reads the part of this block of weights and bias.
+    /// Declares the number of blocks, and loads this block's part of weights and bias.
     pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
         k.threads(self.threads())?;
         k.resident(self.resident as u32)?;
@@ -174,7 +175,7 @@ impl Persistent {
         beside.iter().map(read).collect()
     }
 
-    /// All iterations: what becomes of the row of each.
+    /// All iterations; `body` computes the row of each.
     pub(crate) fn each<'k>(
         &self,
         k: &'k Build,
@@ -215,22 +216,21 @@ impl Persistent {
             Ok(())
         })?;
         k.wait_async(0);
-        // A block must not end while others still write to its memory.
+        // A block must not exit while others still write to its memory.
         k.cluster_barrier();
         Ok(())
     }
 }
 
 impl<'k> Iteration<'_, 'k> {
-    /// The runs, each as `(R,A,W)`, read when they are wanted. What lies past the end of the row is
-    /// 0.
+    /// The runs, each as `(R,A,W)`, loaded on demand. Elements past the end of the row are 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
-        // Read again each time: kept from the last time, they would fill the registers.
+        // Loaded again each time: keeping them would fill the registers.
         self.k.warp_barrier();
         self.runs.iter().map(|run| run.load_distributed(&self.plan.rows.run))
     }
 
-    /// The same; what lies past the end is another number.
+    /// The same, with another number past the end.
     pub(crate) fn runs_or(&self, other: Num<'k>) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
         self.runs().enumerate().map(move |(number, run)| match self.counts(number)? {
             None => run,
@@ -238,13 +238,13 @@ impl<'k> Iteration<'_, 'k> {
         })
     }
 
-    /// Whether a thread's elements of a run are in the row; none where all threads' are.
+    /// Whether the elements of a thread in a run are in the row; None if all are.
     pub(crate) fn counts(&self, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
         self.plan.rows.inside(self.k, run, &self.at[1])
     }
 
-    /// Combines what the blocks of the cluster have of the row: numbers that all threads of a block
-    /// hold, one for each tile. Then a later row is claimed.
+    /// Combines the results of the blocks of the cluster for the row: numbers that all threads of a
+    /// block hold, one for each tile. Then claims a later row.
     pub(crate) fn across(
         &self,
         parts: Vec<Distributed<'k>>,
@@ -273,7 +273,8 @@ impl<'k> Iteration<'_, 'k> {
             stage.publish()
         })?;
         stage.wait()?;
-        // Lane `i` has the numbers of block `i`: all of them would fill the registers of a thread.
+        // Lane `i` takes the numbers of block `i`: all of them would fill the registers of a
+        // thread.
         let lanes = format!("({blocks},{},{})", LANES / blocks, self.plan.rows.warps);
         let taken = Distribution::new(&format!("({GIVEN},{blocks})"), &format!("({lanes},{GIVEN}):(({GIVEN},0,0),1)"))?;
         let own = Distribution::new(&format!("(1,{blocks})"), &format!("({lanes},1):((1,0,0),0)"))?;
@@ -288,14 +289,13 @@ impl<'k> Iteration<'_, 'k> {
         let all = k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1], |a, b| Ok(combine(a, b)))?;
         stage.release_to(&format!("{blocks}:1"), 0)?;
         cursor.advance()?;
-        // Now that the blocks have met: none waits for the answer.
+        // Claimed after the blocks have met, so none waits for the answer.
         (self.ask)()?;
         all.iter().map(|tile| Ok(tile.fragment().numbers()?[0])).collect()
     }
 
-    /// Each run in f32 is made into another, which is kept in registers. The place of a run is
-    /// filled anew as soon as it has been read; what lies past the end of the row is another
-    /// number.
+    /// Computes a function of each run in f32 and keeps it in registers. The buffer of a run is
+    /// refilled as soon as the run has been read; elements past the end of the row are `other`.
     pub(crate) fn keep(
         &self,
         other: Num<'k>,
@@ -309,7 +309,7 @@ impl<'k> Iteration<'_, 'k> {
         kept.collect()
     }
 
-    /// Writes to a matrix runs that were kept.
+    /// Writes runs that were kept to a matrix.
     pub(crate) fn write_kept(
         &self,
         runs: &[Distributed<'k>],
@@ -324,8 +324,8 @@ impl<'k> Iteration<'_, 'k> {
         Ok(())
     }
 
-    /// Writes to a matrix what becomes of each run in f32, by what goes with it. The place of a run
-    /// is filled anew as soon as it has been read.
+    /// Writes a function of each run in f32, and of the matching runs of weights and bias, to a
+    /// matrix. The buffer of a run is refilled as soon as the run has been read.
     pub(crate) fn write(
         &self,
         beside: &[Kept<'k>],

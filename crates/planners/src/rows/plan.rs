@@ -1,9 +1,9 @@
 //! How rows are held: by a block or a cluster each, by persistent clusters, or not at all.
 //!
-//! Many rows, of which each multiprocessor has several, overlap: while some are read, others are
-//! computed and written. Few rows would leave multiprocessors idle, and each is waited for. So a
-//! row is spread over as many threads and blocks as can all run at once
-//! ([`crate::fitted::FewRows`], `DECISIONS.md`).
+//! If there are many rows, each multiprocessor has several, and they overlap: while some are
+//! loaded, others are computed and stored. Few rows would leave multiprocessors idle, and their
+//! latency counts. So a row is divided among as many threads and blocks as can all be resident at
+//! once ([`crate::fitted::FewRows`], `DECISIONS.md`).
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -17,7 +17,7 @@ use crate::rows::RowsTwice;
 use crate::terms::RowMatrix;
 use crate::units::{BLOCK_THREADS, LANES, div_up};
 
-/// What is computed of rows.
+/// The computation of a row kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     Softmax,
@@ -27,20 +27,20 @@ pub(crate) enum Work {
 
 /// A way to hold rows.
 pub(crate) enum Way {
-    /// Each by a block, or by a cluster of blocks, or several by a block.
+    /// Each row by a block or a cluster of blocks, or several rows by a block.
     Held(Rows),
     /// Persistent clusters claim rows.
     Persistent(Persistent),
-    /// Not at all: a block reads its row twice.
+    /// Rows are not held: a block reads its row twice.
     ReadTwice(Box<RowsTwice>),
 }
 
-/// The most blocks of a cluster that every device with clusters takes (CUDA C++ Programming Guide,
-/// "Thread Block Clusters").
+/// The most blocks of a cluster that every device with clusters supports (CUDA C++ Programming
+/// Guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: i64 = 8;
 
 impl Work {
-    /// The kernel that is the fastest way for a matrix on a machine.
+    /// The fastest way for a matrix on a machine.
     ///
     /// Errors: there are too many columns; as the kernel.
     pub(crate) fn plan(
@@ -59,7 +59,7 @@ impl Work {
     }
 
     /// The kernels of all ways to hold the rows: first that of [`Work::plan`], then the others that
-    /// can be carried out, each plan once.
+    /// can be carried out, without duplicates.
     ///
     /// Errors: as [`Work::plan`].
     pub(crate) fn candidates(
@@ -82,7 +82,7 @@ impl Work {
         Ok(distinct(first, others.into_iter().map(kernel)))
     }
 
-    /// How many rows of weights and bias there are.
+    /// The number of weight and bias vectors.
     fn beside(self) -> usize {
         match self {
             Work::Softmax => 0,
@@ -91,7 +91,7 @@ impl Work {
         }
     }
 
-    /// A block for a row.
+    /// A block for each row.
     ///
     /// Errors: there are too many columns.
     fn by_block(self, machine: &Machine, matrix: RowMatrix) -> Result<Way, PlanError> {
@@ -104,7 +104,7 @@ impl Work {
         }
     }
 
-    /// A cluster for a row, where that is faster than the way without.
+    /// A cluster for each row, if that is faster.
     ///
     /// Errors: a layout is not representable.
     fn by_cluster(self, machine: &Machine, matrix: RowMatrix, alone: &Way) -> Result<Option<Way>, PlanError> {
@@ -120,15 +120,15 @@ impl Work {
         if let Some(plan) = persistent {
             return Ok(Some(Way::Persistent(plan)));
         }
-        // Of many rows one block is faster for `rms_norm` where it holds one: it has a single pass
-        // to make.
+        // For many rows, one block is faster for `rms_norm` if it holds a row: it makes only one
+        // pass.
         if self == Work::RmsNorm && matches!(alone, Way::Held(_)) && !cached {
             return Ok(None);
         }
         Ok(Rows::in_cluster(machine, matrix)?.map(Way::Held))
     }
 
-    /// Whether there are so few rows that they stay in the L2 cache, or nearly.
+    /// Whether there are so few rows that they fit in the L2 cache, or almost.
     fn is_cached(self, machine: &Machine, matrix: RowMatrix) -> bool {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return false };
         // The longest rows that a block holds in registers, and at all.
@@ -163,7 +163,7 @@ impl Work {
         rows.saturating_mul(matrix.row_bytes()) <= Scale::of(machine).by_l2(most)
     }
 
-    /// Rows in the registers of the largest blocks, of which each multiprocessor has two at most.
+    /// Rows in the registers of the largest blocks, at most two on each multiprocessor.
     fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
         let most = ROWS.few.rows_of_largest[usize::from(matrix.element != Element::F32)];
         let most = Scale::of(machine).by_multiprocessors(most);
@@ -180,7 +180,7 @@ impl Work {
         Ok(Some(Rows { beside: self.beside(), ..rows }))
     }
 
-    /// Few rows, each in the registers of a cluster, or half of a long one in its shared memory,
+    /// Few rows, each in the registers of a cluster, or half of a long row in its shared memory,
     /// all at once.
     fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return Ok(None) };
@@ -193,12 +193,12 @@ impl Work {
             let halved = warps(PORTABLE_CLUSTER) < few.least_warps;
             let blocks = if halved { PORTABLE_CLUSTER / 2 } else { PORTABLE_CLUSTER };
             let warps = warps(blocks);
-            // Rows that one block holds are not put into shared memory of several.
+            // Rows that one block can hold are not put into the shared memory of several blocks.
             if warps > BLOCK_THREADS / LANES || each > kept && vectors <= few.long_vectors {
                 continue;
             }
-            // Norms read their weights in each block, and blocks of more warps leave
-            // multiprocessors without one.
+            // Norms load their weights in each block, and blocks with more warps leave
+            // multiprocessors without a block.
             let most = match self {
                 _ if vectors <= kept * BLOCK_THREADS => few.warps_short,
                 Work::Softmax if vectors < few.long_vectors => few.warps_held,
@@ -231,7 +231,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Two rows are right, for a device with clusters of so many blocks, and for one without.
+    /// Checks two rows, for a device with clusters of `cluster` blocks, and for one without
+    /// clusters.
     fn check(work: Work, matrix: RowMatrix, cluster: u32) {
         let plans = ["H200", "A100"].map(|card| planned(card, work, matrix).sized(&[("M", 2)]));
         let blocks = plans.each_ref().map(|plan| plan.kernel().program().cluster_size());
@@ -245,9 +246,9 @@ mod tests {
 
     #[test]
     fn rows_longer_than_a_block_holds_are_right() {
-        // Clusters of two to sixteen blocks, with ends in the last run, most of them persistent,
-        // and one block for targets that have none; rows that begin at odd places, which one block
-        // reads twice.
+        // Clusters of two to sixteen blocks, most of them persistent, with rows that end in the
+        // last run, and one block for targets without clusters; rows that begin at odd offsets,
+        // which one block reads twice.
         for (work, columns, element, cluster) in [
             (Work::Softmax, 65_540, Element::F32, 4),
             (Work::Softmax, 36_888, Element::F32, 2),
@@ -269,8 +270,9 @@ mod tests {
 
     #[test]
     fn few_rows_are_right() {
-        // Clusters whose warps are a power of two or not, rows that fill them or end within a run,
-        // and of which the last blocks and threads have nothing; half of a row in shared memory.
+        // Clusters whose number of warps is a power of two or not; rows that fill them, end within
+        // a run, or leave the last blocks and threads without elements; half of a row in shared
+        // memory.
         for work in [Work::Softmax, Work::RmsNorm, Work::LayerNorm] {
             for (columns, element, rows, cluster) in [
                 (16_384, Element::F32, 2, 8),
@@ -311,7 +313,7 @@ mod tests {
             (LayerNorm, 16_384, Element::F32, 2049, "93 clusters of 4 blocks of 128 threads; a cluster"),
             (LayerNorm, 65_536, Element::F32, 32, "a cluster of 8 blocks of 256 threads a row, 8 vectors of 4 a"),
             (LayerNorm, 65_536, Element::F32, 129, "31 clusters of 8 blocks of 256 threads; a cluster"),
-            // Shorter rows, and those that begin anywhere, are held as many are.
+            // Shorter rows, and unaligned rows, are held as in a matrix of many rows.
             (Softmax, 8192, Element::F32, 1, "a block of 512 threads a row, 4 vectors"),
             (LayerNorm, 33_001, Element::F32, 1, "a block of 512 threads a row, read twice"),
         ] {

@@ -1,8 +1,8 @@
 //! Rows that are too long for the registers of a block.
 //!
-//! Law: a block goes through its row twice, in chunks, the second time from the end, where the
-//! L2 cache still has it. In the first pass each thread keeps running statistics of the
-//! elements it has seen. The statistics of all threads are combined once, after the loop.
+//! Law: a block reads its row twice, in chunks, the second time from the end, because the end is
+//! still in L2. In the first pass, each thread keeps running statistics of its elements. The
+//! statistics of all threads are combined once, after the loop.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -20,12 +20,12 @@ use crate::units::widest;
 const THREADS: i64 = ROWS.threads_of_several;
 const VECTORS: i64 = ROWS.register_vectors;
 
-/// How a block goes through a row.
+/// How a block iterates over a row.
 pub(crate) struct RowsTwice {
     pub(crate) columns: i64,
     pub(crate) element: Element,
     alignment: i64,
-    /// Where rows begin.
+    /// The pitches of the rows.
     pub(crate) places: RowPlaces,
     chunk: i64,
     run: i64,
@@ -44,7 +44,7 @@ pub(crate) struct Stretch<'k> {
 impl RowsTwice {
     /// The plan for the rows of a matrix.
     ///
-    /// Errors: columns do not fit into 31 bits.
+    /// Errors: the number of columns does not fit in 31 bits.
     pub(crate) fn new(matrix: RowMatrix) -> Result<RowsTwice, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let limit = i64::from(i32::MAX) / 2;
@@ -63,7 +63,7 @@ impl RowsTwice {
         Ok(RowsTwice { columns, element, alignment, places, chunk: run * VECTORS, run, held, one, single })
     }
 
-    /// What was chosen, in a sentence.
+    /// The plan, in a sentence.
     pub(crate) fn plan(&self) -> String {
         format!("a block of {THREADS} threads a row, read twice in {} chunks of {}", self.chunks(), self.chunk)
     }
@@ -72,7 +72,7 @@ impl RowsTwice {
         (self.columns + self.chunk - 1) / self.chunk
     }
 
-    /// The matrix that is read, or the one that is written, as `(M,N)`.
+    /// The matrix that is read or written, as `(M,N)`.
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<Stretch<'k>, KernelError> {
         let RowPlaces { columns, x, y } = self.places;
         let pitch = if role == Role::Input { x } else { y };
@@ -81,7 +81,7 @@ impl RowsTwice {
         Ok(Stretch { tensor, row: k.block_number(Axis::X) })
     }
 
-    /// Weights or a bias: one for each column.
+    /// Weights or a bias: one number for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<Stretch<'k>, KernelError> {
         let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
         let tensor = placed(tensor, self.element, self.alignment)?;
@@ -102,8 +102,8 @@ impl RowsTwice {
         fragment.distributed(&self.single)
     }
 
-    /// The first pass: `each` is given the elements of each thread in f32, chunk by chunk, those
-    /// past the end of the row being `other`, and how many of them count.
+    /// The first pass: `each` gets the elements of each thread in f32, chunk by chunk, and how many
+    /// of them count; elements past the end of the row are `other`.
     pub(crate) fn first<'k>(
         &self,
         k: &'k Build,
@@ -120,7 +120,7 @@ impl RowsTwice {
         })
     }
 
-    /// How many elements of a chunk a thread has.
+    /// The number of elements of a chunk that a thread has.
     fn count<'k>(&self, k: &'k Build, chunk: &Expr) -> Result<Num<'k>, KernelError> {
         let overflow = || LayoutError::Overflow { op: "column" };
         let first = Stride::times(chunk, &Expr::from(self.chunk)).ok_or_else(overflow)?;
@@ -137,7 +137,8 @@ impl RowsTwice {
         Ok(count)
     }
 
-    /// The second pass, from the end: each run of each chunk becomes another, by tensors beside it.
+    /// The second pass, from the end: computes a function of each run of each chunk, and of the
+    /// matching runs of weights and bias.
     pub(crate) fn second<'k>(
         &self,
         k: &'k Build,
@@ -151,7 +152,7 @@ impl RowsTwice {
             let chunk = Stride::times(&step, &Expr::from(-1)).and_then(|back| Stride::plus(&last, &back));
             let chunk = chunk.ok_or_else(overflow)?;
             let runs = self.tile(x, &chunk)?.load_distributed_predicated(&self.held)?.split(2)?;
-            // All of it before anything is written: nothing is read past a write.
+            // Everything is loaded before anything is stored: no load is moved past a store.
             let others =
                 beside.iter().map(|row| self.tile(row, &chunk)?.load_distributed_predicated(&self.held)?.split(2));
             let others: Vec<Vec<Distributed<'k>>> = others.collect::<Result<_, KernelError>>()?;

@@ -1,16 +1,17 @@
-//! Which elements of a mode a device has.
+//! The elements of a mode that are on a device.
 
-/// Which elements of a mode a device has.
+/// The elements of a mode that are on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Indices {
     /// The index of the first element of the device.
     pub first: i64,
-    /// Extents of the digits of a place, the first fastest, and what each adds to the index.
+    /// The digits of a position, the first one fastest: their extents, and the stride of each in
+    /// the index.
     pub digits: Vec<(i64, i64)>,
 }
 
 impl Indices {
-    /// The index of the element at a place.
+    /// The index of the element at a position.
     ///
     /// ```
     /// use tilewright_planners::Indices;

@@ -1,6 +1,6 @@
 //! What a kernel computes, as data.
 //!
-//! `meaning.rs` has the plain loop of each kind.
+//! `meaning.rs` has the definition of each kind, as a plain loop.
 
 use tilewright_kernel::Element;
 use tilewright_layout::Layout;
@@ -11,15 +11,15 @@ use crate::expression::Expression;
 /// What a kernel computes.
 #[derive(Debug, Clone)]
 pub(crate) enum Meaning {
-    /// `destination[to(i)] = source[from(i)]`, converted where the types differ.
+    /// `destination[to(i)] = source[from(i)]`, converted if the types differ.
     Relayout {
-        /// Where elements are in the source.
+        /// The layout of the source.
         from: Box<Place>,
-        /// Their type there.
+        /// The type of the source.
         source: Element,
-        /// Where they go.
+        /// The layout of the destination.
         to: Box<Place>,
-        /// Their type then.
+        /// The type of the destination.
         destination: Element,
     },
     /// `c = a + b`, all `(M,N):(N,1)`.
@@ -27,20 +27,20 @@ pub(crate) enum Meaning {
     /// `c(m,n,l) = sum over k of a(m,k,l) b(n,k,l)`, K contiguous in a and b, N in c, for each
     /// matrix of a batch of `L`.
     Product,
-    /// `y(m,n) = x(index(m),n)`, 0 where `x` has no such row.
+    /// `y(m,n) = x(index(m),n)`, or 0 if `x` has no such row.
     Gather {
-        /// How many rows there are.
+        /// Rows of `x`.
         rows: i64,
-        /// How many are picked.
+        /// Rows that are gathered.
         picked: i64,
         /// Elements of a row.
         columns: i64,
     },
-    /// `y(index(m),n) = x(m,n)`, where `y` has such a row.
+    /// `y(index(m),n) = x(m,n)`, if `y` has such a row.
     Scatter {
-        /// How many rows `y` has.
+        /// Rows of `y`.
         rows: i64,
-        /// How many are written.
+        /// Rows that are written.
         picked: i64,
         /// Elements of a row.
         columns: i64,
@@ -49,46 +49,46 @@ pub(crate) enum Meaning {
     Map {
         /// The function.
         expression: Expression,
-        /// Where elements are in the inputs: layouts, and how many elements come before them.
+        /// The inputs: layouts, and their offsets in their tensors, in elements.
         inputs: Vec<(Layout, i64)>,
-        /// Where they go.
+        /// The output.
         output: Box<(Layout, i64)>,
     },
     /// `y[to(i)]` is a statistic of `x[from(i) + along(j)]` for all `j`.
     Reduce {
-        /// Which.
+        /// The statistic.
         statistic: Statistic,
-        /// Where the first element of each result is.
+        /// The offset of the first element of each result.
         from: Box<Layout>,
-        /// Where each result goes.
+        /// The layout of the results.
         to: Box<Layout>,
-        /// From the first element to the others.
+        /// The offsets from the first element to the others.
         along: Box<Layout>,
     },
-    /// `index(i)` is that of the place `i`, where `own(i)` is `greatest(i)` or that is no number.
+    /// `index(i)` is that of the position `i`, if `own(i)` equals `greatest(i)` or both are NaN.
     Indices {
-        /// How many results there are.
+        /// The number of results.
         results: i64,
-        /// The indices of places.
+        /// The indices of positions.
         indices: Indices,
     },
     /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, of each row.
     Softmax {
-        /// Where rows begin.
+        /// The pitches of the rows.
         places: RowPlaces,
     },
     /// `y(m,n) = x(m,n) w(n) / sqrt(mean over j of x(m,j)^2 + epsilon)`.
     RmsNorm {
-        /// Where rows begin.
+        /// The pitches of the rows.
         places: RowPlaces,
-        /// What goes with all rows.
+        /// Weights, bias and epsilon.
         norm: Norm,
     },
     /// `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`.
     LayerNorm {
-        /// Where rows begin.
+        /// The pitches of the rows.
         places: RowPlaces,
-        /// What goes with all rows.
+        /// Weights, bias and epsilon.
         norm: Norm,
     },
 }

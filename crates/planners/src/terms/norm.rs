@@ -1,9 +1,9 @@
-//! What a norm takes besides its rows.
+//! The options of a norm.
 //!
-//! Law: a norm adds `epsilon` below the root; weights multiply columns, and a bias is added to
+//! Law: a norm adds `epsilon` under the root; weights multiply columns, and a bias is added to
 //! them.
 
-/// What a norm takes besides its rows.
+/// The options of a norm: epsilon, weights and bias.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -13,12 +13,12 @@
 /// let h200 = Machine::named("H200").unwrap();
 /// let norm = Norm::new(1e-5).without_weights().without_bias();
 /// let plan = layer_norm(&h200, (1000, Element::F32), norm).unwrap();
-/// // The rows and the result.
+/// // The input and the result.
 /// assert_eq!(plan.kernel().program().tensors().count(), 2);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Norm {
-    /// What is added below the root.
+    /// The number that is added under the root.
     pub epsilon: f64,
     /// Whether there are weights, by which each column is multiplied.
     pub weights: bool,
@@ -26,7 +26,7 @@ pub struct Norm {
     pub bias: bool,
 }
 
-/// The number that is added below the root: a norm with weights, and with a bias where it has one.
+/// A norm with this epsilon, with weights, and with a bias if the norm has one.
 impl From<f64> for Norm {
     fn from(epsilon: f64) -> Norm {
         Norm::new(epsilon)
@@ -34,7 +34,7 @@ impl From<f64> for Norm {
 }
 
 impl Norm {
-    /// With weights, and with a bias where the norm has one.
+    /// With weights, and with a bias if the norm has one.
     pub fn new(epsilon: f64) -> Norm {
         Norm { epsilon, weights: true, bias: true }
     }

@@ -1,6 +1,6 @@
-//! Where the elements of a side are.
+//! The layouts that a relayout takes.
 //!
-//! Law: a place has one offset for each index: its first offset plus that of its layout, or the XOR
+//! Law: a place gives an offset for each index: its base offset plus that of its layout, or the XOR
 //! of the offsets of the bits of the index.
 
 use std::fmt;
@@ -9,7 +9,8 @@ use tilewright_layout::{BitSpace, Composed, Layout, LayoutError, OuterMap, Swizz
 
 use crate::error::PlanError;
 
-/// A layout of a side: integers, perhaps behind an offset and a swizzle, or a linear map over bits.
+/// A layout of a relayout: integer strides, optionally with an offset and a swizzle, or a linear
+/// layout over bits.
 ///
 /// ```
 /// use tilewright_planners::Place;
@@ -25,8 +26,8 @@ pub struct Place {
     pub(crate) map: Option<Swizzle>,
     pub(crate) base: i64,
     pub(crate) layout: Layout,
-    /// The offsets of the indices that are powers of two, where an offset is the exclusive or of
-    /// those; then the layout only says how many elements there are.
+    /// For a linear layout: the offsets of the indices that are powers of two, whose XOR is the
+    /// offset of an index. `layout` then only gives the size.
     pub(crate) bits: Option<Vec<u64>>,
 }
 
@@ -39,8 +40,8 @@ impl From<&Layout> for Place {
 impl TryFrom<&Composed> for Place {
     type Error = PlanError;
 
-    /// The layout as it is behind a swizzle; otherwise the layout that is the same function, the
-    /// swizzle and layout that are, or the map over bits.
+    /// The layout itself, if it is already of a supported form; otherwise an equal layout with
+    /// strides, with a swizzle, or linear over bits.
     fn try_from(composed: &Composed) -> Result<Place, PlanError> {
         if let Ok((layout, base)) = composed.to_layout() {
             return Ok(Place { map: None, base, layout, bits: None });
@@ -78,7 +79,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The same, so many elements further on in its tensor.
+    /// The same place, at an offset in its tensor, in elements.
     ///
     /// ```
     /// use tilewright_planners::Place;
@@ -88,8 +89,8 @@ impl Place {
     /// assert_eq!((rows.offset(4).unwrap(), rows.reach().unwrap()), (4, 35));
     /// ```
     ///
-    /// Errors: it begins before its tensor ([`PlanError::Before`]); it has a swizzle, or is a map
-    /// over bits, and begins where its tensor does ([`PlanError::Kind`]).
+    /// Errors: it begins before its tensor ([`PlanError::Before`]); it has a swizzle or is linear
+    /// over bits, and must begin where its tensor does ([`PlanError::Kind`]).
     pub fn at(self, offset: i64) -> Result<Place, PlanError> {
         if offset != 0 && (self.bits.is_some() || self.map.is_some()) {
             return Err(PlanError::Kind { layout: self.to_string() });
@@ -101,14 +102,14 @@ impl Place {
         }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Where the element of an index is, counted in elements from the beginning of the tensor.
+    /// The offset of the element at an index, in elements from the beginning of the tensor.
     ///
-    /// Errors: the offset is not representable.
+    /// Errors: the offset does not fit in 64 bits.
     pub fn offset(&self, index: i64) -> Result<i64, LayoutError> {
         if let Some(columns) = &self.bits {
             let chosen = columns.iter().enumerate().filter(|(bit, _)| index >> bit & 1 == 1);
@@ -119,9 +120,10 @@ impl Place {
         Ok(self.map.map_or(at, |swizzle| swizzle.apply(at)))
     }
 
-    /// How many elements a tensor must have at least. A swizzle stays within its blocks; whole ones
-    /// are taken.
+    /// The least number of elements of its tensor. With a swizzle, whole blocks of the swizzle
+    /// count.
     ///
+    /// Errors: it does not fit in 64 bits.
     /// Errors: it is not representable.
     pub fn reach(&self) -> Result<i64, LayoutError> {
         let (_, greatest) = self.range()?;
@@ -135,15 +137,15 @@ impl Place {
         Ok(end.div_euclid(block) * block + if end.rem_euclid(block) > 0 { block } else { 0 })
     }
 
-    /// The least and the greatest offset before a swizzle and the offset in front; of a map over
-    /// bits all of its bits at once, which no offset is past.
+    /// The smallest and the largest offset before the swizzle and the base offset; for a linear
+    /// layout, 0 and all bits, which bounds every offset.
     pub(crate) fn range(&self) -> Result<(i64, i64), LayoutError> {
         let Some(columns) = &self.bits else { return self.layout.range() };
         let all = columns.iter().fold(0, |all, column| all | column);
         Ok((0, i64::try_from(all).map_err(|_| LayoutError::Overflow { op: "range" })?))
     }
 
-    /// Whether no two elements are at one place.
+    /// Whether no two elements have the same offset.
     pub(crate) fn is_injective(&self) -> Result<bool, LayoutError> {
         match &self.bits {
             None => self.layout.is_injective(),
@@ -151,7 +153,8 @@ impl Place {
         }
     }
 
-    /// The modes of a layout that has the places of a map over bits; none where no layout has them.
+    /// The modes of a strided layout that has the offsets of a linear one; None if there is no such
+    /// layout.
     pub(crate) fn modes_over_bits(&self) -> Option<Vec<(i64, i64)>> {
         let columns = self.bits.as_ref()?;
         let space = BitSpace::of(columns.iter().copied());
@@ -159,7 +162,7 @@ impl Place {
         single.then(|| space.basis().iter().map(|column| (2, column.value as i64)).collect())
     }
 
-    /// How many elements side by side stay side by side behind the swizzle: a power of two.
+    /// The number of contiguous elements that stay contiguous behind the swizzle: a power of two.
     pub(crate) fn kept(&self) -> i64 {
         match self.map {
             None => 1 << 30,

@@ -1,14 +1,14 @@
-//! Matrices as kernels of rows take them.
+//! Matrices as row kernels take them.
 //!
 //! Law: the elements of a row are contiguous, and rows are a pitch apart. Accesses are as wide as
-//! the first element, the rows and the pitches are aligned.
+//! the alignment of the first element, the rows and the pitches allows.
 
 use tilewright_kernel::Element;
 
 use crate::units::{VECTOR, WHOLE, gcd, widest};
 
-/// A matrix `(M,N)` with contiguous rows, as softmax and norms take it: how many elements a row
-/// has, of which type, and what is known of it besides.
+/// A matrix `(M,N)` with contiguous rows, for softmax and norms: the length of a row, its type, and
+/// optional properties.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -16,7 +16,7 @@ use crate::units::{VECTOR, WHOLE, gcd, widest};
 /// use tilewright_planners::{RowMatrix, softmax};
 ///
 /// let h200 = Machine::named("H200").unwrap();
-/// // Where there are few rows, the blocks of a cluster share one.
+/// // If there are few rows, the blocks of a cluster share one.
 /// let few = softmax(&h200, RowMatrix::new(32_768, Element::F32).with_rows(16)).unwrap();
 /// assert!(few.plan()[1].starts_with("a cluster of 8 blocks of 256 threads a row"));
 /// ```
@@ -29,18 +29,18 @@ pub struct RowMatrix {
     pub(crate) pitches: [i64; 2],
 }
 
-/// Where the rows of a matrix and those of the result begin, in elements.
+/// The length and the pitches of rows, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowPlaces {
     /// Elements of a row.
     pub(crate) columns: i64,
-    /// From a row of the input to the next.
+    /// The pitch of the input.
     pub(crate) x: i64,
-    /// From a row of the result to the next.
+    /// The pitch of the result.
     pub(crate) y: i64,
 }
 
-/// A contiguous matrix of rows of so many elements of a type.
+/// A contiguous matrix of rows of this length and type.
 impl From<(i64, Element)> for RowMatrix {
     fn from((columns, element): (i64, Element)) -> RowMatrix {
         RowMatrix::new(columns, element)
@@ -48,19 +48,19 @@ impl From<(i64, Element)> for RowMatrix {
 }
 
 impl RowMatrix {
-    /// Of rows of so many elements, which begins at a multiple of 16 bytes.
+    /// Contiguous rows of `columns` elements; the matrix begins at a multiple of 16 bytes.
     pub fn new(columns: i64, element: Element) -> RowMatrix {
         RowMatrix { columns, element, alignment: WHOLE, rows: None, pitches: [columns; 2] }
     }
 
-    /// That begins at a multiple of so many elements, where those are less than 16 bytes: accesses
-    /// are narrower then. Weights, a bias and the result begin so too.
+    /// Sets the alignment of the matrix in elements, if it is less than 16 bytes: accesses are
+    /// narrower then. Weights, bias and result have the same alignment.
     pub fn aligned(self, elements: i64) -> RowMatrix {
         RowMatrix { alignment: elements, ..self }.pitched(self.pitches[0], self.pitches[1])
     }
 
-    /// Whose rows are `x` elements apart, and those of the result `y`: both are parts of wider
-    /// matrices. Accesses are narrower where a pitch is no multiple of 16 bytes.
+    /// Sets the pitch `x` of the input and `y` of the result, in elements: both may be parts of
+    /// wider matrices. Accesses are narrower if a pitch is not a multiple of 16 bytes.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -68,7 +68,7 @@ impl RowMatrix {
     /// use tilewright_planners::{RowMatrix, softmax};
     ///
     /// let h200 = Machine::named("H200").unwrap();
-    /// // The first 1000 columns of a matrix of 4096, into a matrix of their own.
+    /// // The first 1000 columns of a matrix of 4096, into a contiguous matrix.
     /// let part = RowMatrix::new(1000, Element::F32).pitched(4096, 1000);
     /// let plan = softmax(&h200, part).unwrap();
     /// let layouts: Vec<&str> = plan.kernel().program().tensors().map(|own| own.layout.as_str()).collect();
@@ -80,13 +80,13 @@ impl RowMatrix {
         RowMatrix { alignment, pitches: [x, y], ..self }
     }
 
-    /// That has about so many rows. The kernel that is planned is right for any number, and chosen
-    /// to be fast for this one; without it, for many.
+    /// Sets the approximate number of rows. The planned kernel is right for any number, and tuned
+    /// for this one; by default it is tuned for many rows.
     pub fn with_rows(self, rows: i64) -> RowMatrix {
         RowMatrix { rows: Some(rows), ..self }
     }
 
-    /// Where rows begin.
+    /// The pitches of the rows.
     pub(crate) fn places(&self) -> RowPlaces {
         RowPlaces { columns: self.columns, x: self.pitches[0], y: self.pitches[1] }
     }
@@ -96,7 +96,7 @@ impl RowMatrix {
         self.columns.saturating_mul(self.element.bytes().into())
     }
 
-    /// How many vectors of 16 bytes a row has, where threads read such.
+    /// The number of vectors of 16 bytes in a row, if threads can read these.
     pub(crate) fn vectors(&self) -> Option<i64> {
         let vector = VECTOR / i64::from(self.element.bytes());
         (widest(self.columns, self.element, self.alignment) == vector).then_some(self.columns / vector)
@@ -119,7 +119,7 @@ mod tests {
             (24, 40, 24, Element::F32),
             (24, 24, 27, Element::Bf16),
             (1000, 1001, 4096, Element::Bf16),
-            // Each row is the same one, or overlaps the next.
+            // All rows are the same one, or each overlaps the next.
             (300, 0, 300, Element::F32),
             (300, 8, 304, Element::F32),
         ] {

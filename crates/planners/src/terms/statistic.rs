@@ -1,17 +1,17 @@
-//! What is computed of many numbers.
+//! Statistics of several numbers.
 
-/// What is computed of many numbers.
+/// A statistic of several numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Statistic {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// Their sum divided by their number.
+    /// The mean.
     Mean,
-    /// The root of the sum of their squares.
+    /// The 2-norm: the root of the sum of squares.
     Norm,
-    /// The greatest.
+    /// The maximum.
     Maximum,
-    /// The place of the greatest, from 0, as i32.
+    /// The argmax: the index of the maximum, from 0, as i32.
     ArgMaximum,
 }
 

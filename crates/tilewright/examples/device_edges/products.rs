@@ -4,7 +4,7 @@
 use tilewright::gpu::{Argument, Device, Stream};
 use tilewright::kernel::Element;
 use tilewright::planners::gemm::{
-    ByProduct, Each, Fused, Matrix, Pairs, Problem, Problems, Product, ProductTensor, Products, Step,
+    EpilogueReduction, Each, Fused, Matrix, Pairs, Problem, Problems, Product, ProductTensor, Products, Step,
 };
 use tilewright::planners::{Expression, Statistic, any_numbers, bits_at};
 
@@ -75,7 +75,7 @@ fn problem(chance: &mut Chance, [factors, result]: [Element; 2], lists: bool) ->
     if !lists && factors.is_float() && chance.below(6) == 0 {
         let (each, statistic) =
             (chance.one_of(&[Each::Row, Each::Column]), chance.one_of(&[Statistic::Sum, Statistic::Maximum]));
-        problem = problem.keeping(ByProduct { each, statistic, of: Expression::input(0).abs() })?;
+        problem = problem.reducing(EpilogueReduction { each, statistic, of: Expression::input(0).abs() })?;
     }
     Ok(problem)
 }
@@ -153,7 +153,7 @@ fn launched(device: &Device, problems: &[Problem], steps: &[Step], workspaces: &
             memory.push(((at, operand), Guarded::of(device, &stream, &contents)?));
             numbers.push(((at, operand), matrix.element().bytes() as usize, contents));
         }
-        for operand in problem.written_operands() {
+        for operand in problem.outputs() {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let bytes = matrix.reach()? as u64 * u64::from(matrix.element().bytes());
             memory.push(((at, operand), Guarded::empty(device, &stream, bytes)?));
@@ -171,7 +171,7 @@ fn launched(device: &Device, problems: &[Problem], steps: &[Step], workspaces: &
     }
     for ((_, operand), own) in &memory {
         match operand {
-            ProductTensor::D | ProductTensor::ByProduct(_) => {}
+            ProductTensor::D | ProductTensor::Reduction(_) => {}
             ProductTensor::Workspace(_) => drop(own.kept(&stream, 1, 0..own.bytes() as i64)?),
             _ => own.untouched(&stream).map_err(|error| format!("{operand:?}: {error}"))?,
         }
@@ -225,8 +225,8 @@ fn compared(
     };
     let width = problem.result_type().bytes() as usize;
     let left = of(ProductTensor::D)?.kept(stream, width, every(problem.d())?.into_iter())?;
-    for number in 0..problem.by_products().count() {
-        let operand = ProductTensor::ByProduct(number);
+    for number in 0..problem.reductions().count() {
+        let operand = ProductTensor::Reduction(number);
         let Some(matrix) = problem.matrix(operand) else { continue };
         of(operand)?.kept(stream, matrix.element().bytes() as usize, every(matrix)?.into_iter())?;
     }

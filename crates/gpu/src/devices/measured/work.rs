@@ -48,7 +48,7 @@ impl Planning for Problem {
 
     fn problem(&self) -> String {
         let mut text = self.to_string();
-        for operand in self.given().into_iter().chain(self.written_operands()) {
+        for operand in self.given().into_iter().chain(self.outputs()) {
             if let Some(matrix) = self.matrix(operand) {
                 let _ = write!(text, "; {operand:?} {matrix}");
             }

@@ -20,20 +20,21 @@ use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
-/// The most strips in which a tile of an input comes.
+/// The most pieces in which a tile of an input is loaded.
 const STRIPS: i64 = 8;
-/// Steps of a tile until its inputs may come, and until they are issued: so many, or one in so
-/// many of all if that is less.
+/// K-tiles that are multiplied before a tile's inputs may be loaded, and before the loads are
+/// issued. The number is the first one, or the k-tiles of the tile divided by the second one if
+/// that is less.
 const MULTIPLIED: [i64; 2] = [4, 4];
 const LOADED: [i64; 2] = [8, 2];
 
 impl Epilogue {
-    /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
+    /// The epilogue inputs, and the shared memory through which a tile is stored.
     pub(crate) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let (staged, rest) = match &self.rest {
             Some(Rest::Rows(rest)) if buffers > 0 => {
-                // The rows of the last part lie one behind the other, too, in the same place.
+                // In the last part, too, rows are contiguous, in the same buffer.
                 let all = format!("{}:1", self.rows * self.part_columns);
                 let all = k.shared_of(self.result, &all)?;
                 (vec![all.compose(&self.panels)?], Some(all.compose(rest)?))
@@ -54,7 +55,7 @@ impl Epilogue {
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
         let mut inputs: Vec<Vec<inputs::Input<'k>>> = Vec::new();
         for (problem, fused) in self.fused.iter().enumerate() {
-            // What is prefetched comes into the same place in all problems of a list.
+            // Prefetched inputs use the same buffer in all problems of a list.
             let first = inputs.first().map(Vec::as_slice);
             let own = if self.fused.len() > 1 { format!("_{problem}") } else { String::new() };
             let declared = |input: &Matrix| self.declared_of(input);
@@ -64,12 +65,12 @@ impl Epilogue {
         Ok(Beside { staged, rest, inputs })
     }
 
-    /// How a kernel declares a matrix beside the accumulators.
+    /// The layout that a kernel declares for a matrix with the shape of D.
     fn declared_of(&self, matrix: &Matrix) -> String {
         self.fold.as_ref().and_then(|fold| fold.beside(matrix)).unwrap_or_else(|| matrix.declared())
     }
 
-    /// What is written: D, or the accumulators of each split of K, and what is kept besides.
+    /// What is written: D, or the partial accumulators of split-K, and the partial reductions.
     pub(crate) fn ends<'k>(
         &self,
         k: &'k Build,
@@ -78,14 +79,14 @@ impl Epilogue {
     ) -> Result<Ends<'k>, KernelError> {
         let declare = |(at, own): (usize, &&Written)| match self.split_k {
             1 if written.len() > 1 => k.tensor_of(self.result, &format!("d{at}"), &own.tensors[2], Role::Output),
-            // Rows that belong to no group, and tiles that are shared, keep what they have.
+            // Rows that belong to no group, and tiles of a split tail, keep what they have.
             1 if self.grouped || self.before => k.tensor_of(self.result, "d", &own.tensors[2], Role::Both),
             1 => k.tensor_of(self.result, "d", &own.tensors[2], Role::Output),
             split_k if self.tail > 0 => {
-                let layout = split_k::lies([self.rows, self.columns], split_k, self.tail);
-                k.tensor_of(Element::F32, "sums", &layout, Role::Output)
+                let layout = split_k::partials_layout([self.rows, self.columns], split_k, self.tail);
+                k.tensor_of(Element::F32, "partials", &layout, Role::Output)
             }
-            split_k => k.tensor_of(Element::F32, "sums", &own.sums(split_k, self.each), Role::Output),
+            split_k => k.tensor_of(Element::F32, "partials", &own.partials(split_k, self.each), Role::Output),
         };
         let d = written.iter().enumerate().map(declare).collect::<Result<Vec<_>, _>>()?;
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
@@ -98,9 +99,10 @@ impl Epilogue {
         Ok(Ends { d, kept, staged, rest, inputs, ahead, meetings })
     }
 
-    /// Issues the inputs of a part of the work of a problem, when those before have been used and
-    /// what was written before has left shared memory: in pieces, each after the copies of so many
-    /// steps more, which `copies` issues, so that these do not wait for all of them.
+    /// Issues the loads of the inputs of a work unit, once the former inputs have been used and the
+    /// former output has left shared memory. They are issued in pieces, each after the operand
+    /// loads of a few more k-tiles, which `copies` issues, so that operand loads do not wait for
+    /// all of them.
     pub(crate) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,
@@ -109,17 +111,17 @@ impl Epilogue {
         copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
-        // Strips of columns are apart in panels of which the lines go along the rows; so are blocks
+        // If panels go along rows, strips of columns are separate in shared memory; so are blocks
         // of rows of a strip that is one panel.
         let apart = !self.along_rows && !self.plain && self.tile_comes() && strips <= STRIPS;
         let blocks = if self.strip == self.panel { self.rows / WARPGROUP_ROWS } else { 1 };
         let pieces = if apart { [blocks, strips] } else { [1, 1] };
-        // The first steps come before; then the place is free.
+        // The loads of the first k-tiles come first; then the buffer is free.
         let first = beginning(&unit.steps, LOADED)?;
         copies(Expr::from(0), first.clone())?;
         let stage = cursor.stage()?;
         stage.acquire()?;
-        // Each two steps a piece, or more often where there are few.
+        // A piece every two k-tiles, or more often if there are few.
         let others = minus(&unit.steps, &first)?;
         let all = pieces[0] * pieces[1];
         let until = |piece: i64| {
@@ -143,18 +145,19 @@ impl Epilogue {
         Ok(())
     }
 
-    /// How many k-tiles of a tile are multiplied until its inputs may come: by then the tile before
-    /// has left their place in shared memory, so no warp waits for it.
+    /// How many k-tiles of a tile are multiplied before its inputs may be loaded. By then the
+    /// former tile has left their buffer in shared memory, so no warp waits for it.
     pub(crate) fn until_inputs(&self, steps: &Expr) -> Result<Expr, KernelError> {
         beginning(steps, MULTIPLIED)
     }
 
-    /// Whether a tile of an input is prefetched, not vectors alone.
+    /// Whether a whole tile of an input is prefetched, not only vectors.
     pub(crate) fn tile_comes(&self) -> bool {
         self.fetches.contains(&Some(Fetch::Tile))
     }
 
-    /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
+    /// Called by the warps that write: allows the inputs of a work unit to be loaded while it is
+    /// multiplied.
     pub(crate) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
         let Some(cursor) = cursor else { return Ok(()) };
         self.single(k, || {
@@ -164,8 +167,8 @@ impl Epilogue {
         cursor.stage()?.release()
     }
 
-    /// The place of a role in the stage of inputs that are prefetched; those who fill it are one
-    /// turn ahead, because its users say when it is free the first time, too.
+    /// The position of a role in the stage of prefetched inputs. The producer is one phase ahead,
+    /// because consumers also release the stage before its first use.
     pub(crate) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
         let Some(ahead) = &ends.ahead else { return Ok(None) };
         let cursor = ahead.cursor()?;
@@ -176,7 +179,7 @@ impl Epilogue {
     }
 }
 
-/// The first k-tiles of a tile: so many, or a part of all if that is less.
+/// The first k-tiles of a tile: `most` of them, or one in `part` of all if that is less.
 fn beginning(steps: &Expr, [most, part]: [i64; 2]) -> Result<Expr, KernelError> {
     let part = steps.divide_up(&part.into()).ok_or_else(overflow)?;
     part.minimum(&most.into()).ok_or_else(overflow)

@@ -1,4 +1,4 @@
-//! The shapes of an epilogue: parts that go through shared memory, and strips that are computed.
+//! The shapes of an epilogue: parts that are staged in shared memory, and strips that are computed.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
@@ -10,7 +10,7 @@ use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 
-/// The most columns of a strip.
+/// The largest number of columns of a strip.
 const STRIP: i64 = 64;
 
 /// A tile of D, and its parts and strips.
@@ -19,13 +19,13 @@ pub(crate) struct Cut {
     pub(crate) columns: i64,
     /// Columns of a strip.
     pub(crate) strip: i64,
-    /// In how many parts a tile goes through shared memory, through how many buffers in turn, and
-    /// how many columns a part has.
+    /// The number of parts in which a tile is staged, the number of buffers that the parts
+    /// alternate between, and the columns of a part.
     pub(crate) parts: i64,
     pub(crate) buffers: i64,
     pub(crate) part_columns: i64,
-    /// Whether rows of a part lie one behind the other, and whether lines of a panel go along the
-    /// rows; elements of such a line, and bytes of an element.
+    /// Whether the rows of a part are contiguous, and whether lines of a panel go along the rows;
+    /// then the elements of such a line, and bytes of an element.
     pub(crate) plain: bool,
     pub(crate) along_rows: bool,
     pub(crate) width: i64,
@@ -33,10 +33,10 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// That of a plan, of which D goes through shared memory in this mode, if so.
+    /// The shapes of a plan. `stored` is the contiguous mode of D if D is staged in shared memory.
     pub(crate) fn of(problem: &Problem, (plan, machine): (&Plan, &Machine), stored: Option<Contiguous>) -> Cut {
         let [rows, columns] = plan.tile_of_d(problem);
-        // Lines of a panel lie along the contiguous mode of D.
+        // Lines of a panel go along the contiguous mode of D.
         let along_rows = plan.swapped != (stored == Some(Contiguous::Rows));
         // Elements of 8 bits are stored from registers, in strips like those of 16.
         let bytes = i64::from(problem.result_type().bytes().max(2));
@@ -54,16 +54,16 @@ impl Cut {
         Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
     }
 
-    /// The product of which a strip is the result, by so many warpgroups: sums lie alike
-    /// in all wgmma, and those of integers have not every number of columns.
+    /// The tiled MMA whose result is a strip, by this number of warpgroups. Accumulators have the
+    /// same layout in all wgmma; integer instructions do not exist for every number of columns.
     pub(crate) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
         let order: Tiler = format!("[{}:1;{}:1;16:1]", self.rows, self.strip).parse()?;
         let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
         Ok(TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
     }
 
-    /// The copies of matrices of 8 x 8 as the accumulators lie in the lanes, as many at a time as
-    /// columns allow: to shared memory, and from there.
+    /// The copy atoms for 8 x 8 matrices in the accumulator layout, as many at a time as the
+    /// columns allow: `stmatrix` to shared memory, and `ldmatrix` from there.
     pub(crate) fn matrices(&self) -> [&'static str; 2] {
         match (self.along_rows, self.strip % 16) {
             (false, 0) => ["SM90_U32x4_STSM_N", "SM75_U32x4_LDSM_N"],
@@ -73,7 +73,7 @@ impl Cut {
         }
     }
 
-    /// How so many threads write a part from shared memory.
+    /// The copy by which threads write a part from shared memory to D.
     pub(crate) fn spread(&self, problem: &Problem, threads: i64) -> Result<TiledCopy, PlanError> {
         let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
         let mut found = widths.map(|width| (width, self.neighbours(threads, width)));
@@ -87,8 +87,8 @@ impl Cut {
         Ok(TiledCopy::new(one, problem.result_type().bits().into(), &threads, &own)?)
     }
 
-    /// Threads that write neighbours of a part, so many elements each: 32 side by side, or as many
-    /// as divide it, if there are such.
+    /// Threads along contiguous elements of a part, `width` elements each: 32 threads, or the
+    /// largest number that divides the part.
     fn neighbours(&self, threads: i64, width: i64) -> Option<String> {
         let along_rows = self.along_rows;
         let (along, across) = if along_rows { (self.rows, self.part_columns) } else { (self.part_columns, self.rows) };
@@ -111,8 +111,8 @@ impl Cut {
         }
     }
 
-    /// The last part in shared memory, where it has fewer columns. Blocks of its rows begin where
-    /// they do in other parts, for groups write each on its own.
+    /// The last part in shared memory, if it has fewer columns. Blocks of its rows begin where they
+    /// do in other parts, because each warpgroup writes its own.
     pub(crate) fn rest(&self) -> Option<Rest> {
         let rest = Some(self.columns % self.part_columns).filter(|rest| *rest > 0)?;
         let (blocks, all) = (self.rows / WARPGROUP_ROWS, WARPGROUP_ROWS * self.part_columns);
@@ -123,8 +123,8 @@ impl Cut {
     }
 }
 
-/// What the last part of a tile has of shared memory where it has fewer columns: so many of the
-/// others, or rows one behind the other, as a layout.
+/// The shared memory of a shorter last part: a number of panels of the others, or contiguous rows,
+/// as a layout.
 pub(crate) enum Rest {
     Columns(i64),
     Rows(String),

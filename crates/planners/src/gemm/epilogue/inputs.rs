@@ -23,11 +23,11 @@ use crate::product::tile_at;
 /// An input as a kernel reads it.
 pub(crate) struct Input<'k> {
     view: View<'k>,
-    /// Whether there is one matrix for each of the batch.
+    /// Whether it has a batch mode.
     batch: bool,
-    /// Whether its elements repeat from row to row, and from column to column, of a tile.
+    /// Whether it is broadcast along the rows and along the columns of a tile.
     repeats: [bool; 2],
-    /// How it is prefetched, and where it is in shared memory then, as rows and columns of a tile.
+    /// How it is prefetched, and its view in shared memory then, as rows and columns of a tile.
     pub(crate) fetched: Option<(Fetch, View<'k>)>,
 }
 
@@ -36,15 +36,14 @@ pub(crate) struct Input<'k> {
 pub(crate) enum Fetch {
     /// A tile, into the shared memory of D.
     Tile,
-    /// The elements beside the columns of a tile, the same for all rows.
+    /// A vector along the columns of a tile, broadcast along rows.
     Columns,
-    /// The elements beside the rows of a tile, the same for all columns.
+    /// A vector along the rows of a tile, broadcast along columns.
     Rows,
 }
 
-/// How each input of a function is prefetched. `stored` says in which mode D is stored by bulk
-/// copies, and whether a tile of it is in shared memory as a whole; `tile` are the rows and columns
-/// of a tile.
+/// How each epilogue input is prefetched. `stored` is the mode in which TMA stores D, and whether a
+/// whole tile of it is in shared memory; `tile` is the number of rows and columns of a tile.
 pub(crate) fn fetches(
     fused: &Fused,
     d: &Matrix,
@@ -85,8 +84,8 @@ pub(crate) fn fetches(
     fused.inputs.iter().map(fetch).collect()
 }
 
-/// Declares the inputs of a function, in their order, with names that end in `end`. Inputs that are
-/// fetched ahead use the shared memory of a problem that was declared before, if there is one.
+/// Declares the epilogue inputs, in their order, with names that end in `end`. Prefetched inputs
+/// share the buffers of a problem that was declared before, if there is one.
 pub(crate) fn inputs<'k>(
     k: &'k Build,
     (fused, end): (&Fused, &str),
@@ -101,7 +100,7 @@ pub(crate) fn inputs<'k>(
             |mode: usize| input.extents()[mode] > 1 && input.strides().is_some_and(|strides| strides[mode] == 0);
         let [rows, columns] = [repeated(0), repeated(1)];
         let repeats = if swapped { [columns, rows] } else { [rows, columns] };
-        // Rows of tiles are columns of D where operands change places.
+        // If operands are swapped, rows of tiles are columns of D.
         let vector = |size: i64, strides: &str| {
             let shared = k.shared_of(input.element(), &format!("{size}:1"))?;
             shared.compose(&format!("({tile_rows},{tile_columns}):({strides})"))
@@ -120,23 +119,22 @@ pub(crate) fn inputs<'k>(
 }
 
 impl<'k> Input<'k> {
-    /// A tensor whose elements repeat from row to row, and from column to column, of a tile, or do
-    /// not.
+    /// A tensor that is broadcast along the rows or columns of a tile where `repeats` says so.
     pub(crate) fn of(view: View<'k>, batch: bool, repeats: [bool; 2]) -> Input<'k> {
         Input { view, batch, repeats, fetched: None }
     }
 
-    /// Whether there is one matrix for each of the batch.
+    /// Whether it has a batch mode.
     pub(crate) fn is_batch(&self) -> bool {
         self.batch
     }
 
-    /// The same of a part of the tensor.
+    /// The same input for a slice of the tensor.
     pub(crate) fn sliced(&self, at: Coord<Expr>) -> Result<Input<'k>, KernelError> {
         Ok(Input::of(self.view.slice(at)?, self.batch, self.repeats))
     }
 
-    /// Its matrix of a part of the work, with the rows of tiles first.
+    /// Its matrix for a work unit, with the rows of tiles first.
     fn matrix(&self, swapped: bool, unit: &Unit) -> Result<View<'k>, KernelError> {
         let matrix = match &unit.matrix {
             Some(matrix) if self.batch => {
@@ -151,8 +149,8 @@ impl<'k> Input<'k> {
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
 
-    /// Issues the copy of what is prefetched for a part of the work: of a tile one of so many
-    /// pieces along its rows and columns, and with the first one the vectors.
+    /// Issues the prefetch for a work unit: one of several pieces of a tile along its rows and
+    /// columns, and with the first piece the vectors.
     pub(crate) fn fetch(
         &self,
         stage: &Stage<'k>,
@@ -186,8 +184,8 @@ impl<'k> Input<'k> {
         }
     }
 
-    /// What a thread has of the input beside its accumulators of `tile` of the part of the work, in
-    /// f32: columns are counted in strips, in a tile and in all.
+    /// The input values of a thread for its accumulators of `tile` of the work unit, in f32.
+    /// Columns are counted in strips, within the tile and in all of D.
     pub(crate) fn numbers(
         &self,
         mma: &TiledMma,
@@ -200,7 +198,7 @@ impl<'k> Input<'k> {
         Ok(self.spread(&found, mma, tile))
     }
 
-    /// The same, those that repeat once.
+    /// The same, with broadcast values loaded once.
     pub(crate) fn loaded(
         &self,
         mma: &TiledMma,
@@ -219,8 +217,8 @@ impl<'k> Input<'k> {
             },
         };
         let part = tile.partition_mma(mma, Operand::C)?;
-        // Values of an instruction are two columns, two rows, and blocks of eight columns; then
-        // come blocks of rows.
+        // The values of an instruction are two columns, two rows, and blocks of eight columns;
+        // after these come blocks of rows.
         let only = |repeats: bool| if repeats { Slot::At(Expr::from(0)) } else { Slot::All };
         let [same_rows, same_columns] = self.repeats;
         let values = Tree::flat([only(same_columns), only(same_rows), only(same_columns)])?;
@@ -230,7 +228,7 @@ impl<'k> Input<'k> {
         Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
     }
 
-    /// What was loaded, once for each accumulator of a thread.
+    /// The loaded values, broadcast to one for each accumulator of a thread.
     pub(crate) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
@@ -251,7 +249,7 @@ impl<'k> Input<'k> {
     }
 }
 
-/// Blocks of rows that each thread has of a tile of so many.
+/// The number of instruction-sized blocks of rows of a thread in a tile.
 pub(crate) fn count_of(mma: &TiledMma, rows: i64) -> usize {
     (rows * 128 / (64 * mma.threads())).max(1) as usize
 }

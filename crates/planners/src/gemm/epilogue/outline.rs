@@ -14,7 +14,7 @@ use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{Fused, Problem};
 
-/// The most problems of a list with an input that is not prefetched: each is read by instructions
+/// The most problems of a list with an input that is not prefetched: each needs load instructions
 /// of its own.
 const MAX_READ_INPUTS: i64 = 8;
 
@@ -22,25 +22,24 @@ const MAX_READ_INPUTS: i64 = 8;
 pub(crate) struct Epilogue {
     pub(crate) result: Element,
     /// The accumulator type.
-    pub(crate) sums: Element,
+    pub(crate) accumulator: Element,
     pub(crate) rows: i64,
     pub(crate) columns: i64,
     /// Columns of a strip.
     pub(crate) strip: i64,
-    /// How many parts of a tile go through shared memory, their columns (the last part may have
-    /// fewer), and whether rows follow each other without panels; buffers that the parts alternate
-    /// between.
+    /// The number of parts in which a tile is staged, their columns (the last part may have fewer),
+    /// and the number of buffers that the parts alternate between.
     pub(crate) parts: i64,
     pub(crate) part_columns: i64,
-    /// Whether rows of a part lie one behind the other in shared memory.
+    /// Whether rows of a part are contiguous in shared memory, without panels.
     pub(crate) plain: bool,
     pub(crate) buffers: i64,
     /// Tiles of a block in flight, each with buffers of its own.
     pub(crate) tiles: usize,
     /// Warpgroups that store their own rows; 1 if all store together.
     pub(crate) teams: i64,
-    /// Whether each strip is stored when it is written, not with the whole tile. An epilogue
-    /// function takes long enough that the last tile of a block ends sooner so.
+    /// Whether each strip is stored when it is written, not with the whole tile. With an epilogue
+    /// function, which takes long enough, the last tile of a block ends sooner that way.
     pub(crate) by_strips: bool,
     /// Elements of a row of a panel.
     pub(crate) panel: i64,
@@ -48,37 +47,37 @@ pub(crate) struct Epilogue {
     pub(crate) part: TiledMma,
     /// Whether rows of a tile are columns of D.
     pub(crate) swapped: bool,
-    /// Matrices that are written: one for each split of K, or 1 for D itself.
+    /// Output matrices: one for each split of K, or 1 for D itself.
     pub(crate) split_k: i64,
     pub(crate) batch: i64,
-    /// Whether D goes through shared memory, and whether its contiguous mode is along the rows of a
+    /// Whether D is staged in shared memory, and whether its contiguous mode is along the rows of a
     /// tile.
     pub(crate) through: bool,
     pub(crate) along_rows: bool,
     /// The copy from registers to shared memory, by `stmatrix` for 16-bit elements.
     pub(crate) store: Option<TiledCopy>,
-    /// The copy of threads from shared memory to D; none if TMA stores it.
+    /// The copy by threads from shared memory to D; None if TMA stores it.
     pub(crate) spread: Option<TiledCopy>,
     /// The layout of a part in shared memory, and that of a shorter last part.
     pub(crate) panels: String,
     pub(crate) rest: Option<Rest>,
-    /// Whether stores of D are evicted from L2 first, so that operands stay there.
+    /// Whether stores of D have the L2 hint evict_first, so that operands stay there.
     pub(crate) once: bool,
-    /// The epilogue functions of the problems of a list; none with split-K.
+    /// The epilogue functions of the problems of a list; empty with split-K.
     pub(crate) fused: Vec<Fused>,
     /// How the inputs are prefetched.
     pub(crate) fetches: Vec<Option<Fetch>>,
     /// The copy of a prefetched tile to registers.
     pub(crate) load: Option<TiledCopy>,
-    /// Reductions of rows and columns.
+    /// The reductions of rows and columns.
     pub(crate) takers: Vec<Taker>,
-    /// Accumulators of one element of D: two if gated.
+    /// Accumulators for one element of D: two if gated.
     pub(crate) each: usize,
-    /// Whether rows are in groups, some of them perhaps in none.
+    /// Whether there are row groups; some rows may be in none.
     pub(crate) grouped: bool,
     /// The axes of folded modes.
     pub(crate) fold: Option<Fold>,
-    /// Tiles of the tail if this is its epilogue; and whether the tail follows.
+    /// The tiles of the tail if this is its epilogue; and whether a tail follows.
     pub(crate) tail: i64,
     pub(crate) before: bool,
 }
@@ -110,7 +109,7 @@ pub(crate) struct Beside<'k> {
 
 impl Epilogue {
     /// The epilogue of a list of problems; the first one has the types and layouts of all. `staged`
-    /// is the contiguous mode of D if it goes through shared memory, and whether TMA stores it from
+    /// is the contiguous mode of D if D is staged in shared memory, and whether TMA stores it from
     /// there.
     pub(crate) fn of(
         problems: &[Problem],
@@ -139,14 +138,14 @@ impl Epilogue {
             false => Ok(None),
         };
         let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
-        let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
+        let takers = problem.reductions().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
         let apart = bulk && takers.is_empty() && problem.row_groups().is_none() && implicit::of(problem).is_none();
         let blocks = rows % (WARPGROUP_ROWS * plan.warpgroups) == 0;
         let teams = if apart && blocks && plan.writes_apart(problem, comes) { plan.warpgroups } else { 1 };
         Ok(Epilogue {
             result: problem.result_type(),
-            sums: problem.accumulator_type(),
+            accumulator: problem.accumulator_type(),
             rows,
             columns,
             strip,
@@ -183,21 +182,22 @@ impl Epilogue {
 }
 
 impl Epilogue {
-    /// The epilogue of the tail under split-K.
+    /// The epilogue of a split tail.
     pub(crate) fn of_last(problem: &Problem, plan: (&Plan, &Machine), tail: i64) -> Result<Epilogue, PlanError> {
         Ok(Epilogue { tail, ..Epilogue::of(std::slice::from_ref(problem), plan, None)? })
     }
 
-    /// The same epilogue for tiles before the tail.
+    /// The epilogue of the tiles before the tail.
     #[must_use]
     pub(crate) fn before_others(self) -> Epilogue {
         Epilogue { before: true, ..self }
     }
 }
 
-/// How the inputs of a list are prefetched: each only if that is possible in all problems.
+/// How the inputs of a list are prefetched: an input is prefetched only if that is possible in all
+/// problems.
 ///
-/// Errors: there are too many problems with an input that does not.
+/// Errors: too many problems have an input that is not prefetched.
 fn fetches(
     problems: &[Problem],
     plan: &Plan,
@@ -205,13 +205,14 @@ fn fetches(
     (stored, bulk): (Option<Contiguous>, bool),
     cut: &Cut,
 ) -> Result<Vec<Option<Fetch>>, PlanError> {
-    // Tiles of groups begin anywhere, those of folded modes have boxes, and where warpgroups
-    // iterate over tiles there are several at once.
+    // No prefetch: tiles of row groups begin at any row, folded modes need boxes, and ping-pong has
+    // several tiles in flight.
     let first = &problems[0];
     let ahead = !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
     let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
         Some(stored) => {
-            // TMA overwrites no tile that threads write from shared memory.
+            // A prefetched tile would use the same shared memory as a tile that threads store from
+            // there.
             let (whole, tile) = (cut.parts == 1 && bulk, [cut.rows, cut.columns]);
             inputs::fetches(fused, problem.d(), (stored, whole), plan.swapped, tile)
         }
@@ -223,7 +224,7 @@ fn fetches(
     let fetches: Vec<Option<Fetch>> = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
     let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
     if problems.len() as i64 > MAX_READ_INPUTS && fetches.iter().flatten().count() < inputs {
-        let what = "problems of a list, of which inputs do not come ahead of the sums";
+        let what = "problems of a list with inputs that are not prefetched";
         return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MAX_READ_INPUTS });
     }
     Ok(fetches)

@@ -25,7 +25,7 @@ use crate::gemm::epilogue::inputs::count_of;
 use crate::gemm::index::{minus, times};
 use crate::gemm::plan::{Plan, WARPS};
 use crate::gemm::problem::Problem;
-use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::gemm::schedule::unit::Unit;
 use crate::gemm::step::{ProductTensor, Step, StepKind};
@@ -33,19 +33,18 @@ use crate::product::tile_at;
 use crate::reduce::reduce;
 use crate::terms::Statistic;
 
-/// The partial results that the GEMM leaves for a reduction, and the kernels that finish it on a
-/// machine.
+/// The layouts of the partial results of a reduction, and the kernels that finish it on a machine.
 pub(crate) fn steps(
-    (by, number): (&ByProduct, usize),
+    (by, number): (&EpilogueReduction, usize),
     (problem, plan): (&Problem, &Plan),
     machine: &Machine,
     workspaces: &mut Vec<i64>,
 ) -> Result<(ProductTensor, Vec<Step>), PlanError> {
     let parts = Parts::of(by, problem, plan);
-    // Of columns of groups not every number may be written by a tile.
+    // With row groups, tiles may leave some column results unwritten.
     let grouped = problem.row_groups().is_some();
     if parts.tiles == 1 && !(grouped && by.each == Each::Column) {
-        return Ok((ProductTensor::ByProduct(number), Vec::new()));
+        return Ok((ProductTensor::Reduction(number), Vec::new()));
     }
     let mut workspace = |bytes: i64| {
         workspaces.push(bytes);
@@ -59,13 +58,13 @@ pub(crate) fn steps(
         let step = Step::new(
             StepKind::Reduction,
             kernel,
-            vec![first, ProductTensor::Ends, ProductTensor::ByProduct(number)],
+            vec![first, ProductTensor::Ends, ProductTensor::Reduction(number)],
             does,
         );
         return Ok((first, vec![step]));
     }
     let planned = reduce(machine, by.statistic, (&parts.layout()?, Element::F32), &[1])?;
-    // What blocks leave for the block that comes last, or for a second launch.
+    // The scratch memory of the finishing kernel, or between its two launches.
     let (kernel, between) = (planned.kernel(), planned.between());
     let left = kernel.program().tensors().skip(between.start).take(between.len());
     let left = left.map(|tensor| tensor.elements.known().unwrap_or(0).saturating_mul(tensor.element.bytes().into()));
@@ -75,7 +74,7 @@ pub(crate) fn steps(
         let step = Step::new(StepKind::Reduction, kernel.clone(), [read, written].concat(), does);
         Step { writes: written.len(), sizes: planned.sizes().to_vec(), ..step }
     };
-    let result = ProductTensor::ByProduct(number);
+    let result = ProductTensor::Reduction(number);
     let steps = match planned.second() {
         None => vec![launch(kernel, &[first], &[&left[..], &[result]].concat())],
         Some(second) => vec![launch(kernel, &[first], &left), launch(second, &left, &[result])],
@@ -83,34 +82,34 @@ pub(crate) fn steps(
     Ok((first, steps))
 }
 
-/// How a kernel takes a reduction of its tiles.
+/// How the epilogue reduces the elements of its tiles.
 pub(crate) struct Taker {
     of: Expression,
     reduction: Reduction,
-    /// A number that changes nothing.
+    /// The neutral element of the reduction.
     neutral: f64,
-    /// One number for each row of a tile; else for each column.
+    /// Whether there is one number for each row of a tile, not for each column.
     rows: bool,
-    /// Who holds which accumulators of a strip.
+    /// The distribution of the accumulators of a strip over threads.
     held: Distribution,
-    /// The same with the rows of each warp apart, as `(rows of a warp, warps, columns)`.
+    /// The same distribution, as `(rows of a warp, warps, columns)`.
     apart: Distribution,
     /// Rows and columns of a strip.
     strip: [i64; 2],
-    /// Where elements to be reduced end.
+    /// Where the reduced elements end.
     limit: Limit,
-    /// With row groups: which mode of the partial results goes along rows, or along tiles.
+    /// With row groups: whether the partial results have a mode along rows or along tiles.
     grouped: Option<Grouped>,
-    /// The layout of what tiles leave, and whether there are several matrices.
+    /// The layout of the partial results, and whether they have a batch mode.
     layout: String,
     batch: bool,
     warps: i64,
 }
 
-/// Where what is taken together ends.
+/// Where a reduction ends along its mode.
 #[derive(Clone, Copy)]
 enum Limit {
-    /// Where tiles do.
+    /// At the edge of the tile.
     None,
     /// At an extent of D.
     At(i64),
@@ -127,7 +126,8 @@ enum Grouped {
     Tiles,
 }
 
-/// Numbers of tiles: `(E,T,L)`, of `T` tiles, or warps of tiles, for each of `E` rows or columns.
+/// The shape of partial results, `(E,T,L)`: `T` tiles, or warps of tiles, for each of `E` rows or
+/// columns, in `L` matrices.
 pub(crate) struct Parts {
     pub(crate) elements: i64,
     pub(crate) tiles: i64,
@@ -135,10 +135,10 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    pub(crate) fn of(by: &ByProduct, problem: &Problem, plan: &Plan) -> Parts {
+    pub(crate) fn of(by: &EpilogueReduction, problem: &Problem, plan: &Plan) -> Parts {
         let ([m, n, _], [along, across]) = (problem.sizes(), plan.tiles(problem));
         let (elements, rows) = if by.each == Each::Row { (m, !plan.swapped) } else { (n, plan.swapped) };
-        // Tiles of groups begin where these do.
+        // Tiles of row groups begin where the groups do.
         let of_groups = problem.row_groups().map(|_| most_tiles(problem, rows_of(plan)));
         let [along, across] = match of_groups {
             Some(tiles) if plan.swapped => [along, tiles],
@@ -160,9 +160,9 @@ impl Parts {
 }
 
 impl Taker {
-    /// The reduction in a strip, whose accumulators are those of the tiled MMA `part`.
+    /// The reduction of a strip, whose accumulators are those of the tiled MMA `part`.
     pub(crate) fn of(
-        by: &ByProduct,
+        by: &EpilogueReduction,
         problem: &Problem,
         plan: &Plan,
         part: &TiledMma,
@@ -219,13 +219,13 @@ impl Taker {
 
     /// Declares the partial results.
     pub(crate) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
-        // Rows that belong to no group, and tiles that no group has, keep what they have.
+        // Rows that belong to no group, and tiles that no group uses, keep what they have.
         let role = if self.grouped.is_some() { Role::Both } else { Role::Output };
         k.tensor_of(Element::F32, name, &self.layout, role)
     }
 
-    /// Takes what there is of a strip: what it adds to `taken`, the numbers of rows of the tile so
-    /// far, or what it leaves for its columns.
+    /// Reduces a strip: combines it into `taken`, the running results of the rows of the tile, or
+    /// writes the results of its columns.
     pub(crate) fn take<'k>(
         &self,
         k: &'k Build,
@@ -244,7 +244,7 @@ impl Taker {
         let made = match extent {
             None => made,
             Some(extent) => {
-                // What lies outside changes nothing.
+                // Elements outside count as the neutral element.
                 let mode = usize::from(self.rows);
                 let first = if self.rows { column } else { &unit.row };
                 let left = minus(&extent, &times(first, &Expr::from(self.strip[mode]))?)?;
@@ -270,7 +270,7 @@ impl Taker {
         self.matrix(to, unit, (3, 2))?.local_tile(&tile, at)?.store_distributed_predicated(&strip)
     }
 
-    /// Writes the numbers of the rows of a tile.
+    /// Writes the results of the rows of a tile.
     pub(crate) fn leave<'k>(
         &self,
         to: &View<'k>,
@@ -284,14 +284,14 @@ impl Taker {
             .store_distributed_predicated(&taken)
     }
 
-    /// The number of a tile among those that leave partial results; among all row groups, if there
-    /// are some.
+    /// The index of a tile among those that leave partial results; with row groups, among the tiles
+    /// of all groups.
     fn tile_at(&self, unit: &Unit, own: &Expr) -> Expr {
         let of_groups = unit.rows.as_ref().filter(|_| self.grouped == Some(Grouped::Tiles));
         of_groups.map_or(own, |rows| &rows.tile).clone()
     }
 
-    /// The numbers of the matrix of a part of the work, of which a mode goes along rows or columns
+    /// The partial results of the matrix of a work unit. `along` is the mode along rows or columns
     /// of D.
     fn matrix<'k>(&self, to: &View<'k>, unit: &Unit, (modes, along): (usize, usize)) -> Result<View<'k>, KernelError> {
         let shifted = match unit.rows.as_ref().filter(|_| self.grouped == Some(Grouped::Rows)) {

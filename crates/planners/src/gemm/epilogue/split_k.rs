@@ -19,24 +19,25 @@ use crate::map::{Placed, map_at};
 use crate::product::tile_at;
 use crate::units::MOVE_THREADS;
 
-/// The kernel that adds the accumulators of so many blocks: `sums`, `(E,S):(1,E)`, into `d`, `E:1`.
+/// The kernel that adds the partial accumulators of `split_k` blocks: `partials`, `(E,S):(1,E)`, into
+/// `d`, `E:1`.
 pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let [m, n, _] = problem.sizes();
     let elements = m.saturating_mul(n).saturating_mul(problem.batch());
-    // As wide as leaves each multiprocessor two blocks to read at full speed.
+    // The widest vectors that leave each SM two blocks, which read at full bandwidth.
     let blocks = 2 * i64::from(machine.multiprocessors);
     let width = [8, 4, 2].into_iter().find(|width| elements >= width * MOVE_THREADS * blocks && elements % width == 0);
     let width = width.unwrap_or(1);
     let tile = MOVE_THREADS * width;
     let held = Distribution::new(&tile.to_string(), &format!("({MOVE_THREADS},{width}):({width},1)"))?;
     let kernel = Kernel::build("product_sums", |k| {
-        let sums = k.input::<f32>("sums", &format!("({elements},{split_k}):(1,{elements})"))?;
+        let partials = k.input::<f32>("partials", &format!("({elements},{split_k}):(1,{elements})"))?;
         let d = k.tensor_of(problem.result_type(), "d", &format!("{elements}:1"), Role::Output)?;
         k.threads(MOVE_THREADS)?;
         k.wait_launches();
         k.launch_next();
         let of = |split: i64| {
-            let own = sums.slice(Tree::flat([Slot::All, Slot::At(split.into())])?)?;
+            let own = partials.slice(Tree::flat([Slot::All, Slot::At(split.into())])?)?;
             own.local_tile(&tile.to_string(), k.block("x")?)?.load_distributed_predicated(&held)
         };
         let mut total = of(0)?;
@@ -48,17 +49,17 @@ pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Resul
     Ok(kernel)
 }
 
-/// Rows of a tile that a block of the kernel that adds the last tiles has, and columns of a thread.
+/// Rows of a block, and columns of a thread, of the kernel that adds the tail.
 const ROWS: i64 = 16;
 const WIDTH: i64 = 8;
 
-/// The layout of the accumulators of so many tiles that are shared: rows, columns, blocks, tiles.
-pub(crate) fn lies([rows, columns]: [i64; 2], split_k: i64, tiles: i64) -> String {
+/// The layout of the partial accumulators of a split tail: rows, columns, splits, tiles.
+pub(crate) fn partials_layout([rows, columns]: [i64; 2], split_k: i64, tiles: i64) -> String {
     let tile = rows * columns;
     format!("({rows},{columns},{split_k},{tiles}):({columns},1,{tile},{})", tile * split_k)
 }
 
-/// The kernel that adds the accumulators of the last tiles of a plan, [`lies`], into D.
+/// The kernel that adds the partial accumulators of the tail of a plan, [`partials_layout`], into D.
 pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
     let Plan { rows, columns, split_k, tail, raster_band: band, .. } = *plan;
     let [along, across] = plan.tiles(problem);
@@ -69,7 +70,8 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
     )?;
     let tiler = format!("({ROWS},{columns})");
     let kernel = Kernel::build("product_last", |k| {
-        let sums = k.tensor_of(Element::F32, "sums", &lies([rows, columns], split_k, tail), Role::Input)?;
+        let partials =
+            k.tensor_of(Element::F32, "partials", &partials_layout([rows, columns], split_k, tail), Role::Input)?;
         let d = k.tensor_of(problem.result_type(), "d", &problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
         k.grid(Axis::X, &(pieces * tail).to_string())?;
@@ -79,7 +81,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
         let [piece, tile] = &digits[..] else { return Err(overflow()) };
         let of = |split: i64| {
             let own = Tree::flat([Slot::All, Slot::All, Slot::At(split.into()), Slot::At(tile.clone())])?;
-            sums.slice(own)?.local_tile(&tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
+            partials.slice(own)?.local_tile(&tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
         };
         let mut total = of(0)?;
         for split in 1..split_k {
@@ -105,9 +107,9 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
     Ok(kernel)
 }
 
-/// The same where D lies otherwise, or where something is done with the accumulators: the
-/// accumulators of each block, `(M,N,L)`, of pairs the first and the second ones, then the inputs,
-/// into D.
+/// The kernel for any other layout of D, and for epilogue functions. Its inputs are the partial
+/// accumulators of each split, `(M,N,L)` (if gated, the first and the second columns), then the
+/// epilogue inputs; its output is D.
 pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {
@@ -115,13 +117,13 @@ pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Resu
     };
     let folded = || PlanError::Plan { because: "folded modes are moved before" };
     let (each, matrix) = (if problem.pairs().is_some() { 2 } else { 1 }, m.saturating_mul(n));
-    let sums = same([n, 1, matrix.saturating_mul(each)])?;
-    let count = sums.size().saturating_mul(each);
+    let partials = same([n, 1, matrix.saturating_mul(each)])?;
+    let count = partials.size().saturating_mul(each);
     let given = problem.epilogue().map_or(&[][..], |fused| &fused.inputs);
     let layouts = given.iter().chain([problem.d()]).map(|matrix| same(matrix.strides().ok_or_else(folded)?));
     let layouts: Vec<Layout> = layouts.collect::<Result<_, _>>()?;
     let places = (0..split_k).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
-    let mut inputs: Vec<Placed<'_>> = places.map(|place| (&sums, Element::F32, place)).collect();
+    let mut inputs: Vec<Placed<'_>> = places.map(|place| (&partials, Element::F32, place)).collect();
     for (layout, matrix) in layouts.iter().zip(given) {
         inputs.push((layout, matrix.element(), matrix.offset()));
     }

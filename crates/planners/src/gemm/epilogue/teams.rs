@@ -15,13 +15,13 @@ use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 impl Epilogue {
-    /// The number of a thread in its group, and that of the group.
+    /// The index of a thread in its warpgroup, and of the warpgroup.
     fn member(&self, k: &Build) -> Result<[Expr; 2], KernelError> {
         let digits = k.coordinate(&k.thread()?, &[WARPGROUP_THREADS, self.teams])?;
         Ok([digits[0].clone(), digits[1].clone()])
     }
 
-    /// What one thread does of those that write together.
+    /// Runs `body` in one thread of those that store together.
     pub(crate) fn single(&self, k: &Build, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         if self.teams == 1 {
             return k.single(body);
@@ -30,7 +30,7 @@ impl Epilogue {
         k.when(first(k, k.index(&member)?), body)
     }
 
-    /// Those that write together wait for each other.
+    /// The barrier of the threads that store together.
     pub(crate) fn meet(&self, k: &Build, ends: &Ends<'_>) -> Result<(), KernelError> {
         if self.teams == 1 {
             k.barrier();
@@ -40,10 +40,9 @@ impl Epilogue {
         wait_of(k, k.index(&team)?, (1, &ends.meetings))
     }
 
-    /// Issues the stores of a part of a tile from shared memory: of the rows of those that write
-    /// together, or of a strip of theirs that is a panel. Of three warpgroups the second one has
-    /// the blocks 1, 4, .. of 64 rows, and the rows of a block lie one behind the other in each
-    /// panel.
+    /// Issues the stores of a part of a tile from shared memory: the rows of the threads that store
+    /// together, or a strip of them that is a panel. With three warpgroups, the second one has the
+    /// blocks 1, 4, .. of 64 rows. The rows of a block are contiguous in each panel.
     pub(crate) fn store<'k>(
         &self,
         k: &'k Build,
@@ -79,7 +78,8 @@ impl Epilogue {
     }
 }
 
-/// Waits where the group of a number waits: the first one, if the number is below the next.
+/// Waits at the barrier of warpgroup `number`: at the first barrier if the number is less than
+/// `next`.
 fn wait_of<'k>(k: &'k Build, number: Num<'k>, (next, meetings): (i32, &[Meeting<'k>])) -> Result<(), KernelError> {
     let wait = |meeting: &Meeting<'k>| {
         meeting.wait();
@@ -95,7 +95,7 @@ fn wait_of<'k>(k: &'k Build, number: Num<'k>, (next, meetings): (i32, &[Meeting<
     }
 }
 
-/// Whether a number is the first one.
+/// Whether a number is 0.
 fn first<'k>(k: &'k Build, number: Num<'k>) -> Flag<'k> {
     number.lt(k.number(1_i32))
 }

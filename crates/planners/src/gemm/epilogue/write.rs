@@ -1,8 +1,7 @@
 //! The epilogue of a tile, strip by strip.
 //!
 //! Law: each strip of a tile is computed, converted and stored once. Parts alternate between the
-//! buffers in shared memory: a buffer is written after the stores of its former part have been read
-//! from it.
+//! buffers in shared memory: a buffer is reused after the stores of its former part have read it.
 
 use tilewright_kernel::{Build, Cursor, Distributed, Element, Fragment, KernelError, Num, View};
 use tilewright_layout::atoms::{CopyEnd, Operand};
@@ -18,38 +17,38 @@ use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 impl Epilogue {
-    /// The accumulators of a tile, in registers: those of an instruction, and blocks of rows; of
-    /// pairs those of the first columns, and those of the second.
-    pub(crate) fn sums<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
+    /// The accumulators of a tile, in registers: those of an instruction, and blocks of rows. If
+    /// gated, first those of the first columns, then those of the second.
+    pub(crate) fn accumulators<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
         let blocks = inputs::count_of(&self.part, self.rows);
         let shape = format!("((2,2,{}),{blocks},1)", self.columns / 8);
-        (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
+        (0..self.each).map(|_| k.register(self.accumulator, &shape)).collect()
     }
 
     /// The accumulators of half of the columns of a tile, in registers.
     pub(crate) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
         let blocks = inputs::count_of(&self.part, self.rows);
-        k.register(self.sums, &format!("((2,2,{}),{blocks},1)", self.columns / 16))
+        k.register(self.accumulator, &format!("((2,2,{}),{blocks},1)", self.columns / 16))
     }
 
-    /// Those of the first or the second half, of the accumulators of a tile.
-    pub(crate) fn half_of<'k>(&self, sums: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
+    /// The first or the second half of the accumulators of a tile.
+    pub(crate) fn half_of<'k>(&self, accumulators: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
         let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let all: Layout =
             format!("((2,2,{}),{blocks},1,2):((1,2,4),{own},0,{})", self.columns / 16, own / 2).parse()?;
-        sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
+        accumulators.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
     }
 
     /// The accumulators of a strip.
-    fn strip_of<'k>(&self, sums: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
+    fn strip_of<'k>(&self, accumulators: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
         let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let (count, held) = (self.columns / self.strip, self.strip / 2);
         let all: Layout = format!("((2,2,{}),{blocks},1,{count}):((1,2,4),{own},0,{held})", self.strip / 8).parse()?;
-        sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)
+        accumulators.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)
     }
 
-    /// A part of a matrix of what is written, columns counted in parts; where blocks share a tile,
-    /// of its first sums or, of pairs, of its second.
+    /// The output tile of a work unit, with columns counted in parts. In a split tail, it is the
+    /// tile of partial accumulators; if gated, of the first or of the second columns.
     fn tile<'k>(
         &self,
         d: &View<'k>,
@@ -81,7 +80,7 @@ impl Epilogue {
         d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
     }
 
-    /// So many columns of a matrix of what is written, from a column of the tile on.
+    /// `columns` columns of an output matrix, from column `from` of the tile on.
     fn tile_from<'k>(&self, d: &View<'k>, unit: &Unit, (columns, from): (i64, i64)) -> Result<View<'k>, KernelError> {
         let (zero, column) = (Expr::from(0), plus(&times(&unit.column, &self.columns.into())?, &from.into())?);
         let others = (2..d.layout().rank()).map(|_| zero.clone());
@@ -90,16 +89,16 @@ impl Epilogue {
         self.tile(&behind, unit, (columns, &zero), 0)
     }
 
-    /// A strip of a part of the work among all of D.
+    /// The index of a strip of a work unit among the strips of D.
     fn column(&self, unit: &Unit, number: i64) -> Result<Expr, KernelError> {
         plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))
     }
 
-    /// What the inputs of the function have beside a strip of the accumulators.
+    /// Loads the epilogue inputs of a strip.
     fn read<'k>(
         &self,
         k: &'k Build,
-        sums: &[Fragment<'k>],
+        accumulators: &[Fragment<'k>],
         inputs: &[Vec<Input<'k>>],
         unit: &Unit,
         number: i64,
@@ -110,13 +109,14 @@ impl Epilogue {
             (Some((Fetch::Tile, shared)), Some(load)) => {
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
                 let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
-                let fragment = k.register(self.result, &self.strip_of(&sums[0], number)?.shape().to_string())?;
+                let fragment =
+                    k.register(self.result, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
                 Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
             }
-            // Where each problem of a list has it.
+            // Each problem of a list has its own inputs.
             (None, _) if inputs.len() > 1 => {
-                let held = k.register(Element::F32, &self.strip_of(&sums[0], number)?.shape().to_string())?;
+                let held = k.register(Element::F32, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
                 held.clear();
                 each(k, unit, inputs.len(), &|which| {
                     let own = &inputs[which][at];
@@ -129,18 +129,21 @@ impl Epilogue {
         read.collect()
     }
 
-    /// What is written of a strip: the accumulators, or what the function makes of them and of what
-    /// was read, in the type of D. What is kept of rows and columns is taken meanwhile.
+    /// The values that are stored for a strip, in the type of D: the accumulators, or the epilogue
+    /// function of them and the inputs. Reductions of rows and columns are taken here.
     fn values<'k>(
         &self,
         k: &'k Build,
-        sums: &[Fragment<'k>],
+        accumulators: &[Fragment<'k>],
         kept: &[View<'k>],
         unit: &Unit,
         (number, read): (i64, &[Vec<Num<'k>>]),
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<Fragment<'k>, KernelError> {
-        let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
+        let strips = accumulators
+            .iter()
+            .map(|accumulators| self.strip_of(accumulators, number))
+            .collect::<Result<Vec<_>, _>>()?;
         let made = match self.fused.first() {
             None => strips[0].clone(),
             Some(fused) => computed(k, fused, &strips, read)?,
@@ -154,18 +157,18 @@ impl Epilogue {
         made.to(self.result)
     }
 
-    /// Writes the accumulators of a part of the work, by the group that has so many tiles of a
-    /// block before its own.
+    /// Writes the accumulators of a work unit. `group` is the number of tiles that are in flight
+    /// before this one.
     pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
-        sums: &[Fragment<'k>],
+        accumulators: &[Fragment<'k>],
         (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
         unit: &Unit,
         group: usize,
     ) -> Result<(), KernelError> {
         let mut taken: Vec<Option<Distributed<'k>>> = vec![None; self.takers.len()];
-        self.write_strips(k, sums, (ends, cursor), (unit, group), &mut taken)?;
+        self.write_strips(k, accumulators, (ends, cursor), (unit, group), &mut taken)?;
         for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
             taker.leave(to, unit, taken)?;
         }
@@ -175,19 +178,19 @@ impl Epilogue {
     fn write_strips<'k>(
         &self,
         k: &'k Build,
-        sums: &[Fragment<'k>],
+        accumulators: &[Fragment<'k>],
         (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
         (unit, group): (&Unit, usize),
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
         if self.split_k > 1 {
-            return (0..count).try_for_each(|number| self.write_shared(sums, ends, unit, number));
+            return (0..count).try_for_each(|number| self.write_shared(accumulators, ends, unit, number));
         }
-        let read = |number: i64| self.read(k, sums, &ends.inputs, unit, number);
+        let read = |number: i64| self.read(k, accumulators, &ends.inputs, unit, number);
         if ends.staged.is_empty() {
             for number in 0..count {
-                let values = self.values(k, sums, &ends.kept, unit, (number, &read(number)?), taken)?;
+                let values = self.values(k, accumulators, &ends.kept, unit, (number, &read(number)?), taken)?;
                 each(k, unit, ends.d.len(), &|which| {
                     let tile = self.tile(&ends.d[which], unit, (self.strip, &self.column(unit, number)?), 0)?;
                     tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)
@@ -196,15 +199,15 @@ impl Epilogue {
             return Ok(());
         }
         for part in 0..self.parts {
-            // Buffers alternate, from the first one on in each tile.
+            // Buffers alternate, starting with the first one in each tile.
             let staged = &ends.staged[group * self.buffers as usize + (part % self.buffers) as usize];
             let columns = self.part_columns.min(self.columns - part * self.part_columns);
             let staged = ends.rest.as_ref().filter(|_| columns < self.part_columns).unwrap_or(staged);
             let last = (self.parts - 1) % self.buffers;
             let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
-                // Whoever let the inputs come has waited until the tile before had been read from
-                // shared memory.
+                // Whoever allowed the inputs to be loaded has waited until the former tile had been
+                // read from shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
                 None => {
                     self.single(k, || {
@@ -227,7 +230,7 @@ impl Epilogue {
                 self.store(k, (staged, columns, strip), (ends, unit), tile)
             };
             let (first, strips) = (part * self.part_columns / self.strip, columns / self.strip);
-            // What is read of a strip is asked for before the one before it is stored.
+            // The inputs of a strip are loaded before the former strip is stored.
             let mut next = read(first)?;
             for at in 0..strips {
                 let number = first + at;
@@ -235,7 +238,7 @@ impl Epilogue {
                 if at + 1 < strips {
                     next = read(number + 1)?;
                 }
-                let values = self.values(k, sums, &ends.kept, unit, (number, &own), taken)?;
+                let values = self.values(k, accumulators, &ends.kept, unit, (number, &own), taken)?;
                 let place = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
                 let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), place)?;
                 match &self.store {
@@ -256,16 +259,16 @@ impl Epilogue {
         cursor.map_or(Ok(()), Cursor::advance)
     }
 
-    /// Writes a strip of the partial accumulators of a block that shares its tile.
+    /// Writes a strip of partial accumulators in a split tail.
     fn write_shared<'k>(
         &self,
-        sums: &[Fragment<'k>],
+        accumulators: &[Fragment<'k>],
         ends: &Ends<'k>,
         unit: &Unit,
         number: i64,
     ) -> Result<(), KernelError> {
         let d = &ends.d[0];
-        for (sum, own) in sums.iter().enumerate() {
+        for (sum, own) in accumulators.iter().enumerate() {
             let tile = match (&unit.last, &unit.split) {
                 (Some(last), Some(split)) => {
                     let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
@@ -291,17 +294,17 @@ impl Epilogue {
     }
 }
 
-/// What a function makes of the accumulators of a strip and of what was read beside them, in f32.
+/// The epilogue function of the accumulators of a strip and of its inputs, in f32.
 fn computed<'k>(
     k: &'k Build,
     fused: &Fused,
     strips: &[Fragment<'k>],
     read: &[Vec<Num<'k>>],
 ) -> Result<Fragment<'k>, KernelError> {
-    let sums: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
+    let accumulators: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
     let mut computed = Vec::with_capacity(strips[0].size());
     for at in 0..strips[0].size() {
-        let own = sums.iter().map(|sums| sums[at].to(Element::F32));
+        let own = accumulators.iter().map(|accumulators| accumulators[at].to(Element::F32));
         let elements: Vec<Num<'k>> = own.chain(read.iter().map(|numbers| numbers[at])).collect();
         computed.push(fused.expression.number(k, Element::F32, &elements));
     }

@@ -1,6 +1,6 @@
 //! What the roles of a kernel share: tensors, shared memory, mbarriers, and the work.
 
-use crate::gemm::mainloop::operand::Factor;
+use crate::gemm::mainloop::operand::GemmOperand;
 use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
@@ -19,38 +19,38 @@ use tilewright_layout::symbolic::Expr;
 pub(crate) struct Declared<'a, 'k> {
     pub(crate) k: &'k Build,
     pub(crate) outline: &'a Outline<'a>,
-    /// The operands of each problem, that along the rows of tiles first.
-    pub(crate) factors: Vec<[Factor<'k>; 2]>,
+    /// The operands of each problem; the operand along the rows of tiles comes first.
+    pub(crate) operands: Vec<[GemmOperand<'k>; 2]>,
     /// The stages of shared memory of each.
     pub(crate) rings: [View<'k>; 2],
     pub(crate) scaling: Option<Scaling<'k>>,
-    /// Who waits for which stage.
+    /// The mbarriers of the stages.
     pub(crate) pipeline: Pipeline<'k>,
     /// The order of ping-pong warpgroups.
     pub(crate) order: Order<'k>,
     /// The place of a block in its cluster.
     pub(crate) rank: Expr,
-    /// The tiles that blocks take, one pass after the other.
+    /// The passes over tiles, one after the other.
     pub(crate) passes: Vec<Pass<'a, 'k>>,
 }
 
 impl<'a, 'k> Declared<'a, 'k> {
-    /// Declares everything, and waits for the previous launch, where launches overlap.
+    /// Declares everything, and waits for the previous launch if launches overlap (PDL).
     pub(crate) fn new(k: &'k Build, outline: &'a Outline<'a>) -> Result<Declared<'a, 'k>, KernelError> {
         let (problem, plan) = (outline.problem, outline.plan);
         let of_problems = outline.written.iter().enumerate();
-        let factors = of_problems.map(|(number, written)| declare_factors(k, outline, number, written));
-        let factors = factors.collect::<Result<Vec<_>, _>>()?;
+        let operands = of_problems.map(|(number, written)| declare_operands(k, outline, number, written));
+        let operands = operands.collect::<Result<Vec<_>, _>>()?;
         k.threads(i64::from(outline.multipliers() + outline.copiers()) * 32)?;
         k.resident(plan.blocks_per_sm as u32)?;
         k.grid(Axis::X, &plan.blocks.to_string())?;
         k.cluster(plan.cluster as u32)?;
         let block = k.block_number(Axis::X);
         let ring = |side: usize, rows: i64| {
-            let lies = factors[0][side].lies;
+            let contiguous = operands[0][side].contiguous;
             k.shared_of(
                 problem.operand_type(),
-                &ring(problem, lies, [rows, plan.tile_of_d(problem)[side]], plan.stages),
+                &ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages),
             )
         };
         let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
@@ -66,37 +66,37 @@ impl<'a, 'k> Declared<'a, 'k> {
         let order = Order::new(k, plan, outline.steps())?;
         let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
         if plan.programmatic_launch {
-            // What stands before this may run while the previous launch still does.
+            // The code before this may run while the previous launch is still running.
             k.wait_launches();
             k.launch_next();
         }
         let passes = Pass::all(k, outline, &block, (&steps, groups), (ends, last))?;
-        Ok(Declared { k, outline, factors, rings, scaling, pipeline, order, rank, passes })
+        Ok(Declared { k, outline, operands, rings, scaling, pipeline, order, rank, passes })
     }
 }
 
-/// Declares the operands of the problem of a number: that along the rows of tiles, and that along
-/// the columns.
-fn declare_factors<'k>(
+/// Declares the operands of the problem of a number: the one along the rows of tiles, then the one
+/// along the columns.
+fn declare_operands<'k>(
     k: &'k Build,
     outline: &Outline<'_>,
     number: usize,
     written: &Written,
-) -> Result<[Factor<'k>; 2], KernelError> {
+) -> Result<[GemmOperand<'k>; 2], KernelError> {
     let (problem, paired) = (outline.problem, outline.problem.pairs().is_some());
     let named = |name: &str| if outline.problems.len() > 1 { format!("{name}{number}") } else { name.to_string() };
     let [of_a, of_b] = &outline.batched;
-    let a = Factor {
+    let a = GemmOperand {
         view: k.tensor_of(problem.operand_type(), &named("a"), &written.tensors[0], Role::Input)?,
-        lies: outline.lies[0],
+        contiguous: outline.contiguous[0],
         batch: *of_a,
         paired: false,
         halved: false,
         grouped: problem.row_groups().is_some(),
     };
-    let b = Factor {
+    let b = GemmOperand {
         view: k.tensor_of(problem.operand_type(), &named("b"), &written.tensors[1], Role::Input)?,
-        lies: outline.lies[1],
+        contiguous: outline.contiguous[1],
         batch: *of_b,
         paired,
         halved: paired,
@@ -107,8 +107,8 @@ fn declare_factors<'k>(
     Ok([left, right])
 }
 
-/// The layout of the stages of an operand: rows of 128 bytes along K, or of up to 128 bytes along
-/// the other mode, which divide the rows of one instruction.
+/// The layout of the stages of an operand: lines of 128 bytes along K, or lines of up to 128 bytes
+/// along the other mode, which divide the rows of one instruction.
 fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
     let depth = problem.k_tile();
     let stage = rows * depth;

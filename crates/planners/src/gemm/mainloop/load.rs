@@ -1,8 +1,8 @@
 //! The producer: one thread issues the TMA loads of both operands, stage after stage.
 //!
 //! Law: the stages of a tile are filled in the order of K. Once every stage has been filled by
-//! whole boxes, tiles at an edge are loaded without the lines outside (`schedule/edges.rs`). Inputs
-//! of the epilogue are loaded between the operands (`epilogue/beside.rs`).
+//! whole boxes, tiles at an edge are loaded without the lines outside (`schedule/edges.rs`).
+//! Epilogue inputs are loaded between the operands (`epilogue/beside.rs`).
 
 use tilewright_kernel::{Cursor, KernelError, Stage, View};
 use tilewright_layout::Extent;
@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use crate::gemm::implicit::{Boxed, Fold};
 use crate::gemm::index::{minus, plus, times};
 use crate::gemm::mainloop::declared::Declared;
-use crate::gemm::mainloop::operand::{Factor, part_of};
+use crate::gemm::mainloop::operand::{GemmOperand, part_of};
 use crate::gemm::mainloop::outline::Clusters;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::schedule::edges::Loaded;
@@ -19,21 +19,21 @@ use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
 use crate::product::at;
 
-/// The role that copies.
+/// The producer.
 pub(crate) struct Loader<'a, 'k> {
     declared: &'a Declared<'a, 'k>,
-    /// Where it is in the ring of stages, and in the one stage of inputs that are prefetched.
+    /// Its position in the ring of stages, and in the stage of prefetched inputs.
     cursor: Cursor<'k>,
     inputs: Option<Cursor<'k>>,
 }
 
-/// A tile that is loaded.
+/// A tile that is being loaded.
 struct Tile<'a, 'k> {
     loader: &'a Loader<'a, 'k>,
     unit: &'a Unit,
-    factors: &'a [Factor<'k>; 2],
-    /// The k-tiles of each operand in global memory; nothing for implicit GEMM, whose tiles are
-    /// found for each k-tile.
+    operands: &'a [GemmOperand<'k>; 2],
+    /// The k-tiles of each operand in global memory; empty for implicit GEMM, whose boxes are
+    /// computed for each k-tile.
     from: [Vec<View<'k>>; 2],
 }
 
@@ -54,8 +54,8 @@ impl<'a, 'k> Loader<'a, 'k> {
 
     fn load_pass(&self, pass: &Pass<'_, 'k>) -> Result<(), KernelError> {
         let Declared { k, outline, .. } = *self.declared;
-        k.range(pass.own()?, |turn| {
-            let unit = pass.unit(&turn)?;
+        k.range(pass.own()?, |iteration| {
+            let unit = pass.unit(&iteration)?;
             each(k, &unit, outline.problems.len(), &|problem| self.load_tile(pass, &unit, problem))
         })
     }
@@ -74,7 +74,7 @@ impl<'a, 'k> Loader<'a, 'k> {
                 tile.load_rest(&filled, &unit.steps)
             }
             Some(inputs) => pass.epilogue.fetch(&pass.ends, inputs, (unit, problem), |from, to| {
-                // By then all stages have been filled as a whole.
+                // By then all stages have been filled by whole boxes.
                 let late = from.known().is_some_and(|from| from >= stages);
                 if is_plain || !late { tile.load_whole(&from, &to) } else { tile.load_rest(&from, &to) }
             }),
@@ -84,8 +84,8 @@ impl<'a, 'k> Loader<'a, 'k> {
     fn tile<'t>(&'t self, unit: &'t Unit, problem: usize) -> Result<Tile<'t, 'k>, KernelError> {
         let outline = self.declared.outline;
         let (plan, depth) = (outline.plan, outline.problem.k_tile());
-        let factors = &self.declared.factors[problem];
-        let [left, right] = factors;
+        let operands = &self.declared.operands[problem];
+        let [left, right] = operands;
         let from = match &outline.fold {
             None => [
                 left.tiles(unit, [plan.rows, depth], &unit.row)?,
@@ -93,12 +93,12 @@ impl<'a, 'k> Loader<'a, 'k> {
             ],
             Some(_) => [Vec::new(), Vec::new()],
         };
-        Ok(Tile { loader: self, unit, factors, from })
+        Ok(Tile { loader: self, unit, operands, from })
     }
 }
 
 impl<'k> Tile<'_, 'k> {
-    /// Loads the steps from one to before another one as a whole.
+    /// Loads a range of k-tiles as whole boxes.
     fn load_whole(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
@@ -107,8 +107,8 @@ impl<'k> Tile<'_, 'k> {
         })
     }
 
-    /// Loads the lines inside of D of a range of k-tiles, by which all stages have been filled
-    /// whole.
+    /// Loads only the lines inside D of a range of k-tiles. All stages must have been filled by
+    /// whole boxes before.
     fn load_rest(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
@@ -119,7 +119,8 @@ impl<'k> Tile<'_, 'k> {
         })
     }
 
-    /// How many steps clusters of a kind load: none where the cluster is of another kind.
+    /// The number of k-tiles that a cluster of this kind loads: 0 if the cluster is of another
+    /// kind.
     fn steps_of(&self, from: &Expr, to: &Expr, clusters: &Clusters) -> Result<Expr, KernelError> {
         let all = minus(to, from)?;
         match &self.unit.above {
@@ -129,7 +130,7 @@ impl<'k> Tile<'_, 'k> {
         }
     }
 
-    /// Fills the next stage with a step of the tile.
+    /// Fills the next stage with a k-tile.
     fn load_step(&self, step: &Expr, tails: Loaded, side_by_side: bool) -> Result<(), KernelError> {
         let step = plus(&self.unit.first, step)?;
         let stage = self.loader.cursor.stage()?;
@@ -137,27 +138,27 @@ impl<'k> Tile<'_, 'k> {
         match (&self.loader.declared.outline.fold, &self.unit.boxed) {
             (Some(fold), Some(boxed)) => self.load_boxes(&stage, fold, boxed, &step)?,
             _ => {
-                self.load_factor(&stage, 0, &step, (tails[0], side_by_side))?;
-                self.load_factor(&stage, 1, &step, (tails[1], !side_by_side))?;
+                self.load_operand(&stage, 0, &step, (tails[0], side_by_side))?;
+                self.load_operand(&stage, 1, &step, (tails[1], !side_by_side))?;
             }
         }
         stage.publish()?;
         self.loader.cursor.advance()
     }
 
-    /// Copies a step of both operands whose modes are folded.
+    /// Loads a k-tile of both operands with folded modes.
     fn load_boxes(&self, stage: &Stage<'k>, fold: &Fold, boxed: &Boxed, step: &Expr) -> Result<(), KernelError> {
         let Declared { k, outline, rings: [left, right], .. } = self.loader.declared;
         let (columns, depth, here) = (outline.plan.columns, outline.problem.k_tile(), at(stage.index())?);
-        let [a, b] = self.factors;
+        let [a, b] = self.operands;
         stage.load(&fold.of_a(k, &a.view, boxed, (step, depth))?, &left.slice(here.clone())?)?;
         let from = fold.of_b(k, &b.view, (columns, &self.unit.column), (step, depth))?;
         stage.load(&from, &right.slice(here)?)
     }
 
-    /// Loads a k-tile of one operand: all its lines, or those of a tail. If the blocks of a cluster
+    /// Loads a k-tile of one operand: all its lines, or those inside D. If the blocks of a cluster
     /// share the operand, each block multicasts a part.
-    fn load_factor(
+    fn load_operand(
         &self,
         stage: &Stage<'k>,
         side: usize,
@@ -166,7 +167,7 @@ impl<'k> Tile<'_, 'k> {
     ) -> Result<(), KernelError> {
         let Declared { outline, rings, rank, .. } = self.loader.declared;
         let (plan, depth) = (outline.plan, outline.problem.k_tile());
-        let (factor, lines) = (&self.factors[side], [plan.rows, plan.columns][side]);
+        let (operand, lines) = (&self.operands[side], [plan.rows, plan.columns][side]);
         let (to, step) = (rings[side].slice(at(stage.index())?)?, at(step)?);
         if is_shared && plan.cluster > 1 {
             let own = [tail.unwrap_or(lines / plan.cluster), depth];
@@ -174,8 +175,8 @@ impl<'k> Tile<'_, 'k> {
             return stage.load_multicast(&part_of(&from, own, rank)?, &to, &outline.all_blocks(), 0);
         }
         for (number, from) in (0..).zip(&self.from[side]) {
-            let to = match factor.paired {
-                true => factor.part(&to, [lines, depth], depth, number)?,
+            let to = match operand.paired {
+                true => operand.part(&to, [lines, depth], depth, number)?,
                 false => to.clone(),
             };
             let (from, zero) = (from.slice(step.clone())?, Expr::from(0));

@@ -21,8 +21,8 @@ pub(crate) struct Multiplier<'a, 'k> {
     /// The number of the warpgroup in a ping-pong schedule.
     group: usize,
     /// Accumulators: those of the whole tile, or of one instruction each.
-    pub(crate) sums: Vec<Fragment<'k>>,
-    /// The totals to which accumulators are promoted, if they are.
+    pub(crate) accumulators: Vec<Fragment<'k>>,
+    /// The totals to which accumulators are promoted, if any.
     pub(crate) totals: Vec<Fragment<'k>>,
     /// The next stage to wait for, and the next one to release.
     ahead: Cursor<'k>,
@@ -38,13 +38,13 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         if let Some([_, many]) = outline.plan.shares(outline.problem, outline.machine) {
             k.registers(many)?;
         }
-        let totals = if outline.problem.is_promoted() { outline.epilogue.sums(k)? } else { Vec::new() };
-        let sums = sums(k, outline)?;
+        let totals = if outline.problem.is_promoted() { outline.epilogue.accumulators(k)? } else { Vec::new() };
+        let accumulators = accumulators(k, outline)?;
         let (ahead, behind) = (declared.pipeline.cursor()?, declared.pipeline.cursor()?);
         let inputs = outline.epilogue.cursor(&passes[0].ends, false)?;
-        // Each product of accumulators that are promoted begins anew, in the same registers.
-        sums.iter().for_each(Fragment::clear);
-        let multiplier = Multiplier { declared, group, sums, totals, ahead, behind, inputs };
+        // Promoted accumulators start from zero for each block of K, in the same registers.
+        accumulators.iter().for_each(Fragment::clear);
+        let multiplier = Multiplier { declared, group, accumulators, totals, ahead, behind, inputs };
         order.begin(group, [&multiplier.ahead, &multiplier.behind])?;
         passes.iter().try_for_each(|pass| multiplier.multiply_pass(pass))?;
         order.end(k, &passes[0].own()?, group)?;
@@ -53,26 +53,26 @@ impl<'a, 'k> Multiplier<'a, 'k> {
 
     fn multiply_pass(&self, pass: &Pass<'_, 'k>) -> Result<(), KernelError> {
         let (Declared { k, order, .. }, inputs) = (self.declared, self.inputs.as_ref());
-        k.range(order.own(&pass.own()?, self.group)?, |turn| {
-            let unit = pass.unit(&order.turn(&turn, self.group)?)?;
+        k.range(order.own(&pass.own()?, self.group)?, |iteration| {
+            let unit = pass.unit(&order.tile(&iteration, self.group)?)?;
             order.wait(self.group);
-            let sums = if self.totals.is_empty() {
+            let accumulators = if self.totals.is_empty() {
                 self.multiply_tile(pass, &unit)?;
-                &self.sums
+                &self.accumulators
             } else {
                 self.multiply_promoted_tile(pass, &unit)?;
                 &self.totals
             };
-            pass.epilogue.write(k, sums, (&pass.ends, inputs), &unit, self.group)
+            pass.epilogue.write(k, accumulators, (&pass.ends, inputs), &unit, self.group)
         })
     }
 
     /// The mainloop of an output tile, into the same accumulators.
     fn multiply_tile(&self, pass: &Pass<'_, 'k>, unit: &Unit) -> Result<(), KernelError> {
         let Declared { k, outline, order, .. } = self.declared;
-        self.sums.iter().for_each(Fragment::clear);
+        self.accumulators.iter().for_each(Fragment::clear);
         let at_once = outline.releases_at_once();
-        // How many steps are issued before the loop.
+        // K-tiles that are issued before the loop.
         let first = if at_once { 0 } else { 1 };
         (0..first).try_for_each(|_| self.set_off(outline.problem.k_tile()))?;
         match &self.inputs {
@@ -90,7 +90,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         order.skip([&self.ahead, &self.behind])
     }
 
-    /// Multiplies the last k-tiles, of which `first` have been issued.
+    /// Multiplies the last k-tiles, after the first `first` have been issued.
     fn multiply_others(&self, first: i64, steps: &Expr) -> Result<(), KernelError> {
         let depth = self.declared.outline.problem.k_tile();
         let all = minus(steps, &Expr::from(first))?;
@@ -102,7 +102,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
     /// Multiplies the next k-tiles, each up to an extent along K.
     fn multiply_steps(&self, steps: Expr, along: i64) -> Result<(), KernelError> {
         let Declared { k, outline, .. } = self.declared;
-        // How many products stay under way.
+        // How many wgmma groups stay in flight.
         let under_way = if outline.releases_at_once() { 0 } else { outline.plan.halves(outline.problem) as u32 };
         k.range(steps, |_| {
             self.set_off(along)?;
@@ -117,7 +117,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         (0..outline.plan.halves(outline.problem) as usize).try_for_each(|number| self.product(number, &here, along))
     }
 
-    /// Waits until the next stage is full, and gives its coordinate.
+    /// Waits until the next stage is full, and returns its coordinate.
     pub(crate) fn wait_for_stage(&self) -> Result<Coord<Expr>, KernelError> {
         let stage = self.ahead.stage()?;
         stage.wait()?;
@@ -128,11 +128,11 @@ impl<'a, 'k> Multiplier<'a, 'k> {
 
     /// Issues the wgmma of one part of a tile, up to an extent along K of a stage.
     pub(crate) fn product(&self, number: usize, here: &Coord<Expr>, along: i64) -> Result<(), KernelError> {
-        let Declared { k, outline, factors, rings, .. } = self.declared;
+        let Declared { k, outline, operands, rings, .. } = self.declared;
         let (plan, depth, is_promoted) = (outline.plan, outline.problem.k_tile(), outline.problem.is_promoted());
-        let own = self.sums[number % self.sums.len()].clone();
+        let own = self.accumulators[number % self.accumulators.len()].clone();
         let own = if outline.halved && !is_promoted { outline.epilogue.half_of(&own, number)? } else { own };
-        let ([left, right], [ring_left, ring_right]) = (&factors[0], rings);
+        let ([left, right], [ring_left, ring_right]) = (&operands[0], rings);
         let left = left.part(&ring_left.slice(here.clone())?, [plan.rows, depth], along, number as i64)?;
         let right = right.part(&ring_right.slice(here.clone())?, [plan.columns, depth], along, number as i64)?;
         match is_promoted {
@@ -154,14 +154,14 @@ impl<'a, 'k> Multiplier<'a, 'k> {
 
 /// The registers of accumulators: of a tile, or of both gated columns. If they are promoted, of the
 /// parts that are in flight together.
-fn sums<'k>(k: &'k Build, outline: &Outline<'_>) -> Result<Vec<Fragment<'k>>, KernelError> {
+fn accumulators<'k>(k: &'k Build, outline: &Outline<'_>) -> Result<Vec<Fragment<'k>>, KernelError> {
     let epilogue = &outline.epilogue;
     if !outline.problem.is_promoted() {
-        return epilogue.sums(k);
+        return epilogue.accumulators(k);
     }
     let at_once = outline.plan.at_once(outline.problem, outline.machine) as usize;
     if outline.halved {
         return (0..at_once).map(|_| epilogue.half(k)).collect();
     }
-    Ok(epilogue.sums(k)?.into_iter().take(at_once).collect())
+    Ok(epilogue.accumulators(k)?.into_iter().take(at_once).collect())
 }

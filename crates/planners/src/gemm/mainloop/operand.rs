@@ -8,50 +8,50 @@ use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
-/// One of the parts of so many lines of a tile.
+/// One of several parts of a tile, of `lines` lines each.
 pub(crate) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
     tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
 }
 
 /// An operand as the kernel reads it.
-pub(crate) struct Factor<'k> {
+pub(crate) struct GemmOperand<'k> {
     pub(crate) view: View<'k>,
-    /// In which mode TMA reads it.
-    pub(crate) lies: Contiguous,
-    /// Whether there is one matrix for each of the batch.
+    /// The mode in which TMA reads it.
+    pub(crate) contiguous: Contiguous,
+    /// Whether it has a batch mode.
     pub(crate) batch: bool,
-    /// Whether it has a mode that says which of a pair, behind its columns and K.
+    /// Whether it has a mode for the member of a gated pair, after its columns and K.
     pub(crate) paired: bool,
-    /// Whether halves of its tiles are multiplied by instructions of their own.
+    /// Whether halves of its tiles are multiplied by separate instructions.
     pub(crate) halved: bool,
-    /// Whether its rows are in groups.
+    /// Whether it has row groups.
     pub(crate) grouped: bool,
 }
 
-impl<'k> Factor<'k> {
-    /// The tiles along K, of so many rows each, in the matrix of a part of the work; of pairs those
-    /// of the first columns, and those of the second.
+impl<'k> GemmOperand<'k> {
+    /// Its k-tiles, of `rows` rows each, for a work unit. If gated, first those of the first
+    /// columns, then those of the second.
     pub(crate) fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
         let count = if self.paired { 2 } else { 1 };
         let of = |number: i64| {
             let pair = self.paired.then_some(Slot::At(Expr::from(number)));
             let matrix = unit.matrix.clone().filter(|_| self.batch).map(Slot::At);
             let others: Vec<Slot<Expr>> = pair.into_iter().chain(matrix).collect();
-            let factor = match others.is_empty() {
+            let operand = match others.is_empty() {
                 true => self.view.clone(),
                 false => self.view.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(others))?)?,
             };
-            let factor = match unit.rows.as_ref().filter(|_| self.grouped) {
-                None => factor,
-                Some(rows) => rows.of(&factor)?,
+            let operand = match unit.rows.as_ref().filter(|_| self.grouped) {
+                None => operand,
+                Some(rows) => rows.of(&operand)?,
             };
-            factor.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
+            operand.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
         };
         (0..count).map(of).collect()
     }
 
-    /// What is multiplied together of a tile in shared memory: the first or the second half, or all
-    /// of it, so far along K.
+    /// The part of a tile in shared memory that one instruction sequence multiplies: the first or
+    /// second half, or all of it, up to an extent along K.
     pub(crate) fn part(
         &self,
         tile: &View<'k>,

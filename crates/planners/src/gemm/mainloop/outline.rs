@@ -33,13 +33,13 @@ pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
 
 /// The decisions of a kernel.
 pub(crate) struct Outline<'a> {
-    /// The problems of a list, or one. The first one has the types and layouts of all.
+    /// The problems of a list, or one problem. The first one has the types and layouts of all.
     pub(crate) problems: &'a [Problem],
     pub(crate) problem: &'a Problem,
     pub(crate) plan: &'a Plan,
     pub(crate) machine: &'a Machine,
-    /// Whether it is for the sizes of the problems, not for all that are multiples of what they
-    /// say.
+    /// Whether the kernel is for the exact sizes of the problems, not for all multiples of the
+    /// sizes that they name.
     pub(crate) exact: bool,
     /// How each problem is declared.
     pub(crate) written: Vec<Written>,
@@ -47,16 +47,15 @@ pub(crate) struct Outline<'a> {
     pub(crate) listed: Option<Listed>,
     /// The axes of folded modes.
     pub(crate) fold: Option<Fold>,
-    /// In which mode TMA reads A and B, and whether there is one matrix for each of the
-    /// batch.
-    pub(crate) lies: [Contiguous; 2],
+    /// The mode in which TMA reads A and B, and whether each has a batch mode.
+    pub(crate) contiguous: [Contiguous; 2],
     pub(crate) batched: [bool; 2],
     /// Whether halves of the columns are multiplied by separate instructions: if accumulators are
     /// promoted, or too many for one instruction.
     pub(crate) halved: bool,
     /// The tiled MMA of one instruction sequence.
     pub(crate) mma: TiledMma,
-    /// How tiles are written, and how the last ones, where blocks share them.
+    /// How tiles are written, and how the tiles of a split tail are.
     pub(crate) epilogue: Epilogue,
     pub(crate) last: Option<Epilogue>,
     /// The kinds of clusters.
@@ -65,9 +64,9 @@ pub(crate) struct Outline<'a> {
 
 /// Clusters of one kind.
 pub(crate) struct Clusters {
-    /// Whether their tiles are side by side, else one above the other.
+    /// Whether the tiles of a cluster are neighbours along columns; otherwise they are along rows.
     pub(crate) side_by_side: bool,
-    /// Which lines they load of tiles at an edge.
+    /// The lines that they load of tiles at an edge.
     pub(crate) edges: Edges,
 }
 
@@ -82,13 +81,13 @@ impl<'a> Outline<'a> {
         };
         let halved = problem.pairs().is_none() && plan.halves(problem) == 2;
         let mma = instruction(problem, plan, halved)?;
-        // With names for sizes, K is contiguous in A and B, and N in D.
+        // If sizes have names, K is contiguous in A and B, and N in D.
         let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
         let because = |because| PlanError::Plan { because };
         let [a, b] = [problem.readable_a(), problem.readable_b()].map(|found| whole(found).map_err(because));
-        let lies = [a?, b?];
-        let along = if plan.swapped { [lies[1], lies[0]] } else { lies };
-        let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
+        let contiguous = [a?, b?];
+        let along = if plan.swapped { [contiguous[1], contiguous[0]] } else { contiguous };
+        let batched = [problem.a(), problem.b()].map(|operand| !exact || operand.is_batch());
         let (epilogue, last) = epilogues(problems, (plan, machine), exact)?;
         let listed = (problems.len() > 1).then(|| Listed::of(problems, plan));
         let sides = if plan.ends_above(problem) { vec![true, false] } else { vec![plan.side_by_side()] };
@@ -109,7 +108,7 @@ impl<'a> Outline<'a> {
             written,
             listed,
             fold,
-            lies,
+            contiguous,
             batched,
             halved,
             mma,
@@ -119,17 +118,17 @@ impl<'a> Outline<'a> {
         })
     }
 
-    /// Warps that multiply.
+    /// Consumer warps.
     pub(crate) fn multipliers(&self) -> u32 {
         (WARPS * self.plan.warpgroups) as u32
     }
 
-    /// Those of them that multiply a tile together.
+    /// Consumer warps that multiply one tile together.
     pub(crate) fn together(&self) -> u32 {
         (WARPS * self.plan.together()) as u32
     }
 
-    /// Warps that copy: four where registers are shared out, which four warps do together.
+    /// Producer warps: four if registers are reallocated, which needs a whole warpgroup.
     pub(crate) fn copiers(&self) -> u32 {
         if self.plan.shares(self.problem, self.machine).is_some() { WARPS as u32 } else { 1 }
     }
@@ -139,7 +138,7 @@ impl<'a> Outline<'a> {
         count(self.problem.sizes()[2], self.problem.k_tile())
     }
 
-    /// M, N and K as the kernel sees them, in text: the first along the rows of tiles.
+    /// M, N and K as texts, as the kernel sees them: the extent along the rows of tiles first.
     pub(crate) fn sizes(&self) -> [&str; 3] {
         let [m, n, k] = &self.written[0].sizes;
         if self.plan.swapped { [n, m, k] } else { [m, n, k] }
@@ -155,11 +154,11 @@ impl<'a> Outline<'a> {
         self.plan.releases_at_once(self.problem, self.epilogue.tile_comes())
     }
 
-    /// The extent of the last k-tile along K, if instructions that would multiply padding alone are
-    /// left out.
+    /// The extent of the last k-tile along K, without instructions that would multiply padding
+    /// alone.
     pub(crate) fn inside_last_step(&self) -> Option<i64> {
         let (all, depth) = (self.steps(), self.problem.k_tile());
-        // The instructions of which a part lies inside.
+        // Instructions at least partly inside K.
         let inside = count(self.problem.sizes()[2] - (all - 1) * depth, depth / 4) * (depth / 4);
         let is_known = self.exact && self.listed.is_none() && self.fold.is_none() && self.plan.split_k == 1;
         let leaves_out = is_known && self.releases_at_once() && !self.problem.is_promoted();
@@ -176,8 +175,7 @@ fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma,
     Ok(TiledMma::new(instruction, &format!("({},1,1)", plan.together()).parse::<Layout>()?, &order)?)
 }
 
-/// How tiles are written; and the last ones, where the plan says that blocks share the k-tiles of
-/// these.
+/// The epilogue of all tiles, and that of the tail if the plan splits its k-tiles.
 fn epilogues(
     problems: &[Problem],
     (plan, machine): (&Plan, &Machine),
@@ -194,13 +192,14 @@ fn epilogues(
     Ok((before, Some(Epilogue::of_last(problem, (&last, machine), plan.tail)?)))
 }
 
-/// How a kernel declares the problems of a list, of which one alone may have folded modes.
+/// How a kernel declares the problems of a list. Folded modes are possible for a single problem
+/// only.
 fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) -> Result<Vec<Written>, PlanError> {
     let problem = &problems[0];
     let facts = (!exact).then(|| facts(problem, plan));
     let mut first = problem.written(facts.as_ref());
     if let Some(fold) = fold {
-        let [a, b] = fold.factors(problem.sizes()[1]);
+        let [a, b] = fold.operands(problem.sizes()[1]);
         let d = fold.beside(problem.d()).ok_or(PlanError::Plan { because: "folded modes of D are moved after" })?;
         first.tensors = [a, b, d];
         first.sizes[0] = fold.padded(plan.rows).to_string();
@@ -209,7 +208,7 @@ fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) 
     Ok(std::iter::once(first).chain(problems[1..].iter().map(|other| other.written(None))).collect())
 }
 
-/// Divisors of M, N and K that spare a bound or show an alignment.
+/// Known divisors of M, N and K, which save bounds checks or prove an alignment.
 fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let [m, n, k] = problem.sizes();
     let (along_m, along_n) = (plan.rows * plan.raster_band, plan.columns);

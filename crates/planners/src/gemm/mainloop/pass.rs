@@ -1,7 +1,7 @@
 //! The output tiles that a block takes.
 //!
 //! Law: one pass covers all tiles. If split-K covers only the tail, a first pass covers the tiles
-//! that a block has alone, and a second pass the tail; stages go on from pass to pass.
+//! that are not split, and a second pass the tail. The ring of stages continues from pass to pass.
 
 use crate::gemm::epilogue::outline::{Ends, Epilogue};
 use crate::gemm::mainloop::outline::Outline;
@@ -23,18 +23,18 @@ pub(crate) struct Pass<'a, 'k> {
     pub(crate) ends: Ends<'k>,
 }
 
-/// What says which tile has which number.
+/// How a tile is found from its index.
 enum Numbering<'a, 'k> {
-    /// With row groups, entries that are read.
+    /// With row groups: a table in memory.
     Groups(Box<Tiles<'k>>),
-    /// Of several problems, their sizes.
+    /// With several problems: their sizes.
     List(&'a Listed),
     Grid(Grid),
 }
 
 impl<'a, 'k> Pass<'a, 'k> {
-    /// The passes of a kernel, of so many k-tiles: what it writes to in the first one, and in
-    /// that over shared tiles, if there is one.
+    /// The passes of a kernel over `steps` k-tiles: the pass that writes D, and the pass over split
+    /// tiles if there is one.
     pub(crate) fn all(
         k: &'k Build,
         outline: &'a Outline<'a>,
@@ -61,7 +61,7 @@ impl<'a, 'k> Pass<'a, 'k> {
         Ok(vec![pass(Numbering::Grid(grid), &outline.epilogue, ends), pass(Numbering::Grid(shared), last, last_ends)])
     }
 
-    /// How many parts of the work a block takes.
+    /// The number of work units of a block.
     pub(crate) fn own(&self) -> Result<Expr, KernelError> {
         match &self.numbering {
             Numbering::Groups(tiles) => tiles.own(self.k, &self.block),
@@ -70,24 +70,24 @@ impl<'a, 'k> Pass<'a, 'k> {
         }
     }
 
-    /// The part that it takes in an iteration.
-    pub(crate) fn unit(&self, turn: &Expr) -> Result<Unit, KernelError> {
+    /// The work unit of an iteration.
+    pub(crate) fn unit(&self, iteration: &Expr) -> Result<Unit, KernelError> {
         let (k, outline) = (self.k, self.outline);
         let mut unit = match &self.numbering {
-            Numbering::Groups(tiles) => tiles.unit(k, &self.block, turn)?,
-            Numbering::List(listed) => listed.unit(k, &self.block, turn)?,
-            Numbering::Grid(grid) => grid.unit(k, &self.block, turn)?,
+            Numbering::Groups(tiles) => tiles.unit(k, &self.block, iteration)?,
+            Numbering::List(listed) => listed.unit(k, &self.block, iteration)?,
+            Numbering::Grid(grid) => grid.unit(k, &self.block, iteration)?,
         };
         unit.boxed = outline.fold.as_ref().map(|fold| fold.at(k, outline.plan.rows, &unit.row)).transpose()?;
         Ok(unit)
     }
 }
 
-/// All tiles of a problem, of so many k-tiles.
+/// All tiles of a problem, with `steps` k-tiles each.
 fn grid(k: &Build, outline: &Outline<'_>, steps: &Expr) -> Result<Grid, KernelError> {
     let (problem, plan) = (outline.problem, outline.plan);
     let ([rows, columns, _], [along, across]) = (outline.sizes(), plan.tiles(problem));
-    // Of clusters of both kinds, the last column is counted apart.
+    // If clusters are of both kinds, the last column of tiles is counted separately.
     let ends_above = plan.ends_above(problem);
     Ok(Grid {
         across: match ends_above {

@@ -1,8 +1,8 @@
-//! Promotion: the accumulators of each k-tile are added to totals in f32, times their scales if
-//! there are some (`scales.rs`).
+//! Promotion: the accumulators of each k-tile are multiplied by their scales, if there are any
+//! (`scales.rs`), and added to totals in f32.
 //!
-//! Law: while one part of a tile is added to its totals, the other part is multiplied; or another
-//! warpgroup multiplies, if registers hold the accumulators of one part alone.
+//! Law: while one part of a tile is promoted, the other part is multiplied. If there are registers
+//! for the accumulators of one part only, another warpgroup multiplies meanwhile.
 
 use tilewright_kernel::{Fragment, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
@@ -36,11 +36,11 @@ impl<'k> Multiplier<'_, 'k> {
         }
     }
 
-    /// Multiplies the stage that is full next, and adds its accumulators to the totals.
+    /// Multiplies the next full stage, and adds its accumulators to the totals.
     fn multiply_promoted_k_tile(&self, scales: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         let Declared { k, outline, .. } = self.declared;
         let (depth, parts) = (outline.problem.k_tile(), outline.plan.halves(outline.problem) as usize);
-        let (held, here) = (self.sums.len(), self.wait_for_stage()?);
+        let (held, here) = (self.accumulators.len(), self.wait_for_stage()?);
         (0..held).try_for_each(|number| self.product(number, &here, depth))?;
         for number in 0..parts {
             if number >= held {
@@ -64,6 +64,6 @@ impl<'k> Multiplier<'_, 'k> {
             false => self.totals[number].clone(),
         };
         let scales = scaling.as_ref().map(|scaling| scaling.of_part(&outline.mma, scales, number));
-        promote(&total, &self.sums[number % self.sums.len()], scales.unwrap_or_default())
+        promote(&total, &self.accumulators[number % self.accumulators.len()], scales.unwrap_or_default())
     }
 }

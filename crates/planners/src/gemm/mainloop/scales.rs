@@ -1,9 +1,9 @@
 //! Scales of 8-bit operands, and the promotion of accumulators.
 //!
 //! Law: `D(m,n) = f(sum over b of s(m,b) * t(n,b) * sum over k in block b of A(m,k) * B(n,k))`,
-//! where a block is 128 elements along K. wgmma on 8-bit floats keeps 13 bits of the greatest of
-//! its terms. So the accumulators of each block are promoted: added to totals in f32
-//! ([`Problem::fast`](crate::gemm::Problem::fast) leaves that out if there are no scales).
+//! where a block is 128 elements along K. wgmma on 8-bit floats keeps 13 bits below its largest
+//! term. So the accumulators of each block are promoted: added to totals in f32.
+//! [`Problem::fast`](crate::gemm::Problem::fast) turns that off if there are no scales.
 //!
 //! A k-tile is one block. The columns of a tile are multiplied in two halves, each with
 //! accumulators of its own, so that one is promoted while the other one is multiplied. If a thread
@@ -25,21 +25,21 @@ use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::scales::Along;
 use crate::gemm::schedule::unit::Unit;
 
-/// The scales of both.
+/// The scales of both operands.
 pub(crate) struct Scaling<'k> {
     scales: [Input<'k>; 2],
     swapped: bool,
-    /// Whether B has pairs of columns, each of which has scales.
+    /// Whether B has gated pairs of columns, each column with its own scales.
     paired: bool,
-    /// Rows of a tile, and columns that are multiplied together.
+    /// Rows of a tile, and the columns of a part.
     tile: [i64; 2],
-    /// How many parts a tile has, each with sums of its own: halves of its columns, or the first
-    /// and the second columns of pairs.
+    /// The parts of a tile, each with its own accumulators: halves of its columns, or the first and
+    /// the second columns of gated pairs.
     parts: i64,
 }
 
 impl<'k> Scaling<'k> {
-    /// Declares the scales of a problem that has some: those of A, then those of B.
+    /// Declares the scales of a problem: those of A, then those of B.
     pub(crate) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
         let Some(scales) = problem.scales() else { return Ok(None) };
         let [m, n, _] = problem.sizes();
@@ -51,8 +51,9 @@ impl<'k> Scaling<'k> {
             let [_, along, step] = matrix.strides().unwrap_or([0; 3]);
             let pairs = if first { None } else { problem.pairs() };
             let Along { extent, stride, apart, wide } = Along::of(matrix, if first { m } else { n }, pairs);
-            // As a matrix of D of which the other mode repeats, and a mode of blocks along K; of
-            // pairs one that says which column, and of a batch one for the matrix.
+            // Scales have the shape of D with one mode broadcast, and a mode of blocks along K. If
+            // gated, there is one more mode for the member of the pair, and with a batch one for
+            // the matrix.
             let (mut shape, mut strides) = match first {
                 true => (format!("{extent},{n},{steps}"), format!("{stride},0,{along}")),
                 false => (format!("{m},{extent},{steps}"), format!("0,{stride},{along}")),
@@ -69,8 +70,8 @@ impl<'k> Scaling<'k> {
             };
             let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, &layout, Role::Input)?;
             let tile = if first != plan.swapped { part[0] } else { part[1] };
-            // Tiles begin at multiples of their extent, but for rows of groups, of which each has a
-            // scale.
+            // Tiles begin at multiples of their extent, except with row groups, where each row has
+            // a scale.
             let same = wide > 1 && (wide % tile == 0 || wide >= if first { m } else { n });
             let repeats = if first != plan.swapped { [same, true] } else { [true, same] };
             Ok(Input::of(view, matrix.is_batch(), repeats))
@@ -79,14 +80,14 @@ impl<'k> Scaling<'k> {
         Ok(Some(Scaling { scales, swapped: plan.swapped, paired, tile: part, parts }))
     }
 
-    /// In how many parts the scales beside rows of a tile differ, and those beside its columns.
+    /// The number of parts with different scales, along the rows and along the columns of tiles.
     fn counts(&self) -> [usize; 2] {
         let parts = self.parts as usize;
         if self.paired && self.swapped { [parts, 1] } else { [1, parts] }
     }
 
-    /// The scales of a block along K that a thread reads: those beside its rows, then those beside
-    /// its columns, part after part.
+    /// Loads the scales of a thread for a block along K: those of its rows, then those of its
+    /// columns, part after part.
     pub(crate) fn ask(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
         let of = |side: usize, part: i64| {
             let (scale, of_b) = (self.sides()[side], (side == 0) == self.swapped);
@@ -103,7 +104,7 @@ impl<'k> Scaling<'k> {
         rows.map(|part| of(0, part)).chain(columns.map(|part| of(1, part))).collect()
     }
 
-    /// The scale of each accumulator of a thread, of a part.
+    /// The scale of each accumulator of a thread, in one part.
     pub(crate) fn of_part(&self, mma: &TiledMma, asked: &[Vec<Num<'k>>], part: usize) -> Vec<Num<'k>> {
         let ([rows, columns], [own, beside]) = (self.sides(), self.counts());
         let asked = (asked.get(part.min(own - 1)), asked.get(own + part.min(beside - 1)));
@@ -112,20 +113,20 @@ impl<'k> Scaling<'k> {
         own.into_iter().zip(beside).map(|(row, column)| row * column).collect()
     }
 
-    /// Those along the rows of tiles, and those along the columns.
+    /// The scales along the rows of tiles, and those along the columns.
     fn sides(&self) -> [&Input<'k>; 2] {
         let [a, b] = &self.scales;
         if self.swapped { [b, a] } else { [a, b] }
     }
 }
 
-/// Scales of a thread: beside its rows, then beside each part of its columns.
+/// The scales of a thread: of its rows, then of each part of its columns.
 type Asked<'k> = Vec<Vec<Num<'k>>>;
 
 impl Ahead {
-    /// Multiplies all blocks of a tile but one, `left`, and that one: `ask` loads the scales of a
-    /// block, by its number, and `block` multiplies the next one with its scales. `begun` is called
-    /// when the first scales have been asked for.
+    /// Multiplies all blocks of a tile; the last one is multiplied by `left`. `ask` loads the
+    /// scales of a block, by its index, and `block` multiplies the next block with its scales.
+    /// `begun` is called when the first scales have been requested.
     pub(crate) fn multiply<'k>(
         self,
         k: &'k Build,
@@ -145,23 +146,23 @@ impl Ahead {
             })?;
             return block(&kept.get()?);
         };
-        // Each of so many places for scales is filled anew as soon as its scales have been used.
+        // Each slot for scales is loaded again as soon as its scales have been used.
         let places: Vec<Kept<'k>> = (0..steps).map(place).collect::<Result<_, _>>()?;
         begun()?;
-        let (turns, rest) = ((blocks - steps) / steps, (blocks - steps) % steps);
-        let next = |turn: &Expr, place: usize| {
-            ask(&plus(&times(turn, &Expr::from(steps))?, &Expr::from(steps + place as i64))?)
+        let (iterations, rest) = ((blocks - steps) / steps, (blocks - steps) % steps);
+        let next = |iteration: &Expr, place: usize| {
+            ask(&plus(&times(iteration, &Expr::from(steps))?, &Expr::from(steps + place as i64))?)
         };
-        k.range(turns, |turn| {
+        k.range(iterations, |iteration| {
             places.iter().enumerate().try_for_each(|(at, place)| {
                 block(&place.get()?)?;
-                place.set(&next(&turn, at)?)
+                place.set(&next(&iteration, at)?)
             })
         })?;
         for (at, place) in places.iter().enumerate() {
             block(&place.get()?)?;
             if (at as i64) < rest {
-                place.set(&next(&Expr::from(turns), at)?)?;
+                place.set(&next(&Expr::from(iterations), at)?)?;
             }
         }
         places.iter().take(rest as usize).try_for_each(|place| block(&place.get()?))
@@ -175,7 +176,7 @@ struct Kept<'k> {
 }
 
 impl<'k> Kept<'k> {
-    /// Keeps numbers in f32.
+    /// Stores numbers in registers, as f32.
     fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<Kept<'k>, KernelError> {
         let counts: Vec<usize> = numbers.iter().map(Vec::len).collect();
         let all: usize = counts.iter().sum();
@@ -185,7 +186,7 @@ impl<'k> Kept<'k> {
         Ok(kept)
     }
 
-    /// Keeps others instead.
+    /// Replaces the numbers.
     fn set(&self, numbers: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         self.fragment.as_ref().map_or(Ok(()), |fragment| fragment.set(&numbers.concat()))
     }
@@ -203,10 +204,13 @@ impl<'k> Kept<'k> {
     }
 }
 
-/// Adds the partial accumulators of a block to what there is, times their scales, where there are
-/// some.
-pub(crate) fn promote<'k>(total: &Fragment<'k>, sums: &Fragment<'k>, scales: Vec<Num<'k>>) -> Result<(), KernelError> {
-    let both = total.numbers()?.into_iter().zip(sums.numbers()?);
+/// Adds the accumulators of a block to the totals, times their scales if there are any.
+pub(crate) fn promote<'k>(
+    total: &Fragment<'k>,
+    accumulators: &Fragment<'k>,
+    scales: Vec<Num<'k>>,
+) -> Result<(), KernelError> {
+    let both = total.numbers()?.into_iter().zip(accumulators.numbers()?);
     let added: Vec<Num<'k>> = match scales.is_empty() {
         true => both.map(|(total, sum)| total + sum).collect(),
         false => both.zip(scales).map(|((total, sum), scale)| scale.multiply_add(sum, total)).collect(),

@@ -15,14 +15,14 @@ use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::scales::Along;
 use crate::product::count;
 
-/// The most blocks of a launch, on an SM, and tiles that are taken one after the other.
+/// The largest number of blocks of a launch, of blocks on an SM, and of tiles in a raster band.
 const MOST: i64 = 4096;
 
-/// Bytes that barriers take at most.
+/// The largest size of the mbarriers, in bytes.
 const MAX_BARRIER_BYTES: i64 = 512;
 
 impl Plan {
-    /// Why it cannot be carried out, if so.
+    /// Why the plan cannot be carried out; None if it can.
     pub(crate) fn refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
         self.number_refusal(problem)
             .or_else(|| self.pairs_refusal(problem))
@@ -34,7 +34,7 @@ impl Plan {
             .or_else(|| self.cluster_refusal(problem))
     }
 
-    /// Of its numbers, each by itself.
+    /// Refuses numbers that are invalid for every problem.
     fn number_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let steps = count(problem.sizes()[2], problem.k_tile());
         if [self.raster_band, self.blocks, self.blocks_per_sm].iter().any(|number| !(1..=MOST).contains(number)) {
@@ -58,7 +58,7 @@ impl Plan {
         None
     }
 
-    /// Where B has pairs of columns.
+    /// Refuses plans for gated pairs.
     fn pairs_refusal(&self, problem: &Problem) -> Option<&'static str> {
         problem.pairs()?;
         let [rows, columns] = self.tile_of_d(problem);
@@ -68,7 +68,7 @@ impl Plan {
         (self.cluster > 1).then_some("a gated GEMM uses no clusters")
     }
 
-    /// Where warpgroups ping-pong.
+    /// Refuses ping-pong plans.
     fn ping_pong_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if !self.ping_pong {
             return None;
@@ -78,7 +78,7 @@ impl Plan {
                 "ping-pong takes two consumer warpgroups, without split-K, clusters, or a second block on a multiprocessor",
             );
         }
-        let more = problem.pairs().is_some() || problem.by_products().next().is_some() || problem.is_promoted();
+        let more = problem.pairs().is_some() || problem.reductions().next().is_some() || problem.is_promoted();
         if more || problem.row_groups().is_some() || implicit::of(problem).is_some() {
             return Some(
                 "ping-pong has no gated pairs, reductions of rows or columns, promotion, row groups, or folded modes",
@@ -87,9 +87,9 @@ impl Plan {
         (self.stages < 4).then_some("ping-pong needs four stages")
     }
 
-    /// Where blocks share tiles, or loads.
+    /// Refuses plans whose blocks share tiles or loads.
     fn sharing_refusal(&self, problem: &Problem) -> Option<&'static str> {
-        if self.split_k > 1 && problem.by_products().next().is_some() {
+        if self.split_k > 1 && problem.reductions().next().is_some() {
             return Some("reductions of rows or columns need whole accumulators, so without split-K");
         }
         if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
@@ -104,16 +104,15 @@ impl Plan {
         None
     }
 
-    /// Of the columns of a tile, where reductions of rows or columns are taken of them or they have
-    /// scales.
+    /// Refuses tile widths that reductions or scales do not allow.
     fn columns_refusal(&self, problem: &Problem) -> Option<&'static str> {
-        if problem.by_products().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
+        if problem.reductions().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
             return Some("reductions of rows or columns need tiles of a multiple of 16 columns");
         }
         self.splits_scales(problem).then_some("columns of one instruction have one block of scales")
     }
 
-    /// Of what the instructions do.
+    /// Refuses plans for which no instruction exists.
     fn instruction_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let own = self.tile_of_d(problem)[1];
         let columns = if problem.pairs().is_none() { own / self.halves(problem) } else { own };
@@ -140,15 +139,15 @@ impl Plan {
 
     /// Whether halves of the columns begin within a panel of the operand along them.
     fn cuts_panels(&self, problem: &Problem) -> bool {
-        let factor = if self.swapped { problem.a() } else { problem.b() };
+        let operand = if self.swapped { problem.a() } else { problem.b() };
         let half = self.columns / 2;
-        problem.readable(factor) == Ok(Contiguous::Rows) && half % width(self.columns, 2) != 0
+        problem.readable(operand) == Ok(Contiguous::Rows) && half % width(self.columns, 2) != 0
     }
 
-    /// Of registers and shared memory.
+    /// Refuses plans that need too many registers or too much shared memory.
     fn room_refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
         let registers = self.shares(problem, machine).map_or(self.registers(machine), |[_, many]| i64::from(many));
-        if self.sums(problem, machine) + OTHER_REGISTERS > registers {
+        if self.accumulators(problem, machine) + OTHER_REGISTERS > registers {
             return Some("a thread has not enough registers for its accumulators");
         }
         if self.stages < 2 {
@@ -161,7 +160,7 @@ impl Plan {
             .then_some("the stages and the epilogue tile do not fit into shared memory")
     }
 
-    /// Of the order of tiles, and of clusters.
+    /// Refuses raster orders and clusters.
     fn cluster_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if self.raster_band > count(self.extents(problem)[0], self.rows.max(1)) {
             return Some("`raster_band` is more than the tiles along the rows");
@@ -170,8 +169,8 @@ impl Plan {
             return None;
         }
         let side = self.side_by_side();
-        let factor = if self.swapped == side { problem.b() } else { problem.a() };
-        if problem.readable(factor) != Ok(Contiguous::Columns) {
+        let operand = if self.swapped == side { problem.b() } else { problem.a() };
+        if problem.readable(operand) != Ok(Contiguous::Columns) {
             return Some("the operand that a cluster multicasts is not K-major");
         }
         if self.blocks % 2 != 0 || (!side && self.raster_band % 2 != 0) {
@@ -183,7 +182,7 @@ impl Plan {
             .then_some("the tiles of a cluster are side by side, and there is only one column of tiles")
     }
 
-    /// Why blocks cannot share the last tiles, if so.
+    /// Why the tail cannot be split; None if it can.
     fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let [along, across] = self.tiles(problem);
         let plain = problem.epilogue().is_none() && problem.scales().is_none() && problem.batch() == 1;
@@ -198,8 +197,8 @@ impl Plan {
         None
     }
 
-    /// Whether columns that are multiplied together are in several blocks that have scales: each
-    /// thread would load as many.
+    /// Whether columns of one instruction are in several blocks of scales: each thread would load
+    /// as many scales.
     fn splits_scales(&self, problem: &Problem) -> bool {
         let Some(wide) = wide(problem, self.swapped) else { return false };
         let [m, n, _] = problem.sizes();
@@ -209,7 +208,8 @@ impl Plan {
     }
 }
 
-/// Rows or columns of D that have a scale of the operand along the columns of tiles together.
+/// The width of a block of scales of the operand along the columns of tiles, in rows or columns of
+/// D.
 pub(crate) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
     let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
     let along = if swapped { Along::of(&scales.a, m, None) } else { Along::of(&scales.b, n, problem.pairs()) };

@@ -1,9 +1,9 @@
-//! How a tile of D goes through shared memory.
+//! How a tile of D is staged in shared memory.
 //!
-//! Law: a tile is staged whole if it fits beside the stages, else in parts of equal columns, of
-//! which the last one may have fewer. Rows of a part are in panels of up to 128 bytes, which
-//! swizzles spread over the banks. If panels would be narrow, or parts many, whole rows follow each
-//! other instead.
+//! Law: a tile is staged whole if it fits beside the stages; otherwise it is staged in parts with
+//! equal numbers of columns, of which the last part may have fewer. The rows of a part are in
+//! panels of up to 128 bytes, which swizzles distribute over the banks. If panels would be narrow,
+//! or parts many, whole rows are stored contiguously instead.
 
 use tilewright_kernel::machine::Machine;
 
@@ -14,18 +14,18 @@ use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
-/// Bytes of a vector beside the rows or columns of a tile, at most.
+/// The largest size of a prefetched vector along the rows or columns of a tile, in bytes.
 const VECTOR_BYTES: i64 = 1024;
-/// The most bytes of shared memory through which a tile of D goes.
+/// The most bytes of shared memory in which a tile of D is staged.
 const STAGED_BYTES: i64 = 64 << 10;
-/// Parts of a tile beyond which more of them take no longer, where lines go along its rows.
+/// From this number of parts on, more parts take no longer if lines go along the rows of a tile.
 pub(crate) const FEW_PARTS: i64 = 4;
-/// The most bytes of two buffers through which a tile goes in parts.
-const TURNED_BYTES: i64 = 32 << 10;
+/// The most bytes of two alternating buffers.
+const ALTERNATING_BYTES: i64 = 32 << 10;
 
 impl Plan {
-    /// In how many parts a tile of D goes through shared memory, and through how many buffers in
-    /// iteration.
+    /// The number of parts in which a tile of D is staged, and the number of buffers that they
+    /// alternate between.
     pub(crate) fn parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
         match self.uneven_columns(problem, machine) {
             Some(own) => (count(self.tile_of_d(problem)[1], own), 1),
@@ -33,8 +33,8 @@ impl Plan {
         }
     }
 
-    /// The same of parts of as many columns: as a whole where it fits; else elements of 32 bits
-    /// through two small buffers, and others through one, which leaves more room for stages.
+    /// The same for equal parts: the tile as a whole if it fits; otherwise two small buffers for
+    /// 32-bit elements, and one buffer for others, which leaves more room for stages.
     fn even_parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
         let step = if self.along_rows(problem) { 8 } else { self.panel_of_tile(problem) };
         let [rows, columns] = self.tile_of_d(problem);
@@ -43,11 +43,11 @@ impl Plan {
             let fits = |parts: &i64| columns % (parts * step) == 0 && buffers * bytes / parts <= room;
             (1..=columns / step).find(fits).map(|parts| (parts, buffers))
         };
-        let turned = || if problem.result_type().bytes() == 4 { fits(2, TURNED_BYTES) } else { None };
+        let turned = || if problem.result_type().bytes() == 4 { fits(2, ALTERNATING_BYTES) } else { None };
         if self.ping_pong {
-            return fits(2, TURNED_BYTES).unwrap_or((1, 1));
+            return fits(2, ALTERNATING_BYTES).unwrap_or((1, 1));
         }
-        // A fourth stage counts for more than fewer parts do, where blocks wait for each other.
+        // A fourth stage is worth more than fewer parts if blocks wait for each other.
         let fourth = || fits(1, self.beside_four_stages(machine)).filter(|_| self.cluster > 1);
         if bytes <= STAGED_BYTES {
             return fourth().filter(|_| problem.result_type().bytes() == 2).unwrap_or((1, 1));
@@ -55,29 +55,29 @@ impl Plan {
         turned().or_else(fourth).or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1))
     }
 
-    /// Bytes through which a tile of D may go where there are four stages.
+    /// Bytes that are left for a tile of D beside four stages.
     fn beside_four_stages(&self, machine: &Machine) -> i64 {
         (i64::from(machine.multiprocessor.block_shared_bytes) - BARRIER_BYTES - 4 * self.stage_bytes())
             .clamp(0, STAGED_BYTES)
     }
 
-    /// Whether rows of a part of D lie one behind the other in shared memory: where panels would
-    /// have rows of 16 bytes, or parts would be many. An odd number of 16 bytes a row spreads rows
-    /// over the banks as a swizzle does.
+    /// Whether rows of a part of D are contiguous in shared memory: if panels would have lines of
+    /// 16 bytes, or parts would be many. Rows of an odd number of 16-byte chunks are distributed
+    /// over the banks as by a swizzle.
     pub(crate) fn is_plain(&self, problem: &Problem, machine: &Machine) -> bool {
         !self.along_rows(problem) && self.uneven_columns(problem, machine).is_some()
     }
 
-    /// Columns of a part of a tile, of which the last one may have fewer.
+    /// Columns of a part of a tile; the last part may have fewer.
     pub(crate) fn part_columns(&self, problem: &Problem, machine: &Machine) -> i64 {
         let even = || self.tile_of_d(problem)[1] / self.even_parts(problem, machine).0;
         self.uneven_columns(problem, machine).unwrap_or_else(even)
     }
 
-    /// The same where the last one has fewer: so many as fit, where panels would be narrow, or
-    /// where a cluster that has four stages would have more than twice as many parts of as many
-    /// columns: of 208 columns 13, because nothing else divides them. Where rows lie one behind the
-    /// other, an odd multiple of 8.
+    /// The same for uneven parts. Parts are uneven if panels would be narrow, or if a cluster with
+    /// four stages would otherwise have more than twice as many parts: 208 columns would make 13
+    /// parts, because nothing else divides them. If rows are contiguous, a part has an odd multiple
+    /// of 8 columns.
     fn uneven_columns(&self, problem: &Problem, machine: &Machine) -> Option<i64> {
         let [rows, columns] = self.tile_of_d(problem);
         let (bytes, along_rows) = (i64::from(problem.result_type().bytes()), self.along_rows(problem));
@@ -96,10 +96,11 @@ impl Plan {
             };
             return Some(narrow).filter(|_| !along_rows);
         }
-        // Lines along the rows of a tile are in panels; those of the last part divide them.
+        // Lines along the rows of a tile are in panels; the lines of the last part must divide
+        // them.
         let divides = |own: &i64| columns % own == 0 || own % (columns % own) == 0;
         let fewer = match along_rows {
-            // Those that write all rows together store a part as a whole, in panels of one width.
+            // Warpgroups that store together store a part as a whole, in panels of one width.
             true if !self.writes_apart(problem, false) => return None,
             true => (1..=fourth).rev().map(|eights| eights * 8).find(divides)?,
             false => odd(fourth),
@@ -112,12 +113,12 @@ impl Plan {
         (self.rows + self.columns) * LINE_BYTES
     }
 
-    /// Bytes of shared memory through which a tile of D is stored.
+    /// Bytes of shared memory in which a tile of D is staged.
     pub(crate) fn staged_bytes(&self, problem: &Problem, machine: &Machine) -> i64 {
         if self.is_shared() || problem.staged().is_none() {
             0
         } else {
-            // Vectors that are prefetched have up to 1 KB each.
+            // Prefetched vectors have up to 1 KB each.
             let inputs = problem.epilogue().map_or(0, |fused| fused.inputs.len() as i64);
             let ([rows, _], buffers) = (self.tile_of_d(problem), self.parts(problem, machine).1);
             let tile = rows * self.part_columns(problem, machine) * i64::from(problem.result_type().bytes()) * buffers;
@@ -125,7 +126,8 @@ impl Plan {
         }
     }
 
-    /// How much longer stores of D take than those of whole lines, by the panels of a tile.
+    /// The ratio of the time of stores of D to that of stores of whole lines, by the panels of a
+    /// tile.
     pub(crate) fn panels(&self, problem: &Problem, machine: &Machine) -> f64 {
         match self.panel_bytes(problem, machine) {
             _ if self.is_shared() => 1.0,
@@ -136,19 +138,18 @@ impl Plan {
         }
     }
 
-    /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what
-    /// divides the tile.
+    /// Elements of a line of a panel: 128 bytes, or a divisor of the tile.
     pub(crate) fn panel(&self, problem: &Problem, machine: &Machine) -> i64 {
         if self.is_plain(problem, machine) { self.part_columns(problem, machine) } else { self.panel_of_tile(problem) }
     }
 
-    /// The same where rows do not lie one behind the other.
+    /// The same if rows are not contiguous.
     fn panel_of_tile(&self, problem: &Problem) -> i64 {
         let [rows, columns] = self.tile_of_d(problem);
         width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result_type().bytes().max(2)))
     }
 
-    /// In how many pieces columns of a tile are stored: parts, or panels that are side by side.
+    /// The number of pieces in which columns of a tile are stored: parts, or panels side by side.
     pub(crate) fn pieces(&self, problem: &Problem, machine: &Machine) -> i64 {
         match self.along_rows(problem) {
             true => self.parts(problem, machine).0.min(FEW_PARTS),
@@ -156,7 +157,7 @@ impl Plan {
         }
     }
 
-    /// Bytes of a row of a panel.
+    /// Bytes of a line of a panel.
     pub(crate) fn panel_bytes(&self, problem: &Problem, machine: &Machine) -> i64 {
         self.panel(problem, machine) * i64::from(problem.result_type().bytes())
     }

@@ -7,7 +7,7 @@ use crate::gemm::problem::LINE_BYTES;
 use std::fmt;
 
 impl Plan {
-    /// The numbers of a plan, by name.
+    /// The integer fields of a plan, by name.
     fn numbers(&mut self) -> [(&'static str, &mut i64); 10] {
         [
             ("rows", &mut self.rows),
@@ -23,7 +23,7 @@ impl Plan {
         ]
     }
 
-    /// The choices of the plan that are yes or no, by name.
+    /// The boolean fields of a plan, by name.
     fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
         [
             ("swapped", &mut self.swapped),
@@ -52,7 +52,7 @@ impl Plan {
         format!("{numbers} {choices}")
     }
 
-    /// The plan that a line says, where each of its parts is there once and nothing else.
+    /// Parses a line in which each field occurs exactly once.
     pub fn from_line(line: &str) -> Option<Plan> {
         let mut given = std::collections::HashMap::new();
         for part in line.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The kernel that copies images with their borders of zeros.
+//! The kernel that copies images and adds zero padding.
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::program::memory::Role;
@@ -14,7 +14,7 @@ use crate::product::count;
 use crate::units::{GRID_BLOCKS, MOVE_THREADS};
 
 impl Images {
-    /// The kernel that copies images with contiguous channels, with their borders.
+    /// The kernel that copies images with contiguous channels and adds padding.
     pub(crate) fn border(&self) -> Result<Kernel, PlanError> {
         let ([channels, columns, rows, images], element) = (self.extents(), self.matrix().element());
         let [_, column, row, image] = self.strides();
@@ -24,7 +24,7 @@ impl Images {
         if let Some((what, asked)) = beyond {
             return Err(PlanError::TooLarge { what, asked, limit: GRID_BLOCKS });
         }
-        // As many channels at once as all steps are multiples of, up to 16 bytes.
+        // The widest access, up to 16 bytes, whose size divides all strides.
         let steps = [channels, column, row, image, self.matrix().offset()];
         let once = steps.iter().fold(unit(element), |once, step| once.min(1 << step.trailing_zeros().min(4)));
         let (own, all) = (channels / once, pixel / once);
@@ -48,7 +48,7 @@ impl Images {
             let chunk = plus(&times(&part, &Expr::from(MOVE_THREADS))?, &k.thread()?)?;
             let digits = k.coordinate(&chunk, &[all, whole[0] + MOVE_THREADS])?;
             let [channel, x] = &digits[..] else { return Err(overflow()) };
-            // Of what lies outside the last element is read, and not used.
+            // For padding, the last element is read and its value discarded.
             let mut inside = k.flag(true);
             let mut at = vec![Slot::All];
             for (index, before, extent) in [(channel, 0, own), (x, before[0], columns), (&y, before[1], rows)] {

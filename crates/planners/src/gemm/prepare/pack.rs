@@ -1,8 +1,8 @@
 //! Kernels that align lines to 16 bytes.
 //!
 //! Law: `to(l,i,m) = from(l,i,m)`, and 0 from the end of a line to the next multiple of 16 bytes.
-//! Accesses are coalesced: as many elements at once as the strides allow, and if they allow one,
-//! both of a word of 4 bytes one after the other.
+//! Accesses are coalesced and as wide as the strides allow. If they allow only single elements, a
+//! thread copies the elements of a 4-byte word one after the other.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -14,28 +14,28 @@ use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::{padded, unit};
 use crate::units::MOVE_THREADS;
 
-/// Threads of a block that moves lines.
+/// Threads of a block that copies lines.
 const LINE_THREADS: i64 = 512;
-/// Elements of a thread that moves lines, about.
+/// Elements of a thread that copies lines, approximately.
 const THREAD_ELEMENTS: i64 = 16;
 
-/// The steps between lines of so many elements that begin at lines of the cache, where that is not
-/// much more memory.
+/// The stride of lines of `length` elements: a multiple of the cache line if that wastes little
+/// memory, otherwise a multiple of 16 bytes.
 pub(crate) fn spaced(length: i64, element: Element) -> i64 {
     let line = LINE_BYTES / i64::from(element.bytes());
     let spaced = (length + line - 1) / line * line;
     if spaced * 8 <= length * 9 { spaced } else { padded(length, element) }
 }
 
-/// How many neighbours a thread has: those of the widest access, up to 16 bytes, to which the
-/// steps and the offset are multiples; or those of 4 bytes.
+/// Contiguous elements of a thread: those of the widest access, up to 16 bytes, that divides the
+/// strides and the offset; or those of 4 bytes.
 fn side(element: Element, steps: &[i64]) -> i64 {
     let widest = steps.iter().fold(unit(element), |widest, step| widest.min(1 << step.trailing_zeros().min(4)));
     widest.max(4 / i64::from(element.bytes()))
 }
 
-/// The kernel that moves `matrices` of so many lines of so many elements, which begin every `line`
-/// and every `step` elements behind an offset.
+/// The kernel that copies `matrices` matrices of lines. Lines are `line` elements apart and
+/// matrices `step` elements apart, from an offset on.
 pub(crate) fn packed(
     element: Element,
     [lines, length, matrices]: [i64; 3],
@@ -44,11 +44,11 @@ pub(crate) fn packed(
 ) -> Result<Kernel, PlanError> {
     let (whole, apart) = (padded(length, element), spaced(length, element));
     let side = side(element, &[line, step, offset]);
-    // As many elements of a thread as a line needs, and no more than are quickly under way.
+    // As many elements of a thread as a line needs, limited by what a thread can keep in flight.
     let tiles = (whole + LINE_THREADS * THREAD_ELEMENTS - 1) / (LINE_THREADS * THREAD_ELEMENTS);
-    let turns = (whole + tiles * LINE_THREADS * side - 1) / (tiles * LINE_THREADS * side);
-    let tile = LINE_THREADS * side * turns;
-    let held = format!("({LINE_THREADS},({side},{turns})):({side},(1,{}))", LINE_THREADS * side);
+    let iterations = (whole + tiles * LINE_THREADS * side - 1) / (tiles * LINE_THREADS * side);
+    let tile = LINE_THREADS * side * iterations;
+    let held = format!("({LINE_THREADS},({side},{iterations})):({side},(1,{}))", LINE_THREADS * side);
     let held = Distribution::new(&tile.to_string(), &held)?;
     let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
     let to = format!("({lines},{whole},{matrices}):({apart},1,{})", lines.saturating_mul(apart));
@@ -69,12 +69,13 @@ pub(crate) fn packed(
     Ok(kernel)
 }
 
-/// Which of the three parts of an element of A, and of B, each segment of a line has: all products
-/// of parts but those that are below 2^-22 of the whole.
+/// The parts of A and of B, of three each, that each segment of a line holds. Together they give
+/// all products of parts except those below 2^-22 of the whole.
 pub(crate) const PARTS: [[usize; 6]; 2] = [[0, 0, 1, 1, 0, 2], [0, 1, 0, 1, 2, 0]];
 
-/// The kernel that splits f32 in parts of bf16, `x = x_0 + x_1 + x_2`, each the rest rounded to its
-/// type, and writes a segment of a line for each of `parts`. Segments are whole chunks of 16 bytes.
+/// The kernel that splits f32 into parts of bf16, `x = x_0 + x_1 + x_2`. Each part is the rest of
+/// the number rounded to bf16. For each of `parts` it writes a segment of a line, padded to chunks
+/// of 16 bytes.
 pub(crate) fn split(
     [lines, length, matrices]: [i64; 3],
     [line, step]: [i64; 2],

@@ -1,7 +1,8 @@
-//! How problems are made, and what is refused.
+//! Construction and validation of problems.
 //!
-//! Law: a problem has extents that fit each other, types that are multiplied and converted, and no
-//! two elements of D at one place; what is fused, kept or scaled fits its accumulators.
+//! Law: the extents of a problem match, its types can be multiplied and converted, and no two
+//! elements of D have the same offset. Its epilogue function, reductions and scales match its
+//! accumulators.
 
 use tilewright_kernel::Element;
 
@@ -10,7 +11,7 @@ use crate::expression::Expression;
 use crate::gemm::problem::convolution::{Images, Window};
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
-use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::problem::scales::{SCALE_BLOCK, Scales};
 use crate::gemm::problem::{Fused, Problem};
 use crate::terms::Statistic;
@@ -23,7 +24,7 @@ const FACTORS: [Element; 7] =
 const RESULTS: [Element; 6] = [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I32];
 
 impl Problem {
-    /// A product of the sizes `[M, N, K]`, with operands and result of one type: A `(M,K)` and B
+    /// A GEMM of the sizes `[M, N, K]`, with operands and result of one type: A `(M,K)` and B
     /// `(N,K)` with K contiguous, D `(M,N)` with N contiguous.
     ///
     /// ```
@@ -45,8 +46,8 @@ impl Problem {
         Problem::of(of(m, k)?, of(n, k)?, of(m, n)?)
     }
 
-    /// The product of A `(M,K)` and B `(N,K)` as D `(M,N)`, or of batches of them, each a type and
-    /// a layout.
+    /// The GEMM of A `(M,K)` and B `(N,K)` into D `(M,N)`, or of batches of them. Each is a type
+    /// and a layout.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -61,20 +62,20 @@ impl Problem {
     /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
     /// ```
     ///
-    /// Operands of f32 are split in three parts of bf16 each, of which six products are added in
-    /// f32: that is within 2^-22 of the magnitudes that are added, besides what accumulators in f32
-    /// round. What is infinite, or so large that bf16 rounds it to infinity, gives NaN.
+    /// Operands of f32 are split into three parts of bf16 each, and six products of parts are added
+    /// in f32. The error is within 2^-22 of the added magnitudes, besides the rounding of
+    /// accumulators in f32. A number that is infinite, or that bf16 rounds to infinity, gives NaN.
     /// [`Problem::in_tf32`] is faster and less exact.
     ///
-    /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not
-    /// multiplied, or not converted to the type of D ([`PlanError::Unknown`]); two elements of D
-    /// with one place ([`PlanError::Overlap`]).
+    /// Errors: extents that do not match ([`PlanError::Extents`]); types that are not multiplied,
+    /// or not converted to the type of D ([`PlanError::Unknown`]); two elements of D with the same
+    /// offset ([`PlanError::Overlap`]).
     pub fn of(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
         Problem::checked(a, b, d, None)
     }
 
-    /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of
-    /// both accumulators of a pair, inputs 0 and 1 of its expression.
+    /// The gated GEMM of A `(M,K)` and pairs of columns of B `(2 N,K)` into D `(M,N)`. Inputs 0 and
+    /// 1 of the epilogue function are the accumulators of a pair.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -91,7 +92,8 @@ impl Problem {
     /// assert_eq!(problem.operations(), 2 * 256 * 1024 * 64);
     /// ```
     ///
-    /// Errors: as [`Problem::of`], where B has twice the columns of D, and as [`Problem::fused`].
+    /// Errors: as [`Problem::of`], with twice as many columns of B as of D, and as
+    /// [`Problem::fused`].
     pub fn gated(a: Matrix, b: Matrix, d: Matrix, pairs: Pairs, fused: Fused) -> Result<Problem, PlanError> {
         Problem::checked(a, b, d, Some(pairs))?.fused(fused)
     }
@@ -120,7 +122,7 @@ impl Problem {
         Ok(Problem { sizes, batch, a, b, d, images, pairs, fused, kept, scales, ends, tf32: false, fast: false })
     }
 
-    /// The product of row groups that end where `ends` says, with the matrix of B of each.
+    /// The grouped GEMM whose row groups end where `ends` says; each group has its own matrix of B.
     pub(crate) fn checked_groups(
         a: Matrix,
         b: Matrix,
@@ -128,7 +130,7 @@ impl Problem {
         ends: Matrix,
         pairs: Option<Pairs>,
     ) -> Result<Problem, PlanError> {
-        // As the product with one matrix of B; then with all.
+        // Checks the extents with one matrix of B, then with all.
         let [n, k, groups] = b.extents();
         let one = Matrix::strided(b.element(), [n, k, 1], [k, 1, 0])?;
         let problem = Problem::checked(a, one, d, pairs)?;
@@ -139,16 +141,17 @@ impl Problem {
         Ok(Problem { b, ends: Some(ends), ..problem })
     }
 
-    /// The same with groups of so many rows each, as a batch.
+    /// The same problem as a batch, with groups of `rows` rows each.
     pub(crate) fn parted_evenly(&self, rows: i64, a: Matrix, d: Matrix, scales: Option<Scales>) -> Problem {
         let batch = self.row_groups().unwrap_or(1);
         Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, scales, ..self.clone() }
     }
 
-    /// A batch of so many of these products, whose matrices lie one after the other in memory.
+    /// A batch of `batch` of these GEMMs, whose matrices are contiguous in memory.
     ///
-    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or rows are in
-    /// groups ([`PlanError::Rank`]); something is fused already ([`PlanError::Together`]).
+    /// Errors: a batch below 1 ([`PlanError::Size`]); folded modes, or row groups
+    /// ([`PlanError::Rank`]); an epilogue function, reduction or scales are already set
+    /// ([`PlanError::Together`]).
     pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
         at_least_one("L", batch)?;
         let many = |matrix: &Matrix| {
@@ -163,13 +166,13 @@ impl Problem {
         let together = |with| Err(PlanError::Together { what: "batch that is made afterwards", with });
         match (&self.fused, self.kept.first(), &self.scales) {
             (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
-            (Some(_), ..) => together("a function of its sums"),
+            (Some(_), ..) => together("an epilogue function"),
             (_, Some(_), _) => together("by-products"),
             (.., Some(_)) => together("scales of blocks"),
         }
     }
 
-    /// The same product with an epilogue function.
+    /// The same GEMM with an epilogue function.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -185,11 +188,11 @@ impl Problem {
     /// assert!(problem.to_string().ends_with("gelu_tanh(x0 + x1) + x2"));
     /// ```
     ///
-    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is no floating-point
-    /// number, or is not given ([`PlanError::Unknown`]).
+    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is not a floating-point
+    /// number, or is missing ([`PlanError::Unknown`]).
     pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
         for input in &fused.inputs {
-            // Each group may have its own.
+            // Each row group may have its own input.
             let [m, n, _] = self.d.extents();
             let own = self.row_groups().map(|groups| [m, n, groups]);
             if input.extents() != self.d.extents() && Some(input.extents()) != own {
@@ -201,9 +204,9 @@ impl Problem {
                 return Err(PlanError::Unknown { what: "type of an input", given: input.element().to_string(), known });
             }
         }
-        let sums = if self.pairs.is_some() { 2 } else { 1 };
-        if fused.expression.inputs() > fused.inputs.len() + sums {
-            let own = if sums == 2 { "the sums x0 and x1" } else { "the sum x0" };
+        let accumulators = if self.pairs.is_some() { 2 } else { 1 };
+        if fused.expression.inputs() > fused.inputs.len() + accumulators {
+            let own = if accumulators == 2 { "the accumulators x0 and x1" } else { "the accumulator x0" };
             return Err(PlanError::Unknown {
                 what: "input",
                 given: format!("x{}", fused.expression.inputs() - 1),
@@ -213,33 +216,33 @@ impl Problem {
         Ok(Problem { fused: Some(fused), ..self })
     }
 
-    /// The same product without an epilogue function, and without reductions of rows or columns; of
-    /// pairs the first sum is left.
+    /// The same GEMM without an epilogue function, reductions and pairing: a gated GEMM keeps the
+    /// first accumulator of each pair.
     #[must_use]
     pub fn bare(self) -> Problem {
         let first = || Fused { expression: Expression::input(0), inputs: Vec::new() };
         Problem { fused: self.pairs.map(|_| first()), kept: Vec::new(), ..self }
     }
 
-    /// The same product, of whose rows or columns something is kept besides. Where rows are in
-    /// groups there is a number of each column for each group, `(1,N,G)`, and rows of no group keep
-    /// what they have.
+    /// The same GEMM with a reduction of the rows or columns of D. With row groups, a column has a
+    /// number for each group, `(1,N,G)`, and rows of no group keep what they have.
     ///
-    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
-    pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
+    /// Errors: integer accumulators, or another statistic than a sum or a maximum
+    /// ([`PlanError::Unknown`]).
+    pub fn reducing(mut self, by: EpilogueReduction) -> Result<Problem, PlanError> {
         if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
             let given = format!("{:?}", by.statistic);
-            return Err(PlanError::Unknown { what: "by-product", given, known: "Sum and Maximum".to_string() });
+            return Err(PlanError::Unknown { what: "reduction", given, known: "Sum and Maximum".to_string() });
         }
         if self.accumulator_type() != Element::F32 {
-            let (given, known) = (self.operand_type().to_string(), "factors whose sums are in f32".to_string());
-            return Err(PlanError::Unknown { what: "by-product of factors", given, known });
+            let (given, known) = (self.operand_type().to_string(), "operands with f32 accumulators".to_string());
+            return Err(PlanError::Unknown { what: "operand type of a reduction", given, known });
         }
         if by.of.inputs() > 1 {
             let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
             return Err(PlanError::Unknown { what: "input", given, known });
         }
-        // Each group has numbers of its columns.
+        // Each row group has its own results for columns.
         let matrices = match by.each {
             Each::Column => self.row_groups().unwrap_or(self.batch),
             Each::Row => self.batch,
@@ -249,34 +252,36 @@ impl Problem {
         Ok(self)
     }
 
-    /// The same product, of which each 128 elements along K are multiplied by scales, in f32: of
-    /// operands of 8 bits that are floating-point numbers.
+    /// The same GEMM with block scales in f32, one for each 128 elements along K. Operands are
+    /// 8-bit floating-point numbers.
     ///
     /// ```
     /// use tilewright_kernel::Element;
     /// use tilewright_planners::gemm::{Matrix, Problem, Scales};
     ///
     /// // A scale for 128 elements of each row of A, and for 128 x 128 elements of B.
-    /// let factor = |rows| Matrix::rows(Element::E4M3, [rows, 512]).unwrap();
+    /// let operand = |rows| Matrix::rows(Element::E4M3, [rows, 512]).unwrap();
     /// let d = Matrix::rows(Element::Bf16, [256, 384]).unwrap();
     /// let scales = Scales {
     ///     a: Matrix::columns(Element::F32, [256, 4]).unwrap(),
     ///     b: Matrix::rows(Element::F32, [3, 4]).unwrap(),
     /// };
-    /// let problem = Problem::of(factor(256), factor(384), d).unwrap().scaled(scales).unwrap();
+    /// let problem = Problem::of(operand(256), operand(384), d).unwrap().scaled(scales).unwrap();
     /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
     /// ```
     ///
-    /// Errors: scales that are not in f32, or operands of other types ([`PlanError::Unknown`]);
-    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); folded modes of scales
-    /// ([`PlanError::Rank`]); a block of columns of both halves of pairs ([`PlanError::Together`]).
+    /// Errors: scales that are not f32, or operands of other types ([`PlanError::Unknown`]);
+    /// extents that differ from those of [`Scales`] ([`PlanError::Shape`]); folded modes of scales
+    /// ([`PlanError::Rank`]); a block of columns that spans both halves of gated pairs
+    /// ([`PlanError::Together`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
             let (given, known) = (self.operand_type().to_string(), "e4m3 and e5m2".to_string());
-            return Err(PlanError::Unknown { what: "scales of factors", given, known });
+            return Err(PlanError::Unknown { what: "operand type of block scales", given, known });
         }
         let ([m, _, k], [_, n, _]) = (self.sizes, self.mma_sizes());
-        // Each group has scales of its matrix of B, and begins at any row of A.
+        // With row groups, each group has scales of its own matrix of B, and begins at any row of
+        // A.
         let (of_b, any) = (self.row_groups().unwrap_or(self.batch), self.ends.is_some());
         for (matrix, rows, matrices, each) in [(&scales.a, m, self.batch, any), (&scales.b, n, of_b, false)] {
             if matrix.element() != Element::F32 {
@@ -298,20 +303,20 @@ impl Problem {
         Ok(Problem { scales: Some(scales), ..self })
     }
 
-    /// The same product, whose accumulators of operands of 8 bits are left to the instructions,
-    /// which keep 13 bits of the greatest of their terms: a little faster, and less exact the
-    /// longer K is. Where blocks have scales their accumulators are added in f32 as before.
+    /// The same GEMM without promotion: 8-bit accumulators stay in the tensor core, which keeps 13
+    /// bits below the largest term. This is a little faster, and less exact the longer K is. With
+    /// block scales, accumulators are promoted to f32 regardless.
     #[must_use]
     pub fn fast(self) -> Problem {
         Problem { fast: true, ..self }
     }
 
-    /// The same product of another A, or of images of which A has windows.
+    /// The same GEMM with another A, or with the images of a convolution.
     pub(crate) fn with_a(&self, a: Matrix, images: Option<Images>) -> Problem {
         Problem { a, images, ..self.clone() }
     }
 
-    /// The same product of tensors that lie elsewhere, perhaps of parts of the operands.
+    /// The same GEMM with tensors that were copied or split.
     pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
         let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
         let (kept, scales) = (self.kept.clone(), self.scales.clone());
@@ -323,55 +328,55 @@ impl Problem {
         Ok(Problem { images, fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
     }
 
-    /// The same product, of whose operands of f32 only the 19 bits of tf32 count: sign, exponent
-    /// and 10 bits behind the point. Each operand is off by up to 2^-10 of itself.
+    /// The same GEMM with operands of f32 read as tf32: 19 bits for sign, exponent and 10 bits of
+    /// mantissa. Each operand is off by up to 2^-10 of itself.
     #[must_use]
     pub fn in_tf32(self) -> Problem {
         Problem { tf32: true, ..self }
     }
 
-    /// The convolution of images `(C,(W,H,L))` by filters `(F,K)`, K being `(C,S,R)` with the
-    /// channels first, as D `(X Y L,F)`: a product whose A has the modes `((X,Y,L),(C,S,R))`, of
-    /// images with borders of zeros.
+    /// The convolution of images `(C,(W,H,L))` with filters `(F,K)`, where K is `(C,S,R)` with
+    /// channels first, into D `(X Y L,F)`. It is an implicit GEMM: A has the modes
+    /// `((X,Y,L),(C,S,R))` of the padded images, and is not in memory.
     ///
     /// ```
     /// use tilewright_kernel::Element;
     /// use tilewright_kernel::machine::Machine;
     /// use tilewright_planners::gemm::{Matrix, Problem, Product, Window};
     ///
-    /// // 8 images of 56 x 56 with 64 channels, the channels contiguous; 3 x 3, as large as before.
+    /// // 8 images of 56 x 56 with 64 contiguous channels (NHWC), a 3 x 3 filter, padding of 1.
     /// let matrix = |text: &str| Matrix::new(Element::Bf16, &text.parse().unwrap()).unwrap();
     /// let images = matrix("(64,(56,56,8)):(1,(64,3584,200704))");
     /// let (filters, d) = (matrix("(128,576):(576,1)"), matrix("(25088,128):(128,1)"));
-    /// let window = Window::of([3, 3]).bordered([1, 1]);
+    /// let window = Window::of([3, 3]).padded([1, 1]);
     /// let h200 = Machine::named("H200").unwrap();
     /// let product = Product::new(&Problem::convolution(images, filters, d, window).unwrap(), &h200).unwrap();
-    /// // The images are read where they lie.
+    /// // The images are read in place, without im2col in memory.
     /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
     /// ```
     ///
-    /// `ProductTensor::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are
-    /// moved before, and so are those with borders of which windows go in steps.
+    /// `ProductTensor::A` is the tensor of the images. Images whose rows or columns are contiguous
+    /// (`NCHW`) are copied first, and so are padded images if the window has a stride.
     ///
-    /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
-    /// image and its borders, or numbers of a window that are out of their range
-    /// ([`PlanError::Window`]); as [`Problem::of`].
+    /// Errors: images of another layout ([`PlanError::Rank`]); a filter that is larger than the
+    /// padded image, or a number of the window that is out of range ([`PlanError::Window`]); as
+    /// [`Problem::of`].
     pub fn convolution(images: Matrix, filters: Matrix, d: Matrix, window: Window) -> Result<Problem, PlanError> {
         let images = Images::of(images, window)?;
         let a = images.windows(images.virtual_strides())?;
         Problem::of(a, filters, d)?.of_windows(&images)
     }
 
-    /// The window of a convolution whose A is written nowhere; none where images without borders
-    /// are read as they lie, of which A is a matrix like any other.
+    /// The window of a convolution whose A is not in memory; None for images without padding, whose
+    /// windows are an ordinary matrix A with overlapping strides.
     pub fn window(&self) -> Option<Window> {
         self.images().map(Images::window)
     }
 
-    /// The product of the windows of images, in place of A. Windows of images without borders are
-    /// read where they lie.
+    /// The GEMM of the windows of images, in place of A. Windows of images without padding are read
+    /// in place.
     pub(crate) fn of_windows(&self, images: &Images) -> Result<Problem, PlanError> {
-        if images.window().has_borders() || !images.has_contiguous_channels() {
+        if images.window().has_padding() || !images.has_contiguous_channels() {
             return Ok(self.with_a(images.windows(images.virtual_strides())?, Some(images.clone())));
         }
         let a = images.windows(images.strides())?.at(images.matrix().offset())?;

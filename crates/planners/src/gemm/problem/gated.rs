@@ -14,7 +14,7 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// The columns of B of a column of D, of so many.
+    /// The two columns of B for a column of D, which has `of` columns.
     pub(crate) fn columns(self, column: i64, of: i64) -> [i64; 2] {
         match self {
             Pairs::Neighbours => [2 * column, 2 * column + 1],

@@ -10,9 +10,9 @@ use crate::meaning::any_numbers;
 use crate::product::count;
 
 impl Problem {
-    /// The product of row groups: A `(M,K)`, whose rows are parted in groups, and a matrix of B
-    /// for each, `(N,K,G)`, as D `(M,N)`. Where each group ends is a tensor of `G` numbers of type
-    /// i32, which is read as the product runs: rising, at most M.
+    /// The grouped GEMM of A `(M,K)`, whose rows are in groups, and B `(N,K,G)` with a matrix for
+    /// each group, into D `(M,N)`. The ends of the groups are a tensor of `G` numbers of type i32,
+    /// which the kernel reads: they are non-decreasing and at most M.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -28,12 +28,12 @@ impl Problem {
     /// assert_eq!(product.kernels().len(), 2);
     /// ```
     ///
-    /// Inputs of an epilogue function are `(M,N)`, or `(M,N,G)` where each group has its own: a
-    /// bias of each group is `(M,N,G):(0,1,N)`.
+    /// Epilogue inputs are `(M,N)`, or `(M,N,G)` if each group has its own. A bias for each group
+    /// is `(M,N,G):(0,1,N)`.
     ///
-    /// Errors: as [`Problem::of`]; A or D are a batch ([`PlanError::Extents`]); D has folded modes,
-    /// and rows that belong to no group would not stay ([`PlanError::Rank`]); more rows than 31
-    /// bits count ([`PlanError::TooLarge`]).
+    /// Errors: as [`Problem::of`]; A or D is a batch ([`PlanError::Extents`]); D has folded modes,
+    /// so rows that belong to no group would be overwritten ([`PlanError::Rank`]); M exceeds 31
+    /// bits ([`PlanError::TooLarge`]).
     pub fn grouped(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
         Problem::in_groups(a, b, d, None)
     }
@@ -63,7 +63,7 @@ impl Problem {
         if d.strides().is_none() {
             return Err(PlanError::Rank { layout: d.layout().to_string() });
         }
-        // Ends of groups are of 32 bits.
+        // Ends of groups are of type i32.
         let (asked, limit) = (a.extents()[0], i64::from(i32::MAX));
         if asked > limit {
             return Err(PlanError::TooLarge { what: "rows of groups", asked, limit });
@@ -72,12 +72,12 @@ impl Problem {
         Problem::checked_groups(a, b, d, ends, pairs)
     }
 
-    /// How many groups the rows are in; none for a product without groups.
+    /// The number of row groups; None for a GEMM without groups.
     pub fn row_groups(&self) -> Option<i64> {
         self.group_ends().map(|ends| ends.extents()[0])
     }
 
-    /// The group of a row, where `end` says where each ends; none behind the last.
+    /// The group of a row, where `end` gives the end of each group; None after the last group.
     pub fn row_group_of(&self, row: i64, end: impl Fn(i64) -> i64) -> Option<i64> {
         (0..self.row_groups()?).find(|group| row < end(*group))
     }
@@ -92,7 +92,7 @@ impl Problem {
             .map(|number| (number % (rows + 1)) as i32)
             .collect();
         ends.sort_unstable();
-        // The last group goes to the end, in most cases; the second one is empty in some.
+        // The last group usually goes to the end; the second group is sometimes empty.
         if let [.., last] = &mut ends[..]
             && seed % 4 != 3
         {
@@ -106,8 +106,8 @@ impl Problem {
         ends.into_iter().flat_map(i32::to_le_bytes).collect()
     }
 
-    /// The batch of equal products that the groups are where all have as many rows: what a plan is
-    /// chosen for. The problem itself where there are no groups.
+    /// The batched GEMM with groups of equal size, for which a plan is chosen; the problem itself
+    /// if it has no groups.
     pub(crate) fn even(&self) -> Result<Problem, PlanError> {
         let Some(groups) = self.row_groups() else { return Ok(self.clone()) };
         let rows = count(self.sizes()[0], groups);

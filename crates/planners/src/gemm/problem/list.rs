@@ -27,12 +27,12 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// A list of problems of the same types and the same epilogue function, whose inputs are
-    /// each problem's own. Sizes and layouts are any.
+    /// A list of problems with the same types and the same epilogue function. Each problem has its
+    /// own epilogue inputs, sizes and layouts.
     ///
-    /// Errors: no problem, or more than 64 ([`PlanError::Size`], [`PlanError::TooLarge`]); one has
-    /// other types, another function or other pairs than the first ([`PlanError::Unlike`]), or is a
-    /// batch, or has groups, windows of images, scales of blocks or reductions of rows or columns
+    /// Errors: no problem, or more than 64 ([`PlanError::Size`], [`PlanError::TooLarge`]); a
+    /// problem whose types, function or gated pairs differ from the first ([`PlanError::Unlike`]);
+    /// a problem that is a batch, or has row groups, padded images, block scales or reductions
     /// ([`PlanError::Together`]).
     pub fn new(problems: Vec<Problem>) -> Result<Problems, PlanError> {
         let count = problems.len() as i64;
@@ -48,7 +48,7 @@ impl Problems {
                 (problem.row_groups().is_some(), "groups of rows"),
                 (problem.window().is_some(), "windows of images"),
                 (problem.scales().is_some(), "scales of blocks"),
-                (problem.by_products().next().is_some(), "by-products"),
+                (problem.reductions().next().is_some(), "by-products"),
             ] {
                 if is {
                     return Err(PlanError::Together { what, with: "others in its launch" });
@@ -61,7 +61,7 @@ impl Problems {
                     "{}{how} to {}{}",
                     problem.operand_type(),
                     problem.result_type(),
-                    if fast { ", exact sums" } else { "" }
+                    if fast { ", promoted accumulators" } else { "" }
                 )
             };
             let function = |problem: &Problem| {
@@ -74,7 +74,7 @@ impl Problems {
             let pairs = |problem: &Problem| problem.pairs().map_or("none".to_string(), |pairs| format!("{pairs:?}"));
             for (what, of) in [
                 ("types", &types as &dyn Fn(&Problem) -> String),
-                ("function of the sums", &function),
+                ("epilogue function", &function),
                 ("pairs of columns", &pairs),
             ] {
                 let (given, wanted) = (of(problem), of(first));
@@ -91,7 +91,7 @@ impl Problems {
         &self.problems
     }
 
-    /// Multiplications and additions of all.
+    /// Floating-point operations of all problems.
     pub fn operations(&self) -> i64 {
         self.problems.iter().map(Problem::operations).fold(0, i64::saturating_add)
     }

@@ -1,10 +1,9 @@
-//! Where the numbers of a matrix lie.
+//! A matrix operand: type and layout.
 //!
 //! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor,
-//! counted in elements of its type. What TMA can read of it follows from that: one mode
-//! whose neighbours are neighbours in memory, and all other steps and the beginning multiples of 16
-//! bytes. What TMA can store besides ends at a multiple of 16 bytes, for it writes whole
-//! chunks.
+//! counted in elements of its type. TMA can read a matrix with one contiguous mode whose other
+//! strides and whose beginning are multiples of 16 bytes. TMA can store it if its lines also end at
+//! a multiple of 16 bytes, because it writes whole chunks.
 
 use std::fmt;
 
@@ -14,13 +13,13 @@ use tilewright_layout::{Layout, LayoutError};
 use crate::error::PlanError;
 use crate::units::VECTOR;
 
-/// A matrix in a tensor, or a batch of them: the type of its elements, and where they lie.
+/// A matrix in a tensor, or a batch of matrices: the type of its elements, and their layout.
 ///
 /// ```
 /// use tilewright_kernel::Element;
 /// use tilewright_planners::gemm::Matrix;
 ///
-/// // 100 columns of 200 rows, each column 208 elements behind the one before.
+/// // 100 columns of 200 rows, with a leading dimension of 208 elements.
 /// let padded = Matrix::new(Element::Bf16, &"(200,100):(1,208)".parse().unwrap()).unwrap();
 /// assert_eq!(padded.extents(), [200, 100, 1]);
 /// assert_eq!(Matrix::rows(Element::F32, [2, 3]).unwrap().to_string(), "f32 (2,3):(3,1)");
@@ -31,25 +30,25 @@ pub struct Matrix {
     layout: Layout,
     offset: i64,
     extents: [i64; 3],
-    /// From one to the next along rows, columns and matrices, where each is one mode.
+    /// The strides of rows, columns and matrices, if each is a single mode.
     strides: Option<[i64; 3]>,
-    /// Whether rows go on to the next multiple of 16 bytes, and what is written there is lost: in
+    /// Whether rows are padded to multiples of 16 bytes that may be overwritten: true in
     /// workspaces.
     whole_rows: bool,
 }
 
-/// In which mode neighbours are neighbours in memory.
+/// The contiguous mode of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Contiguous {
-    /// From column to column: rows are whole in memory.
+    /// Row-major: the columns of a row are contiguous.
     Columns,
-    /// From row to row: columns are whole in memory.
+    /// Column-major: the rows of a column are contiguous.
     Rows,
 }
 
 impl Matrix {
-    /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, under a layout. Modes may
-    /// be nested, steps may be 0 where elements are repeated.
+    /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, with a layout. Modes may be
+    /// nested, and strides may be 0 for broadcasts.
     ///
     /// Errors: another rank ([`PlanError::Rank`]); it begins before its tensor
     /// ([`PlanError::Before`]).
@@ -79,21 +78,21 @@ impl Matrix {
         Ok(Matrix { element, layout: layout.clone(), offset: 0, extents, strides, whole_rows: false })
     }
 
-    /// Rows one after the other.
+    /// A row-major matrix.
     ///
     /// Errors: an extent below 1.
     pub fn rows(element: Element, [rows, columns]: [i64; 2]) -> Result<Matrix, PlanError> {
         Matrix::strided(element, [rows, columns, 1], [columns, 1, 0])
     }
 
-    /// Columns one after the other.
+    /// A column-major matrix.
     ///
     /// Errors: an extent below 1.
     pub fn columns(element: Element, [rows, columns]: [i64; 2]) -> Result<Matrix, PlanError> {
         Matrix::strided(element, [rows, columns, 1], [1, rows, 0])
     }
 
-    /// Rows, columns and matrices at these steps.
+    /// A matrix with the strides of rows, columns and matrices.
     ///
     /// Errors: an extent below 1; as [`Matrix::new`].
     pub fn strided(element: Element, extents: [i64; 3], strides: [i64; 3]) -> Result<Matrix, PlanError> {
@@ -110,8 +109,8 @@ impl Matrix {
         Matrix::new(element, &text.parse()?)
     }
 
-    /// The same, so many elements further on in its tensor. The tensor itself begins at a multiple
-    /// of 256 bytes, as allocations do, so this says how the matrix is aligned.
+    /// The same matrix, at an offset in its tensor. The tensor itself begins at a multiple of 256
+    /// bytes, as allocations do, so the offset determines the alignment.
     ///
     /// Errors: it begins before its tensor.
     pub fn at(self, offset: i64) -> Result<Matrix, PlanError> {
@@ -121,8 +120,8 @@ impl Matrix {
         }
     }
 
-    /// The same, whose rows go on to the next multiple of 16 bytes: a workspace, of which nobody
-    /// else has what lies behind its rows. Its columns are contiguous.
+    /// The same, with rows padded to multiples of 16 bytes: for a workspace, whose padding holds
+    /// nothing else. Its columns are contiguous.
     pub(crate) fn in_whole_rows(self) -> Matrix {
         Matrix { whole_rows: true, ..self }
     }
@@ -132,12 +131,12 @@ impl Matrix {
         self.element
     }
 
-    /// Where they lie.
+    /// The layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Elements of the tensor before the first one of the layout.
+    /// The offset of the layout in the tensor, in elements.
     pub fn offset(&self) -> i64 {
         self.offset
     }
@@ -147,9 +146,10 @@ impl Matrix {
         self.extents
     }
 
-    /// Where an element lies in its tensor, in elements. One matrix stands for all of a batch.
+    /// The offset of an element in its tensor, in elements. A broadcast matrix serves the whole
+    /// batch.
     ///
-    /// Errors: the offset is not representable.
+    /// Errors: the offset does not fit in 64 bits.
     pub fn place(&self, [row, column, matrix]: [i64; 3]) -> Result<i64, LayoutError> {
         let inside = match self.strides {
             Some([rows, columns, matrices]) => row * rows + column * columns + matrix * matrices,
@@ -162,29 +162,28 @@ impl Matrix {
         Ok(self.offset + inside)
     }
 
-    /// How many elements its tensor has at least.
+    /// The least number of elements of its tensor.
     ///
-    /// Errors: their number is not representable.
+    /// Errors: the number does not fit in 64 bits.
     pub fn reach(&self) -> Result<i64, LayoutError> {
         let behind = self.declared_extents()[1] - self.extents[1];
         Ok(self.offset + self.layout.range()?.1 + 1 + behind)
     }
 
-    /// Rows, columns and matrices as a kernel declares them: of whole rows all columns.
+    /// Rows, columns and matrices as a kernel declares them, with padded rows.
     pub(crate) fn declared_extents(&self) -> [i64; 3] {
         let [rows, columns, matrices] = self.extents;
         let unit = VECTOR / i64::from(self.element.bytes());
         [rows, if self.whole_rows { (columns + unit - 1) / unit * unit } else { columns }, matrices]
     }
 
-    /// Steps from row to row, column to column and matrix to matrix, where each is one mode. Steps
-    /// of modes of one element are 0.
+    /// The strides of rows, columns and matrices, if each is a single mode. Modes of extent 1 have
+    /// stride 0.
     pub(crate) fn strides(&self) -> Option<[i64; 3]> {
         self.strides
     }
 
-    /// How a kernel declares it to those who use it; the third mode is left out where all matrices
-    /// are one.
+    /// The layout that kernels declare; the third mode is omitted if all matrices are one.
     pub(crate) fn declared(&self) -> String {
         let [rows, columns, matrices] = self.declared_extents();
         let layout = match self.declared_strides() {
@@ -197,8 +196,8 @@ impl Matrix {
         if self.offset > 0 { format!("S<0,0,0> o {} o {layout}", self.offset) } else { layout }
     }
 
-    /// The steps that a kernel declares, where no mode is folded: modes of one element have one
-    /// that TMA admits.
+    /// The strides that a kernel declares, if no mode is folded: modes of extent 1 get a stride
+    /// that TMA allows.
     pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
         let mut strides = self.strides?;
         let [rows, columns, _] = self.extents;
@@ -223,7 +222,7 @@ impl Matrix {
         self.extents[2] > 1 && self.strides.is_none_or(|strides| strides[2] != 0)
     }
 
-    /// In which mode TMA reads it, or why it cannot.
+    /// The mode in which TMA reads it, or why it cannot.
     pub(crate) fn bulk(&self) -> Result<Contiguous, &'static str> {
         let bytes = i64::from(self.element.bytes());
         let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };
@@ -232,7 +231,7 @@ impl Matrix {
         }
         let step = |stride: i64| stride > 0 && stride * bytes % VECTOR == 0;
         let [height, width, count] = self.extents;
-        // A mode of one element has any step.
+        // A mode of extent 1 may have any stride.
         let contiguous = if columns == 1 || width == 1 && rows != 1 {
             Contiguous::Columns
         } else if rows == 1 || height == 1 {
@@ -253,7 +252,7 @@ impl Matrix {
         Ok(contiguous)
     }
 
-    /// In which mode bulk copies store it, or why they cannot: they write whole chunks.
+    /// The mode in which bulk copies store it, or why they cannot: they write whole chunks.
     pub(crate) fn stored_in_bulk(&self) -> Result<Contiguous, &'static str> {
         let contiguous = self.bulk()?;
         let [rows, columns, _] = self.declared_extents();
@@ -270,12 +269,12 @@ impl Matrix {
     }
 }
 
-/// Elements of 16 bytes.
+/// The number of elements in 16 bytes.
 pub(crate) fn unit(element: Element) -> i64 {
     16 / i64::from(element.bytes())
 }
 
-/// The length of a line of so many elements, where the next one begins at a multiple of 16 bytes.
+/// `length` rounded up so that the next line begins at a multiple of 16 bytes.
 pub(crate) fn padded(length: i64, element: Element) -> i64 {
     (length + unit(element) - 1) / unit(element) * unit(element)
 }

@@ -1,4 +1,4 @@
-//! Scales of blocks of A and B: layouts.
+//! Block scales of A and B: layouts.
 
 use tilewright_kernel::Element;
 
@@ -7,27 +7,27 @@ use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
 use crate::product::count;
 
-/// Elements along K, and rows or columns, of a block that has a scale.
+/// The size of a block that has a scale: elements along K, and rows or columns.
 pub(crate) const SCALE_BLOCK: i64 = 128;
 
 /// Scales of the blocks of A and of B, in f32.
 ///
-/// Those of A are `(M,K/128)`, one for each row, or `(M/128,K/128)`, one for 128 rows; those of B
-/// likewise. The last blocks may be smaller. Of a batch there is one more mode, the matrix; of
-/// row groups those of B have one, the group, and those of A are one for each row.
+/// Scales of A are `(M,K/128)`, one for each row, or `(M/128,K/128)`, one for 128 rows; scales of B
+/// likewise. The last blocks may be smaller. A batch has one more mode, the matrix. With row
+/// groups, the scales of B have one more mode, the group, and A has one scale for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scales {
-    /// Those of A.
+    /// The scales of A.
     pub a: Matrix,
-    /// Those of B.
+    /// The scales of B.
     pub b: Matrix,
 }
 
 impl Scales {
-    /// Whether these are scales for so many rows, steps and matrices: for each row, where that is
-    /// asked for.
+    /// Whether the scales match an operand of `rows` rows, `k` elements along K, and a batch.
+    /// `each` requires a scale for each row.
     ///
-    /// Errors: their extents are others.
+    /// Errors: their extents differ.
     pub(crate) fn fit(scales: &Matrix, [rows, k, batch]: [i64; 3], each: bool) -> Result<(), PlanError> {
         let (steps, few) = (count(k, SCALE_BLOCK), if each { rows } else { count(rows, SCALE_BLOCK) });
         if scales.extents() == [rows, steps, batch] || scales.extents() == [few, steps, batch] {
@@ -39,7 +39,7 @@ impl Scales {
         Err(PlanError::Shape { layout: scales.layout().to_string(), shape })
     }
 
-    /// The same of groups that have so many rows each, as a batch.
+    /// The same scales as a batch, for groups of `rows` rows each.
     pub(crate) fn parted_evenly(&self, rows: i64, groups: i64) -> Result<Scales, PlanError> {
         let [_, steps, _] = self.a.extents();
         let [down, along, _] = self.a.strides().unwrap_or([1, 1, 0]);
@@ -48,19 +48,19 @@ impl Scales {
     }
 }
 
-/// Where the scales of an operand lie along rows or columns of D.
+/// The layout of the scales of an operand along rows or columns of D.
 pub(crate) struct Along {
-    /// The mode, and its steps.
+    /// The mode: its extent and stride.
     pub(crate) extent: String,
     pub(crate) stride: String,
     /// From the scale of the first column of a pair to that of the second.
     pub(crate) apart: i64,
-    /// Rows or columns that have a scale together.
+    /// Rows or columns that share a scale.
     pub(crate) wide: i64,
 }
 
 impl Along {
-    /// Those of so many rows or columns of D; `down` is the step from block to block.
+    /// The layout along `own` rows or columns of D; `down` is the stride between blocks.
     pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Along {
         let ([blocks, ..], [down, ..]) = (scales.extents(), scales.strides().unwrap_or([0; 3]));
         let all = if pairs.is_some() { 2 * own } else { own };
@@ -82,9 +82,9 @@ impl Along {
             Some(Pairs::Neighbours) if blocks == all => each(2 * down, down),
             Some(Pairs::Halves) if blocks == all => each(down, own * down),
             None => blocked(SCALE_BLOCK, blocks, 0),
-            // Both columns of a pair are of one block.
+            // Both columns of a pair are in one block.
             Some(Pairs::Neighbours) => blocked(SCALE_BLOCK / 2, blocks, 0),
-            // Blocks of each half are its own.
+            // Each half has its own blocks.
             Some(Pairs::Halves) => blocked(SCALE_BLOCK, blocks / 2, blocks / 2 * down),
         }
     }

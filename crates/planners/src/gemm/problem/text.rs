@@ -1,14 +1,14 @@
-//! A problem in words, and its sizes and layouts as the text of a kernel has them.
+//! A problem as text, and its sizes and layouts as a kernel declares them.
 
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::gated::Pairs;
 use std::fmt;
 
-/// Sizes as a kernel knows them.
+/// Sizes as a kernel declares them.
 pub(crate) struct Written {
     /// M, N and K.
     pub(crate) sizes: [String; 3],
-    /// How many matrices there are.
+    /// The batch size.
     pub(crate) batch: String,
     /// Columns of D.
     pub(crate) columns: String,
@@ -17,7 +17,7 @@ pub(crate) struct Written {
 }
 
 impl Problem {
-    /// How a kernel declares B: of pairs with a mode that says which of both.
+    /// The layout of B; if gated, with a mode for the member of the pair.
     fn declared_b(&self) -> String {
         self.firsts().and_then(|firsts| firsts.declared()).unwrap_or_else(|| self.b.declared())
     }
@@ -32,8 +32,7 @@ impl Problem {
         sizes
     }
 
-    /// The sizes as a kernel knows them: names with these facts, of contiguous rows that follow one
-    /// another, or numbers.
+    /// The sizes as numbers, or, with `facts`, as names with these facts for contiguous matrices.
     pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
         let Some(facts) = facts else {
             let [_, n, _] = self.sizes;
@@ -59,17 +58,17 @@ impl Problem {
 }
 
 impl Written {
-    /// The layout of the accumulators of so many splits of K, so many of each number of D:
-    /// matrices of the same range lie one after the other, and the accumulators of a matrix.
-    pub(crate) fn sums(&self, split_k: i64, each: usize) -> String {
+    /// The layout of the partial accumulators of `split_k` splits, `each` for an element of D:
+    /// ordered by split, then by matrix.
+    pub(crate) fn partials(&self, split_k: i64, each: usize) -> String {
         let ([m, ..], n) = (&self.sizes, &self.columns);
         format!("({m},{n},{}*{}):({n},1,{m}*{n})", self.batch, split_k * each as i64)
     }
 }
 
 impl Problem {
-    /// The problem in words, with names for the inputs of its function: first the accumulators,
-    /// then what is read beside them.
+    /// The problem as text, with names for the inputs of its epilogue function: first the
+    /// accumulators, then the epilogue inputs.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -95,7 +94,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A problem, and names for the inputs of its function.
+/// A problem, and names for the inputs of its epilogue function.
 struct Described<'a>(&'a Problem, &'a [&'a str]);
 
 impl fmt::Display for Described<'_> {
@@ -117,7 +116,7 @@ impl fmt::Display for Described<'_> {
             write!(f, " = {}", fused.expression.named(names))?;
         }
         match problem.pairs {
-            Some(Pairs::Neighbours) => write!(f, " of neighbouring columns")?,
+            Some(Pairs::Neighbours) => write!(f, " of interleaved columns")?,
             Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
             None => {}
         }
@@ -125,10 +124,10 @@ impl fmt::Display for Described<'_> {
             write!(f, ", rows in {groups} groups")?;
         }
         if problem.scales.is_some() {
-            write!(f, ", blocks of 128 steps have scales")?;
+            write!(f, ", block scales along K")?;
         }
         if problem.is_small() && !problem.is_promoted() {
-            write!(f, ", fast sums")?;
+            write!(f, ", without promotion")?;
         }
         problem.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
     }

@@ -1,11 +1,11 @@
 //! The tiles of a persistent grid, and their raster order.
 //!
-//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: an output tile
-//! of one matrix of the batch, and one split of K. Block `b` of `B` takes `b`, `b + B`, `b + 2B`
-//! and so on, so blocks that run at once have neighbouring numbers. The order is: `band` tiles
+//! Law: each number from 0 to below [`Grid::units`] is one work unit: an output tile of one matrix
+//! of the batch, and one split of K. Block `b` of `B` takes `b`, `b + B`, `b + 2B` and so on, so
+//! blocks that run at the same time have consecutive numbers. The raster order is: `band` tiles
 //! along the rows, then along the columns, then the next band; then the next matrix; then the next
 //! split. If clusters have tiles side by side and the number of columns of tiles is odd, the last
-//! column comes after all others, and clusters have two of its tiles one above the other.
+//! column comes after all others, and a cluster has two of its tiles one above the other.
 
 use crate::gemm::index::{minus, overflow, plus, quotient, times};
 use crate::gemm::schedule::unit::{Place, Unit};
@@ -13,10 +13,10 @@ use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
-/// The tiles of a launch, in expressions over its sizes.
+/// The tile grid of a launch, in expressions of its sizes.
 #[derive(Clone)]
 pub(crate) struct Grid {
-    /// Tiles along the columns, in units of those that a cluster has side by side.
+    /// Tiles along the columns, in units of the tiles that a cluster has side by side.
     pub(crate) across: Expr,
     /// Tiles of a cluster that are side by side.
     pub(crate) beside: i64,
@@ -24,18 +24,18 @@ pub(crate) struct Grid {
     pub(crate) bands: Expr,
     /// Tiles of a raster band.
     pub(crate) band: i64,
-    /// Matrices of a batch; none for one matrix.
+    /// Matrices of a batch; None for one matrix.
     pub(crate) batch: Option<Expr>,
     /// K-tiles of an output tile.
     pub(crate) steps: Expr,
-    /// Split-K: how many blocks share the k-tiles of a tile.
+    /// Split-K: the number of blocks that share the k-tiles of a tile.
     pub(crate) split_k: i64,
     /// Blocks of the persistent grid.
     pub(crate) blocks: i64,
-    /// A range of the tiles: how many come before it, and how many it has; none for all tiles.
+    /// A range of the tiles: how many tiles come before it, and its length; None for all tiles.
     pub(crate) some: Option<[i64; 2]>,
-    /// If the last column of tiles goes to clusters with tiles one above the other: how many tiles
-    /// come before it, and how many it has, both even. `across` is without that column.
+    /// If the last column of tiles goes to clusters with tiles one above the other: the number of
+    /// tiles before it, and in it, both even. `across` excludes that column.
     pub(crate) above: Option<[i64; 2]>,
 }
 impl Grid {
@@ -44,7 +44,7 @@ impl Grid {
         times(&times(&self.bands, &Expr::from(self.band * self.beside))?, &self.across)
     }
 
-    /// How many parts of the work there are.
+    /// The number of work units.
     pub(crate) fn units(&self) -> Result<Expr, KernelError> {
         if let Some([_, own]) = self.some {
             return Ok(Expr::from(own * self.split_k));
@@ -57,15 +57,15 @@ impl Grid {
         self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))
     }
 
-    /// How many of them a block takes.
+    /// The number of work units of a block.
     pub(crate) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
         let left = self.units()?.minus(block).ok_or_else(overflow)?;
         left.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
     }
 
-    /// The part that a block takes in an iteration.
-    pub(crate) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
-        let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
+    /// The work unit of a block in an iteration.
+    pub(crate) fn unit(&self, k: &Build, block: &Expr, iteration: &Expr) -> Result<Unit, KernelError> {
+        let number = plus(&times(iteration, &Expr::from(self.blocks))?, block)?;
         if let Some(tiles) = self.above {
             return self.of_either(k, &number, tiles);
         }
@@ -81,8 +81,8 @@ impl Grid {
         self.ranged(place, last)
     }
 
-    /// The part of the work of a number, if the last column of tiles is apart: of a matrix with so
-    /// many tiles before that column, and in it.
+    /// The work unit of a number, if the last column of tiles is separate: of a matrix with
+    /// `before` tiles before that column and `along` tiles in it.
     fn of_either(&self, k: &Build, number: &Expr, [before, along]: [i64; 2]) -> Result<Unit, KernelError> {
         let batch = self.batch.as_ref().and_then(Extent::known).unwrap_or(1);
         let digits = k.coordinate(number, &[before + along, batch, self.split_k])?;
@@ -90,7 +90,7 @@ impl Grid {
         let digits = k.coordinate(inside, &[before, 2])?;
         let [rest, above] = &digits[..] else { return Err(overflow()) };
         let beside = minus(&Expr::from(1), above)?;
-        // Products of the flags are of any sign, as far as is known.
+        // The algebra does not know the sign of products of flags.
         let either = |a: &Expr, b: &Expr, most: i64| {
             k.index_up_to(k.index(&plus(&times(a, &beside)?, &times(b, above)?)?)?, most)
         };
@@ -105,7 +105,7 @@ impl Grid {
         Ok(Unit { above: Some(above.clone()), ..self.ranged(place, None)? })
     }
 
-    /// The place of a part of the work.
+    /// The position of a work unit.
     pub(crate) fn at(&self, k: &Build, number: Expr) -> Result<Place, KernelError> {
         match self.shape() {
             Some(shape) => {
@@ -122,14 +122,14 @@ impl Grid {
         }
     }
 
-    /// The k-tiles of a part of the work.
+    /// The k-tiles of a work unit.
     fn ranged(&self, place: Place, last: Option<Expr>) -> Result<Unit, KernelError> {
         let Place { row, column, matrix, split } = place;
         let (first, steps) = match &split {
             None => (Expr::from(0), self.steps.clone()),
             Some(split) => {
-                // Ranges differ by one step at most, and none is empty where there are as many
-                // steps.
+                // The lengths of ranges differ by at most one, and no range is empty if there are
+                // as many k-tiles.
                 let begin = |number: &Expr| {
                     times(number, &self.steps)?.floor_div(&Expr::from(self.split_k)).ok_or_else(overflow)
                 };
@@ -142,8 +142,8 @@ impl Grid {
         Ok(Unit { first, split, last, ..Unit::of(Place { row, column, matrix, split: None }, steps, None) })
     }
 
-    /// The extents of the coordinates of a part if they are known: tile in its cluster, tile in its
-    /// band, column, band, matrix, split.
+    /// The extents of the coordinates of a work unit, if they are known: tile in its cluster, tile
+    /// in its band, column, band, matrix, split.
     fn shape(&self) -> Option<[i64; 6]> {
         let batch = self.batch.as_ref().map_or(Some(1), Extent::known)?;
         Some([
@@ -156,7 +156,7 @@ impl Grid {
         ])
     }
 
-    /// The place of a part, by divisions by sizes that are known at launch.
+    /// The position of a work unit, by divisions by sizes that are known at launch.
     fn place(&self, number: Expr) -> Result<Place, KernelError> {
         let tiles = self.tiles()?;
         let many = self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))?;

@@ -1,14 +1,14 @@
 //! The tiles of row groups (grouped GEMM).
 //!
-//! Law: the rows of A and of D are divided into consecutive groups, given by where each group ends.
-//! Group `g` has a matrix of B of its own: `D(m,n) = f(sum over k of A(m,k) * B(n,k,g), ..)` for
-//! its rows `m`. The ends are numbers on the device, which the plan does not know. Groups may be
-//! empty, and rows behind the last end keep their values. Ends that fall, or go past the last row,
-//! count as the greatest before and as the last row.
+//! Law: the rows of A and of D are divided into consecutive groups, given by the end of each group.
+//! Group `g` has its own matrix of B: `D(m,n) = f(sum over k of A(m,k) * B(n,k,g), ..)` for its
+//! rows `m`. The ends are numbers in device memory, which the plan does not know. Groups may be
+//! empty, and rows after the last end keep their values. An end that is less than an earlier one
+//! counts as that one, and an end past the last row counts as the last row.
 //!
 //! A small kernel writes a table with an entry for each tile. Blocks of the GEMM read the entry of
 //! a tile and offset A and D to its rows. Tiles begin where their group does, so a tile may contain
-//! the end of its group; rows behind that are not stored.
+//! the end of its group; rows after that are not stored.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -23,14 +23,14 @@ use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::{Place, Rows, Unit};
 use crate::product::count;
 
-/// Numbers of an entry of the table: the first row of a tile, where its group ends, the number of
-/// the group, and how many tiles there are.
+/// The numbers of a table entry: the first row of the tile, the end of its group, the index of the
+/// group, and the number of tiles.
 const NUMBERS: i64 = 4;
 
-/// The most tiles that the groups of a problem may have.
+/// The most tiles that the row groups of a problem can have.
 pub(crate) fn most_tiles(problem: &Problem, rows: i64) -> i64 {
     let groups = problem.row_groups().unwrap_or(1);
-    // Each group has one tile at most that is not whole.
+    // Each group has at most one partial tile.
     count(problem.sizes()[0], rows).saturating_add(groups - 1)
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
         let entry = table.local_tile(&format!("({WARPGROUP_THREADS},{NUMBERS})"), block)?.thread_part()?;
         let tile = plus(&times(&k.block_number(Axis::X), &WARPGROUP_THREADS.into())?, &k.thread()?)?;
         let tile = k.index(&tile)?;
-        // Tiles and rows of the groups before; then the first row of this tile, where its group
-        // ends, and which it is.
+        // The tiles and rows of the groups before; then the first row of this tile, the end of its
+        // group, and the index of the group.
         let zero = number(k, 0);
         let state = k.register(Element::I32, "5")?;
         state.set(&[zero; 5])?;
@@ -97,12 +97,12 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
     Ok(kernel)
 }
 
-/// The tiles of all row groups, as the blocks of the GEMM take them.
+/// The tiles of all row groups, as blocks of the GEMM compute them.
 pub(crate) struct Tiles<'k> {
     table: View<'k>,
-    /// How many there are.
+    /// The number of tiles.
     all: Num<'k>,
-    /// The most that there may be.
+    /// The most tiles that are possible.
     most: i64,
     /// Tiles along the columns of D.
     across: i64,
@@ -110,7 +110,7 @@ pub(crate) struct Tiles<'k> {
     band: i64,
     blocks: i64,
     swapped: bool,
-    /// Rows of D, and groups.
+    /// Rows of D, and the number of groups.
     rows: i64,
     groups: i64,
     steps: Expr,
@@ -162,17 +162,17 @@ impl<'k> Tiles<'k> {
         k.index_up_to(own, count(self.most.saturating_mul(self.across), self.blocks))
     }
 
-    /// The tile that a block takes in an iteration, in raster order: a band of rows first, then
-    /// along the columns, then the next band.
-    pub(crate) fn unit(&self, k: &'k Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+    /// The tile of a block in an iteration, in raster order: a band of rows first, then along the
+    /// columns, then the next band.
+    pub(crate) fn unit(&self, k: &'k Build, block: &Expr, iteration: &Expr) -> Result<Unit, KernelError> {
         let of = |of: i64| number(k, of);
-        let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
+        let number = plus(&times(iteration, &Expr::from(self.blocks))?, block)?;
         let bands = count(self.most, self.band);
         let digits = k.coordinate(&number, &[self.band * self.across, bands])?;
         let [inside, band] = &digits[..] else { return Err(overflow()) };
         let (tile, column) = match self.band {
-            // Not the number of the block itself, where each block has one tile: of any tensor that
-            // would say how many tiles there are, and blocks of scales may go past the last column.
+            // Not the block index itself, even if each block has one tile: that would imply the
+            // number of tiles for every tensor, and blocks of scales may go past the last column.
             1 if self.across > 1 => (band.clone(), k.index_up_to(k.index(inside)?, self.across - 1)?),
             1 => (band.clone(), inside.clone()),
             own => {

@@ -1,8 +1,8 @@
 //! The tiles of a list of problems in one launch, each with its M, N and K.
 //!
-//! Law: the tiles of all problems are numbered one after the other, and block `b` of `B` takes the
+//! Law: the tiles of all problems are numbered consecutively, and block `b` of `B` takes the
 //! numbers `b, b + B, b + 2B, ..`. All tiles have the same shape, instructions and stages. The
-//! number of the problem selects the tensors and the number of k-tiles.
+//! index of the problem selects the tensors and the number of k-tiles.
 
 use std::ops::Range;
 
@@ -23,9 +23,9 @@ pub(crate) struct Listed {
     blocks: i64,
 }
 
-/// The tiles of one of its problems.
+/// The tiles of one problem.
 struct Tiles {
-    /// The number of the first one, and how many there are.
+    /// The number of the first tile, and the number of tiles.
     first: i64,
     count: i64,
     /// K-tiles.
@@ -34,7 +34,7 @@ struct Tiles {
 }
 
 impl Listed {
-    /// Those of a plan.
+    /// The tile list of a plan.
     pub(crate) fn of(problems: &[Problem], plan: &Plan) -> Listed {
         let mut first = 0;
         let tiles = |problem: &Problem| {
@@ -69,10 +69,10 @@ impl Listed {
         minus(&Expr::from(self.units()), block)?.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
     }
 
-    /// The tile that a block takes in an iteration.
-    pub(crate) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
-        let number = k.index(&plus(&times(turn, &Expr::from(self.blocks))?, block)?)?;
-        // The problem, the tile along the rows and along the columns, and the k-tiles.
+    /// The tile of a block in an iteration.
+    pub(crate) fn unit(&self, k: &Build, block: &Expr, iteration: &Expr) -> Result<Unit, KernelError> {
+        let number = k.index(&plus(&times(iteration, &Expr::from(self.blocks))?, block)?)?;
+        // The index of the problem, the tile along the rows and along the columns, and the k-tiles.
         let place = k.register(Element::I32, "4")?;
         place.set(&[k.number(0_i32); 4])?;
         let firsts: Vec<i64> = self.problems.iter().map(|tiles| tiles.first).collect();
@@ -102,8 +102,8 @@ impl Listed {
     }
 }
 
-/// Emits `body` for each problem of a list, in the branch of the problem that a part of the work
-/// belongs to; once if there is no list.
+/// Emits `body` for each problem of a list, in the branch for work units of that problem; once if
+/// there is no list.
 pub(crate) fn each(
     k: &Build,
     unit: &Unit,
@@ -119,9 +119,9 @@ pub(crate) fn each(
     }
 }
 
-/// Emits `body` for each of some rising numbers, in the branch of the last one that is not above
-/// `at`, found by bisection. Its instructions stay in the branch, and are not hoisted before the
-/// bisection.
+/// Emits `body` for each of several increasing numbers, in the branch of the largest one that is at
+/// most `at`, found by bisection. Its instructions stay in the branch, and are not hoisted before
+/// the bisection.
 fn among<'k>(
     k: &'k Build,
     at: Num<'k>,

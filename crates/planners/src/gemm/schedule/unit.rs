@@ -1,11 +1,11 @@
-//! A part of the work of a launch: an output tile and a range of k-tiles.
+//! A work unit of a GEMM: an output tile and a range of k-tiles.
 
 use crate::gemm::implicit::Boxed;
 use crate::gemm::index::minus;
 use tilewright_kernel::{KernelError, View};
 use tilewright_layout::symbolic::Expr;
 
-/// A part of the work.
+/// A work unit.
 pub(crate) struct Unit {
     /// The tile along the rows.
     pub(crate) row: Expr,
@@ -13,27 +13,27 @@ pub(crate) struct Unit {
     pub(crate) column: Expr,
     /// The matrix of the batch.
     pub(crate) matrix: Option<Expr>,
-    /// Which of the splits of K, where there are several.
+    /// The index of the split of K, with split-K.
     pub(crate) split: Option<Expr>,
     /// The first k-tile.
     pub(crate) first: Expr,
-    /// How many steps.
+    /// The number of k-tiles.
     pub(crate) steps: Expr,
-    /// The rows of a group, in which the tile along them is the first one.
+    /// The rows of a row group; the tile along the rows is then the first one.
     pub(crate) rows: Option<Rows>,
     /// The rows of the tile along the axes of folded modes.
     pub(crate) boxed: Option<Boxed>,
-    /// The number among the last tiles, which are shared.
+    /// The index among the tiles of a split tail.
     pub(crate) last: Option<Expr>,
-    /// The problem of a list to which the tile belongs.
+    /// The problem that the tile belongs to, in a list.
     pub(crate) problem: Option<Expr>,
-    /// 1 where the tiles of a cluster are one above the other, else 0; none where all clusters are
-    /// alike.
+    /// 1 if the tiles of the cluster are one above the other, else 0; None if all clusters are of
+    /// the same kind.
     pub(crate) above: Option<Expr>,
 }
 
 impl Unit {
-    /// All k-tiles of a tile.
+    /// The unit of all k-tiles of a tile.
     pub(crate) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
         Unit {
             row,
@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 }
-/// Where a part of the work is.
+/// The position of a work unit.
 pub(crate) struct Place {
     pub(crate) row: Expr,
     pub(crate) column: Expr,
@@ -58,14 +58,14 @@ pub(crate) struct Place {
     pub(crate) split: Option<Expr>,
 }
 
-/// The rows of a tile that begins where its group does, or a whole number of tiles behind.
+/// The rows of a tile of a row group, which begins with its group or a whole number of tiles later.
 #[derive(Clone)]
 pub(crate) struct Rows {
-    /// The first one.
+    /// The first row.
     pub(crate) first: Expr,
-    /// Where the group ends.
+    /// The end of the group.
     pub(crate) end: Expr,
-    /// The number of the tile among those of all groups.
+    /// The index of the tile among those of all groups.
     pub(crate) tile: Expr,
 }
 
@@ -76,20 +76,20 @@ impl Rows {
         matrix.domain_offset(&[self.first.clone()].into_iter().chain(others).collect::<Vec<_>>())
     }
 
-    /// The rows of the group from the first of these on.
+    /// The rows of the group from the first row of the tile on.
     pub(crate) fn left(&self) -> Result<Expr, KernelError> {
         minus(&self.end, &self.first)
     }
 
-    /// What is written of a mode that goes along the rows: from the first of these on, and up to
-    /// where the group ends.
+    /// The part of an output mode that goes along the rows: from the first row of the tile to the
+    /// end of the group.
     pub(crate) fn along<'k>(&self, written: &View<'k>, mode: usize) -> Result<View<'k>, KernelError> {
         let rank = written.layout().rank();
         let first = |own: usize| if own == mode { self.first.clone() } else { Expr::from(0) };
         written.ending_at(mode, &self.end)?.domain_offset(&(0..rank).map(first).collect::<Vec<_>>())
     }
 
-    /// The same of what is written, which ends where the group does.
+    /// The part of an output matrix, up to the end of the group.
     pub(crate) fn written<'k>(&self, matrix: &View<'k>) -> Result<View<'k>, KernelError> {
         self.of(&matrix.ending_at(0, &self.end)?)
     }

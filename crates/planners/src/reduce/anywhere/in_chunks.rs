@@ -1,8 +1,8 @@
-//! The greatest elements, found chunk by chunk, and their places.
+//! Maximum and argmax, found chunk by chunk.
 //!
-//! Law: the elements of a chunk are compared first, two at once where they have 16 bits, and its
-//! number is kept if its greatest one is greater than all before. The place in the chunk is looked
-//! for at last, by one thread of each result. So no place is carried along with an element.
+//! Law: the elements of a chunk are compared first, two at a time if they have 16 bits. The index
+//! of the chunk is kept if its maximum is greater than all before. One thread of each result finds
+//! the position in the chunk at the end. So no index is carried along with each element.
 
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, Reduction, View};
 use tilewright_layout::symbolic::Expr;
@@ -13,7 +13,7 @@ use crate::rows::together;
 use crate::terms::Statistic;
 
 impl Walk {
-    /// Whether several elements are compared before a place is: their places follow each other.
+    /// Whether elements are compared in chunks: their indices are consecutive.
     pub(super) fn in_chunks(&self) -> bool {
         match self.statistic {
             Statistic::Maximum => true,
@@ -22,10 +22,9 @@ impl Walk {
         }
     }
 
-    /// The greatest numbers by chunks, and the numbers of these chunks where places are asked for:
-    /// a chunk is a vector along the reduced elements, or neighbours along them of each result.
-    /// What would lie past the last is the last again, which changes nothing: where it is found
-    /// first, its chunk has a lesser number.
+    /// The maxima by chunk, and the indices of these chunks if an argmax is wanted. A chunk is a
+    /// vector along the reduced elements, or consecutive vectors along them. Reads past the end
+    /// repeat the last element, which changes nothing: its first occurrence is in an earlier chunk.
     pub(super) fn chunks<'k>(
         &self,
         k: &'k Build,
@@ -35,8 +34,8 @@ impl Walk {
         kept: &[Fragment<'k>],
     ) -> Result<(), KernelError> {
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
-        let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0;
+        let length: i64 = reduced.iter().product();
+        let whole = length % (self.shape.along * self.shape.loads * self.shape.steps) == 0;
         let wide = self.statistic.wide(self.element);
         // Two elements of 16 bits are compared at once.
         let pair = self.vector.min(2);
@@ -59,7 +58,7 @@ impl Walk {
                     let chunk = linear(&[(&first, self.shape.along), (along, 1)])?;
                     linear(&[(&chunk, self.shape.loads), (&Expr::from(load), 1)])?
                 };
-                let number = if whole { number } else { k.clamped(&number, turns)? };
+                let number = if whole { number } else { k.clamped(&number, length)? };
                 let digits = k.coordinate(&number, &reduced)?;
                 let slots = own.iter().chain(&digits).cloned().map(Slot::At);
                 let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
@@ -94,8 +93,7 @@ impl Walk {
         })
     }
 
-    /// The place of the first element of a chunk that is the greatest, which one thread of each
-    /// result reads again.
+    /// The index of the first maximum in a chunk, which one thread of each result reads again.
     pub(super) fn place_in_chunk<'k>(
         &self,
         k: &'k Build,
@@ -134,12 +132,12 @@ impl Walk {
             }
             places.set(&found)
         })?;
-        // The thread that stores a result has read it.
+        // The thread that stores a result has found it.
         places.distributed(chunks.distribution())
     }
 }
 
-/// The greatest number of a thread in a tile `(T,P,2)`, in a type.
+/// The maximum of a thread in a tile `(T,P,2)`, in a type.
 fn greatest<'k>(tile: &Distributed<'k>, wide: Element) -> Result<Num<'k>, KernelError> {
     let pairs = together(tile.split(1)?.into_iter().map(Ok), Reduction::Maximum)?;
     let numbers = pairs.to(wide)?.fragment().numbers()?;

@@ -1,15 +1,15 @@
-//! The greatest number of 16 bits and its chunk as one whole number.
+//! A 16-bit maximum and its chunk, packed into one integer key.
 //!
-//! Law: of two keys the greater one is that of the greater number, of equal numbers that of the
-//! chunk that comes first. NaN has the greatest number of a key; both zeros have the same bits. So
-//! what a block has found is put together by one instruction for two, not by comparisons of pairs.
+//! Law: the key of a larger number is larger; of equal numbers, the key of the earlier chunk is
+//! larger. NaN has the largest key; both zeros have the same bits. So the results of a block are
+//! combined by one integer maximum, not by comparing pairs.
 
 use tilewright_kernel::{Build, Distributed, Element, Fragment, KernelError, Num, Reduction};
 
 use super::Walk;
 use crate::terms::Statistic;
 
-/// How many chunks of a share a key tells apart.
+/// The number of chunks of a share that a key can tell apart.
 const CHUNKS: i64 = 1 << 16;
 
 impl Walk {
@@ -18,7 +18,7 @@ impl Walk {
         self.shape.steps * self.shape.along * if self.inner { self.shape.loads } else { 1 }
     }
 
-    /// Whether the greatest numbers and their chunks become keys.
+    /// Whether maxima and their chunks are packed into keys.
     pub(super) fn has_keys(&self) -> bool {
         self.statistic == Statistic::ArgMaximum
             && self.in_chunks()
@@ -26,8 +26,8 @@ impl Walk {
             && self.chunks_of_share() <= CHUNKS
     }
 
-    /// The keys of the numbers of a thread, in f32, and of their chunks, counted from the first of
-    /// the share.
+    /// The keys of the numbers of a thread, in f32, and of their chunks, relative to the first
+    /// chunk of the share.
     pub(super) fn keys<'k>(
         &self,
         k: &'k Build,
@@ -37,12 +37,12 @@ impl Walk {
     ) -> Result<Fragment<'k>, KernelError> {
         let keys = k.register(Element::U32, &self.each().to_string())?;
         let key = |(number, chunk): (Num<'k>, Num<'k>)| {
-            // What is added makes both zeros one.
+            // Adding 0 makes -0 equal to +0.
             let bits = (number + number.like(0.0)).to(self.element).recast(Element::U16).to(Element::U32);
             let bits = bits.shift_left(bits.like(16.0));
-            // All bits of numbers below 0 are turned over, and the sign of the others.
+            // Negative numbers have all bits inverted, other numbers the sign bit.
             let turned = bits.bit_xor(sign_of(bits).bit_or(bits.like(SIGN)));
-            // Where nothing was seen the chunk is 0, which may lie before the share.
+            // If nothing was seen, the chunk is 0, which may be before the share.
             let chunk = chunk.max(first) - first;
             let ordered = number.eq(number).select(turned, bits.like(ALL));
             ordered.bit_and(bits.like(HIGH)).bit_or(bits.like(LOW) - chunk.recast(Element::U32))
@@ -52,7 +52,7 @@ impl Walk {
         Ok(keys)
     }
 
-    /// The greatest numbers along the threads, in f32, and their chunks.
+    /// The maxima of the threads along, in f32, and their chunks.
     pub(super) fn greatest_of_keys<'k>(
         &self,
         keys: &Distributed<'k>,
@@ -69,13 +69,13 @@ impl Walk {
     }
 }
 
-/// Words of 32 bits: all bits, the highest one, those of a chunk, and the others.
+/// Words of 32 bits: all bits, the sign bit, the bits of a chunk, and the others.
 const ALL: f64 = u32::MAX as f64;
 const SIGN: f64 = i32::MIN.unsigned_abs() as f64;
 const LOW: f64 = (CHUNKS - 1) as f64;
 const HIGH: f64 = ALL - LOW;
 
-/// The highest bit at all places.
+/// The sign bit, copied to all bits.
 fn sign_of(bits: Num<'_>) -> Num<'_> {
     bits.recast(Element::I32).shift_right(bits.like(31.0)).recast(Element::U32)
 }
@@ -89,8 +89,8 @@ mod tests {
     use crate::reduce::problem::Problem;
     use crate::units::WHOLE;
 
-    /// Numbers of 16 bits and their chunks become keys where a key has room for all chunks of a
-    /// share.
+    /// Numbers of 16 bits and their chunks are packed into keys if a key has enough bits for all
+    /// chunks of a share.
     #[test]
     fn keys_have_room_for_all_chunks_of_a_share() {
         let layout: Layout = "(2000000,64):(1,2000000)".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Elements that a thread adds to its running result one after another.
+//! Elements that a thread adds to its running result one by one.
 
 use tilewright_kernel::{Build, Element, Flag, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -10,14 +10,14 @@ use crate::terms::Statistic;
 /// A vector that a thread has read.
 struct Read<'k> {
     vector: Fragment<'k>,
-    /// Whether there is one; none where there is for each thread.
+    /// Whether the vector exists; None if it does for every thread.
     exists: Option<Flag<'k>>,
-    /// The place of its first element, where it is asked for.
+    /// The index of its first element, for argmax.
     place: Option<Num<'k>>,
 }
 
 impl Walk {
-    /// What a thread keeps of all that it reads.
+    /// The running results of a thread after all that it reads.
     pub(super) fn walked<'k>(
         &self,
         k: &'k Build,
@@ -28,8 +28,9 @@ impl Walk {
     ) -> Result<Vec<Fragment<'k>>, KernelError> {
         let statistic = self.statistic;
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
-        let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0 || statistic.neutral() == 0.0;
+        let length: i64 = reduced.iter().product();
+        let whole =
+            length % (self.shape.along * self.shape.loads * self.shape.steps) == 0 || statistic.neutral() == 0.0;
         let kept: Vec<Fragment<'k>> = statistic
             .kept(self.element)
             .into_iter()
@@ -46,12 +47,12 @@ impl Walk {
         }
         k.range(self.shape.steps, |step| {
             let first = linear(&[(share, self.shape.steps), (&step, 1)])?;
-            let all = (!whole).then_some(turns);
+            let all = (!whole).then_some(length);
             let read = (0..self.shape.loads).map(|load| self.read(k, x, own, (&first, load, along), all));
             let read = read.collect::<Result<Vec<_>, _>>()?;
             let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
             for result in 0..self.each() as usize {
-                // By themselves first, so that sums stay short.
+                // Vectors are summed on their own first, so that sums stay short.
                 let sum = self.sum_of(k, &read, result)?;
                 let before: Vec<Num<'k>> = now.iter().map(|part| part[result]).collect();
                 let after = sum.map(|sum| statistic.combine(&before, &sum)).unwrap_or_default();
@@ -62,8 +63,8 @@ impl Walk {
         Ok(kept)
     }
 
-    /// Reads the vector of an iteration that is so many loads behind the first one of a step. Where
-    /// it is said how many vectors there are, threads may go past them.
+    /// Reads the vector of an iteration that is `load` loads after the first one of a step. If the
+    /// number of vectors is given, threads may go past them.
     fn read<'k>(
         &self,
         k: &'k Build,
@@ -87,7 +88,7 @@ impl Walk {
         Ok(Read { vector, exists, place: self.place(k, &digits)? })
     }
 
-    /// What has been read for a result, put together: one number after another, which takes few
+    /// Combines what has been read for a result, one number after another, which takes few
     /// registers.
     fn sum_of<'k>(&self, k: &'k Build, read: &[Read<'k>], result: usize) -> Result<Option<Vec<Num<'k>>>, KernelError> {
         let (statistic, wide) = (self.statistic, self.statistic.wide(self.element));
@@ -113,7 +114,7 @@ impl Walk {
         Ok(sum)
     }
 
-    /// The place of what is at a coordinate of the reduced axes, where it is asked for.
+    /// The index of the element at a coordinate of the reduced axes, for argmax.
     pub(super) fn place<'k>(&self, k: &'k Build, digits: &[Expr]) -> Result<Option<Num<'k>>, KernelError> {
         if self.statistic != Statistic::ArgMaximum {
             return Ok(None);

@@ -1,48 +1,48 @@
-//! Which blocks go through a problem: their threads, how many results are side by side in one, and
-//! into how many shares the elements of a result are cut.
+//! The block shape of a reduction: threads, results side by side in a block, and shares of each
+//! result.
 //!
-//! The rules were found by timing; `DECISIONS.md` says what they gave.
+//! The rules were found by timing; `DECISIONS.md` has the measurements.
 
 use tilewright_kernel::machine::Machine;
 
 use crate::fitted::{CACHED_BYTES, REDUCTIONS, Scale};
 use crate::units::{LANES, SECTOR, VECTOR, div_up, power_from};
 
-/// What of a problem decides.
+/// The properties of a problem that determine the shape.
 pub(super) struct Work {
-    /// How many vectors, or elements, each result is made of, and how many vectors of results, or
-    /// results, there are.
-    pub(super) turns: i64,
+    /// The vectors, or elements, that each result is reduced from, and the number of vectors of
+    /// results, or results.
+    pub(super) reduced: i64,
     pub(super) places: i64,
     /// Bytes of a vector, and of all elements.
     pub(super) vector: i64,
     pub(super) bytes: i64,
-    /// Whether vectors go along a reduced axis, and whether neighbours in memory belong to one
+    /// Whether vectors go along a reduced axis, and whether contiguous elements belong to one
     /// result.
     pub(super) inner: bool,
     pub(super) narrow: bool,
-    /// Whether results are looked for again, each by one thread.
+    /// Whether the position of each result is searched again by one thread.
     pub(super) sought: bool,
 }
 
-/// How blocks go through a problem.
+/// The shape of blocks.
 #[derive(Debug, Clone)]
 pub(in crate::reduce) struct Shape {
     /// Threads of a block.
     pub(super) threads: i64,
-    /// Threads that have results of their own, and those that share each of them.
+    /// Threads with different results, and threads that share a result.
     pub(super) across: i64,
     pub(super) along: i64,
-    /// Vectors that a thread reads before it computes, and how often it does.
+    /// Vectors that a thread reads before it computes, and how often it does so.
     pub(super) loads: i64,
     pub(super) steps: i64,
     pub(in crate::reduce) shares: i64,
 }
 
-/// Whether blocks without shares are done before blocks that have shares, of results side by side
-/// that are made of `count` elements each, in a tensor of `bytes` in the L2 cache, which holds
-/// `cached`. A block reads a piece of a strip for each element of a result, one after another;
-/// shares read faster, but are combined, mostly by a second launch.
+/// Whether blocks without shares finish earlier than blocks with shares. Results are side by side
+/// and reduced from `count` elements each, in a tensor of `bytes` bytes, and the L2 cache holds
+/// `cached` bytes. A block reads a piece of a strip for each element of a result, one after
+/// another; shares read faster, but must be combined, mostly by a second launch.
 fn whole_strips_are_faster(count: i64, bytes: i64, cached: i64) -> bool {
     let ([strip, ten], [share, mib]) = (REDUCTIONS.strip_ns, REDUCTIONS.share_ns);
     let strips = count.saturating_mul(ten) / 10 + strip;
@@ -51,17 +51,17 @@ fn whole_strips_are_faster(count: i64, bytes: i64, cached: i64) -> bool {
 }
 
 impl Work {
-    /// How many vectors of a strip lie side by side.
+    /// The number of adjacent vectors of a strip.
     fn lanes(&self, strip: i64) -> i64 {
         if self.narrow { 1 } else { power_from(self.places).min((strip / self.vector).min(LANES)) }
     }
 
-    /// The bytes of a strip, and the threads of each result, where blocks without shares are the
+    /// The bytes of a strip, and the threads of each result, if blocks without shares are the
     /// fastest.
     fn strip(&self, machine: &Machine) -> Option<(i64, i64)> {
         let (scale, [few_threads, threads]) = (Scale::of(machine), REDUCTIONS.strip_threads);
         let cached = scale.by_l2(CACHED_BYTES);
-        if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.turns, self.bytes, cached) {
+        if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.reduced, self.bytes, cached) {
             return None;
         }
         let blocks = |strip: i64| div_up(self.places, self.lanes(strip));
@@ -71,31 +71,32 @@ impl Work {
         }
         let most = 2 * i64::from(machine.multiprocessors);
         let strip = [2 * SECTOR, 4 * SECTOR, REDUCTIONS.strip].into_iter().find(|strip| blocks(*strip) <= most)?;
-        let few = self.turns <= REDUCTIONS.few_elements * blocks(strip);
+        let few = self.reduced <= REDUCTIONS.few_elements * blocks(strip);
         Some((strip, if few { few_threads } else { threads }))
     }
 
-    /// The blocks.
+    /// The block shape.
     pub(super) fn shape(&self, machine: &Machine) -> Shape {
         let (scale, most_threads, widest) = (Scale::of(machine), REDUCTIONS.threads, REDUCTIONS.strip);
         let busy = scale.by_multiprocessors(REDUCTIONS.busy_blocks);
         let loads = (REDUCTIONS.loads * VECTOR / self.vector).min(REDUCTIONS.most_loads);
-        let along = |threads: i64, strip: i64| (threads / self.lanes(strip)).min(power_from(div_up(self.turns, loads)));
+        let along =
+            |threads: i64, strip: i64| (threads / self.lanes(strip)).min(power_from(div_up(self.reduced, loads)));
         let blocks = |threads: i64, strip: i64| div_up(self.places, threads / along(threads, strip));
-        // Threads of a block, bytes side by side, and how many blocks are wanted.
+        // Threads of a block, bytes side by side, and the wanted number of blocks.
         let (threads, strip, wanted) = match self.strip(machine) {
             _ if blocks(most_threads, widest) >= busy => (most_threads, widest, 1),
             Some((strip, most)) => {
                 let lanes = self.lanes(strip);
                 ((lanes * along(most * lanes, strip)).clamp(LANES, most_threads), strip, 1)
             }
-            // Results that lie side by side are looked for again at the end of each share.
+            // The positions of adjacent results are searched at the end of each share.
             None if self.sought && !self.narrow => (most_threads, widest, busy),
             None if self.inner && self.bytes <= scale.by_l2(CACHED_BYTES) => (most_threads / 2, widest, busy),
             None => (most_threads, widest, scale.by_multiprocessors(REDUCTIONS.shared_blocks)),
         };
         let (along, blocks) = (along(threads, strip), blocks(threads, strip));
-        let all = div_up(self.turns, along * loads);
+        let all = div_up(self.reduced, along * loads);
         let steps = div_up(all, div_up(wanted, blocks).min(all));
         Shape { threads, across: threads / along, along, loads, steps, shares: div_up(all, steps) }
     }

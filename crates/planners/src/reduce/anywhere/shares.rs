@@ -1,8 +1,8 @@
-//! Shares that one block combines: the one that comes last.
+//! Shares that one block combines: the last one to finish.
 //!
-//! Law: of each result a block has what is left of every share, in the order of the shares: each
-//! thread takes those that lie as far apart as there are threads of a result, in turn, and what the
-//! threads have is put together at last, in an order that their numbers say.
+//! Law: the last block combines the partial results of all shares, in the order of the shares.
+//! Thread `t` of the `T` threads of a result takes the shares `t, t + T, t + 2T, ..`; the threads
+//! are then combined in the order of their indices.
 
 use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -13,7 +13,7 @@ use crate::fitted::REDUCTIONS;
 use crate::units::{LANES, div_up, power_from};
 
 impl Walk {
-    /// Where what is left of shares lies, as (results, shares).
+    /// The layout of partial results, as (results, shares).
     pub(super) fn parts_layout(&self, results: i64) -> String {
         let shares = self.shape.shares;
         if self.at_once && results >= REDUCTIONS.many_results {
@@ -23,7 +23,7 @@ impl Walk {
         }
     }
 
-    /// Makes the results of what is left of shares.
+    /// Combines partial results into results.
     pub(super) fn put_together<'k>(&self, k: &'k Build, parts: &[View<'k>], y: &View<'k>) -> Result<(), KernelError> {
         let statistic = self.statistic;
         let types = statistic.kept(self.element);
@@ -32,7 +32,7 @@ impl Walk {
         let beside = results >= REDUCTIONS.many_results;
         let along = match beside {
             true => threads / power_from(results).min(threads),
-            // A warp, where that reads all in few rounds: then nothing waits.
+            // A warp, if it reads everything in few rounds: then no barrier is needed.
             false => power_from(div_up(self.shape.shares, REDUCTIONS.lane_shares))
                 .max(LANES)
                 .min(threads / power_from(results).min(REDUCTIONS.results_at_once)),
@@ -45,7 +45,7 @@ impl Walk {
         let held = Distribution::new(&format!("({across},{along})"), &layout)?;
         let steps = div_up(self.shape.shares, along);
         let loads = steps.min(REDUCTIONS.share_loads);
-        let result = |turn: Expr| {
+        let result = |iteration: Expr| {
             let kept: Vec<Fragment<'k>> = types
                 .iter()
                 .enumerate()
@@ -59,7 +59,7 @@ impl Walk {
                 let mut read: Vec<Vec<Num<'k>>> = Vec::new();
                 for load in 0..loads {
                     let step = linear(&[(&round, loads), (&Expr::from(load), 1)])?;
-                    let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(step)])?;
+                    let at: Coord<Expr> = Tree::flat([Slot::At(iteration.clone()), Slot::At(step)])?;
                     let one = |(part, view): (usize, &View<'k>)| {
                         let tile = view.local_tile(&format!("({across},{along})"), at.clone())?;
                         let own = tile.load_distributed_or(&held, statistic.nothing(k, part, types[part]))?;
@@ -76,19 +76,19 @@ impl Walk {
                 }
                 kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(&[*now]))
             };
-            turns(k, div_up(steps, loads), round)?;
+            repeat(k, div_up(steps, loads), round)?;
             let own: Vec<Distributed<'k>> =
                 kept.iter().map(|part| part.distributed(&held)).collect::<Result<_, KernelError>>()?;
             let all = statistic.gathered(k, &own, &[1])?;
             let found = statistic.result_of(&all, count as f64)?.to(statistic.result(self.element))?;
-            let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(Expr::from(0))])?;
+            let at: Coord<Expr> = Tree::flat([Slot::At(iteration.clone()), Slot::At(Expr::from(0))])?;
             y.local_tile(&format!("({across},1)"), at)?.store_distributed_predicated(&found)
         };
-        turns(k, div_up(results, across), result)
+        repeat(k, div_up(results, across), result)
     }
 }
 
-/// Iterations of a body, as a loop where there are several.
-fn turns(k: &Build, count: i64, body: impl FnOnce(Expr) -> Result<(), KernelError>) -> Result<(), KernelError> {
+/// Repeats a body, as a loop if there are several iterations.
+fn repeat(k: &Build, count: i64, body: impl FnOnce(Expr) -> Result<(), KernelError>) -> Result<(), KernelError> {
     if count == 1 { body(Expr::from(0)) } else { k.range(count, body) }
 }

@@ -1,8 +1,8 @@
-//! Which tile of two layouts over bits.
+//! The tile of a relayout over bits.
 //!
-//! Law: the indices of the tile are the sums of those that make a run of the source and of those
-//! that make a run of the destination. Each of its lists of columns says where the indices of a
-//! basis are: in the source, in the destination, or in shared memory.
+//! Law: the indices of the tile are the XOR sums of indices of a run of the source and indices of a
+//! run of the destination. Each list of columns has the offsets of a basis of these indices: in the
+//! source, in the destination, or in shared memory.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::WARP_LANES;
@@ -17,26 +17,27 @@ use crate::units::VECTOR;
 const FITTED: &fitted::Bits = &RELAYOUTS.bits;
 /// The fewest threads of a block, a warp, as a power of two.
 const WARP: u32 = WARP_LANES.ilog2();
-/// Bits of a number of a vector.
+/// Bits of the index of a vector.
 const NUMBER: usize = 30;
 
 /// A tile and its threads.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Bits {
-    /// What is moved: an element, or as many as always stay together, up to 8 bytes.
+    /// The unit that is copied: an element, or several that always stay together, up to 8 bytes.
     pub(super) element: Element,
     /// Elements of a vector, and threads of a block, as powers of two.
     pub(super) vector: u32,
     pub(super) threads: u32,
-    /// Where the indices of the tile are in the source, those of a run first, and where the same
-    /// ones are in shared memory.
+    /// The offsets of the basis of the tile in the source, starting with those of a run, and the
+    /// offsets of the same indices in shared memory.
     pub(super) read: Vec<u64>,
     pub(super) stored: Vec<u64>,
     /// The same for the destination.
     pub(super) written: Vec<u64>,
     pub(super) loaded: Vec<u64>,
-    /// The indices of blocks, in the order of the destination; where they are in the source and in
-    /// the destination, at multiples of a vector, and how far those two are apart in shared memory.
+    /// The basis of the indices of blocks, in the order of the destination. Their offsets in the
+    /// source and in the destination are multiples of a vector; then the distance of the two in
+    /// shared memory.
     pub(super) blocks: Vec<u64>,
     pub(super) source_blocks: Vec<u64>,
     pub(super) target_blocks: Vec<u64>,
@@ -45,8 +46,8 @@ pub(in super::super) struct Bits {
     runs: (u64, u64),
 }
 
-/// Where the bits of an index are; none for a layout that is not linear over bits, or begins
-/// elsewhere than at 0.
+/// The offsets of the bits of an index; None for a layout that is not linear over bits, or does not
+/// begin at 0.
 fn columns(place: &Place) -> Option<Vec<u64>> {
     if let Some(columns) = &place.bits {
         return Some(columns.clone());
@@ -69,7 +70,7 @@ fn run(images: &BitSpace) -> Vec<u64> {
     (0..63).map_while(|bit| images.solve(1 << bit)).collect()
 }
 
-/// Takes two elements as one, if they are side by side on both sides wherever they are.
+/// Merges pairs of elements that are adjacent on both sides everywhere.
 fn widened(from: &[u64], to: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
     let beside = images(from).solve(1)?;
     if chosen(to, beside) != 1 || from.iter().zip(to).any(|(a, b)| (a ^ b) & 1 == 1) {
@@ -83,8 +84,8 @@ fn widened(from: &[u64], to: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
     Some((halved(from), halved(to)))
 }
 
-/// A basis of the tile for a side: the first indices of its run, and what they leave of those of
-/// the other side's, in the order of this side's offsets.
+/// A basis of the tile for a side: the indices of its run, then a complement of these in the other
+/// run, in the order of this side's offsets.
 fn basis(columns: &[u64], own: &[u64], other: &[u64]) -> Vec<u64> {
     let low = (1_u64 << own.len()) - 1;
     let rest = other.iter().map(|index| {
@@ -98,15 +99,15 @@ fn basis(columns: &[u64], own: &[u64], other: &[u64]) -> Vec<u64> {
     own.iter().copied().chain(space.basis().iter().map(|vector| vector.source)).collect()
 }
 
-/// How many elements are side by side.
+/// The number of contiguous elements.
 fn side_by_side(columns: &[u64]) -> u64 {
     let bits = columns.iter().enumerate().take_while(|(bit, column)| **column == 1 << bit);
     1 << bits.count()
 }
 
 impl Bits {
-    /// The tile with the longest runs on both sides; none where a side is not linear over bits, has
-    /// elements at one place, or has no elements side by side.
+    /// The tile with the longest runs on both sides; None if a side is not linear over bits, is not
+    /// injective, or has no contiguous elements.
     pub(in super::super) fn plan(sides: &Sides, from: &Place, to: &Place) -> Option<Bits> {
         if sides.source != sides.destination {
             return None;
@@ -132,7 +133,7 @@ impl Bits {
         if bytes << vector < 4 || from.len() > NUMBER + vector as usize {
             return None;
         }
-        // Tiles are as large as leaves each multiprocessor some.
+        // Tiles are as large as possible while each multiprocessor gets some.
         let all = u64::from(bytes) << from.len();
         let most = (all / sides.limits.blocks.unsigned_abs().max(1)).clamp(FITTED.least, FITTED.most);
         let mut best: Option<((u64, u64, i64), Bits)> = None;
@@ -155,7 +156,7 @@ impl Bits {
         best.map(|best| best.1)
     }
 
-    /// The tile of these runs; none where it is too large.
+    /// The tile of these runs; None if it is too large.
     fn new((from, to): (&[u64], &[u64]), (a, b): (&[u64], &[u64]), element: Element, vector: u32) -> Option<Bits> {
         let (read, written) = (basis(from, a, b), basis(to, b, a));
         let (size, bytes) = (read.len(), element.bytes());
@@ -163,7 +164,7 @@ impl Bits {
             return None;
         }
         let places = |columns: &[u64], list: &[u64]| list.iter().map(|index| chosen(columns, *index)).collect();
-        // Blocks have what the tile leaves, in the order of the destination.
+        // Blocks iterate over a complement of the tile, in the order of the destination.
         let of_tile = |index: u64| BitVector { value: chosen(to, index), source: index };
         let mut all = BitSpace::default();
         written.iter().for_each(|index| {
@@ -178,17 +179,17 @@ impl Bits {
             }
         }
         let blocks: Vec<u64> = outer.basis().iter().map(|vector| tile.rest(*vector).source).collect();
-        // Each side begins at a vector of its own.
+        // Each side begins with its own vector.
         let (low_a, low_b) = ((1 << a.len()) - 1, (1 << b.len()) - 1);
         let begin_a = blocks.iter().map(|index| index ^ chosen(a, chosen(from, *index) & low_a));
         let begin_b = blocks.iter().map(|index| index ^ chosen(b, chosen(to, *index) & low_b));
         let (begin_a, begin_b): (Vec<u64>, Vec<u64>) = (begin_a.collect(), begin_b.collect());
 
-        // Numbers of the elements of the tile in the order in which they are read.
+        // The numbers of the elements of the tile in the order in which they are read.
         let order = images(&read);
         let numbers: Option<Vec<u64>> = written.iter().map(|index| order.solve(*index)).collect();
         let numbers = numbers?;
-        // Which of them are in a word, and which lanes store and load them.
+        // The elements of a word, and the lanes that store and load it.
         let word = (4 / bytes.min(4)).ilog2() as usize;
         let (lanes, vector_bits) = (if bytes == 8 { 4 } else { 5 }, vector as usize);
         if size < vector_bits + WARP as usize || size < word + lanes {
@@ -198,7 +199,7 @@ impl Bits {
         let mut loading = BitSpace::default();
         let mut banks = Vec::new();
         let loaded = numbers[vector_bits..vector_bits + lanes].iter().map(|number| number >> word);
-        // Lanes that read one word share it; others could stand in their place.
+        // Lanes that read the same word share it, so other images can replace theirs.
         for image in loaded.chain((0..size - word).rev().map(|bit| 1 << bit)) {
             if banks.len() < lanes && loading.insert(image).value != 0 {
                 banks.push(image);
@@ -239,7 +240,7 @@ impl Bits {
         u64::from(self.element.bytes()) << self.read.len()
     }
 
-    /// What is chosen, in words.
+    /// The plan, as text.
     pub(in super::super) fn describe(&self) -> String {
         format!(
             "tiles over bits of {} words of {} bytes through shared memory: runs of {} in the source, of {} in the destination",

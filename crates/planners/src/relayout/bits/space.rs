@@ -1,21 +1,22 @@
-//! Spaces over bits, beside the elimination of `BitSpace`.
+//! Linear spaces over bits, in addition to `BitSpace`.
 
 use tilewright_layout::BitSpace;
 
-/// The exclusive or of the columns of the bits of a number.
+/// The XOR of the columns that the bits of a number select.
 pub(super) fn chosen(columns: &[u64], number: u64) -> u64 {
     let bits = columns.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
     bits.fold(0, |sum, (_, column)| sum ^ column)
 }
 
-/// Numbers below `1 << bits` that together with either space, both of one size, make all of them.
+/// A common complement of two spaces of equal dimension, in numbers below `1 << bits`.
 pub(super) fn complement(bits: usize, a: &[u64], b: &[u64]) -> Vec<u64> {
     let (mut first, mut second) = (BitSpace::of(a.iter().copied()), BitSpace::of(b.iter().copied()));
     let mut found = Vec::new();
     while first.rank() < bits && second.rank() < bits {
         let outside = |space: &BitSpace| (0..bits).map(|bit| 1_u64 << bit).find(|one| !space.contains(*one));
         let both = (0..bits).map(|bit| 1_u64 << bit).find(|one| !first.contains(*one) && !second.contains(*one));
-        // One that is only in the first and one that is only in the second: their sum is in none.
+        // A vector that is only in the first space plus one that is only in the second: the sum is
+        // in neither.
         let next = both.or_else(|| Some(outside(&first)? ^ outside(&second)?));
         let Some(next) = next else { break };
         first.insert(next);

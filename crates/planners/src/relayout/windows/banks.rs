@@ -1,9 +1,8 @@
-//! How often shared memory is read and written for a tile.
+//! Wavefronts of shared memory for a tile.
 //!
-//! Law: a load or store of a warp takes as many iterations of shared memory as the most words of
-//! one bank that its lanes ask for. What is counted is the first load and store of the middle warp
-//! of a block, in the second tile along each axis, so that runs begin inside words and chunks if
-//! they do anywhere.
+//! Law: a load or store of a warp takes as many wavefronts as the most words of one bank that its
+//! lanes access. The count is for the first load and store of the middle warp of a block, in the
+//! second tile along each axis, so that runs begin inside words and chunks if they do so anywhere.
 
 use super::super::Sides;
 use super::Windows;
@@ -12,8 +11,8 @@ use crate::units::{LANES, div_up};
 /// Banks of shared memory, each a word of 4 bytes wide: as many as a warp has lanes.
 const BANKS: i64 = LANES;
 
-/// The most words of one bank among those at which lanes have so many words each.
-fn turns(places: impl Iterator<Item = i64>, words: i64) -> usize {
+/// The most words of one bank, where each lane accesses `words` words.
+fn wavefronts(places: impl Iterator<Item = i64>, words: i64) -> usize {
     let mut banks: [Vec<i64>; BANKS as usize] = std::array::from_fn(|_| Vec::new());
     for word in places.flat_map(|place| place..place + words) {
         let bank = &mut banks[word.rem_euclid(BANKS) as usize];
@@ -31,8 +30,8 @@ impl Windows {
         first..first + BANKS.min(self.threads)
     }
 
-    /// Iterations of shared memory for reading one element by all lanes, for each that it takes at
-    /// least, on average over the elements of a chunk.
+    /// Wavefronts of loading one element by all lanes, relative to the minimum, averaged over the
+    /// elements of a chunk.
     pub(super) fn loads(&self, sides: &Sides) -> f64 {
         let axes = &sides.axes;
         let bytes = i64::from(sides.source.bytes());
@@ -66,13 +65,12 @@ impl Windows {
                 }
                 self.placed(sides, &starts, digits) * bytes / 4
             });
-            sum += turns(places, (bytes / 4).max(1));
+            sum += wavefronts(places, (bytes / 4).max(1));
         }
         sum as f64 / self.chunk as f64 / (bytes as f64 / 4.0).max(1.0)
     }
 
-    /// Iterations of shared memory for writing one word by all lanes, for each that it takes at
-    /// least.
+    /// Wavefronts of storing one word by all lanes, relative to the minimum.
     pub(super) fn stores(&self) -> f64 {
         let words = self.word_bytes / 4;
         let places = self.warp().filter_map(|thread| {
@@ -82,11 +80,11 @@ impl Windows {
             let along = thread % self.lanes;
             Some((self.row_of(&digits) + along + if self.fold > 0 { along / self.fold } else { 0 }) * words)
         });
-        turns(places, words) as f64 / words as f64
+        wavefronts(places, words) as f64 / words as f64
     }
 
-    /// The word at which the row of an element begins, as a number: the element has these
-    /// coordinates, and 0 along the axes of a row.
+    /// The word at which the row of an element begins. The element has these coordinates, and 0
+    /// along the axes of a row.
     fn row_of(&self, digits: &[i64]) -> i64 {
         let row: i64 = digits.iter().zip(&self.places).map(|(digit, step)| digit * step).sum();
         let counted = (0..digits.len())
@@ -95,7 +93,7 @@ impl Windows {
         row / self.word + if self.padded { counted.sum::<i64>() / self.chunk } else { 0 }
     }
 
-    /// Where the element of these coordinates is in a tile that begins at `starts`, as a number.
+    /// The position of an element in a tile that begins at `starts`.
     fn placed(&self, sides: &Sides, starts: &[i64], digits: &[i64]) -> i64 {
         let inside = |axis: &usize| self.tile.source.contains(axis);
         let mut row = digits.to_vec();

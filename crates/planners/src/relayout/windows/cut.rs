@@ -1,4 +1,4 @@
-//! How a tile is cut into words and chunks, and threads go through it.
+//! How a tile is divided into words and chunks, and how threads iterate over it.
 
 use super::super::Sides;
 use super::super::share::Share;
@@ -8,32 +8,32 @@ use crate::axes::Axis;
 use crate::fitted::WINDOWS;
 use crate::units::{LANES, div_up, power_from};
 
-/// A tile of which words and windows are known.
+/// A tile with its words and windows.
 struct Cut<'a> {
     sides: &'a Sides,
     tile: Tile,
     /// The first and the last axis of a run of the destination.
     first: usize,
     last: usize,
-    /// Elements of a word, of a chunk, and of which windows begin at multiples.
+    /// Elements of a word, elements of a chunk, and the alignment of windows in elements.
     word: i64,
     chunk: i64,
     align: i64,
     phased: bool,
     skewed: bool,
-    /// How far the tile goes along each axis as it is read.
+    /// The extents of the tile as it is read.
     read: Vec<i64>,
     /// The rows of the tile, and how many there are.
     rows: Vec<(usize, i64)>,
     count: i64,
-    /// Elements of a run of the destination that a block writes, how many chunks that are, and how
-    /// far they go.
+    /// Elements of a run of the destination that a block writes, their chunks, and how far these
+    /// go.
     window: i64,
     chunks: i64,
     reach: i64,
 }
 
-/// Where the elements of a tile are in shared memory.
+/// The layout of a tile in shared memory.
 struct Room {
     places: Vec<i64>,
     padded: bool,
@@ -50,9 +50,9 @@ struct Targets {
 }
 
 impl Windows {
-    /// A tile with threads for it, of which the rows have a word left out behind so many axes, if
-    /// any; none where a run of either side is a single element, shared memory is too small, or
-    /// such axes are no whole words.
+    /// A tile with its threads; rows have a word left out after `fold_axes` axes. None if a run of
+    /// either side is a single element, shared memory is too small, or these axes are not whole
+    /// words.
     pub(super) fn new(sides: &Sides, tile: Tile, units: (i64, i64), threads: i64, fold_axes: usize) -> Option<Windows> {
         let bytes = i64::from(sides.source.bytes());
         let cut = Cut::of(sides, tile, units)?;
@@ -99,8 +99,8 @@ impl Windows {
 }
 
 impl<'a> Cut<'a> {
-    /// A tile by chunks of so many elements, and windows that begin at multiples of so many; none
-    /// where a run of either side is a single element, or windows are none of several sectors.
+    /// A tile with chunks of `chunk` elements, and windows that begin at multiples of `align`. None
+    /// if a run of either side is a single element, or windows would not be several sectors.
     fn of(sides: &'a Sides, tile: Tile, (chunk, align): (i64, i64)) -> Option<Cut<'a>> {
         let axes = &sides.axes;
         let word = (4 / i64::from(sides.source.bytes())).max(1);
@@ -108,7 +108,7 @@ impl<'a> Cut<'a> {
         tile.source.last()?;
         let phased = begins_inside(sides, &tile, (sides.bases.0, word), &tile.source, |axis| axis.source);
         let skewed = begins_inside(sides, &tile, (sides.bases.1, align), &tile.destination, |axis| axis.destination);
-        // Where sectors count, a window is some of them.
+        // If sectors matter, a window is a whole number of them.
         let whole: i64 = tile.destination.iter().map(|axis| axes[*axis].extent).product();
         let window: i64 = tile.destination.iter().map(|axis| tile.extents[*axis]).product();
         if align > chunk && (!skewed || window == whole || window % align != 0) {
@@ -142,14 +142,14 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// Lanes that read a run of the source together, and words of each; none where these are too
+    /// Lanes that read a run of the source together, and the words of each; None if these are too
     /// many.
     fn lanes(&self, threads: i64) -> Option<(i64, i64)> {
         let is_bytes = self.sides.source.bytes() == 1;
         let run: i64 = self.tile.source.iter().map(|axis| self.read[*axis]).product();
         let count = div_up(run + if self.phased { self.word - 1 } else { 0 }, self.word);
-        // Bytes have more ways, which were measured for them alone. Where there are fewer runs than
-        // warps, several warps read one.
+        // 8-bit elements have more options, which were measured for them only. If there are fewer
+        // runs than warps, several warps read one run.
         let few = is_bytes && LANES * self.count < threads;
         let most = if few { threads / power_from(self.count) } else { LANES };
         let lanes = power_from(count).min(most);
@@ -159,7 +159,7 @@ impl<'a> Cut<'a> {
         (!is_bytes || words <= WINDOWS.words).then_some((lanes, words))
     }
 
-    /// Words of a row behind which one is left out, for so many axes of it; none where they are no
+    /// The words of a row after which one is left out, for `axes` axes of it; None if they are not
     /// whole words.
     fn fold(&self, axes: usize) -> Option<i64> {
         if axes == 0 {
@@ -170,12 +170,12 @@ impl<'a> Cut<'a> {
         (!refused).then_some(inner / self.word)
     }
 
-    /// Where elements are: rows of so many words, of which one is left out behind so many words or
-    /// axes. Threads go so far along the last axis of the rows.
+    /// The layout of elements: rows are `pitch` words apart, with one word left out after `fold`
+    /// words or axes. Threads go up to `last_row` along the last axis of the rows.
     fn room(&self, pitch: i64, (fold, fold_axes): (i64, usize), last_row: i64) -> Room {
         let (tile, read, word, chunk, last) = (&self.tile, &self.read, self.word, self.chunk, self.last);
         let unit = self.sides.axes[last].destination;
-        // Rows of the destination's runs, then those beside them, as planes.
+        // Rows of the runs of the destination, then the others, as planes.
         let padded = !tile.source.contains(&self.first);
         let (mut places, mut along, mut row, mut inside) = (vec![0; self.sides.axes.len()], 1, pitch, 1);
         for (number, axis) in tile.source.iter().enumerate() {
@@ -215,7 +215,7 @@ impl<'a> Cut<'a> {
         Room { places, padded, front, length }
     }
 
-    /// How so many threads write chunks: of all ways the one that costs least.
+    /// How threads write chunks: the cheapest of all options.
     fn targets(&self, threads: i64) -> Option<Targets> {
         let axes = &self.sides.axes;
         let (chunk, chunks) = (self.chunk, self.chunks);
@@ -225,7 +225,7 @@ impl<'a> Cut<'a> {
             axes[axis].destination * far % self.align == 0
                 && (!beside(axis) || axes[axis].source * far % self.word == 0)
         };
-        // Threads side by side write 128 bytes and more of a run that has them.
+        // Adjacent threads write at least 128 bytes of a run, if it has them.
         let least = (128 / (chunk * i64::from(self.sides.destination.bytes()))).min(chunks);
         let ways = (0..10)
             .map(|power| 1 << power)
@@ -239,7 +239,7 @@ impl<'a> Cut<'a> {
                 targets = share(WINDOWS.unrolled_apart);
             }
             let found = if alike { 6 } else { 6 * targets.count() };
-            // Elements, each a load and a part of a store, and where they are.
+            // Elements, each a load and a part of a store, and the computation of their positions.
             let cost = steps * (chunk * (2 * targets.count() + found) + 8 * targets.count());
             (cost, Targets { along, steps, targets, alike })
         });
@@ -247,8 +247,8 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Whether runs may begin inside of a unit: `base` is where the first one begins, and `stride` says
-/// how far they go along an axis.
+/// Whether runs may begin inside of a unit. `base` is the first beginning, and `stride` the stride
+/// along an axis.
 fn begins_inside(
     sides: &Sides,
     tile: &Tile,
@@ -257,7 +257,7 @@ fn begins_inside(
     stride: impl Fn(&Axis) -> i64,
 ) -> bool {
     let is_inside = |(number, axis): (usize, &Axis)| {
-        // Along an axis of the run, tiles begin so far apart, where there are several.
+        // The distance of tiles along an axis of the run, if there are several.
         let far = if run.contains(&number) { tile.extents[number].max(1) } else { 1 };
         let begins = !run.contains(&number) || tile.extents[number] < axis.extent;
         begins && stride(axis) * far % unit != 0

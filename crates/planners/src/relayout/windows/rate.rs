@@ -1,9 +1,9 @@
-//! Which tile moves two layouts fastest.
+//! Which tile is the fastest for two layouts.
 //!
-//! Law: of all tiles that are tried, the one is taken whose estimate is the least. An estimate is
-//! the time of a move, where 1 is that of the driver's copy of as many bytes; what it adds for
-//! short runs, for what stands out of the tensor, for instructions and for few warps was fitted to
-//! some hundreds of moves ([`WindowTime`]).
+//! Law: of all tiles that are tried, the one with the least estimate is chosen. An estimate is the
+//! time of the relayout divided by the time of the driver's copy of as many bytes. What it adds for
+//! short runs, for padding outside of the tensor, for instructions and for few warps was fitted to
+//! several hundred measurements ([`WindowTime`]).
 
 use super::super::Sides;
 use super::super::tile::Tile;
@@ -12,23 +12,23 @@ use crate::axes::Axis;
 use crate::fitted::{WINDOWS, WindowTime};
 use crate::units::{LANES, SECTOR, div_up, gcd, resident_threads};
 
-/// Bytes of lines of which memory likes to move whole ones, besides sectors.
+/// Line sizes in bytes, besides sectors, whose partial access costs bandwidth.
 const LINES: [i64; 3] = [64, 128, 256];
-/// Bytes of runs that are tried.
+/// The run lengths that are tried, in bytes.
 const RUNS: [i64; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048];
-/// Bytes of tiles that are tried.
+/// The tile sizes that are tried, in bytes.
 const TILES: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
-/// Bytes of runs that are tried for both sides at once.
+/// The run lengths that are tried for both sides at once, in bytes.
 const LONG: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
 const TIME: &WindowTime = &WINDOWS.time;
 
-/// Threads of a block that are tried.
+/// The block sizes that are tried, in threads.
 const THREADS: [i64; 3] = [128, 256, 512];
 
 /// The tile with the least estimate.
 pub(super) fn best(sides: &Sides) -> Option<Windows> {
-    // No tile takes fewer iterations of shared memory than one for each access, so that what shared
-    // memory really takes is counted for few of them.
+    // No tile has fewer wavefronts than one for each access, so actual wavefronts are counted for
+    // few tiles only.
     let mut rated: Vec<(f64, Windows)> =
         every(sides).into_iter().map(|found| (found.estimate(sides, 1.0, 1.0), found)).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -71,12 +71,13 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
     let mut found = Vec::new();
     for tile in tiles {
         for chunk in &chunks {
-            // Windows begin where chunks do, or sectors; those of bytes would read too much for
-            // that.
+            // Windows begin at multiples of a chunk or of a sector; for 8-bit elements, sectors
+            // would read too much.
             let aligns = [*chunk, SECTOR / target];
             for align in aligns.into_iter().take(if target == 1 { 1 } else { 2 }) {
                 for threads in THREADS {
-                    // Where rows of the source go on along the destination, words are left out.
+                    // If rows of the source are contiguous along the destination, words are left
+                    // out.
                     let shared = tile.destination.first().is_some_and(|first| tile.source.contains(first));
                     for fold in 0..if shared { 3 } else { 1 } {
                         found.extend(Windows::new(sides, tile.clone(), (*chunk, align), threads, fold));
@@ -88,7 +89,7 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
     found
 }
 
-/// How many elements of a box lie side by side, on average.
+/// The average number of contiguous elements of a box.
 fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> f64 {
     let mut length = 1;
     while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
@@ -102,15 +103,15 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
 }
 
 impl Windows {
-    /// How long a move takes with this tile, if shared memory takes so many times as many
-    /// iterations for loads and for stores as it takes at least.
+    /// The estimated time with this tile, given the wavefronts of loads and of stores relative to
+    /// the minimum.
     fn estimate(&self, sides: &Sides, loads: f64, stores: f64) -> f64 {
         let (axes, extents) = (&sides.axes, &self.tile.extents);
         let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
         let read = side_by_side(axes, |axis| axis.source, extents) * bytes as f64;
         let written = side_by_side(axes, |axis| axis.destination, extents) * target as f64;
         let elements: f64 = extents.iter().map(|extent| *extent as f64).product();
-        // What a tile reads twice, and what stands out of the tensor.
+        // What a tile reads twice, and what is outside of the tensor.
         let (mut twice, mut out) = (1.0, 1.0);
         for ((axis, extent), read) in axes.iter().zip(extents).zip(&self.read) {
             twice *= *read as f64 / *extent as f64;
@@ -118,11 +119,11 @@ impl Windows {
         }
         let resident = self.blocks_at_once(sides) as f64;
         let together = ((self.along * self.chunk * target) as f64).min(written);
-        // Bytes of lines that a run begins or ends inside of.
+        // Bytes of lines that are accessed partially at the ends of a run.
         let torn = |granule: i64| LINES.iter().filter(|line| granule < **line).sum::<i64>() as f64;
         let sectors = |granule: i64| if granule < SECTOR { SECTOR as f64 } else { 0.0 };
         let (from, to) = (self.begins_in_source(sides), self.begins_in_destination(sides));
-        // What shared memory leaves to the nearest cache has to hold the lines under way.
+        // The L1 cache, without the shared memory, must hold the lines in flight.
         let reserved = i64::from(sides.limits.multiprocessor.reserved_bytes);
         let taken = resident * (self.shared() + reserved) as f64;
         let both = (bytes + target) as f64;
@@ -130,11 +131,11 @@ impl Windows {
         let loads = loads * TIME.read_back / both;
         let size = (elements * bytes as f64 / TIME.small_tile).log2();
         let weights = if bytes == 1 { &TIME.bytes } else { &TIME.words };
-        // Tiles of a transpose from memory are as good where they are large, of bytes too.
+        // Tiles of a transpose from memory are as good if they are large, also for 8-bit elements.
         let all: f64 = axes.iter().map(|axis| axis.extent as f64).product();
         let cached = all * (bytes as f64) < sides.limits.cached_windows as f64;
         let two = axes.len() == 2 && !cached;
-        // Elements that lanes go through for each that there is.
+        // The ratio of elements that lanes iterate over to elements that exist.
         let idle = |elements_of_thread: i64| (self.threads * elements_of_thread) as f64 / elements - 1.0;
         let read_by_thread = self.sources.count() * self.words * self.word;
         let written_by_thread = self.steps * self.targets.count() * self.chunk;
@@ -162,8 +163,8 @@ impl Windows {
             + TIME.idle_read * idle(read_by_thread).max(0.0)
             + TIME.idle_written * idle(written_by_thread).max(0.0)
             + TIME.code * (self.unrolled() as f64 / TIME.code_elements - 1.0).max(0.0);
-        // Few blocks leave multiprocessors idle in the last wave. Where all is in a cache, resident
-        // blocks hide each other's waits, and more of them hide more.
+        // Few blocks leave multiprocessors idle in the last wave. If everything is in L2, resident
+        // blocks hide each other's latency, and more of them hide more.
         let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| div_up(axis.extent, *extent) as f64).product();
         let each = tiles / (sides.limits.blocks as f64 / 2.0);
         let waves = each / resident;
@@ -176,7 +177,7 @@ impl Windows {
         }
     }
 
-    /// Blocks that a multiprocessor holds at once.
+    /// Resident blocks on a multiprocessor.
     fn blocks_at_once(&self, sides: &Sides) -> i64 {
         let own = &sides.limits.multiprocessor;
         let threads = i64::from(resident_threads(own, TIME.thread_registers));
@@ -184,7 +185,7 @@ impl Windows {
         (threads / self.threads).min(own.blocks.into()).min(by_shared).max(1)
     }
 
-    /// The bytes at multiples of which the runs of the destination that blocks write begin.
+    /// The alignment in bytes of the runs of the destination that blocks write.
     fn begins_in_destination(&self, sides: &Sides) -> i64 {
         let target = i64::from(sides.destination.bytes());
         if self.skewed {
@@ -193,14 +194,14 @@ impl Windows {
         self.begins(sides, &self.tile.destination, |axis| axis.destination * target, sides.bases.1 * target)
     }
 
-    /// The bytes at multiples of which the runs of the source that blocks read begin.
+    /// The alignment in bytes of the runs of the source that blocks read.
     fn begins_in_source(&self, sides: &Sides) -> i64 {
         let bytes = i64::from(sides.source.bytes());
         self.begins(sides, &self.tile.source, |axis| axis.source * bytes, sides.bases.0 * bytes)
     }
 
-    /// The bytes at multiples of which runs along these axes begin, for so many bytes from one
-    /// element to the next: a power of two, no more than the longest line.
+    /// The alignment in bytes of runs along these axes, for elements of `bytes` bytes: a power of
+    /// two, at most the longest line.
     fn begins(&self, sides: &Sides, run: &[usize], step: impl Fn(&Axis) -> i64, base: i64) -> i64 {
         let each = sides.axes.iter().enumerate().filter_map(|(number, axis)| {
             let extent = self.tile.extents[number];
@@ -213,12 +214,12 @@ impl Windows {
         each.fold(gcd(LINES[LINES.len() - 1], base), gcd)
     }
 
-    /// Instructions of all warps of a block, about.
+    /// Instructions of all warps of a block, estimated.
     fn instructions(&self, sides: &Sides) -> f64 {
         let chunk = self.chunk as f64;
         let read = self.sources.count() as f64 * (4.0 + 3.0 * self.words as f64);
-        // Where an element is costs more if both runs share an axis, and is found again if
-        // iterations differ.
+        // Computing a position costs more if both runs share an axis, and is repeated if iterations
+        // differ.
         let shared = self.tile.destination.iter().any(|axis| self.tile.source.contains(axis));
         let each = match shared || self.phased && self.tile.destination.len() > 1 {
             true if self.front > 0 => 3.0,
@@ -228,7 +229,7 @@ impl Windows {
         let times = if self.alike { self.steps } else { self.steps * self.targets.count() };
         let found = times as f64 * chunk * each;
         let write = (self.steps * self.targets.count()) as f64 * (chunk * 2.0 + 8.0);
-        // Ends of runs are written by all blocks where no run is cut.
+        // If no run is cut, all blocks write ends of runs.
         let length: i64 = self.tile.destination.iter().map(|axis| sides.axes[*axis].extent).product();
         let runs: i64 = self.targets.axes.iter().map(|axis| self.read[*axis]).product();
         let ends = match self.window() < length || !self.skewed && length % self.chunk == 0 {

@@ -1,12 +1,12 @@
-//! A tile from the source to shared memory.
+//! Windows: copies a tile from the source to shared memory.
 //!
-//! Law: element `e` of row `r` of the tile is at `place(r) + phase(r) + e` afterwards, where
-//! `phase(r)` is how many elements of the first word of the row are before the row.
+//! Law: element `e` of row `r` of the tile is then at `place(r) + phase(r) + e`, where `phase(r)`
+//! is the number of elements of the first word of the row that precede the row.
 
 use tilewright_kernel::{Element, Flag, Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 
-use super::super::share::Turn;
+use super::super::share::Iteration;
 use super::super::sum::{Sum, both, plus, times};
 use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
@@ -22,14 +22,15 @@ impl<'k> Writer<'k, '_> {
             let source = source.recast(word, &format!("{count}:1"))?;
             let lane = k.remainder(&self.thread, plan.lanes)?;
             let group = k.quotient(&self.thread, plan.lanes)?;
-            plan.sources.each(k, &group, |turns| {
-                // Words wait in registers, so that many are under way, and then all go to memory.
-                let parts = div_up(turns.len() as i64 * plan.words, WINDOWS.words_in_flight);
-                for turns in turns.chunks(div_up(turns.len() as i64, parts) as usize) {
+            plan.sources.each(k, &group, |iterations| {
+                // All loads are issued into registers first, so that many are in flight, then
+                // stored to shared memory.
+                let parts = div_up(iterations.len() as i64 * plan.words, WINDOWS.words_in_flight);
+                for iterations in iterations.chunks(div_up(iterations.len() as i64, parts) as usize) {
                     let mut rows = Vec::new();
-                    for turn in turns {
-                        let row = self.read_row(&source, turn, &lane, plan.sources.inside(k, turn)?)?;
-                        rows.push((plan.sources.inside(k, turn)?, row));
+                    for iteration in iterations {
+                        let row = self.read_row(&source, iteration, &lane, plan.sources.inside(k, iteration)?)?;
+                        rows.push((plan.sources.inside(k, iteration)?, row));
                     }
                     for (inside, row) in &rows {
                         for (place, word) in row {
@@ -43,23 +44,23 @@ impl<'k> Writer<'k, '_> {
         self.read_rest(source)
     }
 
-    /// The words of this lane of a row, and where they go.
+    /// The words of this lane of a row, and their destination.
     fn read_row(
         &self,
         source: &View<'k>,
-        turn: &Turn,
+        iteration: &Iteration,
         lane: &Expr,
         inside: Option<Flag<'k>>,
     ) -> Result<Vec<(View<'k>, Fragment<'k>)>, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
         let rows = &plan.sources.axes;
         let mut begin = self.origin(|axis| axis.source, self.sides.bases.0);
-        let (terms, further) = turn.terms(|number| axes[rows[number]].source);
+        let (terms, further) = iteration.terms(|number| axes[rows[number]].source);
         begin.terms.extend(terms);
         begin.base += further;
         let mut condition = inside;
         for (number, axis) in rows.iter().enumerate() {
-            let digit = turn.at(number)?;
+            let digit = iteration.at(number)?;
             let at = plus(&self.starts[*axis], &digit)?;
             condition = both(condition, k.unless_less(&at, &Expr::from(axes[*axis].extent))?);
             if number + 1 == rows.len() {
@@ -75,7 +76,7 @@ impl<'k> Writer<'k, '_> {
         {
             let mut along = Expr::from(0);
             for (number, axis) in rows.iter().enumerate().filter(|(_, axis)| plan.tile.destination.contains(axis)) {
-                along = plus(&along, &times(&turn.at(number)?, axes[*axis].destination)?)?;
+                along = plus(&along, &times(&iteration.at(number)?, axes[*axis].destination)?)?;
             }
             condition = both(condition, k.unless_less(&along, &Expr::from(plan.reach()))?);
         }
@@ -83,8 +84,8 @@ impl<'k> Writer<'k, '_> {
             true => begin.divided(k, plan.word)?,
             false => (begin.divided(k, plan.word)?.0, Expr::from(0)),
         };
-        let row = self.row(turn, rows)?;
-        // How many elements of the run there are: fewer than the tile has at the end of an axis.
+        let row = self.row(iteration, rows)?;
+        // The length of the run: less than the tile at the end of an axis.
         let run: i64 = plan.tile.source.iter().map(|axis| plan.read[*axis]).product();
         let mut left = Expr::from(run);
         if let Some((last, inner)) = plan.tile.source.split_last() {
@@ -108,9 +109,9 @@ impl<'k> Writer<'k, '_> {
     }
 
     /// The word at which a row begins.
-    fn row(&self, turn: &Turn, rows: &[usize]) -> Result<Expr, KernelError> {
+    fn row(&self, iteration: &Iteration, rows: &[usize]) -> Result<Expr, KernelError> {
         let plan = self.plan;
-        let (terms, further) = turn.terms(|number| plan.places[rows[number]] / plan.word);
+        let (terms, further) = iteration.terms(|number| plan.places[rows[number]] / plan.word);
         let place = Sum { base: further + plan.front / plan.word, terms }.expr()?;
         if !plan.padded {
             return Ok(place);
@@ -118,19 +119,19 @@ impl<'k> Writer<'k, '_> {
         // Only the rows of a run of the destination count here.
         let beside = |axis: usize| plan.tile.beside.contains(&axis);
         let count = |axis: usize| if beside(axis) { 0 } else { plan.places[axis] / plan.word / plan.pitch };
-        let (terms, further) = turn.terms(|number| count(rows[number]));
+        let (terms, further) = iteration.terms(|number| count(rows[number]));
         let terms = terms.into_iter().filter(|term| term.1 != 0).collect();
         plus(&place, &Sum { base: further, terms }.divided(self.k, plan.chunk)?.0)
     }
 
-    /// Elements behind the last whole word of the source: the tiles that have one read it alone.
+    /// Elements after the last whole word of the source: the tiles that contain one read it alone.
     fn read_rest(&self, source: &View<'k>) -> Result<(), KernelError> {
         let (k, plan, sides) = (self.k, self.plan, self.sides);
         let whole = sides.reach.0 / plan.word * plan.word;
         if whole == sides.reach.0 {
             return Ok(());
         }
-        // A word that is cut off was kept as zeros.
+        // The partial word was stored as zeros.
         k.barrier();
         for at in whole..sides.reach.0 {
             for coordinate in sides.coordinates_of(at) {
@@ -151,7 +152,7 @@ impl<'k> Writer<'k, '_> {
         Ok(())
     }
 
-    /// Where the element of these coordinates is in the tile; an axis that is not given has 0.
+    /// The position of an element in the tile; axes that are not given have coordinate 0.
     pub(super) fn place(&self, digits: &[(usize, Expr)]) -> Result<Expr, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
         let terms = digits.iter().map(|(axis, digit)| (digit.clone(), plan.places[*axis])).collect();

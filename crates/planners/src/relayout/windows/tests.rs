@@ -1,6 +1,5 @@
-//! Every tile is right, not only the one that is taken: random tiles of random layouts, shown
-//! to write each element once, executed by the interpreter and compared with the definition at
-//! every index.
+//! Every tile is right, not only the chosen one: random tiles of random layouts are proved to write
+//! each element once, executed by the interpreter, and compared with the definition at every index.
 
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::machine::Machine;
@@ -10,7 +9,7 @@ use super::super::{Limits, Sides};
 use super::{kernel, rate};
 use crate::axes::Axis;
 
-/// Random numbers (splitmix64), below a number.
+/// Random numbers (splitmix64) less than `n`.
 fn below(state: &mut u64, n: usize) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -20,7 +19,7 @@ fn below(state: &mut u64, n: usize) -> usize {
 }
 
 /// Axes of these extents, contiguous in the source and in the destination in random orders, with
-/// gaps here and there.
+/// random gaps.
 fn axes(extents: &[i64], state: &mut u64) -> Vec<Axis> {
     let mut axes: Vec<Axis> =
         extents.iter().map(|extent| Axis { extent: *extent, source: 0, destination: 0 }).collect();

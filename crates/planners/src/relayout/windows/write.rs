@@ -1,14 +1,14 @@
-//! A tile from shared memory to the destination.
+//! Windows: copies a tile from shared memory to the destination.
 //!
-//! Law: of each run of the destination, the chunks that begin in the window of this block are
-//! written whole, and what lies before the first chunk of the run and behind its last element by
-//! element, by the block that has it.
+//! Law: in each run of the destination, the chunks that begin in the window of this block are
+//! written whole. Elements before the first chunk of the run and after the last one are written one
+//! by one, by the block that holds them.
 
 use tilewright_kernel::{Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::super::share::Turn;
+use super::super::share::Iteration;
 use super::super::sum::{Sum, both, plus, times};
 use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
@@ -17,7 +17,7 @@ use crate::units::div_up;
 /// A run of the destination.
 struct Column<'k> {
     begin: Sum,
-    /// The number of its first whole chunk, and how many elements are before that.
+    /// The index of its first whole chunk, and the number of elements before that.
     first: Expr,
     skew: Expr,
     /// Its coordinates.
@@ -26,7 +26,7 @@ struct Column<'k> {
 }
 
 impl<'k> Writer<'k, '_> {
-    /// The run of the destination at these coordinates, whose sums begin with these terms.
+    /// The run of the destination at these coordinates; `terms` are the terms of its sums.
     fn column(
         &self,
         digits: Vec<(usize, Expr)>,
@@ -52,7 +52,7 @@ impl<'k> Writer<'k, '_> {
         Ok(Column { begin, first, skew, digits, exists })
     }
 
-    /// How many elements of a run of the destination there are from where the tile begins.
+    /// The number of elements of a run of the destination from the origin of the tile on.
     fn left(&self) -> Result<Expr, KernelError> {
         let (plan, axes) = (self.plan, &self.sides.axes);
         let Some((last, inner)) = plan.tile.destination.split_last() else { return Ok(Expr::from(1)) };
@@ -66,7 +66,7 @@ impl<'k> Writer<'k, '_> {
         last.is_some_and(|last| self.plan.tile.extents[*last] < self.sides.axes[*last].extent)
     }
 
-    /// Where the element that is so far along a run of the destination is in the tile.
+    /// The position in the tile of an element of a run of the destination.
     fn place_along(&self, column: &Column<'k>, at: &Sum) -> Result<Expr, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
         let list = &plan.tile.destination;
@@ -82,7 +82,7 @@ impl<'k> Writer<'k, '_> {
             let digits: Vec<(usize, Expr)> = list.iter().copied().zip(digits).chain(column.digits.clone()).collect();
             return self.place(&digits);
         }
-        // Rows that follow each other are so far apart as the first two.
+        // Consecutive rows have equal distances.
         let scaled = |by: i64| at.terms.iter().map(move |(index, step)| (index.clone(), step * by));
         let row = plan.pitch * plan.word;
         let mut sum = Sum { base: at.base * row, terms: scaled(row).collect() };
@@ -102,7 +102,7 @@ impl<'k> Writer<'k, '_> {
         Ok(place)
     }
 
-    /// Where the elements of a chunk of a run are in the tile.
+    /// The positions in the tile of the elements of a chunk.
     fn places(&self, column: &Column<'k>, number: &Expr) -> Result<Vec<Expr>, KernelError> {
         let (k, plan) = (self.k, self.plan);
         let (list, chunk) = (&plan.tile.destination, plan.chunk);
@@ -110,8 +110,8 @@ impl<'k> Writer<'k, '_> {
         if plan.front == 0 {
             return (0..chunk).map(|element| self.place_along(column, &at(element))).collect();
         }
-        // The chunk goes on once at most behind the end of the first axis, so that two places are
-        // computed and each element is a constant from one of them.
+        // A chunk continues past the end of the first axis at most once, so two positions are
+        // computed and each element is a constant away from one of them.
         let extents: Vec<i64> = list.iter().map(|axis| plan.read[*axis]).collect();
         let (first, extent, step) = (at(0).expr()?, extents[0], plan.places[list[0]]);
         let (begin, row) = (k.remainder(&first, extent)?, k.quotient(&first, extent)?);
@@ -141,13 +141,13 @@ impl<'k> Writer<'k, '_> {
     }
 
     /// The run of the destination of a thread in an iteration.
-    fn column_of(&self, turn: &Turn) -> Result<Column<'k>, KernelError> {
+    fn column_of(&self, iteration: &Iteration) -> Result<Column<'k>, KernelError> {
         let (list, axes) = (&self.plan.targets.axes, &self.sides.axes);
         let mut digits = Vec::new();
         for (number, axis) in list.iter().enumerate() {
-            digits.push((*axis, turn.at(number)?));
+            digits.push((*axis, iteration.at(number)?));
         }
-        let (terms, further) = turn.terms(|number| axes[list[number]].destination);
+        let (terms, further) = iteration.terms(|number| axes[list[number]].destination);
         self.column(digits, terms, further)
     }
 
@@ -174,12 +174,12 @@ impl<'k> Writer<'k, '_> {
             }
             Ok(both(inside, k.unless_less(&plus(&begin, &Expr::from(chunk - 1))?, &left)?))
         };
-        // Whether a run is one of the tile.
-        let there = |turn: &Turn| -> Result<Option<Flag<'k>>, KernelError> {
-            let inside = plan.targets.inside(k, turn)?;
-            let Some(last) = turn.digits.len().checked_sub(1) else { return Ok(inside) };
+        // Whether a run is inside the tile.
+        let there = |iteration: &Iteration| -> Result<Option<Flag<'k>>, KernelError> {
+            let inside = plan.targets.inside(k, iteration)?;
+            let Some(last) = iteration.digits.len().checked_sub(1) else { return Ok(inside) };
             let extent = plan.read[plan.targets.axes[last]];
-            Ok(both(inside, k.unless_less(&turn.at(last)?, &Expr::from(extent))?))
+            Ok(both(inside, k.unless_less(&iteration.at(last)?, &Expr::from(extent))?))
         };
         let moved = |column: &Column<'k>, number: &Expr| -> Result<(), KernelError> {
             let places = self.places(column, number)?;
@@ -195,16 +195,16 @@ impl<'k> Writer<'k, '_> {
             Some(condition) => k.when(condition, body),
             None => body(),
         };
-        let each = |turns: Vec<Turn>, given: &Expr, number: &Expr| -> Result<(), KernelError> {
+        let each = |iterations: Vec<Iteration>, given: &Expr, number: &Expr| -> Result<(), KernelError> {
             let each = |common: bool| {
-                turns.iter().try_for_each(|turn| {
-                    let column = self.column_of(turn)?;
+                iterations.iter().try_for_each(|iteration| {
+                    let column = self.column_of(iteration)?;
                     let whole = if common { None } else { whole(&column, given)? };
-                    under(both(whole, there(turn)?), &|| moved(&column, number))
+                    under(both(whole, there(iteration)?), &|| moved(&column, number))
                 })
             };
             // If the plan is `alike`, one condition holds for the chunks of all iterations.
-            match turns.first().filter(|_| plan.alike) {
+            match iterations.first().filter(|_| plan.alike) {
                 Some(first) => under(whole(&self.column_of(first)?, given)?, &|| each(true)),
                 None => each(false),
             }
@@ -212,7 +212,7 @@ impl<'k> Writer<'k, '_> {
         let step = |step: Expr| -> Result<(), KernelError> {
             let given = plus(&own, &times(&step, plan.along)?)?;
             let number = k.clamped(&given, chunks)?;
-            plan.targets.each(k, &group, |turns| each(turns, &given, &number))
+            plan.targets.each(k, &group, |iterations| each(iterations, &given, &number))
         };
         if plan.steps * plan.targets.count() * chunk <= WINDOWS.unrolled {
             return (0..plan.steps).try_for_each(|number| step(Expr::from(number)));
@@ -220,7 +220,7 @@ impl<'k> Writer<'k, '_> {
         k.range(plan.steps, step)
     }
 
-    /// What lies before the first chunk of a run and behind its last, element by element.
+    /// Elements before the first chunk of a run and after its last chunk, one by one.
     pub(super) fn write_ends(&self, destination: &View<'k>) -> Result<(), KernelError> {
         let (k, plan, sides) = (self.k, self.plan, self.sides);
         let (chunk, window) = (plan.chunk, plan.window());
@@ -234,10 +234,10 @@ impl<'k> Writer<'k, '_> {
         let extents: Vec<i64> = columns.iter().map(|axis| plan.read[*axis]).collect();
         let runs: i64 = extents.iter().product();
         let most = if plan.skewed { plan.align } else { chunk };
-        let turns = div_up(runs * most, plan.threads);
+        let iterations = div_up(runs * most, plan.threads);
         let cut = self.is_cut();
-        let ends = |turn: Expr| -> Result<(), KernelError> {
-            let number = plus(&times(&turn, plan.threads)?, &self.thread)?;
+        let ends = |iteration: Expr| -> Result<(), KernelError> {
+            let number = plus(&times(&iteration, plan.threads)?, &self.thread)?;
             let (element, run) = (k.remainder(&number, most)?, k.quotient(&number, most)?);
             let some = k.unless_less(&run, &Expr::from(runs))?;
             let digits = if columns.is_empty() { Vec::new() } else { k.coordinate(&run, &extents)? };
@@ -263,16 +263,16 @@ impl<'k> Writer<'k, '_> {
                 let before = k.unless_less(&element, skew)?;
                 one(element.clone(), both(both(exists, first), before))?;
             }
-            // Behind the last whole chunk: how many there are, and one more. No more than a window
-            // has matter.
+            // After the last whole chunk: the number of elements, and one more. More than a window
+            // does not matter.
             let left = if cut { k.clamped(&left, window + most + chunk)? } else { left.clone() };
             let chunks = plus(&plus(&left, &times(skew, -1)?)?, &Expr::from(most))?;
             let chunks = k.quotient(&chunks, chunk)?;
             let some = k.unless_less(&Expr::from(most / chunk - 1), &chunks)?;
             let last = plus(&times(&chunks, chunk)?, &Expr::from(-most))?;
             let behind = plus(&last, skew)?;
-            // A block writes the chunks of its window if these are whole, and else the chunks that
-            // begin in the window.
+            // A block writes the chunks of its window if these are whole; otherwise it writes the
+            // chunks that begin in the window.
             let mine = if window % chunk == 0 { &last } else { &behind };
             let mine = if cut { k.unless_less(mine, &Expr::from(window))? } else { None };
             let behind = plus(&behind, &element)?;
@@ -280,11 +280,11 @@ impl<'k> Writer<'k, '_> {
             let some = both(some, k.unless_less(&behind, &left)?);
             one(k.clamped(&behind, length.min(window + most + chunk))?, both(both(exists, some), mine))
         };
-        let all = || if turns == 1 { ends(Expr::from(0)) } else { k.range(turns, ends) };
+        let all = || if iterations == 1 { ends(Expr::from(0)) } else { k.range(iterations, ends) };
         if !cut {
             return all();
         }
-        // Only blocks at the ends have any.
+        // Only blocks at the ends have such elements.
         let inner = k.unless_less(&Expr::from(0), &self.starts[outer])?;
         let far = k.unless_less(&Expr::from(window + most + chunk), &left)?;
         match both(inner, far) {

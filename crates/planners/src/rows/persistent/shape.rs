@@ -1,10 +1,10 @@
 //! The shape of persistent clusters.
 //!
-//! Law: a shape is how many blocks a cluster has, how many warps a block, how many vectors of a row
-//! a thread, and how many blocks a multiprocessor. Blocks, warps and vectors have a place for each
-//! vector of the row; registers hold what a thread keeps of each of its vectors, and shared memory
-//! its places. Of such shapes the one is taken that has the fewest bytes in flight that still hide
-//! what clusters wait for: more take longer at the beginning and at the end.
+//! Law: a shape is the number of blocks of a cluster, of warps of a block, of vectors of a row in
+//! each thread, and of resident blocks on a multiprocessor. Together, they hold every vector of the
+//! row: registers hold what a thread keeps of its vectors, and shared memory holds the vectors. The
+//! chosen shape has the fewest bytes in flight that still hide the latency of the exchange between
+//! blocks: more of them make the start and the end take longer.
 
 use tilewright_kernel::machine::Multiprocessor;
 
@@ -20,19 +20,19 @@ pub(crate) struct Shape {
     pub(crate) blocks: i64,
     /// Warps of a block.
     pub(crate) warps: i64,
-    /// Vectors of a row that a thread has.
+    /// Vectors of a row in each thread.
     pub(crate) vectors: i64,
-    /// Blocks of a multiprocessor: while one waits for what the others of its cluster find, another
-    /// goes on.
+    /// Resident blocks on a multiprocessor: while one waits for the results of its cluster, another
+    /// one continues.
     pub(crate) resident: i64,
 }
 
 const FITTED: &PersistentRows = &ROWS.persistent;
 
 impl Shape {
-    /// The shape for rows of so many vectors, of each of which a thread keeps so many registers,
-    /// powers or other rows; none where none holds them. Ties go to the shape with more warps,
-    /// which compute meanwhile.
+    /// The shape for rows of `count` vectors, where a thread keeps `kept` registers for each
+    /// vector, for exponentials or weights; None if no shape holds them. Ties go to the shape with
+    /// more warps, which compute while others wait.
     pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<Shape> {
         let ([least_warps, most_warps], [least, most]) = (FITTED.warps, FITTED.vectors);
         let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {
@@ -51,21 +51,22 @@ impl Shape {
         held.min_by_key(key).map(|(shape, _)| shape)
     }
 
-    /// Places for vectors of a row.
+    /// The vectors of a row that the cluster has room for.
     fn places(&self) -> i64 {
         self.blocks * self.warps * LANES * self.vectors
     }
 
-    /// How many vectors all warps of a multiprocessor have.
+    /// The vectors of all warps of a multiprocessor.
     fn at_once(&self) -> i64 {
         self.warps * self.resident * self.vectors
     }
 
-    /// Whether there are places for a row, not too many, and registers and shared memory for them.
+    /// Whether there is room for a row, not much more than that, and registers and shared memory
+    /// suffice.
     fn holds(&self, own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> bool {
         let Shape { blocks, warps, vectors, resident } = *self;
         let left = self.places() - count;
-        // Four warps get their registers together, in eights.
+        // Registers are allocated to four warps at a time, in units of eight.
         let threads = div_up(warps * resident, 4) * 4 * LANES;
         let registers = i64::from(own.registers) / threads / 8 * 8;
         let wanted = kept * vectors + FITTED.other_registers + if left == 0 { 0 } else { FITTED.ragged_registers };

@@ -79,7 +79,7 @@ fn of_every_layout() {
         right(number, &of(layouts));
     }
     let (images, filters) = (matrix(BF16, "(64,(8,8,1)):(1,(64,512,4096))"), matrix(BF16, "(24,576):(576,1)"));
-    let window = Window::of([3, 3]).bordered([1, 1]);
+    let window = Window::of([3, 3]).padded([1, 1]);
     right(5, &Problem::convolution(images, filters, matrix(BF16, "(64,24):(24,1)"), window).unwrap());
 }
 
@@ -89,7 +89,10 @@ fn of_every_epilogue() {
     let fused = function("relu(x + bias) + c", &["x", "bias", "c"], inputs());
     right(6, &dense(BF16, [136, 144, 136], BF16).fused(fused.clone()).unwrap());
     let kept = dense(BF16, [136, 144, 136], BF16).fused(fused).unwrap();
-    right(7, &kept.keeping("row max abs(d)".parse().unwrap()).unwrap().keeping("column sum".parse().unwrap()).unwrap());
+    right(
+        7,
+        &kept.reducing("row max abs(d)".parse().unwrap()).unwrap().reducing("column sum".parse().unwrap()).unwrap(),
+    );
     let gate = || function("silu(x) * y", &["x", "y"], vec![]);
     let [a, b, d] = ["(136,136):(136,1)", "(256,136):(136,1)", "(136,128):(128,1)"].map(|lies| matrix(BF16, lies));
     for (number, pairs) in [Pairs::Neighbours, Pairs::Halves].into_iter().enumerate() {

@@ -147,7 +147,7 @@ fn plans_are_found_and_refused() {
 #[test]
 fn groups_have_by_products() {
     let kept = |problem: Problem, texts: &[&str]| {
-        texts.iter().fold(problem, |problem, text| problem.keeping(text.parse().unwrap()).unwrap())
+        texts.iter().fold(problem, |problem, text| problem.reducing(text.parse().unwrap()).unwrap())
     };
     let texts = ["row sum", "row max abs(d)", "column sum d * d", "column max"];
     let compared = |problem: &Problem, plan: &Plan, ends: &[i32]| {

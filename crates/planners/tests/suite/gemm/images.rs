@@ -36,8 +36,8 @@ fn right(problem: &Problem, plan: &Plan) -> usize {
 fn a_product_of_windows_is_a_convolution() {
     let extents @ [c, w, h, l] = [3, 5, 4, 2];
     for window in [
-        Window::of([3, 3]).bordered([1, 1]),
-        Window { step: [2, 1], spread: [1, 2], before: [2, 0], after: [1, 3], filter: [2, 3] },
+        Window::of([3, 3]).padded([1, 1]),
+        Window { stride: [2, 1], dilation: [1, 2], padding_before: [2, 0], padding_after: [1, 3], filter: [2, 3] },
     ] {
         let problem = convolution(channels_last(BF16, extents), extents, 2, window);
         let [x, y] = window.results([w, h]).unwrap();
@@ -53,8 +53,8 @@ fn a_product_of_windows_is_a_convolution() {
             let mut sum = 0;
             for at in 0..k {
                 let (channel, i, j) = (at % c, at / c % s, at / c / s);
-                let along = column * window.step[0] + i * window.spread[0] - window.before[0];
-                let down = line * window.step[1] + j * window.spread[1] - window.before[1];
+                let along = column * window.stride[0] + i * window.dilation[0] - window.padding_before[0];
+                let down = line * window.stride[1] + j * window.dilation[1] - window.padding_before[1];
                 if (0..w).contains(&along) && (0..h).contains(&down) {
                     let pixel = channel + c * (along + w * (down + h * image));
                     sum += of(ProductTensor::A, pixel) * of(ProductTensor::B, filter * k + at);
@@ -69,7 +69,7 @@ fn a_product_of_windows_is_a_convolution() {
 
 #[test]
 fn borders_are_read_as_zeros_where_the_images_lie() {
-    for (extents, filter, border, spread) in [
+    for (extents, filter, border, dilation) in [
         ([64, 8, 8, 2], [3, 3], [1, 1], [1, 1]),
         ([40, 7, 5, 2], [3, 2], [1, 0], [1, 1]),
         ([40, 9, 3, 1], [5, 1], [2, 0], [1, 1]),
@@ -78,14 +78,14 @@ fn borders_are_read_as_zeros_where_the_images_lie() {
         ([40, 4, 4, 1], [2, 2], [3, 3], [1, 1]),
         ([40, 3, 6, 2], [3, 3], [0, 1], [1, 1]),
     ] {
-        let window = Window { spread, ..Window::of(filter).bordered(border) };
+        let window = Window { dilation, ..Window::of(filter).padded(border) };
         let own = convolution(channels_last(BF16, extents), extents, 24, window);
         assert_eq!(right(&own, &plan(64, 24, 1)), 1, "{own}");
         assert_eq!(right(&own, &Plan { blocks: 3, ..plan(128, 24, 2) }), 1);
     }
     // Borders on one side; other types; a function of the sums, with a residual.
     let extents = [64, 6, 6, 1];
-    let window = Window { before: [0, 2], after: [1, 0], ..Window::of([2, 3]) };
+    let window = Window { padding_before: [0, 2], padding_after: [1, 0], ..Window::of([2, 3]) };
     for element in [Element::F16, Element::E4M3, Element::I8] {
         let images = channels_last(element, extents);
         let filter = Matrix::rows(element, [16, 384]).unwrap();
@@ -101,8 +101,8 @@ fn borders_are_read_as_zeros_where_the_images_lie() {
 
 #[test]
 fn other_images_are_moved_before() {
-    let same = Window::of([3, 3]).bordered([1, 1]);
-    let steps = Window { step: [2, 2], ..same };
+    let same = Window::of([3, 3]).padded([1, 1]);
+    let steps = Window { stride: [2, 2], ..same };
     let [c, w, h, l] = [40, 7, 6, 2];
     let columns_first = |element| matrix(element, &format!("({c},({w},{h},{l})):({},(1,{w},{}))", w * h, c * w * h));
     let extents = [c, w, h, l];
@@ -115,7 +115,7 @@ fn other_images_are_moved_before() {
     assert_eq!(right(&convolution(channels_last(BF16, extents), extents, 16, steps), &plan(64, 16, 1)), 2);
     assert_eq!(right(&convolution(columns_first(Element::F16), extents, 16, steps), &plan(64, 16, 1)), 3);
     // Without borders nothing is moved.
-    let inside = Window { step: [2, 2], ..Window::of([3, 3]) };
+    let inside = Window { stride: [2, 2], ..Window::of([3, 3]) };
     assert_eq!(right(&convolution(channels_last(BF16, extents), extents, 16, inside), &plan(64, 16, 1)), 1);
     // Three channels, one, and types that are parted.
     for (element, c) in [(BF16, 3), (BF16, 1), (Element::E4M3, 5), (Element::F32, 8), (Element::I8, 4)] {
@@ -140,7 +140,7 @@ fn other_images_are_moved_before() {
 /// The plan of the model, and filters that lie as those of PyTorch do.
 #[test]
 fn filters_may_lie_otherwise() {
-    let window = Window::of([3, 3]).bordered([1, 1]);
+    let window = Window::of([3, 3]).padded([1, 1]);
     let images = channels_last(BF16, [16, 6, 6, 2]);
     let filter = matrix(BF16, "(8,(16,3,3)):(144,(9,1,3))");
     let problem = Problem::convolution(images, filter, matrix(BF16, "(72,8):(8,1)"), window).unwrap();
@@ -160,20 +160,20 @@ fn what_is_no_convolution_is_refused() {
     assert_eq!(code(matrix(BF16, "(16,16):(1,16)"), Window::of([3, 3])), "E0941");
     assert_eq!(code(images(), Window::of([5, 3])), "E0945");
     for wrong in [
-        Window { step: [0, 1], ..Window::of([3, 3]) },
-        Window { spread: [1, 0], ..Window::of([3, 3]) },
-        Window { before: [-1, 0], ..Window::of([3, 3]) },
+        Window { stride: [0, 1], ..Window::of([3, 3]) },
+        Window { dilation: [1, 0], ..Window::of([3, 3]) },
+        Window { padding_before: [-1, 0], ..Window::of([3, 3]) },
         Window::of([3, 0]),
-        Window { spread: [i64::MAX, 1], ..Window::of([3, 3]) },
-        Window { before: [i64::MAX, 0], ..Window::of([3, 3]) },
+        Window { dilation: [i64::MAX, 1], ..Window::of([3, 3]) },
+        Window { padding_before: [i64::MAX, 0], ..Window::of([3, 3]) },
     ] {
         assert_eq!(code(images(), wrong), "E0945", "{wrong:?}");
     }
     // Another number of results.
     assert_eq!(code(images(), Window::of([3, 3])), "E0942");
     let (filter, d) = (matrix(BF16, "(8,144):(144,1)"), matrix(BF16, "(16,8):(8,1)"));
-    let wide = Window { spread: [2, 1], ..Window::of([3, 3]).bordered([0, 1]) };
+    let wide = Window { dilation: [2, 1], ..Window::of([3, 3]).padded([0, 1]) };
     let error = Problem::convolution(images(), filter, d, wide).unwrap_err().to_string();
-    let window = "3 x 3, borders of 0 and 0 columns, 1 and 1 rows, spread of 2 columns and 1 rows";
+    let window = "3 x 3, padding of 0 and 0 columns, 1 and 1 rows, dilation of 2 columns and 1 rows";
     assert_eq!(error, format!("images of 4 x 4 have no windows of {window}"));
 }

@@ -185,9 +185,9 @@ fn what_is_refused() {
     };
     assert_eq!(code(vec![small(true), small(false)]), "E0944");
     assert_eq!(code(vec![own(), own().batched(2).unwrap()]), "E0943");
-    assert_eq!(code(vec![own().keeping("row sum".parse().unwrap()).unwrap()]), "E0943");
+    assert_eq!(code(vec![own().reducing("row sum".parse().unwrap()).unwrap()]), "E0943");
     let (images, filters) = (matrix(BF16, "(64,(8,8,1)):(1,(64,512,4096))"), matrix(BF16, "(24,576):(576,1)"));
-    let window = Window::of([3, 3]).bordered([1, 1]);
+    let window = Window::of([3, 3]).padded([1, 1]);
     let windows = Problem::convolution(images, filters, matrix(BF16, "(64,24):(24,1)"), window).unwrap();
     assert_eq!(code(vec![windows]), "E0943");
     let all = list([own(), own()]);

@@ -2,7 +2,9 @@
 //! interpreter runs their kernels, and each number is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_planners::gemm::{ByProduct, Each, Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
+use tilewright_planners::gemm::{
+    Each, EpilogueReduction, Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales,
+};
 use tilewright_planners::{Expression, Statistic};
 
 use crate::gemm::{BF16, checked, function, h200, matrix, plan};
@@ -62,7 +64,11 @@ fn blocks_share_the_steps_of_pairs() {
 
 #[test]
 fn rows_and_columns_are_kept() {
-    let by = |each, statistic, text: &str| ByProduct { each, statistic, of: Expression::parse(text, &["d"]).unwrap() };
+    let by = |each, statistic, text: &str| EpilogueReduction {
+        each,
+        statistic,
+        of: Expression::parse(text, &["d"]).unwrap(),
+    };
     let all = [
         by(Each::Row, Statistic::Sum, "d"),
         by(Each::Column, Statistic::Sum, "d * d"),
@@ -75,29 +81,29 @@ fn rows_and_columns_are_kept() {
             0 => dense.fused(function("relu(x) + 1", &["x"], vec![])).unwrap(),
             _ => dense,
         };
-        let kept = all.iter().fold(dense.clone(), |problem, by| problem.keeping(by.clone()).unwrap());
+        let kept = all.iter().fold(dense.clone(), |problem, by| problem.reducing(by.clone()).unwrap());
         for plan in [plan(64, 48, 1), plan(128, 32, 2), Plan { swapped: true, ..plan(64, 16, 1) }] {
             assert_eq!(checked(&kept, &plan).1, m * n + 2 * (m + n));
         }
-        checked(&dense.keeping(all[number].clone()).unwrap(), &Plan { blocks: 3, ..plan(128, 64, 1) });
+        checked(&dense.reducing(all[number].clone()).unwrap(), &Plan { blocks: 3, ..plan(128, 64, 1) });
     }
     // Of so many tiles blocks have shares, of which the last one makes the result.
-    let many = Problem::new(BF16, [33 * 64, 62, 16]).unwrap().keeping(all[1].clone()).unwrap();
+    let many = Problem::new(BF16, [33 * 64, 62, 16]).unwrap().reducing(all[1].clone()).unwrap();
     let (product, compared) = checked(&many, &plan(64, 64, 1));
     assert_eq!(compared, 33 * 64 * 62 + 62);
-    let written = [ProductTensor::Workspace(1), ProductTensor::ByProduct(0)];
+    let written = [ProductTensor::Workspace(1), ProductTensor::Reduction(0)];
     assert_eq!(product.steps()[1].read_and_written(), (&[ProductTensor::Workspace(0)][..], &written[..]));
     // Elements of 32 bits are stored from registers; of a batch each matrix has its own.
     let [a, b, d] = [(70, 24), (50, 24), (70, 50)]
         .map(|(rows, columns)| Matrix::strided(BF16, [rows, columns, 2], [columns, 1, rows * columns]).unwrap());
     let d = Matrix::strided(Element::F32, d.extents(), [1, 70, 3500]).unwrap();
     let batch = Problem::of(a, b, d).unwrap();
-    let batch = all.iter().fold(batch, |problem, by| problem.keeping(by.clone()).unwrap());
+    let batch = all.iter().fold(batch, |problem, by| problem.reducing(by.clone()).unwrap());
     assert_eq!(checked(&batch, &plan(64, 32, 1)).1, 2 * (70 * 50 + 2 * (70 + 50)));
     // Of pairs, of what they make.
     let [a, b, d] = [(72, 40), (80, 40), (72, 40)].map(|extents| Matrix::rows(BF16, extents.into()).unwrap());
     let gate = function("silu(x) * y", &["x", "y"], vec![]);
-    let pairs = Problem::gated(a, b, d, Pairs::Halves, gate).unwrap().keeping(all[2].clone()).unwrap();
+    let pairs = Problem::gated(a, b, d, Pairs::Halves, gate).unwrap().reducing(all[2].clone()).unwrap();
     checked(&pairs, &plan(64, 64, 1));
 }
 
@@ -184,10 +190,10 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(code(gated(rows(16, 16), function("x * y * z", &["x", "y", "z"], vec![]))), "E0936");
     let dense = || Problem::new(BF16, [32, 16, 128]).unwrap();
     let of = Expression::input(0);
-    let by = |statistic| ByProduct { each: Each::Row, statistic, of: of.clone() };
-    assert_eq!(code(dense().keeping(by(Statistic::Norm))), "E0936");
+    let by = |statistic| EpilogueReduction { each: Each::Row, statistic, of: of.clone() };
+    assert_eq!(code(dense().reducing(by(Statistic::Norm))), "E0936");
     assert_eq!(
-        code(Problem::new(Element::I8, [32, 16, 16]).unwrap_or_else(|_| dense()).keeping(by(Statistic::Norm))),
+        code(Problem::new(Element::I8, [32, 16, 16]).unwrap_or_else(|_| dense()).reducing(by(Statistic::Norm))),
         "E0936"
     );
     let scale = |rows: i64, steps| Matrix::rows(Element::F32, [rows, steps]).unwrap();

@@ -1,9 +1,9 @@
-//! Reductions of rows or columns of row groups, of what their tiles leave.
+//! Reductions by row group: combines the partial results of tiles.
 //!
-//! Law: a row of a group has one number, which is made of those of its tiles along the columns in
-//! their order; rows of no group keep what they have. A column has one number for each group, made
-//! of those of the tiles of the group in their order: nothing is added to 0, and the
-//! greatest number of a group without rows is minus infinity.
+//! Law: a row of a group gets one number, combined from its tiles along the columns in their order;
+//! rows of no group keep what they have. A column gets one number for each group, combined from the
+//! tiles of the group in their order. The sum of a group without rows is 0, and its maximum is
+//! minus infinity.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -15,15 +15,15 @@ use crate::gemm::epilogue::reductions::Parts;
 use crate::gemm::index::overflow;
 use crate::gemm::plan::WARPGROUP_THREADS;
 use crate::gemm::problem::Problem;
-use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::number;
 use crate::product::count;
 use crate::terms::Statistic;
 
-/// The kernel that makes a reduction of what tiles of so many rows have left, each `each` numbers
-/// of a column: from these and where the groups end.
+/// The kernel that combines the partial results of tiles of `rows` rows, with `each` numbers for a
+/// column, by the ends of the groups.
 pub(crate) fn kept(
-    by: &ByProduct,
+    by: &EpilogueReduction,
     problem: &Problem,
     parts: &Parts,
     [own, each]: [i64; 2],
@@ -34,21 +34,21 @@ pub(crate) fn kept(
     }
 }
 
-/// A number that changes nothing, in a register.
-fn neutral<'k>(k: &'k Build, by: &ByProduct) -> Result<Fragment<'k>, KernelError> {
+/// The neutral element, in a register.
+fn neutral<'k>(k: &'k Build, by: &EpilogueReduction) -> Result<Fragment<'k>, KernelError> {
     let number = by.statistic.neutral();
     let held = k.register(Element::F32, "1")?;
     held.set(&[k.number_of(Element::F32, number)])?;
     Ok(held)
 }
 
-/// Adds a number to what a register has, or takes the greater one.
-fn combine<'k>(by: &ByProduct, held: &Fragment<'k>, found: Num<'k>) -> Result<(), KernelError> {
+/// Combines a number into a register: by sum or by maximum.
+fn combine<'k>(by: &EpilogueReduction, held: &Fragment<'k>, found: Num<'k>) -> Result<(), KernelError> {
     let before = held.numbers()?[0];
     held.set(&[if by.statistic == Statistic::Sum { before + found } else { before.max(found) }])
 }
 
-fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, PlanError> {
+fn of_rows(by: &EpilogueReduction, problem: &Problem, parts: &Parts) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_rows", |k| {
@@ -77,7 +77,12 @@ fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, P
     Ok(kernel)
 }
 
-fn of_columns(by: &ByProduct, problem: &Problem, parts: &Parts, [own, each]: [i64; 2]) -> Result<Kernel, PlanError> {
+fn of_columns(
+    by: &EpilogueReduction,
+    problem: &Problem,
+    parts: &Parts,
+    [own, each]: [i64; 2],
+) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_columns", |k| {
@@ -91,7 +96,8 @@ fn of_columns(by: &ByProduct, problem: &Problem, parts: &Parts, [own, each]: [i6
         k.launch_next();
         let group = k.block_number(Axis::Y);
         let of = k.index(&group)?;
-        // Tiles and rows of the groups before; then the first tile of this one, and how many.
+        // The tiles and rows of the groups before; then the first tile of this group, and its
+        // number of tiles.
         let state = k.register(Element::I32, "4")?;
         state.set(&[number(k, 0); 4])?;
         k.range(groups, |group| {
