@@ -1,7 +1,7 @@
-//! What runs planned kernels on devices: products of matrices in one call, kernels and tile programs
-//! timed, tensors moved between GPUs, and products of sharded matrices.
+//! Running planned kernels on devices: GEMM in one call, timing of kernels and tile programs,
+//! resharding between GPUs, and GEMM of sharded matrices.
 //!
-//! All else of the crate knows kernels as programs alone and imports nothing of this module.
+//! The rest of the crate knows kernels only as programs and imports nothing from this module.
 //! `tilewright` has the modules in it under the same names.
 
 pub mod bench;

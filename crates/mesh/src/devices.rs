@@ -1,8 +1,8 @@
-//! Where what is planned is carried out: on simulated devices, all of them in this process, or on
-//! one, that of this process, beside others.
+//! Where plans are carried out: on simulated devices in this process, or on the device of this
+//! process, together with other processes.
 //!
-//! Law: what a device computes is written once, as a function of its rank and its memory. So what
-//! processes compute is what the simulation computes, to the bit.
+//! Law: the computation of a device is written once, as a function of its rank and its memory. So
+//! processes compute bit for bit what the simulation computes.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ pub(crate) fn slices<T>(memory: &[Vec<T>]) -> Vec<&[T]> {
     memory.iter().map(Vec::as_slice).collect()
 }
 
-/// That the memory of a device holds what a layout says.
+/// Checks that the memory of a device has the size of its layout.
 pub(crate) fn holds<T>(rank: usize, memory: &[T], needed: i64) -> Result<(), MeshError> {
     match (memory.len() as i64) < needed {
         true => Err(MeshError::Memory { rank, elements: memory.len(), needed }),

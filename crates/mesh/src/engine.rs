@@ -1,10 +1,9 @@
 //! Plans carried out by several processes, each with the memory of one device.
 //!
-//! Law: each process computes the messages that it sends and receives from the plan alone, so
-//! nothing but elements is sent. Before the first step all processes compare what they are about to
-//! do, and after the last one that it is done: either every process has its result, or every
-//! process has an error that names a rank and a step. What is computed is what
-//! [`Plan::simulate`] computes, to the bit.
+//! Law: each process computes the messages that it sends and receives from the plan alone, so only
+//! elements are sent. Before the first step, all processes compare their plans, and after the last
+//! one they confirm completion: either every process has its result, or every process has an error
+//! that names a rank and a step. The result equals that of [`Plan::simulate`], bit for bit.
 
 mod environment;
 mod frame;
@@ -41,9 +40,9 @@ pub trait Engine {
     /// How many processes there are.
     fn ranks(&self) -> usize;
 
-    /// Sends each of `sends`, a rank and the bytes for it, and fills each of `receives`, a rank and
-    /// the place for its bytes. At most one message goes from one rank to another; `step` says in
-    /// errors what is going on.
+    /// Sends each of `sends`, a rank and its bytes, and fills each of `receives`, a rank and the
+    /// buffer for its bytes. At most one message goes from one rank to another; errors name the
+    /// current `step`.
     ///
     /// Errors: a process that is gone, or does not answer ([`MeshError::Lost`]).
     fn exchange(
@@ -53,9 +52,9 @@ pub trait Engine {
         receives: &mut [(usize, Vec<u8>)],
     ) -> Result<(), MeshError>;
 
-    /// As [`Engine::exchange`], while this process works: `meanwhile` makes the messages to send,
-    /// and takes those that arrive. Each of `targets` gets one message, and each of `sources` sends
-    /// as many bytes as stand beside it.
+    /// As [`Engine::exchange`], while this process works: `meanwhile` produces the messages to
+    /// send, and takes those that arrive. Each of `targets` gets one message, and each of `sources`
+    /// sends the number of bytes given with it.
     ///
     /// A process that computes for longer than the patience of the others before it sends a message
     /// counts as lost.
@@ -80,9 +79,9 @@ pub trait Engine {
     fn give_up(&mut self, error: MeshError) -> MeshError;
 }
 
-/// What a process does while bytes are on their way.
+/// Work that a process does while bytes are in flight.
 pub trait Meanwhile {
-    /// Works for a short while; none where there is nothing to do until more has come.
+    /// Works for a short while; None if there is nothing to do until more bytes arrive.
     ///
     /// Errors: the work cannot be done; all processes end with that.
     fn work(&mut self) -> Result<Option<Progress>, MeshError>;
@@ -93,7 +92,7 @@ pub trait Meanwhile {
     fn take(&mut self, rank: usize, bytes: Vec<u8>) -> Result<(), MeshError>;
 }
 
-/// What a while of work led to.
+/// The result of a while of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// There is nothing to send yet.
@@ -108,7 +107,7 @@ fn missing_message(step: &str) -> MeshError {
 }
 
 impl Plan {
-    /// The memory of this process after the plan; what no element lies in is 0.
+    /// The memory of this process after the plan; offsets without an element are 0.
     ///
     /// Errors: a process with another version, mesh, layout or type of elements
     /// ([`MeshError::Differs`]); one that is gone or does not answer ([`MeshError::Lost`]); less
@@ -121,8 +120,8 @@ impl Plan {
         })
     }
 
-    /// What all processes have to agree on before the plan is carried out: lines of `name: value`
-    /// that say the mesh, both layouts and the steps.
+    /// The contract that all processes must agree on before the plan is carried out: lines of
+    /// `name: value` with the mesh, both layouts and the steps.
     ///
     /// ```
     /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, reshard};
@@ -184,7 +183,7 @@ impl Exchange {
         Ok(result)
     }
 
-    /// What a process sends to each other one that needs something of it.
+    /// The bytes that a process sends to each other process that needs elements of it.
     pub(crate) fn packed<T: Pod>(
         &self,
         own: usize,
@@ -221,8 +220,8 @@ pub(crate) fn pack<T: Pod>(messages: &[Message], own: usize, step: &str, memory:
     Ok(bytes)
 }
 
-/// Puts the elements of messages in place, in the order of the messages. Those of this process are
-/// read from its memory, the others from the received bytes.
+/// Unpacks messages, in their order. Messages of this process are read from its memory, the others
+/// from the received bytes.
 pub(crate) fn unpack<T: Pod>(
     messages: &[Message],
     own: usize,
@@ -247,7 +246,7 @@ pub(crate) fn unpack<T: Pod>(
     }
 }
 
-/// How many bytes come from each other process.
+/// The number of bytes from each other process.
 pub(crate) fn awaited<T>(incoming: &[Message], own: usize) -> Vec<(usize, usize)> {
     let mut awaited: Vec<(usize, usize)> = Vec::new();
     for message in incoming.iter().filter(|message| message.from != own) {
@@ -281,7 +280,7 @@ pub(crate) fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, M
     Ok(room)
 }
 
-/// The first line in which what a process says differs from what the first says.
+/// The first line in which the contract of a process differs from that of the first one.
 fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
     if own == other {
         return None;
@@ -328,7 +327,7 @@ impl<E: Engine> Devices for Own<'_, E> {
     }
 }
 
-/// What a step is called in errors.
+/// The name of a step in errors.
 pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::Kind) -> String {
     let between = if of.is_empty() { "" } else { " of " };
     format!("step {}{between}{of}, {kind}", number + 1)

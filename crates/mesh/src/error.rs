@@ -16,7 +16,7 @@ pub enum MeshError {
     Syntax {
         /// The text.
         text: Box<str>,
-        /// What would do.
+        /// What was expected.
         expected: &'static str,
     },
     /// E1102: a mesh without axes, or with too many.
@@ -42,7 +42,7 @@ pub enum MeshError {
     Ranks {
         /// From coordinates to ranks.
         ranks: Box<str>,
-        /// The rank that stands twice, or lies outside.
+        /// The rank that occurs twice, or is out of range.
         rank: i64,
         /// How many devices there are.
         size: i64,
@@ -54,11 +54,11 @@ pub enum MeshError {
         /// The mesh.
         mesh: Box<str>,
     },
-    /// E1104: two elements in one place, or a place that does not exist.
+    /// E1104: two elements at one offset, or an offset that does not exist.
     Places {
         /// The layout.
         layout: Box<str>,
-        /// What is wrong.
+        /// The defect.
         flaw: Flaw,
     },
     /// E1105: an element that the tensor does not have.
@@ -88,7 +88,7 @@ pub enum MeshError {
         mode: usize,
         /// Its size.
         size: i64,
-        /// How many parts are asked for.
+        /// The number of parts that was asked for.
         parts: i64,
     },
     /// E1106: a size of a mode that its leaves do not have.
@@ -97,19 +97,19 @@ pub enum MeshError {
         layout: Box<str>,
         /// The mode.
         mode: usize,
-        /// What is wrong.
+        /// The reason.
         why: &'static str,
     },
     /// E1107: a layout that a framework cannot write.
     Unwritten {
-        /// What it would be written as.
+        /// The form in which it cannot be written.
         form: &'static str,
         /// Why it cannot be.
         why: &'static str,
     },
     /// E1108: too many messages or positions.
     TooLarge {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
         /// The most.
         limit: i64,
@@ -127,11 +127,11 @@ pub enum MeshError {
     Differs {
         /// Its rank.
         rank: usize,
-        /// In what it differs.
+        /// The property that differs.
         what: Box<str>,
-        /// What the first process says.
+        /// The value of the first process.
         own: Box<str>,
-        /// What that process says.
+        /// The value of that process.
         other: Box<str>,
     },
     /// E1110: another number of processes than of devices.
@@ -145,9 +145,9 @@ pub enum MeshError {
     Lost {
         /// Its rank.
         rank: usize,
-        /// What was going on.
+        /// The current step.
         step: Box<str>,
-        /// What is known of it.
+        /// What is known about the loss.
         why: Box<str>,
     },
     /// E1111: processes that did not come.
@@ -159,7 +159,7 @@ pub enum MeshError {
     },
     /// E1112: a job token that is missing, is none, or is another one.
     Token {
-        /// What is wrong.
+        /// The defect.
         what: Box<str>,
     },
     /// E1112: a process that does not know its rank, because its environment does not say it.
@@ -171,21 +171,21 @@ pub enum MeshError {
     OutOfMemory {
         /// Its rank.
         rank: usize,
-        /// What was going on.
+        /// The current step.
         step: Box<str>,
-        /// How many bytes it asked for.
+        /// The number of bytes that were requested.
         bytes: usize,
     },
     /// E1114: a process that was interrupted.
     Interrupted {
         /// Its rank.
         rank: usize,
-        /// What was going on.
+        /// The current step.
         step: Box<str>,
     },
-    /// E1115: what would carry bytes between processes is missing, or is not what it should be.
+    /// E1115: the library that carries bytes between processes is missing, or is another one.
     Engine {
-        /// What.
+        /// The library, and what is wrong.
         what: Box<str>,
     },
     /// E1116: an operation that does not fit its operands.
@@ -197,7 +197,7 @@ pub enum MeshError {
     Layout(LayoutError),
 }
 
-/// What is wrong with the places of a layout.
+/// A defect of the offsets of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
@@ -245,7 +245,7 @@ impl MeshError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// What would help, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             MeshError::Ranks { .. } => "leave the strides out, and the first axis is fastest",

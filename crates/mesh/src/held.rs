@@ -1,15 +1,16 @@
-//! What a device holds.
+//! The part of a tensor on a device.
 //!
-//! Law: the steps along an axis lead to different positions, so the position of a device along it
-//! says the index in each mode that steps there, or that no element lies so. The positions of all
-//! axes together say which elements a device holds, which copy, and which summand.
+//! Law: different steps along an axis lead to different positions. So the position of a device
+//! along an axis determines its index in each mode that steps there, or that it holds no element.
+//! The positions along all axes together determine the elements, the copy and the summand of a
+//! device.
 
 use crate::limits::MAX_AXES;
 use crate::mesh::Mesh;
 use crate::sharded::ShardedLayout;
 use crate::uneven::Along;
 
-/// Which part of a tensor a device holds: the index in each mode that steps along the mesh.
+/// The part of a tensor on a device: its index in each mode that steps along the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     /// For each leaf of the elements; 0 where it steps along offsets.
@@ -20,7 +21,7 @@ pub(crate) struct Held {
     pub sums: Vec<i64>,
 }
 
-/// What a mode that steps along an axis is.
+/// The role of a mode that steps along an axis.
 #[derive(Debug, Clone, Copy)]
 enum Mode {
     Element(usize),
@@ -31,7 +32,7 @@ enum Mode {
 /// A mode along an axis: what it is, its extent and its step.
 type OnAxis = (Mode, i64, i64);
 
-/// The way from devices to what they hold.
+/// The map from devices to the parts that they hold.
 #[derive(Debug, Clone)]
 pub(crate) struct Holders {
     mesh: Mesh,
@@ -79,7 +80,7 @@ impl Holders {
         Holders { mesh: layout.mesh.clone(), corner: layout.corner.clone(), modes, indices, counts }
     }
 
-    /// What a device holds; none where it holds nothing.
+    /// The part of a device; None if it holds no element.
     pub fn held(&self, rank: usize) -> Option<Held> {
         let [elements, copies, sums] = self.counts.map(|count| vec![0; count]);
         let mut held = Held { elements, copies, sums };
@@ -117,8 +118,8 @@ impl Holders {
         self.mesh.rank(device)
     }
 
-    /// The modes of copies that a device takes its part from: those of its own copy where it has
-    /// one, else one chosen by its rank, so that all copies are asked alike.
+    /// The copy from which a device takes its part: its own copy if it has one, otherwise one
+    /// chosen by its rank, so that all copies serve equally many devices.
     pub fn copy_for(&self, rank: usize, own: Option<&Held>, layout: &ShardedLayout) -> Vec<i64> {
         if let Some(own) = own {
             return own.copies.clone();

@@ -2,10 +2,10 @@
 //!
 //! # The idea
 //!
-//! Where one device ends, the same algebra goes on. A [`Mesh`] is a grid of devices with named
-//! axes. A [`ShardedLayout`] is a layout whose value is a device and an offset in its memory: its
-//! modes step along offsets, `8`, or along axes of the mesh, `1@tp`. Copies and summands are modes
-//! along the mesh that no element sees.
+//! The same algebra that describes one device describes many. A [`Mesh`] is a grid of devices with
+//! named axes. A [`ShardedLayout`] is a layout whose value is a device and an offset in its memory:
+//! its modes step along offsets, `8`, or along axes of the mesh, `1@tp`. Copies (replicas) and
+//! summands (partial sums) are modes along the mesh that the elements do not depend on.
 //!
 //! ```text
 //! ((2,4),3):((1,1@tp),2) copied 2:1@dp      rows in four parts along tp, all of it twice along dp
@@ -30,12 +30,12 @@
 //! # }
 //! ```
 //!
-//! A product of sharded matrices ([`multiply`]) is planned from the layouts of its operands and its
-//! result: each axis of the mesh cuts rows, columns or the depth, and what has to move follows.
+//! A matmul of sharded matrices ([`multiply`]) is planned from the layouts of its operands and its
+//! result: each axis of the mesh cuts M, N or K, and the communication follows from that.
 //!
-//! Functions of elements ([`fn@map`]), reductions ([`fn@reduce`], [`argmax`]) and [`fn@softmax`]
-//! take and give tensors under any sharded layouts: what has to move is planned in the same way,
-//! printed before it runs, and carried out by the same calls.
+//! Elementwise functions ([`fn@map`]), reductions ([`fn@reduce`], [`argmax`]) and [`fn@softmax`]
+//! take and return tensors with any sharded layouts: their communication is planned in the same
+//! way, printed before it runs, and carried out by the same calls.
 //!
 //! # Promises
 //!

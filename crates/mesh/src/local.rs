@@ -1,8 +1,8 @@
-//! What one device has of a tensor, as loops over its memory.
+//! The local part of a tensor, as loops over the memory of one device.
 //!
 //! Law: the elements of a device are the positions of the leaves that step along offsets. The
-//! leaves that step along the mesh say at which index of each mode its part begins. Of an uneven
-//! mode a device has as many positions as its part has, or none.
+//! leaves that step along the mesh give the index of each mode at which its part begins. In an
+//! uneven mode, a device has as many positions as its part, or none.
 
 use crate::error::MeshError;
 use crate::held::Holders;
@@ -10,7 +10,7 @@ use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 use crate::uneven::Mode;
 use tilewright_layout::Tree;
 
-/// What a device has of a tensor: the places of its elements, mode by mode.
+/// The local part of a tensor: the offsets of its elements, mode by mode.
 ///
 /// ```
 /// use tilewright_mesh::{LocalRun, Mesh, ShardedLayout};
@@ -30,8 +30,8 @@ pub struct LocalPart {
     pub modes: Vec<LocalMode>,
 }
 
-/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop of
-/// no position says that there are none.
+/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop with
+/// no positions means that there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalMode {
     /// The first position.
@@ -52,7 +52,7 @@ pub struct LocalRun {
 }
 
 impl ShardedLayout {
-    /// What a device has; none where it has nothing.
+    /// The local part of a device; None if it holds no element.
     pub fn part(&self, rank: usize) -> Option<LocalPart> {
         let held = Holders::of(self).held(rank)?;
         let steps = self.steps_on(&held.elements);
@@ -136,8 +136,8 @@ pub(crate) struct Reduced {
 }
 
 impl Reduced {
-    /// What is made of a layout when these modes get one element each. Positions along the mesh of
-    /// a reduced mode hold summands then, or what is combined in another way.
+    /// The layout after these modes were reduced to one element each. Positions along the mesh of a
+    /// reduced mode become summands, or are combined in another way.
     pub fn of(layout: &ShardedLayout, over: &[usize]) -> Result<Reduced, MeshError> {
         let (mut leaves, mut kept, mut modes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut sums, mut trees) = (layout.sums.clone(), Vec::new());

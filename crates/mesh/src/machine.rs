@@ -1,4 +1,4 @@
-//! What a step costs on a stated machine.
+//! The cost of a step on a given machine.
 //!
 //! Law: a device sends and receives at once, inside its node by one link and to other nodes by
 //! another, both at their rates. A step takes as long as the device that takes longest, and one
@@ -46,7 +46,7 @@ impl Machine {
     }
 }
 
-/// What the links of each device carry in a step, in elements.
+/// The traffic of each device over its links in a step, in elements.
 pub(crate) struct Load<'a> {
     machine: &'a Machine,
     /// For each rank, sent and received inside of its node, and beyond.

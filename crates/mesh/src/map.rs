@@ -1,8 +1,8 @@
 //! Functions of elements, for tensors that lie differently.
 //!
-//! Law: `D(e) = f(A(e), B(e), ...)` for each element. All operands go to one layout without
-//! summands, each device computes what it holds, and the result goes where it belongs. The layout
-//! in between is that of the result or of an operand, whichever takes least time to go through.
+//! Law: `D(e) = f(A(e), B(e), ...)` for each element. All operands are resharded to one layout
+//! without summands, each device computes its local part, and the result is resharded. The common
+//! layout is that of the result or of an operand, whichever takes the least time.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::plan::{Plan, micros, reshard};
 use crate::sharded::ShardedLayout;
 use crate::way::added;
 
-/// How a function of elements of sharded tensors is computed: [`map()`] makes it.
+/// The plan of an elementwise function of sharded tensors: [`map()`] makes it.
 #[derive(Debug, Clone)]
 pub struct MapPlan {
     operands: Vec<Plan>,
@@ -77,7 +77,8 @@ pub(crate) fn without_sums(layout: &ShardedLayout) -> Result<Vec<ShardedLayout>,
     Ok([whole(layout)?].into_iter().chain(parts.filter(|parts| parts.sums() == 1)).collect())
 }
 
-/// What takes least time; of several, where a device computes least; of these, the first.
+/// The plan that takes the least time; of several, the one in which devices compute least; of
+/// these, the first.
 pub(crate) fn cheapest<P>(plans: Vec<P>, cost: impl Fn(&P) -> (f64, i64)) -> Option<P> {
     let mut best: Option<(P, (f64, i64))> = None;
     for plan in plans {
@@ -93,12 +94,12 @@ pub(crate) fn cheapest<P>(plans: Vec<P>, cost: impl Fn(&P) -> (f64, i64)) -> Opt
 }
 
 impl MapPlan {
-    /// What moves before: a plan for each operand.
+    /// The reshards before: a plan for each operand.
     pub fn operands(&self) -> &[Plan] {
         &self.operands
     }
 
-    /// What moves after. It begins with the layout in which the function is computed.
+    /// The reshard after. It begins with the layout in which the function is computed.
     pub fn result(&self) -> &Plan {
         &self.result
     }
@@ -167,7 +168,7 @@ impl MapPlan {
             });
             computed.push(own);
         }
-        // Nothing is added up on the way: what is computed has no summands.
+        // Nothing is summed on the way: the computed tensor has no summands.
         devices.carry(&self.result, "the result", &slices(&computed), |place, value| *place = value)
     }
 }

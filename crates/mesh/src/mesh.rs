@@ -51,8 +51,8 @@ pub struct Mesh {
 impl Mesh {
     /// The mesh with these axes, the first fastest.
     ///
-    /// Errors: no axis, or more than [`MAX_AXES`]; a name that is none or stands twice; an extent
-    /// that is not positive; more than [`MAX_DEVICES`] devices.
+    /// Errors: no axis, or more than [`MAX_AXES`]; an invalid or repeated name; an extent that is
+    /// not positive; more than [`MAX_DEVICES`] devices.
     pub fn new<'a>(axes: impl IntoIterator<Item = (&'a str, i64)>) -> Result<Mesh, MeshError> {
         let mut step = 1_i64;
         let with_steps = axes.into_iter().map(|(name, extent)| {

@@ -1,8 +1,8 @@
 //! Numbers that devices compute with.
 //!
-//! Law: what is computed does not depend on how a tensor is cut, but for the rounding of sums. So
-//! integers wrap, as their sums then are the same in any order; a NaN is greater than every number,
-//! so that it is found wherever it lies; and sums on one device are made in `f64`, or in `i64`.
+//! Law: a result does not depend on how a tensor is sharded, except for the rounding of sums. So
+//! integers wrap, which makes their sums independent of order; NaN is greater than every number, so
+//! that it is found on any device; and sums on one device are taken in `f64`, or in `i64`.
 
 use bytemuck::Pod;
 
@@ -16,7 +16,7 @@ mod sealed {
 
 /// Numbers of tensors that are reduced and mapped: `i32`, `i64`, `f32` and `f64`.
 pub trait Number: sealed::Sealed + Pod + Default + PartialEq + Send + Sync {
-    /// What one device adds up in.
+    /// The type in which one device adds.
     #[doc(hidden)]
     type Wide: Pod + Default;
     /// No number is less.
@@ -34,7 +34,7 @@ pub trait Number: sealed::Sealed + Pod + Default + PartialEq + Send + Sync {
     /// The greater one; NaN where one of them is.
     #[doc(hidden)]
     fn larger(self, other: Self) -> Self;
-    /// A number whose order is that of these numbers; NaN is the greatest, and the zeros are equal.
+    /// An integer with the order of these numbers; NaN is the greatest, and the zeros are equal.
     #[doc(hidden)]
     fn key(self) -> u64;
     /// A part of it; none for integers, which have no such part in general.

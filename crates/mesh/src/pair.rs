@@ -1,12 +1,12 @@
 //! Two layouts of one tensor, side by side.
 //!
-//! Law: the index of an element is cut into *digits* on which both layouts are linear. In each mode
-//! the chains of prefix products of both are refined where they divide each other; where they do
-//! not (2 * 3 beside 3 * 2), the elements between two products that both have are one digit whose
-//! positions are listed. A mode that is uneven in one layout is one digit: of the positions that a
-//! device of each has together, which are a run, or else of listed positions. An element lies in
-//! the part of a device of each layout when each digit says so, so what two devices share is a
-//! product over digits: starting places and modes, nothing that grows with the tensor.
+//! Law: the index of an element is split into *digits* on which both layouts are linear. In each
+//! mode, the chains of prefix products of both layouts are refined if they divide each other. If
+//! they do not (2 * 3 and 3 * 2), the elements between two common products are one digit whose
+//! positions are listed. An uneven mode is one digit: either a run of positions that a device of
+//! each layout has in common, or listed positions. An element is in the part of a device of each
+//! layout if each digit says so, so the intersection of two devices is a product over digits:
+//! starting offsets and modes, independent of the size of the tensor.
 
 use tilewright_layout::{CommonDigits, Digit as CommonDigit};
 
@@ -45,7 +45,7 @@ pub(crate) enum Digit {
     Blocks(Box<[Mode; 2]>),
 }
 
-/// What a device has of a tensor: its index in each leaf along the mesh, the step of each leaf in
+/// The local part of a device: its index in each leaf along the mesh, the stride of each leaf in
 /// its memory, and the first offset.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a> {
@@ -90,8 +90,8 @@ impl Footprint {
         self.outer(outer, |read, write| (0..inner.0).for_each(|at| visit(read + at * inner.1, write + at * inner.2)));
     }
 
-    /// As [`Footprint::each`], in squares of the two modes that have the least steps on either
-    /// side: an order in which both what is read and what is written stay in the cache.
+    /// As [`Footprint::each`], in squares of the two modes with the smallest strides on either
+    /// side: an order in which both reads and writes stay in the cache.
     pub(crate) fn each_in_blocks(&self, mut visit: impl FnMut(i64, i64)) {
         const SIDE: usize = 32;
         let least = |step: fn(&(i64, i64, i64)) -> i64| {
@@ -137,10 +137,11 @@ impl Footprint {
     }
 }
 
-/// What a device of the second layout takes from those of the first, digit by digit.
+/// The parts of devices of the first layout that a device of the second layout needs, digit by
+/// digit.
 pub(crate) struct Choices {
-    /// For each digit, the indices in leaves of the first layout (what is added to each), and how
-    /// many elements of the digit are there.
+    /// For each digit, the indices in leaves of the first layout (as increments), and the number of
+    /// elements of the digit.
     pub digits: Vec<Vec<Choice>>,
 }
 
@@ -151,7 +152,7 @@ pub(crate) struct Choice {
 }
 
 impl Choices {
-    /// How many devices hold what is wanted.
+    /// The number of devices that hold wanted elements.
     pub fn parts(&self) -> i64 {
         self.digits.iter().map(|choices| choices.len() as i64).product()
     }
@@ -234,7 +235,7 @@ fn even(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Re
     Ok(())
 }
 
-/// A number of positions that divides the places at which parts of a mode, or its other leaves,
+/// A number of positions that divides the offsets at which parts of a mode, or its other leaves,
 /// begin.
 fn unbroken(mode: &Mode) -> i64 {
     if mode.is_even {
@@ -247,8 +248,8 @@ fn unbroken(mode: &Mode) -> i64 {
     divides
 }
 
-/// The digits of a mode of which some device has positions apart: those that lie together in both
-/// layouts, and the rest one by one.
+/// The digits of a mode in which some device has scattered positions: those that are adjacent in
+/// both layouts, and the rest one by one.
 fn one_by_one(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Result<(), MeshError> {
     let both = [from, to];
     let first =
@@ -362,7 +363,7 @@ pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
     Choices { digits: digits.iter().map(of_digit).collect() }
 }
 
-/// What a device of the first layout and one of the second both hold.
+/// The intersection of a device of the first layout and one of the second.
 pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footprint {
     let mut footprint = Footprint { starts: vec![(from.start, to.start)], modes: Vec::new() };
     let shift = |footprint: &mut Footprint, read: i64, write: i64| {

@@ -1,14 +1,15 @@
-//! What each device multiplies, in which order, while the rest is still on its way.
+//! The pieces that each device multiplies, and their order, while other blocks are in flight.
 //!
-//! Law: the pieces of a device are products of blocks. A block of a factor lies on one device,
-//! which may be another; a block of the result belongs to one device, which may be another. Each
-//! element of the result is the sum of one piece, or of one piece of each device that makes a
-//! summand, added in the order of ranks. A device begins with pieces whose factors it has, and with
-//! those whose sums others wait for, so that blocks are on their way while it multiplies.
+//! Law: the pieces of a device are GEMMs of blocks. A block of an operand is on one device,
+//! possibly another one; a block of the result belongs to one device, possibly another one. Each
+//! element of the result is the result of one piece, or the sum of one piece of each device that
+//! computes a summand, added in the order of ranks. A device begins with pieces whose operands it
+//! has, and with those whose partial sums others wait for, so that blocks are in flight while it
+//! multiplies.
 //!
-//! There are pieces where each factor comes in one step, in blocks of whole rows or columns that
-//! have all of the depth, and where each sum goes to one device. Elsewhere things move one after
-//! another ([`ProductPlan::moves`]).
+//! There are pieces if each operand is received in one step, in blocks of whole rows or columns
+//! with all of K, and if each partial sum goes to one device. Otherwise reshards and GEMM run one
+//! after another ([`ProductPlan::moves`]).
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ const MAX_LINES: i64 = 1 << 22;
 pub struct Block {
     /// The device.
     pub rank: usize,
-    /// Where its rows and columns lie: two modes.
+    /// The layout of its rows and columns: two modes.
     pub layout: Layout,
     /// The offset of the first element.
     pub start: i64,
@@ -47,7 +48,7 @@ pub struct Piece {
     pub makers: Vec<usize>,
 }
 
-/// A row or column of what a device multiplies, and its offset in the memory where it lies.
+/// A row or column of a local GEMM, and its offset in the memory that holds it.
 type Line = (i64, i64);
 
 /// Rows and columns that lie on one device.
@@ -59,8 +60,8 @@ struct Lines {
 }
 
 impl ProductPlan {
-    /// The pieces of each device, in their order; none where factors or sums come in other ways
-    /// than blocks.
+    /// The pieces of each device, in order; None if operands or partial sums cannot be divided into
+    /// blocks.
     ///
     /// Errors: as [`Exchange::new`].
     ///
@@ -129,7 +130,7 @@ impl ProductPlan {
     }
 }
 
-/// The blocks of a factor that a device needs; none where one comes in several runs.
+/// The blocks of an operand that a device needs; None if one arrives in several runs.
 fn parts(exchange: &Exchange, rank: usize, height: i64) -> Option<Vec<Lines>> {
     exchange.messages_to(rank).iter().map(|message| lines(message, height, true)).collect()
 }
@@ -139,9 +140,9 @@ fn transposed(part: Lines) -> Lines {
     Lines { rows: part.columns, columns: part.rows, ..part }
 }
 
-/// Rows and columns of a message, one side of which is a matrix of `height` rows without gaps,
-/// whose columns follow each other: that which is written, or that which is read. Offsets are those
-/// of the other side. None where the message has several runs.
+/// Rows and columns of a message, one side of which is a compact column-major matrix of `height`
+/// rows: the destination if `written`, otherwise the source. Offsets are those of the other side.
+/// None if the message has several runs.
 fn lines(message: &Message, height: i64, written: bool) -> Option<Lines> {
     let [(read, write)] = message.footprint.starts[..] else { return None };
     let (compact, other) = if written { (write, read) } else { (read, write) };
@@ -169,7 +170,7 @@ fn pieces_of(
     [m, n]: [i64; 2],
 ) -> Result<Option<Vec<Piece>>, MeshError> {
     let covered: i64 = parts_of_d.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
-    // Each sum is wanted once, by one device.
+    // Each partial sum is wanted once, by one device.
     if covered != m * n {
         return Ok(None);
     }
@@ -210,7 +211,7 @@ type ResultPart = (Lines, Vec<usize>);
 /// A part of a factor, and the lines of it that are multiplied.
 type Choice<'a> = (&'a Lines, &'a Vec<Line>);
 
-/// The block of some rows and columns of those that lie somewhere.
+/// The block of some rows and columns of a set of lines.
 fn block(of: &Lines, rows: &[Line], columns: &[Line], (all_rows, all_columns): (&[Line], &[Line])) -> Option<Block> {
     let places = |wanted: &[Line], all: &[Line]| {
         let table: BTreeMap<i64, i64> = all.iter().copied().collect();

@@ -1,10 +1,10 @@
 //! How a tensor gets from one layout to another.
 //!
-//! Law: a plan is a chain of layouts that begins and ends with those that are given; between two
-//! neighbours lies one [`Exchange`]. In one exchange nothing moves that need not, but for sums, and
-//! but that one device may have to send much, or a link between nodes carry the same thing often.
-//! So there are some ways to choose from (`way.rs`), and the one that takes least time on the
-//! machine is taken.
+//! Law: a plan is a chain of layouts from the given source to the given destination; between two
+//! adjacent layouts there is one [`Exchange`]. An exchange moves no more elements than necessary,
+//! except for sums. But one device may have to send a lot, or a link between nodes may carry the
+//! same elements several times. So there are several routes (`way.rs`), and the one that takes the
+//! least time on the machine is chosen.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ use crate::way::ways;
 /// One step of a plan.
 #[derive(Debug, Clone)]
 pub struct PlannedStep {
-    /// What moves.
+    /// The exchange.
     pub exchange: Exchange,
-    /// What it is called.
+    /// The name of its kind.
     pub kind: Kind,
     /// How much moves.
     pub traffic: Traffic,
@@ -28,8 +28,8 @@ pub struct PlannedStep {
     pub seconds: f64,
 }
 
-/// How a tensor gets from one sharded layout to another: the steps, what each device receives, and
-/// the time that the stated links need. [`reshard`] makes it.
+/// The plan of a reshard from one sharded layout to another: the steps, what each device receives,
+/// and the time on the links. [`reshard`] makes it.
 ///
 /// It is printed, simulated on the memory of all devices ([`Plan::simulate`]) and carried out
 /// between processes ([`Plan::run`]).
@@ -110,7 +110,7 @@ fn must_move(least: &[i64]) -> bool {
 
 fn planned(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &Machine) -> Result<PlannedStep, MeshError> {
     let exchange = Exchange::new(from, to)?;
-    // Both in one walk over the messages, of which there may be millions.
+    // Both in one pass over the messages, of which there may be millions.
     let ranks = from.mesh().size();
     let (mut traffic, mut load) = (Traffic::new(ranks), Load::new(machine, ranks));
     exchange.each_flow(|sender, receiver, count| {
@@ -144,8 +144,8 @@ impl Plan {
         self.steps.iter().map(of_step).sum::<i64>() * self.bytes
     }
 
-    /// How many bytes a device has to receive whatever the plan is: what it will hold and does not
-    /// hold yet; of sums, as much as it will hold.
+    /// A lower bound of the elements that a device receives in any plan: those that it will hold
+    /// and does not hold yet; for sums, all that it will hold.
     pub fn least(&self, rank: usize) -> i64 {
         self.least.get(rank).copied().unwrap_or(0) * self.bytes
     }
@@ -155,7 +155,7 @@ impl Plan {
         self.steps.iter().map(|step| step.seconds).sum()
     }
 
-    /// What moves, in one line.
+    /// The traffic, in one line.
     pub fn summary(&self) -> String {
         let kinds: Vec<String> = self.steps.iter().map(|step| step.kind.to_string()).collect();
         let most = (0..self.from.mesh().size()).map(|rank| self.received(rank)).max().unwrap_or(0);

@@ -1,11 +1,12 @@
 //! Products of sharded matrices.
 //!
-//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, for A, B and D under any sharded layouts
-//! over one mesh. A *schedule* gives each axis of the mesh a role: it cuts m, n or k, or along it
-//! all devices do the same. That says which part of A and B each device needs and which part of D
-//! it makes, with summands along the axes that cut k; what moves before and after are reshards. All
-//! schedules are tried, and the one that takes least time on the machine is taken. So gathering a
-//! factor, scattering sums, and two- and three-dimensional products are not cases here but roles.
+//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, for A, B and D with any sharded layouts
+//! over one mesh. A *schedule* gives each axis of the mesh a role: it cuts M, N or K, or all
+//! devices along it do the same. That determines which parts of A and B each device needs and which
+//! part of D it computes, with summands along the axes that cut K; before and after come reshards.
+//! All schedules are tried, and the one that takes the least time on the machine is chosen. So
+//! all-gather of an operand, reduce-scatter of partial sums, and 2D and 3D matmul are not special
+//! cases here but roles.
 
 mod run;
 mod tasks;
@@ -25,10 +26,10 @@ use crate::uneven::rounded_up;
 /// The most schedules that are tried.
 pub const MAX_SCHEDULES: usize = 4096;
 
-/// The most products of two elements that [`ProductPlan::simulate`] makes on all devices.
+/// The most scalar multiplications that [`ProductPlan::simulate`] does on all devices.
 pub const MAX_SIMULATED: i64 = 1 << 28;
 
-/// What an axis of the mesh does in a product.
+/// The role of an axis of the mesh in a matmul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// It cuts the rows of A and D.
@@ -43,8 +44,8 @@ pub enum Role {
 
 const ROLES: [Role; 4] = [Role::Rows, Role::Columns, Role::Depth, Role::Same];
 
-/// How a product of sharded matrices is made: what each axis of the mesh cuts, and the three plans
-/// that move A, B and the result. [`multiply`] makes it.
+/// The plan of a matmul of sharded matrices: what each axis of the mesh cuts, and the three
+/// reshards of A, B and the result. [`multiply`] makes it.
 #[derive(Debug, Clone)]
 pub struct ProductPlan {
     roles: Vec<Role>,
@@ -55,11 +56,12 @@ pub struct ProductPlan {
     sizes: [i64; 3],
 }
 
-/// The schedule that takes least time for `D = A B` on a machine whose devices make `rate`
-/// multiplications and additions a second, with elements of `bytes` bytes.
+/// The schedule that takes the least time for `D = A B` on a machine whose devices do `rate`
+/// multiplications and additions per second, with elements of `bytes` bytes.
 ///
-/// Errors: layouts that are no matrices of fitting sizes ([`MeshError::Shapes`]), or not over one
-/// mesh ([`MeshError::Meshes`]); more schedules than [`MAX_SCHEDULES`]; what [`reshard`] refuses.
+/// Errors: layouts that are not matrices of matching sizes ([`MeshError::Shapes`]), or are over
+/// different meshes ([`MeshError::Meshes`]); more schedules than [`MAX_SCHEDULES`]; errors of
+/// [`reshard`].
 ///
 /// ```
 /// use tilewright_mesh::{Kind, Machine, Mesh, Role, ShardedLayout, multiply};
@@ -127,8 +129,8 @@ fn scheduled(
         let axes = a.mesh().axes().iter().zip(roles).filter(|(_, own)| **own == role);
         axes.map(|(axis, _)| axis.extent).product::<i64>()
     };
-    // What is cut into more parts than it has lines, or unevenly where the operands are not, leaves
-    // devices idle.
+    // An extent that is cut into more parts than it has lines, or unevenly although the operands
+    // are not, leaves devices idle.
     let is_even = ![a, b, d].iter().any(|layout| layout.is_uneven());
     let cuts = [(m, Role::Rows), (n, Role::Columns), (k, Role::Depth)];
     if cuts.iter().any(|(size, role)| if is_even { size % parts(*role) != 0 } else { *size < parts(*role) }) {
@@ -154,13 +156,12 @@ fn axes_of<'a>(mesh: &'a crate::Mesh, roles: &'a [Role], role: Role) -> impl Dou
     mesh.axes().iter().zip(roles).filter(move |(_, own)| **own == role).map(|(axis, _)| axis.extent)
 }
 
-/// How many of so many lines the largest part has where axes of these extents cut them, the fastest
-/// first.
+/// The lines of the largest part if axes of these extents cut `size` lines, the fastest first.
 fn cut_by(size: i64, axes: impl DoubleEndedIterator<Item = i64>) -> i64 {
     axes.rev().fold(size, rounded_up)
 }
 
-/// What a factor has to be like: as it is, where each device holds just the part that it needs.
+/// The layout that an operand must have: its own, if each device already holds exactly its part.
 fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let needed = part(own, modes, roles)?;
     if own.is_uneven() == needed.is_uneven()
@@ -176,9 +177,8 @@ fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Resul
     Ok(needed)
 }
 
-/// A matrix whose modes are cut by the axes of their roles, in whole blocks, the columns of a
-/// device one after another; summed along the axes that cut neither but cut the depth, copied along
-/// the others.
+/// A column-major matrix whose modes are cut by the axes of their roles, in whole blocks; with
+/// summands along the axes that cut neither mode but K, and copies along the others.
 pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let axes = of.mesh().axes();
     let with = |role: Role| (0..axes.len()).filter(move |axis| roles.get(*axis) == Some(&role));
@@ -218,14 +218,14 @@ impl ProductPlan {
         self.sizes
     }
 
-    /// M, N and K of what each device multiplies; of what the largest part is, where they differ.
+    /// M, N and K of the local GEMM; those of the largest part if they differ.
     pub fn local_sizes(&self) -> [i64; 3] {
         let [m, n, k] = self.sizes;
         let cuts = [(m, Role::Rows), (n, Role::Columns), (k, Role::Depth)];
         cuts.map(|(size, role)| cut_by(size, axes_of(self.a.from().mesh(), &self.roles, role)))
     }
 
-    /// What moves: A and B before the multiplication, D after it.
+    /// The reshards: A and B before the multiplication, D after it.
     pub fn moves(&self) -> [&Plan; 3] {
         [&self.a, &self.b, &self.d]
     }

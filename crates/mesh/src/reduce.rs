@@ -1,10 +1,9 @@
 //! Reductions along modes of a sharded tensor.
 //!
-//! Law: `D(..) = sum over i of A(.., i)`, or the greatest, or the mean, for modes that may be cut
-//! along the mesh. Each device reduces what it holds. Positions along the mesh of a reduced mode
-//! are summands of the result then, so what is left is a move from one sharded layout to another,
-//! in which summands are combined as the reduction says: reduce-scatter, all-reduce and so on are
-//! found by [`reshard`], and not chosen here.
+//! Law: `D(..) = sum over i of A(.., i)`, or the maximum, or the mean, for modes that may be cut
+//! along the mesh. Each device reduces its local part. Positions along the mesh of a reduced mode
+//! then become summands of the result, so the rest is a reshard in which summands are combined by
+//! the reduction: [`reshard`] finds reduce-scatter, all-reduce and so on.
 
 use std::fmt;
 
@@ -30,25 +29,25 @@ pub enum Reduction {
     Sum,
     /// Their sum, divided by their number: of `f32` and `f64`.
     Mean,
-    /// The greatest; NaN where there is one.
+    /// The maximum; NaN if there is one.
     Max,
 }
 
-/// How a reduction of a sharded tensor is computed: [`reduce()`] makes it.
+/// The plan of a reduction of a sharded tensor: [`reduce()`] makes it.
 #[derive(Debug, Clone)]
 pub struct ReducePlan {
     by: Reduction,
     moves: Moves,
 }
 
-/// How the places of greatest elements of a sharded tensor are found: [`argmax`] makes it.
+/// The plan of an argmax of a sharded tensor: [`argmax`] makes it.
 #[derive(Debug, Clone)]
 pub struct ArgmaxPlan {
     moves: Moves,
     greatest: Plan,
 }
 
-/// What moves in a reduction.
+/// The communication of a reduction.
 #[derive(Debug, Clone)]
 struct Moves {
     over: Vec<usize>,
@@ -60,8 +59,8 @@ struct Moves {
     result: Option<Plan>,
 }
 
-/// What is combined of one element of the result: its key and its index. The greatest key wins; of
-/// equal ones, the smallest index.
+/// A candidate for one element of the result: its key and its index. The largest key wins; of equal
+/// keys, the smallest index.
 type Candidate = [u64; 2];
 
 /// The plan that reduces the modes `over` of a tensor with elements of `bytes` bytes, numbered from
@@ -94,9 +93,9 @@ pub fn reduce(
     Ok(ReducePlan { by, moves: moves(from, over, to, is_sum, [bytes; 3], machine)? })
 }
 
-/// The plan that finds where the greatest element along modes lies: its index in them, the first of
-/// them fastest. Of equal elements it is the first; a NaN is greater than every number. The indices
-/// are `i64`.
+/// The plan of an argmax along modes: the index of the maximum in these modes, the first of them
+/// fastest. Of equal elements it is the first; NaN is greater than every number. The indices are
+/// `i64`.
 ///
 /// Errors: as [`reduce`].
 ///
@@ -124,8 +123,8 @@ pub fn argmax(
     Ok(ArgmaxPlan { moves, greatest })
 }
 
-/// What moves: the operand, the partial results of the devices, and the result; `bytes` are those
-/// of an element of each.
+/// The reshards of the operand, of the partial results of the devices, and of the result; `bytes`
+/// are the sizes of an element of each.
 fn moves(
     from: &ShardedLayout,
     over: &[usize],
@@ -175,7 +174,7 @@ pub(crate) fn checked(layout: &ShardedLayout, over: &[usize]) -> Result<i64, Mes
 /// A layout with a mode of one element for each reduced mode that it lacks.
 fn with_modes(to: &ShardedLayout, over: &[usize], modes: usize) -> Result<ShardedLayout, MeshError> {
     let own: Vec<_> = to.elements.modes().collect();
-    // What is reduced to one number still has a mode.
+    // A tensor that is reduced to one number still has a mode.
     let is_one = over.len() == modes && own.len() == 1 && to.size() == 1;
     if own.len() + over.len() != modes && !is_one {
         return Ok(to.clone());
@@ -208,8 +207,8 @@ impl Moves {
         contract
     }
 
-    /// The partial results of all devices, combined. A partial result is `first` in the beginning;
-    /// `take` adds an element with its index to it, and `finish` turns it into what moves.
+    /// Combines the partial results of all devices. A partial result begins as `first`; `take` adds
+    /// an element with its index to it, and `finish` converts it to the type that is sent.
     fn carry<T: Number, P: Pod, Q: Pod>(
         &self,
         devices: &mut impl Devices,
@@ -235,10 +234,10 @@ impl Moves {
         devices.carry(&self.parts, "the parts", &slices(&parts), combine)
     }
 
-    /// What was combined, where it belongs.
+    /// The combined result, resharded.
     fn finished<T: Pod>(&self, devices: &mut impl Devices, combined: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, MeshError> {
         match &self.result {
-            // It has no summands that could be added up.
+            // It has no summands.
             Some(plan) => devices.carry(plan, "the result", &slices(&combined), |place, value| *place = value),
             None => Ok(combined),
         }
@@ -272,12 +271,12 @@ impl ReducePlan {
         self.moves.count
     }
 
-    /// What moves before devices reduce what they hold.
+    /// The reshard before devices reduce their local parts.
     pub fn operand(&self) -> &Plan {
         &self.moves.operand
     }
 
-    /// What moves while that is combined.
+    /// The exchange of partial results.
     pub fn parts(&self) -> &Plan {
         &self.moves.parts
     }
@@ -341,13 +340,14 @@ impl ArgmaxPlan {
         &self.moves.over
     }
 
-    /// How the greatest elements come to all devices that hold a part, where they move before their
-    /// indices do: as on GPUs. Between processes elements and indices move together.
+    /// How the maxima reach all devices that hold a part, if they are sent before their indices, as
+    /// on GPUs. Between processes, elements and indices are sent together.
     pub fn greatest(&self) -> &Plan {
         &self.greatest
     }
 
-    /// What moves before devices search what they hold, and what moves to compare what they found.
+    /// The reshard before devices search their local parts, and the exchange that compares their
+    /// results.
     pub fn moves(&self) -> [&Plan; 2] {
         [&self.moves.operand, &self.moves.parts]
     }

@@ -7,18 +7,18 @@
 //!   mesh, `1@tp`;
 //! * *copies*: modes along the mesh that no element sees. An element lies once for each of their
 //!   positions, with the same value;
-//! * *sums*: modes along the mesh whose positions hold summands. The value of an element is their
-//!   sum.
+//! * *sums*: modes along the mesh whose positions hold summands (partial sums). The value of an
+//!   element is their sum.
 //!
-//! All places differ. So each element is held exactly `copies * sums` times, each time on another
-//! device.
+//! No two elements share a device and an offset. So each element is held exactly `copies * sums`
+//! times, each time on another device.
 //!
 //! ```text
 //! value(e) = sum over p of held( place(e, r, p) )      for each copy r
 //! ```
 //!
-//! The sizes of the modes may be less than their leaves have positions (`uneven.rs`). Then the last
-//! devices hold less, or nothing. Their memory is a part of that of a full device, or it is
+//! The size of a mode may be less than the positions of its leaves (`uneven.rs`). Then the last
+//! devices hold fewer elements, or none. Their memory is a part of that of a full device, or it is
 //! *packed*: its strides are those of the device's own extents, in the same order.
 
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct MeshMode {
     pub step: i64,
 }
 
-/// Where the elements of a tensor lie on the devices of a mesh.
+/// The distribution of the elements of a tensor over the devices of a mesh.
 ///
 /// ```
 /// use tilewright_mesh::{Mesh, ShardedLayout};
@@ -67,7 +67,7 @@ pub struct ShardedLayout {
     pub(crate) uneven: Vec<Option<i64>>,
     /// Whether a device that holds less packs it.
     pub(crate) packed: bool,
-    /// How much memory a device needs: one more than the greatest offset.
+    /// The memory that a device needs, in elements: the largest offset plus 1.
     reach: i64,
 }
 
@@ -87,19 +87,17 @@ pub struct Parts {
     /// For each mode its size, if the axes that cut it give devices unequal parts; empty where none
     /// do. The first leaf of such a mode has as many elements as the largest part.
     pub uneven: Vec<Option<i64>>,
-    /// Whether a device that holds less than others packs it: its strides are those of its own
-    /// extents.
+    /// Whether a device with fewer elements packs them: its strides are those of its own extents.
     pub packed: bool,
 }
 
 impl ShardedLayout {
     /// The layout with these parts.
     ///
-    /// Modes of extent 1 get the step 0; neighbouring modes of copies, and of sums, are put
-    /// together.
+    /// Modes of extent 1 get the step 0; adjacent modes of copies, and of sums, are merged.
     ///
     /// Errors: a step that leads nowhere, backwards or out of the mesh; two elements, copies or
-    /// summands in one place; a size of a mode that its leaves do not have.
+    /// summands at one place; a size of a mode that its leaves cannot have.
     pub fn new(mesh: &Mesh, parts: Parts) -> Result<ShardedLayout, MeshError> {
         let Parts { elements, copies, sums, mut corner, start, mut uneven, packed } = parts;
         corner.resize(mesh.axes().len(), 0);
@@ -146,7 +144,7 @@ impl ShardedLayout {
         self.uneven.iter().any(Option::is_some)
     }
 
-    /// That the sizes of modes are those of parts that are cut as `uneven.rs` says.
+    /// Checks that the sizes of modes are those of parts that are cut as in `uneven.rs`.
     fn checked_sizes(&self) -> Result<(), MeshError> {
         let refused = |mode: usize, why| Err(MeshError::Size { layout: self.to_string().into(), mode, why });
         let modes = self.modes();
@@ -170,8 +168,8 @@ impl ShardedLayout {
         Ok(())
     }
 
-    /// Whether packing makes a difference: some mode behind an uneven one in memory. The modes of a
-    /// packed layout lie without gaps.
+    /// Whether packing makes a difference: if some mode is slower in memory than an uneven one. The
+    /// modes of a packed layout are compact.
     fn packs_otherwise(&self) -> Result<bool, MeshError> {
         let refused = |mode, why| Err(MeshError::Size { layout: self.to_string().into(), mode, why });
         let (mut next, mut makes_difference, mut is_behind) = (1_i64, false, false);
@@ -230,7 +228,7 @@ impl ShardedLayout {
         steps
     }
 
-    /// How many positions of each mode a device has, from its indices in the leaves.
+    /// The number of positions of each mode on a device, from its indices in the leaves.
     pub(crate) fn counts_on(&self, held: &[i64]) -> Vec<i64> {
         let count = |mode: &Mode| {
             let local = mode.digits.iter().filter(|digit| digit.step.along == Along::Offset);
@@ -259,7 +257,7 @@ impl ShardedLayout {
         last + 1
     }
 
-    /// The same elements, shape and mesh, moved by other modes.
+    /// The parts of this layout: elements, shape, mesh and modes.
     pub(crate) fn parts(&self) -> Parts {
         Parts {
             elements: self.elements.clone(),
@@ -374,7 +372,7 @@ impl ShardedLayout {
         local.map(|(extent, _)| extent).product()
     }
 
-    /// How many elements of memory a device needs: one more than the greatest offset.
+    /// The memory that a device needs, in elements: the largest offset plus 1.
     pub fn reach(&self) -> i64 {
         self.reach
     }
@@ -418,7 +416,7 @@ impl ShardedLayout {
     }
 }
 
-/// Modes sorted by axis and step, those of extent 1 left out, neighbours put together.
+/// Modes sorted by axis and step, without those of extent 1, adjacent ones merged.
 fn joined(mut modes: Vec<MeshMode>) -> Vec<MeshMode> {
     modes.retain(|mode| mode.extent != 1);
     modes.sort_by_key(|mode| (mode.axis, mode.step));

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::step::Exchange;
 
 impl Exchange {
-    /// The memory of all devices after the step; what no element lies in is 0.
+    /// The memory of all devices after the step; offsets without an element are 0.
     ///
     /// Errors: a device has less memory than the layout before needs ([`MeshError::Memory`]).
     pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
@@ -30,7 +30,7 @@ impl Exchange {
         self.simulate_rank(&slices(memory), rank, T::default(), &|sum: &mut T, summand| *sum += summand)
     }
 
-    /// The same for memory that is `zero` at first, and for summands that are combined so.
+    /// The same for memory that is `zero` at first, with another way of combining summands.
     pub(crate) fn simulate_by<T: Copy>(
         &self,
         memory: &[&[T]],
@@ -64,7 +64,7 @@ impl Exchange {
 }
 
 impl Plan {
-    /// The memory of all devices after the plan; what no element lies in is 0.
+    /// The memory of all devices after the plan; offsets without an element are 0.
     ///
     /// Errors: as [`Exchange::simulate`].
     ///

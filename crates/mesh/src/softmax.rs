@@ -23,10 +23,10 @@ use crate::sharded::ShardedLayout;
 /// A maximum, and a sum of exponentials relative to it.
 type Pair = [f64; 2];
 
-/// Of no element.
+/// The pair of no element: maximum and sum.
 const NONE: Pair = [f64::NEG_INFINITY, 0.0];
 
-/// How a softmax of a sharded tensor is computed: [`softmax()`] makes it.
+/// The plan of a softmax of a sharded tensor: [`softmax()`] makes it.
 #[derive(Debug, Clone)]
 pub struct SoftmaxPlan {
     over: Vec<usize>,
@@ -102,7 +102,7 @@ impl SoftmaxPlan {
         &self.over
     }
 
-    /// What moves: the operand before, the pairs of maximum and sum, and the result.
+    /// The reshards of the operand, of the pairs of maximum and sum, and of the result.
     pub fn moves(&self) -> [&Plan; 3] {
         [&self.operand, &self.pairs, &self.result]
     }
@@ -162,7 +162,7 @@ impl SoftmaxPlan {
                 }
             });
         }
-        // What was computed has no summands.
+        // The computed tensor has no summands.
         devices.carry(&self.result, "the result", &slices(&held), |place, value| *place = value)
     }
 }

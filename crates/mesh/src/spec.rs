@@ -1,15 +1,16 @@
 //! Layouts as JAX and PyTorch write them.
 //!
 //! Law: `PartitionSpec` names, for each mode of a tensor, the axes of the mesh that cut it, the
-//! slowest first; along all other axes lie copies. DTensor says the same the other way round: for
-//! each axis of the mesh, which mode it cuts, or that copies or summands lie along it; of several
-//! axes that cut one mode the first is slowest. In memory the elements of a device lie row by row.
+//! slowest first; the tensor is replicated along all other axes. DTensor has one entry for each
+//! axis of the mesh: the mode that it cuts (`Shard`), or that the tensor is replicated or partial
+//! along it; of several axes that cut one mode, the first is the slowest. The local part of a
+//! device is row-major.
 //!
-//! What is read this way is written the same way. Both forms say less than a layout: they are
-//! refused where an axis is used in part, and (in JAX) where elements of a device lie apart, and
-//! for sums. DTensor cuts a mode into parts that are rounded up, so that the last devices have
-//! less, or nothing; their memory is packed. JAX refuses a mode that its axes do not cut into equal
-//! parts ([`MeshError::Uneven`]).
+//! Every text that is read is written the same way. Both forms are less expressive than a layout.
+//! They are refused if an axis is used in part, and (in JAX) if the elements of a device are not
+//! contiguous, or for partial sums. DTensor cuts a mode into parts that are rounded up, so that the
+//! last devices have fewer elements, or none; their memory is packed. JAX refuses a mode that its
+//! axes do not cut into equal parts ([`MeshError::Uneven`]).
 
 mod cut;
 mod sharding;
@@ -207,7 +208,7 @@ impl ShardedLayout {
     pub fn placements(&self) -> Result<String, MeshError> {
         let (cut, summed) = self.cuts(PLACEMENTS)?;
         let leaves: Vec<_> = self.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
-        // How many blocks there are before an axis cuts: the slower leaves that earlier axes leave.
+        // The number of blocks before an axis cuts: the slower leaves left by earlier axes.
         let blocks = |mode: usize, axis: usize| {
             let slower = leaves.get(mode).into_iter().flatten().rev();
             let slower = slower.take_while(|(_, step)| step.along != Along::Axis(axis));
@@ -226,7 +227,7 @@ impl ShardedLayout {
         };
         let entries: Vec<_> = (0..self.mesh.axes().len()).map(of_axis).collect();
         let text = format!("[{}]", entries.join(", "));
-        // What is written has to say who holds what, which uneven parts in another order would not.
+        // The text must determine which device holds what; uneven parts in another order would not.
         let again = ShardedLayout::of_placements(&self.mesh, &self.mode_sizes(), &text);
         match again.is_ok_and(|again| again.holds_alike(self)) {
             true => Ok(text),
@@ -256,8 +257,8 @@ impl ShardedLayout {
         self.mode_sizes() == other.mode_sizes() && cut(self) == cut(other)
     }
 
-    /// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes
-    /// along which summands lie.
+    /// The cuts of each mode, the slowest first: axes, or None for elements of a device; and the
+    /// axes with summands.
     fn cuts(&self, form: &'static str) -> Result<Cuts, MeshError> {
         let fail = |why| Err(MeshError::Unwritten { form, why });
         let whole = |axis: usize, extent: i64, step: i64| {
@@ -292,11 +293,11 @@ impl ShardedLayout {
     }
 }
 
-/// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes
-/// along which summands lie.
+/// The cuts of each mode, the slowest first: axes, or None for elements of a device; and the axes
+/// with summands.
 type Cuts = (Vec<Vec<Option<usize>>>, Vec<usize>);
 
-/// That no axis stands twice.
+/// Checks that no axis occurs twice.
 fn once<'a>(axes: impl Iterator<Item = &'a usize>) -> Option<()> {
     let mut axes: Vec<&usize> = axes.collect();
     axes.sort_unstable();
@@ -329,15 +330,15 @@ fn split(text: &str) -> Option<Vec<&str>> {
         }
     }
     let last = text.get(start..)?.trim();
-    // A comma may stand behind the last entry.
+    // A trailing comma is allowed.
     if !last.is_empty() {
         parts.push(last);
     }
     (depth == 0 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
 }
 
-/// The layout whose modes are cut so, rows of a device one after another; a device that has less
-/// than others packs it.
+/// The layout whose modes are cut like this, row-major on each device; a device with fewer elements
+/// packs them.
 fn cut_rows(
     mesh: &Mesh,
     shape: &[i64],

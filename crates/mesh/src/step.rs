@@ -17,7 +17,7 @@ use crate::traffic::Traffic;
 /// The most messages of a step.
 pub const MAX_MESSAGES: i64 = 1 << 24;
 
-/// What a step is called.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -25,17 +25,17 @@ pub enum Kind {
     Nothing,
     /// Elements move in the memory of their device.
     Relayout,
-    /// Each device keeps a part of what it has.
+    /// Each device keeps a part of its elements.
     Slice,
-    /// Each device of a group receives all that the others have.
+    /// Each device of a group receives the elements of all others.
     AllGather,
-    /// One device of a group receives all that the others have.
+    /// One device of a group receives the elements of all others.
     Gather,
-    /// One device gives all others what it has.
+    /// One device sends all its elements to all others.
     Broadcast,
-    /// One device gives each other a part of what it has.
+    /// One device sends each other device a part of its elements.
     Scatter,
-    /// Each device of a group gives each other a part of what it has.
+    /// Each device of a group sends each other device a part of its elements.
     AllToAll,
     /// A device gives another all that this needs.
     PointToPoint,
@@ -56,9 +56,9 @@ pub struct Message {
     pub from: usize,
     /// The rank that needs them.
     pub to: usize,
-    /// Whether they are added to what is there, not put in its place.
+    /// Whether they are added to the destination, instead of replacing it.
     pub add: bool,
-    /// Where they lie on both.
+    /// Their offsets on both devices.
     pub footprint: Footprint,
 }
 
@@ -121,16 +121,16 @@ impl Exchange {
         self.summands.added()
     }
 
-    /// What a device holds after the step, and the parts of the first layout that it is made of;
-    /// none where it holds nothing, or zeros.
+    /// The part of a device after the step, and the parts of the first layout that it consists of;
+    /// None if it holds nothing, or zeros.
     fn wanted(&self, rank: usize) -> Option<(Choices, Held)> {
         let [_, to] = &self.holders;
         let held = to.held(rank).filter(|held| !self.summands.is_zero(held))?;
         Some((choices(&self.digits, &held), held))
     }
 
-    /// Calls `visit` with the rank, its part, and how many elements of it are wanted, for each part
-    /// that a device takes and each of its summands in turn.
+    /// Calls `visit` with the rank, its part, and the number of wanted elements, for each part that
+    /// a device takes, and for each of its summands.
     fn each_source(&self, rank: usize, mut visit: impl FnMut(usize, &Held, &Held, i64, i64)) {
         let Some((choices, held)) = self.wanted(rank) else { return };
         let [from, _] = &self.holders;
@@ -149,8 +149,8 @@ impl Exchange {
         }
     }
 
-    /// What a device receives, and what it moves in its own memory, in the order in which it is
-    /// put in place.
+    /// The messages that a device receives, and its local copies, in the order in which they are
+    /// unpacked.
     pub fn messages_to(&self, rank: usize) -> Vec<Message> {
         let mut messages = Vec::new();
         // Where no device packs its part, all have the same steps.
@@ -186,7 +186,7 @@ impl Exchange {
         traffic
     }
 
-    /// What a step is called in which nothing goes from one device to another.
+    /// The kind of a step without traffic between devices.
     fn kind_of_local(&self, is_less: bool) -> Kind {
         let same_steps = self.from.packed == self.to.packed && same_places(&self.digits);
         let same = same_steps && self.from.start == self.to.start && self.summands.split() == 1;
@@ -197,8 +197,8 @@ impl Exchange {
         }
     }
 
-    /// What a step is called of whose layouts one gives devices unequal parts: messages are
-    /// compared with the parts of their devices, and devices without elements are left out.
+    /// The kind of a step between layouts with uneven parts: messages are compared with the parts
+    /// of their devices, and devices without elements are ignored.
     fn kind_of_uneven(&self, traffic: &Traffic) -> Kind {
         let [from, to] = &self.holders;
         let sizes = |holders: &Holders, layout: &ShardedLayout| -> Vec<i64> {
@@ -216,7 +216,7 @@ impl Exchange {
         let added = self.summands.added();
         let whole = senders().all(|(rank, (before, _))| rank.sent == rank.targets * before);
         if added > 1 {
-            // Who receives all summands but its own.
+            // The receivers of all summands but their own.
             let complete = receivers().all(|(rank, (_, after))| rank.received == (added - 1) * after);
             return match (whole, one_receives) {
                 (true, true) if complete => Kind::Reduce,
@@ -239,7 +239,7 @@ impl Exchange {
         }
     }
 
-    /// What the step is called.
+    /// The kind of the step.
     pub fn kind(&self) -> Kind {
         self.kind_of(&self.traffic())
     }

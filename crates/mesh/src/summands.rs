@@ -1,9 +1,9 @@
 //! Summands of two layouts.
 //!
-//! Law: a digit of the number of a summand that has the same step along the same axis in both
-//! layouts is *kept*: the summands stay apart along it. A digit of the first layout that is not
-//! kept is *added up*. A digit of the second that is not kept is *new*: the sum lies at its
-//! position 0, and zeros lie at the others. Whichever digits are kept, the sums are the same.
+//! Law: a digit of the index of a summand that has the same step along the same axis in both
+//! layouts is *kept*: the summands stay separate along it. A digit of the first layout that is not
+//! kept is *added up*. A digit of the second layout that is not kept is *new*: the sum is at its
+//! position 0, and zeros are at the others. Whichever digits are kept, the total is the same.
 
 use crate::held::Held;
 use crate::sharded::{MeshMode, ShardedLayout};
@@ -63,7 +63,7 @@ impl Summands {
         self.added.iter().map(|part| part.extent).product()
     }
 
-    /// How many summands lie where there was one.
+    /// The number of summands for each one before.
     pub fn split(&self) -> i64 {
         self.new.iter().map(|part| part.extent).product()
     }

@@ -24,10 +24,10 @@ use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 impl ShardedLayout {
     /// Reads a layout over a mesh.
     ///
-    /// Errors: a text that is no such layout; an axis that the mesh does not have; what
-    /// [`ShardedLayout::new`] refuses.
+    /// Errors: a text that is not a sharded layout; an axis that the mesh does not have; errors of
+    /// [`ShardedLayout::new`].
     pub fn parse(mesh: &Mesh, text: &str) -> Result<ShardedLayout, MeshError> {
-        // From the last part to the first, so that what is left is the elements.
+        // Parsed from the end, so that the elements remain.
         let (rest, at) = cut(text, " at ");
         let (rest, summed) = cut(rest, " summed ");
         let (rest, copied) = cut(rest, " copied ");
@@ -54,7 +54,7 @@ fn read_sizes(elements: &Tree<(i64, Step)>, text: &str) -> Result<Vec<Option<i64
     (is_flat && fits).then(|| sizes.leaves().iter().copied().map(Some).collect()).ok_or_else(fail)
 }
 
-/// What stands before and after a word.
+/// The text before and after a word.
 fn cut<'a>(text: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     text.split_once(word).map_or((text, None), |(before, after)| (before, Some(after)))
 }
@@ -97,8 +97,8 @@ fn read_layout(mesh: &Mesh, text: &str) -> Result<Tree<(i64, Step)>, MeshError> 
     layout.tree().try_map(|leaf| Ok((leaf.extent, step_of(&leaf.stride, text)?)))
 }
 
-/// The error of a text that is no layout. It names no place in the text, because the text was read
-/// with numbers in place of names.
+/// The error of a text that is not a layout. It gives no position in the text, because the text was
+/// parsed with numbers in place of names.
 fn not_a_layout(text: &str, error: LayoutError) -> MeshError {
     match error {
         LayoutError::Syntax { .. } => {
@@ -164,7 +164,7 @@ impl fmt::Display for Written<'_> {
     }
 }
 
-/// A tree whose leaves are written so.
+/// A tree with leaves written by `leaf`.
 fn write_tree<T>(
     f: &mut fmt::Formatter<'_>,
     tree: &Tree<T>,

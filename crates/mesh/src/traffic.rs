@@ -1,11 +1,11 @@
 //! How much each device sends and receives.
 
-/// What one device sends, receives and keeps in a step, in elements.
+/// The traffic of one device in a step, in elements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTraffic {
     /// Elements that go to others; one that goes to several counts for each.
     pub sent: i64,
-    /// Elements that come from others.
+    /// Elements received from others.
     pub received: i64,
     /// Elements that it takes from its own memory.
     pub kept: i64,
@@ -15,7 +15,7 @@ pub struct RankTraffic {
     pub sources: i64,
 }
 
-/// What all devices send and receive in a step.
+/// The traffic of all devices in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     ranks: Vec<RankTraffic>,
@@ -30,11 +30,11 @@ enum Message {
     Uneven,
 }
 
-/// What messages have in common.
+/// The common shape of messages.
 pub(crate) struct Shape {
-    /// How many elements each carries, if all carry as many.
+    /// Elements of each message, if all have equally many.
     pub message: Option<i64>,
-    /// From how many each receiver receives, if all do from as many.
+    /// Senders for each receiver, if all have equally many.
     pub sources: Option<i64>,
     /// To how many each sender sends, if all do to as many.
     pub targets: Option<i64>,
@@ -67,7 +67,7 @@ impl Traffic {
         }
     }
 
-    /// What each device sends and receives, by rank.
+    /// The traffic of each device, by rank.
     pub fn ranks(&self) -> impl Iterator<Item = &RankTraffic> {
         self.ranks.iter()
     }

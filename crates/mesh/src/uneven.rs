@@ -1,11 +1,10 @@
 //! Modes that a mesh cuts into parts of unequal sizes.
 //!
 //! Law: an uneven mode has its elements first and then the axes that cut it, the fastest first.
-//! From the slowest axis on, each cuts the positions that are there into as many parts as it has
-//! devices, of which each but the last ones has the quotient, rounded up; the last ones have less,
-//! or nothing. This is how `torch.chunk` cuts, and DTensor's `Shard`, axis after axis. `(3,4)` of
-//! the size 10 has parts of 3, 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and 3, and these into 2, 2,
-//! 0 and 1, 1, 1.
+//! From the slowest axis on, each axis cuts the current positions into as many parts as it has
+//! devices. A part has the quotient, rounded up; the last parts have less, or nothing. This is how
+//! `torch.chunk` and DTensor's `Shard` cut, axis after axis. `(3,4)` of the size 10 has parts of 3,
+//! 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and 3, and these into 2, 2, 0 and 1, 1, 1.
 //!
 //! Where every quotient is exact, that is a layout as any other.
 
@@ -65,13 +64,13 @@ impl Run {
         self.first + self.count
     }
 
-    /// What is in both.
+    /// The intersection of two runs.
     pub fn shared(&self, other: &Run) -> Run {
         let first = self.first.max(other.first);
         Run { first, count: (self.end().min(other.end()) - first).max(0) }
     }
 
-    /// How many positions each of so many parts has, but the last ones.
+    /// The positions of each of `parts` parts, except the last ones.
     pub fn part(&self, parts: i64) -> i64 {
         rounded_up(self.count, parts).max(1)
     }
@@ -90,7 +89,7 @@ pub(crate) fn rounded_up(size: i64, parts: i64) -> i64 {
 }
 
 impl Mode {
-    /// The mode of leaves, whose product is its size where no other is given.
+    /// The mode of leaves; its size is their product unless another is given.
     pub fn new(first_leaf: usize, leaves: &[(i64, Step)], size: Option<i64>) -> Mode {
         let mut weight = 1_i64;
         let digits = leaves.iter().enumerate().map(|(at, (extent, step))| {
@@ -122,8 +121,8 @@ impl Mode {
         digits.collect()
     }
 
-    /// Whether the positions of a device follow each other, and lie at one step in its memory: all
-    /// leaves behind the first step along the mesh.
+    /// Whether the positions of a device are consecutive, and have one stride in its memory: all
+    /// leaves after the first step along the mesh.
     pub fn is_block(&self) -> bool {
         let several = self.digits.iter().filter(|digit| digit.extent > 1);
         several.skip(1).all(|digit| !digit.is_local())

@@ -5,9 +5,9 @@
 //! * *the copies of the result in parts*: each device of those that will have a copy gets a part of
 //!   its own, and they gather. So a sum is made once and not by each device that wants it, and one
 //!   device need not send everything to all.
-//! * *within a node first*: where links between nodes are slower, the devices of a node share what
-//!   comes from other nodes, and gather it among themselves; and they add what they have before it
-//!   leaves the node.
+//! * *within a node first*: if links between nodes are slower, the devices of a node share what
+//!   arrives from other nodes, and gather it among themselves; and they add their partial sums
+//!   before these leave the node.
 
 use tilewright_layout::Tree;
 
@@ -15,7 +15,7 @@ use crate::error::MeshError;
 use crate::machine::Machine;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 
-/// The ways between two layouts: the layouts in between, in their order. The first way is direct.
+/// The routes between two layouts: the intermediate layouts, in order. The first route is direct.
 pub(crate) fn ways(
     from: &ShardedLayout,
     to: &ShardedLayout,
@@ -31,7 +31,7 @@ pub(crate) fn ways(
             .enumerate()
             .filter(|(bit, _)| number >> bit & 1 == 1);
         let way: Option<Vec<ShardedLayout>> = chosen.map(|(_, layout)| layout.clone()).collect();
-        // Leave out ways through a layout that does not exist, or that stands twice.
+        // Leave out routes through a layout that does not exist, or that occurs twice.
         if let Some(way) = way.filter(|way| way.windows(2).all(|pair| pair.first() != pair.last())) {
             ways.push(way);
         }
@@ -48,8 +48,8 @@ pub(crate) fn added(layout: &ShardedLayout) -> Result<Option<ShardedLayout>, Mes
 /// The layout in which the positions of the copies, or of the sums, of this one hold a part of its
 /// elements each; of all positions, or of those in a node. None where no mode can be cut.
 fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<Option<ShardedLayout>, MeshError> {
-    // The leaves of each mode; that which lies furthest apart in memory is cut first, so that
-    // what a device holds stays in one piece.
+    // The leaves of each mode; the leaf with the largest stride in memory is cut first, so that the
+    // part of a device stays contiguous.
     let mut modes: Vec<Vec<(i64, Step)>> = layout.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
     let is_even = |mode: usize| layout.uneven.get(mode).is_none_or(Option::is_none);
     let cut_modes = if sums { &layout.sums } else { &layout.copies };
@@ -84,7 +84,7 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
     ShardedLayout::new(&layout.mesh, parts).map(Some)
 }
 
-/// How many positions of a mode, counted from the first, lie in one node.
+/// The number of positions of a mode, from the first on, that are in one node.
 fn inside(layout: &ShardedLayout, mode: &MeshMode, machine: &Machine) -> i64 {
     let stride = layout.mesh.ranks().leaves().get(mode.axis).map_or(1, |leaf| leaf.stride);
     let (step, node) = (stride.saturating_mul(mode.step), machine.node as i64);

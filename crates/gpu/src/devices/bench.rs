@@ -43,15 +43,15 @@ const PERIOD: usize = 1_048_573;
 /// Sizes by their names.
 pub type Sizes = Vec<(String, i64)>;
 
-/// What a run on a device gave. It prints as the command prints it.
+/// The result of a run on a device. `Display` prints it like the command.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Measured {
     /// The name of the device.
     pub device: String,
-    /// What the kernel was compiled for.
+    /// The target that the kernel was compiled for.
     pub target: Target,
-    /// What was planned for the device, a line for each decision.
+    /// The plan for the device, a line for each decision.
     pub plan: Vec<String>,
     /// The sizes that were timed.
     pub sizes: Sizes,
@@ -63,11 +63,11 @@ pub struct Measured {
     pub timing: Timing,
     /// How many elements of the outputs were compared.
     pub compared: u64,
-    /// Of how many, and how far the farthest is from what it should be.
+    /// The reference, and the largest difference from it.
     pub against: Against,
 }
 
-/// What elements were compared with.
+/// The reference that elements were compared with.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Against {
@@ -79,17 +79,18 @@ pub enum Against {
         /// agree.
         worst: f64,
     },
-    /// What a tile program means.
+    /// The interpreter of a tile program.
     Meaning {
         /// The sizes at which it was compared.
         sizes: Sizes,
-        /// The greatest difference, as a part of the greatest element.
+        /// The largest difference, relative to the largest element.
         farthest: f64,
     },
 }
 
 impl Measured {
-    /// How many bytes a second the kernel moves: those that must be moved, by its time.
+    /// The bandwidth of the kernel in bytes per second: the least bytes that must be moved, divided
+    /// by its time.
     pub fn bandwidth(&self) -> f64 {
         self.bytes as f64 / self.timing.seconds
     }
@@ -200,7 +201,7 @@ impl From<tile::Unchecked> for BenchError {
     }
 }
 
-/// The linker, from which machine code comes that can be kept, leaves threads other registers.
+/// Code from the linker, which can be cached, gives threads a different number of registers.
 fn options() -> ModuleOptions {
     ModuleOptions::default().cache(Cache::none())
 }
@@ -220,7 +221,7 @@ pub(crate) struct Loaded {
     second: Option<SizedKernel>,
     target: Target,
     inputs: Vec<Memory>,
-    /// What blocks leave for the last one, or for a second launch.
+    /// Scratch memory between blocks, or between two launches.
     left: Vec<Memory>,
     output: Memory,
 }
@@ -252,7 +253,7 @@ impl Loaded {
             blocks.push(block);
             inputs.push(memory);
         }
-        // What blocks leave for the last one, or for a second launch, is poisoned, too.
+        // Scratch memory is filled with poison, too.
         let mut left = Vec::new();
         for bytes in &bytes[planned.between()] {
             let mut memory = device.allocate(*bytes)?;
@@ -315,7 +316,7 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     let mut left = vec![0; usize::try_from(output.bytes()).unwrap_or(0)];
     output.read(stream, 0, &mut left)?;
     let (defined, together) = (planned.defined(), planned.together());
-    // Whole rows, where those are said together; as many numbers are read at most.
+    // Whole rows, if the definition evaluates rows together; a limited number of elements is read.
     let runs = defined.div_ceil(together);
     let most = (READ / planned.effort()).clamp(64, COMPARED);
     let taken = runs.min(most.div_ceil(together));
@@ -335,9 +336,9 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     Ok((count, worst))
 }
 
-/// Runs a tile program on a device, as it was compiled: at the sizes `checked`, where
-/// what it leaves is compared with what the program means, and at `sizes`, which are timed
-/// `repeats` times beside a copy of as many bytes.
+/// Runs a tile program on a device, as compiled. At the sizes `checked`, the result is
+/// compared with the interpreter. At `sizes`, `repeats` launches are timed beside a copy of equally
+/// many bytes.
 ///
 /// ```
 /// use tilewright::{bench, gpu::Device, measured::DevicePlanner, tile};
@@ -384,7 +385,7 @@ pub fn tile(
     })
 }
 
-/// Runs a kernel with the contents of a check, and compares what it leaves.
+/// Runs a kernel with the inputs of a check, and compares its output.
 fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Result<Vec<tile::Compared>, BenchError> {
     let (inputs, meant) = compiled.meant(sizes)?;
     let loaded = device.compile(compiled.kernel(), &options())?;
@@ -410,7 +411,7 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
     })
 }
 
-/// How many bytes the tensors have together, and how long a launch takes beside a copy of as many.
+/// The total size of the tensors, and the time of a launch beside a copy of equally many bytes.
 fn at_sizes(
     device: &Device,
     compiled: &Compiled,

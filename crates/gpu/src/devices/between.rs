@@ -1,10 +1,10 @@
 //! Processes with a GPU each, whose bytes go through NCCL.
 //!
-//! Law: what processes say to each other, what they are about to do and who is lost, goes through
-//! the sockets of [`Processes`]; elements go through NCCL, which a thread of its own calls, because
-//! none of its calls has to return. Who waits longer than the patience leaves that thread alone,
-//! and asks by the sockets who is lost. So every process ends with the same kind of error within
-//! the patience and three seconds, as where sockets carry everything.
+//! Law: control messages (what each process is about to do, and which one is lost) go through the
+//! sockets of [`Processes`]; elements go through NCCL. A separate thread calls NCCL, because a call
+//! of NCCL may never return. A process that waits longer than the patience abandons that thread,
+//! and uses the sockets to find out which process is lost. So every process ends with the same kind
+//! of error within the patience and three seconds, as with sockets alone.
 //!
 //! The memory of a process is on the host: bytes are written to the device before they are sent,
 //! and read when they are there. Tensors that stay on devices are moved by
@@ -26,12 +26,12 @@ pub struct NcclProcesses {
     worker: Worker,
 }
 
-/// What goes on while processes join.
+/// The step that is reported while processes join.
 const JOINING: &str = "while processes join NCCL";
 
 impl NcclProcesses {
-    /// Joins the processes of `place`, this one with a device: by sockets first, by which they
-    /// learn what they join NCCL by.
+    /// Connects the processes of `place`, this one with a device: first by sockets, over which they
+    /// exchange the identifier for NCCL.
     ///
     /// Errors: as [`Processes::connect`]; NCCL is missing, too old, or refuses, on any of them
     /// ([`MeshError::Engine`]); one of them does not join in time ([`MeshError::Lost`]).
@@ -50,10 +50,10 @@ impl NcclProcesses {
         Ok(NcclProcesses { beside, worker })
     }
 
-    /// What all processes join by: the first one's.
+    /// The NCCL identifier of the first process, with which all join.
     fn identifier(beside: &mut Processes) -> Result<NcclId, MeshError> {
         let (rank, ranks) = (beside.rank(), beside.ranks());
-        // Each of them opens the library before any waits for the others in it.
+        // Every process opens the library before any of them waits for the others in NCCL.
         let own = NcclId::new().map_err(|error| MeshError::Engine { what: error.to_string().into() })?;
         beside.agree(JOINING, "library: open\n")?;
         let mut come = if rank > 0 { vec![(0, vec![0; own.bytes().len()])] } else { Vec::new() };
@@ -74,12 +74,12 @@ impl NcclProcesses {
         self.beside.ignored()
     }
 
-    /// What ends the calls of this engine from another thread.
+    /// A handle that ends the calls of this engine from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.beside.interrupter()
     }
 
-    /// Moves bytes through the devices; each place comes back filled.
+    /// Exchanges bytes through the devices; each place comes back filled.
     fn transfer(&mut self, step: &str, sends: Messages, places: Messages) -> Result<Messages, MeshError> {
         let waiting: Vec<usize> = places.iter().chain(&sends).map(|(rank, _)| *rank).collect();
         let interrupter = self.beside.interrupter();

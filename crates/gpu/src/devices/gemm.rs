@@ -17,7 +17,7 @@ use tilewright_planners::{PlanError, Planner};
 
 use crate::devices::measured::DevicePlanner;
 
-/// Why there is no product on a device.
+/// Why a GEMM cannot run on a device.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ProductError {
@@ -99,7 +99,7 @@ impl Compiled {
             let reads = step.read_and_written().0.len();
             let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands().iter().copied()).collect();
             let (from, to) = operands.split_at(reads);
-            // Those of the workspace that are written are taken out meanwhile.
+            // Workspaces that are written are taken out meanwhile.
             let mut own: Vec<(usize, Memory)> = Vec::new();
             for (_, operand) in to {
                 if let ProductTensor::Workspace(number) = operand
@@ -136,8 +136,8 @@ impl Compiled {
     }
 }
 
-/// What is given and written of a problem, as an argument of a kernel: A, B, the inputs of the
-/// function, scales and ends; D and the by-products.
+/// A tensor of a problem as an argument of a kernel: inputs are A, B, epilogue inputs, scales and
+/// ends; outputs are D and the reductions.
 fn argument_of<'a>(
     problem: &Problem,
     operand: ProductTensor,
@@ -158,8 +158,8 @@ fn argument_of<'a>(
     }
 }
 
-/// A product that was planned and compiled for a device, with its workspace: launched as often as
-/// wanted.
+/// A GEMM that was planned and compiled for a device, with its workspace. It can be launched any
+/// number of times.
 #[derive(Debug)]
 pub struct DeviceProduct {
     product: Product,
@@ -167,9 +167,9 @@ pub struct DeviceProduct {
 }
 
 impl DeviceProduct {
-    /// The product of the plan that was measured and kept for this problem and device
-    /// ([`DevicePlanner`]); else of the one that the model of the machine
-    /// chooses. Machine code comes from the cache on disk where it has been compiled before.
+    /// The GEMM of the measured plan for this problem and device
+    /// ([`DevicePlanner`]), or else of the plan that the model of the machine
+    /// chooses. Machine code comes from the cache on disk if it has been compiled before.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
@@ -186,21 +186,21 @@ impl DeviceProduct {
         Ok(DeviceProduct { product, compiled })
     }
 
-    /// What is multiplied, and how.
+    /// The problem, plan and kernels.
     pub fn product(&self) -> &Product {
         &self.product
     }
 
-    /// Multiplies on a stream, and returns at once: `given` are A, B, the inputs of the function of
-    /// the sums in their order, scales, those of A first, and where groups of rows end. Launches on
-    /// other streams use the same workspace: wait for them where there is one.
+    /// Launches on a stream, and returns at once. `given` are A, B, the epilogue inputs in their
+    /// order, scales (those of A first), and the ends of row groups. Launches on other streams
+    /// share the workspace: if there is one, synchronize the streams.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
         self.launch_into(stream, given, &mut [d])
     }
 
-    /// As [`DeviceProduct::launch`], where `written` are D and the by-products in their order.
+    /// As [`DeviceProduct::launch`], where `written` are D and the reductions in their order.
     ///
     /// Errors: as [`DeviceProduct::launch`].
     pub fn launch_into(
@@ -268,8 +268,8 @@ pub struct DeviceProducts {
 }
 
 impl DeviceProducts {
-    /// The products of the plan that the model of the machine chooses. Machine code comes from the
-    /// cache on disk where it has been compiled before.
+    /// The GEMMs of the plan that the model of the machine chooses. Machine code comes from the
+    /// cache on disk if it has been compiled before.
     ///
     /// Errors: as [`Products::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
@@ -285,7 +285,7 @@ impl DeviceProducts {
         Ok(DeviceProducts { products, compiled })
     }
 
-    /// What is multiplied, and how.
+    /// The problems, plan and kernels.
     pub fn products(&self) -> &Products {
         &self.products
     }
@@ -374,9 +374,9 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
     Ok(())
 }
 
-/// Products of groups of rows on a device, in one call and one launch: A `(M,K)`, a matrix of B for
-/// each group, `(N,K,G)`, D `(M,N)`, and where the groups end, `G:1`, rising. Group `g` has the
-/// rows from the end of the group before to its own; rows behind the last keep what they have.
+/// Grouped GEMM on a device, in one call and one launch: A `(M,K)`, B with a matrix for each group,
+/// `(N,K,G)`, D `(M,N)`, and the ends of the groups, `G:1`, non-decreasing. Group `g` has the rows
+/// from the end of the previous group to its own end; rows after the last group keep their values.
 ///
 /// The ends are read as the product runs, so whoever computes them on the same stream need not be
 /// waited for. It returns when the kernels are launched; as [`gemm`] it plans each time.

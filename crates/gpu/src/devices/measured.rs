@@ -6,13 +6,13 @@
 //! [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library and a
 //! [`TileWork`].
 //!
-//! Law: what is found for a problem on a device is what was kept for the same problem on a device
-//! of this name, with this driver and this version of the library; or nothing is found. The plans
-//! of one device are one file (`measured/file.rs`). Processes that keep plans at the same time lose
-//! none of each other's: each takes a lock, reads the file again, adds its own and puts the new
-//! file in the place of the old one when it is complete. A reader takes no lock and sees the old
-//! file or the new one. What is damaged is left out and counted; a file that was not written here
-//! is neither read nor replaced.
+//! Law: the cache returns the plan that was kept for the same problem on a device of the same name,
+//! with the same driver and the same version of the library, or nothing. The plans of one device
+//! are one file (`measured/file.rs`). Processes that keep plans at the same time lose no entries:
+//! each takes a lock, reads the file again, adds its own entries, and replaces the file when the
+//! new one is complete. A reader takes no lock and sees the old file or the new one. Damaged
+//! entries are skipped and counted; a file that was not written by this library is neither read nor
+//! replaced.
 //!
 //! ```
 //! use tilewright::kernel::Element;
@@ -76,7 +76,7 @@ use crate::devices::bench::median;
 
 /// The name of the file whose lock a process holds while it keeps plans.
 const LOCK: &str = "lock";
-/// What the names of files end with while they are written.
+/// The suffix of files that are being written.
 const UNFINISHED: &str = ".new";
 
 /// On what plans were measured.
@@ -89,7 +89,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// That of a device.
+    /// The card of a device.
     pub fn of(device: &Device) -> Card {
         Card { name: device.name().to_owned(), driver: device.driver_version() }
     }
@@ -111,13 +111,13 @@ pub struct Measured {
 pub struct Ranked<P> {
     /// The plan.
     pub plan: P,
-    /// Which of the candidates it is, from 0.
+    /// The index of the candidate, from 0.
     pub number: usize,
     /// The median time of a launch, in seconds.
     pub seconds: f64,
 }
 
-/// What runs plans and times them.
+/// Runs plans and measures their time.
 pub trait Stopwatch<P> {
     /// Why a plan cannot be measured.
     type Error;
@@ -163,12 +163,12 @@ pub enum PlansError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect of the file.
         because: &'static str,
     },
     /// A file or a folder cannot be read or written.
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -208,7 +208,7 @@ impl std::error::Error for PlansError {
     }
 }
 
-/// What was kept, and where.
+/// The entries that were kept, and their file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The file.
@@ -269,7 +269,7 @@ impl MeasuredPlans {
         Some(self.folder.as_ref()?.join(file::name(card)))
     }
 
-    /// What was kept for a problem on a card. Damaged entries are as none.
+    /// The entry for a problem on a card. Damaged entries count as missing.
     ///
     /// Errors: the file of the card was not written for it ([`PlansError::Foreign`]), or cannot be
     /// read.
@@ -278,8 +278,8 @@ impl MeasuredPlans {
         Ok(contents(&path, card)?.find(work.kernel(), &work.problem()).cloned())
     }
 
-    /// The plan that was kept for a problem on a card, for a machine; none where there is none, or
-    /// where the library has no such plan for the machine any more.
+    /// The plan that was kept for a problem on a card, for a machine; None if there is none, or if
+    /// the library no longer has such a plan for the machine.
     ///
     /// Errors: as [`MeasuredPlans::find`].
     pub fn best<W: Planning>(
@@ -331,7 +331,7 @@ impl MeasuredPlans {
     }
 }
 
-/// What the file of a card has; nothing where there is no file.
+/// The contents of the file of a card; empty if there is no file.
 fn contents(path: &Path, card: &Card) -> Result<Contents, PlansError> {
     match file::read(path) {
         Ok(text) => Contents::of(&text, card).map_err(|because| PlansError::Foreign { path: path.to_owned(), because }),
@@ -346,7 +346,7 @@ fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.to_str().is_some_and(|name| name.ends_with(UNFINISHED)) {
-            // Where it cannot be removed it is no harm: no reader takes it for plans.
+            // If it cannot be removed, that does no harm: no reader takes it for plans.
             let _ = fs::remove_file(path);
         }
     }

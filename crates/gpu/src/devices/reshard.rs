@@ -1,13 +1,13 @@
 //! Tensors on several devices of one machine, moved from one sharded layout to another.
 //!
-//! Law: what a device receives in a step it reads itself, from the memory of the devices that have
-//! it, and puts where the layout after says: a relayout whose source lies elsewhere, or a sum of
-//! such sources ([`DeviceReshard`]). Large messages are read by copy engines ([`brought()`]), all
-//! others by kernels ([`pulls`]). Elements cross between devices once. A step begins when the one
-//! before is done on all devices, which events say.
+//! Law: in each step, a device reads the elements that it receives itself, from the memory of the
+//! devices that have them, and writes them to the layout after the step: a relayout with a remote
+//! source, or a sum of such sources ([`DeviceReshard`]). Large messages are read by copy engines
+//! (DMA, [`brought()`]), all others by kernels ([`pulls`]). Elements cross a link once. A step
+//! begins when the previous one is finished on all devices, which events signal.
 //!
-//! Devices that do not reach each other's memory go through NCCL ([`NcclReshard`]): what does not
-//! lie in one piece is packed before, and put in its place after.
+//! Devices without peer access use NCCL ([`NcclReshard`]): elements that are not contiguous are
+//! packed before, and unpacked after the transfer.
 
 mod brought;
 mod lanes;
@@ -96,8 +96,7 @@ impl Refusal for ReshardError {
             ReshardError::Mesh(error) => error.code(),
             ReshardError::Plan(error) => error.code(),
             ReshardError::Gpu(error) => error.code(),
-            // NCCL is another library, whose errors have no page here: that of the driver's
-            // refusals.
+            // NCCL's own errors have no page here, so they use the page of refusals by the driver.
             ReshardError::Nccl(_) => "E0807",
         }
     }
@@ -117,9 +116,9 @@ impl Refusal for ReshardError {
 pub enum Combine {
     /// They are added in the order of ranks.
     Sum,
-    /// The greatest counts; NaN where there is one.
+    /// The maximum; NaN if there is one.
     Max,
-    /// The least counts; NaN where there is one.
+    /// The minimum; NaN if there is one.
     Min,
 }
 
@@ -130,13 +129,13 @@ pub struct Pull {
     pub planned: Planned,
     /// The ranks whose memory it reads, in the order of its inputs.
     pub sources: Vec<usize>,
-    /// A second kernel: the first one writes memory beside the tensor then, and this puts in place
-    /// what it wrote.
+    /// A second kernel: the first one then writes to a staging buffer, and this one copies from
+    /// there to the result.
     pub then: Option<Planned>,
 }
 
-/// The kernels by which a device makes what it holds after a step. They write
-/// different elements, so their order does not matter; in a sum the summands are added in order.
+/// The kernels by which a device computes the tensor that it holds after a step. They write
+/// different elements, so their order does not matter; summands are added in order.
 ///
 /// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a
 /// relayout refuses.
@@ -167,7 +166,7 @@ pub fn pulls(
     pulls_of(messages, (exchange.added(), Combine::Sum), element, planner, where_they_lie)
 }
 
-/// Where the elements of a run of a message lie on the device that has them.
+/// The layout of the elements of a run of a message on the device that holds them.
 fn where_they_lie(message: &Message, run: usize) -> Result<(Layout, i64), ReshardError> {
     let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
     Ok((sides(&message.footprint)?[0].clone(), start))
@@ -211,8 +210,8 @@ fn pulls_of(
                     Combine::Max => all.max(next),
                     Combine::Min => all.min(next),
                 });
-                // A sum goes through memory in one order, that of the elements it reads; where they
-                // are wanted in another, a relayout turns them, which reads no other device.
+                // A sum accesses memory in one order, that of its sources. If the result has
+                // another order, a local relayout follows.
                 if fastest(first_from) == fastest(&to) {
                     (map_at(planner.machine(), name, &sum, &inputs, (&to, element, *write))?, None)
                 } else {
@@ -234,7 +233,7 @@ fn fastest(layout: &Layout) -> Option<usize> {
     moving.min_by_key(|(_, leaf)| leaf.stride).map(|(mode, _)| mode)
 }
 
-/// The same modes without gaps, in the order of the strides.
+/// The same modes, compact, in the order of the strides.
 fn compact_like(layout: &Layout) -> Result<Layout, LayoutError> {
     let mut leaves = layout.leaves().to_vec();
     let mut order: Vec<usize> = (0..leaves.len()).collect();
@@ -253,7 +252,7 @@ fn compact_like(layout: &Layout) -> Result<Layout, LayoutError> {
     Layout::from_tree(Tree::flat(leaves)?)
 }
 
-/// The modes of a footprint as layouts of what is read and what is written.
+/// The modes of a footprint, as layouts of the source and the destination.
 fn sides(footprint: &Footprint) -> Result<[Layout; 2], LayoutError> {
     let layout = |step: &dyn Fn(&(i64, i64, i64)) -> i64| {
         let leaves = footprint.modes.iter().map(|mode| Leaf { extent: mode.0, stride: step(mode) });

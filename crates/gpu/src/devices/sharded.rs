@@ -1,13 +1,14 @@
 //! Products of sharded matrices, functions of elements, reductions and softmax of sharded tensors,
 //! on several devices of one machine.
 //!
-//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each under its sharded layout. What each
-//! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]); blocks of
-//! other devices come, and sums for others go, while devices multiply ([`ShardedProduct`]). Sums
-//! are added in the order of ranks, so the same product gives the same bits each time.
+//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each with its sharded layout. What each
+//! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]). Blocks are
+//! received from other devices, and partial sums are sent, while devices multiply
+//! ([`ShardedProduct`]). Partial sums are added in the order of ranks, so the result is
+//! deterministic.
 //!
-//! Everything else, and products that come in other ways than blocks, are steps that all devices do
-//! one after another ([`WorkPlan`], [`ShardedWork`]).
+//! Everything else, and GEMMs that cannot be divided into such blocks, are steps that all devices
+//! do one after another ([`WorkPlan`], [`ShardedWork`]).
 
 mod device;
 mod local;
@@ -41,7 +42,7 @@ pub enum ShardedError {
     Plan(PlanError),
     /// The driver, or a launch.
     Gpu(GpuError),
-    /// What moves between devices.
+    /// An error of a transfer between devices.
     Reshard(ReshardError),
 }
 

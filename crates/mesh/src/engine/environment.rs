@@ -1,15 +1,15 @@
-//! Which process this is, as launchers say.
+//! The rank of this process, from the variables of launchers.
 //!
 //! Law: the variables of torchrun (and of `tilewright launch`) are read first, then those of Open
-//! MPI, of MPICH, and of Slurm. Where the first process is reached stands in `MASTER_ADDR` and
-//! `MASTER_PORT`; for processes of one node that MPI or Slurm started without them, the address is
-//! this node's own, and the port follows from the number of the job. The job's token stands in
+//! MPI, of MPICH, and of Slurm. The address of the first process is in `MASTER_ADDR` and
+//! `MASTER_PORT`. If MPI or Slurm started processes on one node without these, the address is the
+//! node's own, and the port follows from the job number. The token of the job is in
 //! `TILEWRIGHT_TOKEN`, which `tilewright launch` sets; other launchers pass it on.
 
 use super::token::Token;
 use crate::error::MeshError;
 
-/// Which process this is, and where the first one is reached.
+/// The rank of this process, the number of processes, and the address of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The number of this process.
@@ -35,8 +35,8 @@ const LAUNCHERS: [(&str, &str, Option<&str>); 4] = [
 impl Place {
     /// The place that the environment of this process says.
     ///
-    /// Errors: no launcher's variables are set, or they are no numbers
-    /// ([`MeshError::Environment`]); a job token that is none ([`MeshError::Token`]).
+    /// Errors: no launcher's variables are set, or they are not numbers
+    /// ([`MeshError::Environment`]); an invalid job token ([`MeshError::Token`]).
     pub fn of_environment() -> Result<Place, MeshError> {
         Place::of_variables(|name| std::env::var(name).ok())
     }

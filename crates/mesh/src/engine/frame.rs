@@ -1,8 +1,8 @@
-//! What goes along a connection between two processes.
+//! The frames of a connection between two processes.
 //!
-//! Law: everything is a frame: what it is, the number of the call that it belongs to, its length,
-//! and its bytes. The calls of both ends are numbered alike, so a frame of another call is a defect
-//! that is reported, and never taken for data. A frame of a failure may come in place of any.
+//! Law: everything is a frame: its kind, the number of its call, its length, and its bytes. Both
+//! ends number calls equally, so a frame of another call is reported as a defect and never taken
+//! for data. A failure frame may come in place of any other.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use crate::error::MeshError;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// How processes find each other.
     Hello,
     /// Elements.
     Data,
-    /// What processes agree on.
+    /// Text on which processes agree.
     Text,
     /// Why the process at the other end gives up.
     Failed,
@@ -40,7 +40,7 @@ pub(super) enum Failure {
     Gone(String),
     /// Nothing came, or nothing could be sent, for too long; whether in the midst of a frame.
     Late { midway: bool },
-    /// There is no memory for so many bytes that come.
+    /// There is no memory for the bytes of a frame.
     NoMemory(usize),
     /// The other end reports what is wrong.
     Reported(MeshError),

@@ -1,12 +1,12 @@
 //! Processes that MPI connects.
 //!
-//! Law: MPI carries bytes from process to process and does nothing else; what is sent is what the
-//! law of the engines says. No call of MPI is made that waits: requests are begun and asked for, so
-//! that a process that waits hears what others have to say. It waits for nothing from a process for
-//! longer than the engine's *patience*: then it asks those that it waits for whom they wait for.
-//! Who does not answer within a second is lost, and that goes to all others. So every process ends
-//! with the same kind of error within the patience and three seconds. After a failure MPI is not
-//! finalised, for that would wait for the one that is lost.
+//! Law: MPI only carries bytes between processes; what is sent follows the law of the engines. No
+//! blocking call of MPI is made: requests are started and tested, so that a waiting process still
+//! hears from the others. A process waits for another one at most the engine's *patience*; then it
+//! asks the processes that it waits for whom they wait for. A process that does not answer within a
+//! second is lost, and all others are told. So every process ends with the same kind of error
+//! within the patience and three seconds. After a failure, MPI is not finalised, because that would
+//! wait for the lost process.
 //!
 //! MPI is opened by name when it is wanted, like the driver: nothing is needed to build this, and
 //! one program runs with it and without. Only Open MPI 4 and 5 will do (`mpi/library.rs`).
@@ -45,7 +45,7 @@ const TAGS: u64 = 16_384;
 const MESSAGE: usize = 1 << 30;
 /// The most bytes of what processes say to each other.
 const MAX_TEXT: usize = 1 << 24;
-/// How long an answer is waited for, and how long a failure may take on its way to others.
+/// The time limit for an answer, and for telling others of a failure.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Processes that MPI connects. It is used by the thread that opened it.
@@ -63,7 +63,7 @@ pub struct Mpi {
 impl Mpi {
     /// Initialises MPI in a process that mpirun or srun started.
     ///
-    /// Errors: there is no library, it is no Open MPI 4 or 5, or does not begin
+    /// Errors: there is no library, it is not Open MPI 4 or 5, or cannot be initialised
     /// ([`MeshError::Engine`]); it was opened before in this process.
     pub fn open(patience: Duration) -> Result<Mpi, MeshError> {
         let Opened { functions, rank, ranks, version } = Opened::new()?;
@@ -71,12 +71,12 @@ impl Mpi {
         Ok(Mpi { functions, rank, ranks, patience, calls, failed, interrupter, version })
     }
 
-    /// What the library says of itself.
+    /// The version text of the library.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What ends the calls of this engine from another thread.
+    /// A handle that ends the calls of this engine from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
     }
@@ -96,8 +96,8 @@ impl Mpi {
         Some(decoded(&String::from_utf8_lossy(&text)))
     }
 
-    /// Looks once at all requests, and for what others say: those that are done go to `done`.
-    /// `since` is when one was done last, or this process worked.
+    /// Tests all requests once, and reads control messages; finished requests go to `done`. `since`
+    /// is the last time that one finished, or that this process worked.
     fn look(
         &mut self,
         step: &str,
@@ -209,7 +209,7 @@ impl Mpi {
         Ok(self.tag())
     }
 
-    /// Sends and receives bytes: each place for them comes back filled, in the order of `places`.
+    /// Exchanges bytes: each receive buffer comes back filled, in the order of `places`.
     fn transfer(
         &mut self,
         step: &str,
@@ -221,7 +221,7 @@ impl Mpi {
         let (mut requests, mut broken) = (Vec::new(), None);
         let lengths: Vec<(usize, usize)> = places.iter().map(|(rank, bytes)| (*rank, bytes.len())).collect();
         for (rank, mut bytes) in places {
-            // Of one sender messages come in their order.
+            // Messages of one sender arrive in order.
             while bytes.len() > MESSAGE {
                 let rest = bytes.split_off(MESSAGE);
                 match self.begin_receive(rank, tag, std::mem::replace(&mut bytes, rest)) {

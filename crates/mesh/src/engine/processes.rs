@@ -1,10 +1,10 @@
 //! Processes that are connected by sockets, each with each.
 //!
-//! Law: a process that ends is known at once, because its connections close; one that hangs, when
-//! nothing has come from it for as long as the engine's *patience*. A process that learns of a
-//! failure reports it to all others, and refuses every later call. A process that waits in vain for
-//! one that itself waits learns for whom, before it blames anyone. So every process ends with the
-//! same kind of error within twice the patience and two seconds.
+//! Law: a process that ends is detected at once, because its connections close. A process that
+//! hangs is detected when nothing has arrived from it for the engine's *patience*. A process that
+//! learns of a failure reports it to all others, and refuses every later call. A process that waits
+//! in vain for one that is itself waiting asks for whom, before it blames a process. So every
+//! process ends with the same kind of error within twice the patience and two seconds.
 
 mod blame;
 mod connect;
@@ -23,7 +23,7 @@ use crate::error::MeshError;
 use crate::limits::MAX_DEVICES;
 use door::Ignored;
 
-/// What is going on while no plan is.
+/// The step that is reported when no plan is running.
 const CONNECTING: &str = "while processes connect";
 
 /// How long a process that waited in vain listens for a report of the other.
@@ -85,7 +85,7 @@ pub struct Interrupter {
 }
 
 impl Interrupter {
-    /// Closes all connections: the call that goes on, and every later one, ends with
+    /// Closes all connections: the current call, and every later one, ends with
     /// [`MeshError::Interrupted`], and those of other processes with [`MeshError::Lost`].
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::SeqCst);
@@ -119,14 +119,14 @@ impl Processes {
 
     /// Connects this process with all others.
     ///
-    /// The first process listens at the address and port of its place; the others connect to it,
-    /// show the job's token, and learn from it where each is reached. Whoever else connects is
-    /// ignored ([`Processes::ignored`]).
+    /// The first process listens at its address and port. The others connect to it, present the
+    /// job's token, and receive the addresses of all. Other connections are ignored
+    /// ([`Processes::ignored`]).
     ///
-    /// Errors: processes that do not come ([`MeshError::Absent`]); no token where there are several
-    /// processes, or another one than that of the first ([`MeshError::Token`]); another version or
-    /// number of processes than that of the first ([`MeshError::Differs`]); an address at which
-    /// nothing can listen.
+    /// Errors: processes that do not connect ([`MeshError::Absent`]); no token although there are
+    /// several processes, or a token that differs from the first process's ([`MeshError::Token`]);
+    /// another version or number of processes than the first ([`MeshError::Differs`]); an address
+    /// at which one cannot listen.
     pub fn connect(place: &Place, patience: Duration) -> Result<Processes, MeshError> {
         let rank = place.rank;
         let mut all = Processes {
@@ -164,7 +164,7 @@ impl Processes {
         &self.ignored.named
     }
 
-    /// What ends the calls of this engine from another thread.
+    /// A handle that ends the calls of this engine from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
     }
@@ -240,7 +240,7 @@ impl Processes {
                 if is_idle && running == 0 || refused.is_some() {
                     break;
                 }
-                // Who has nothing to do waits for one report; then for none.
+                // An idle process waits for one report, then takes all that are there.
                 let mut next = if is_idle { reports.recv().ok() } else { reports.try_recv().ok() };
                 while let Some((rank, done)) = next {
                     running -= 1;
@@ -264,7 +264,7 @@ impl Processes {
         }
     }
 
-    /// Refuses what comes after a failure, or when the process was interrupted.
+    /// Refuses calls after a failure, or after the process was interrupted.
     fn refuse_after_failure(&self, step: &str) -> Result<(), MeshError> {
         match &self.failed {
             Some(error) => Err(error.clone()),

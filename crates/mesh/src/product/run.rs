@@ -1,8 +1,9 @@
-//! A product between processes: what a device has is multiplied while the rest is on its way.
+//! A matmul between processes: local parts are multiplied while the rest is in flight.
 //!
-//! Law: factors come in one call, in which a process multiplies each box as soon as what it needs
-//! is there; sums go out in another, each part as soon as it is multiplied. A step of a plan before
-//! the last one of a factor, or after the first one of the result, is carried out by itself.
+//! Law: operands arrive in one call, in which a process multiplies each box as soon as its inputs
+//! are there; partial sums are sent in another call, each part as soon as it is computed. Steps of
+//! a plan before the last one of an operand, or after the first one of the result, are carried out
+//! on their own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -27,9 +28,9 @@ impl ProductPlan {
     /// The memory of D in this process, from that of A and B: `f32` or `f64`, which are multiplied
     /// by [`gemm`] on one thread.
     ///
-    /// What a device has is multiplied while the rest is on its way, and sums go out while others
-    /// are made. The order in which they are rounded is the same in every run, and another than
-    /// that of [`ProductPlan::simulate`].
+    /// Local parts are multiplied while the rest is in flight, and partial sums are sent while
+    /// others are computed. The rounding order is the same in every run, but differs from
+    /// [`ProductPlan::simulate`].
     ///
     /// Errors: as [`Plan::run`]; [`MeshError::Operation`] where the multiplication is refused.
     pub fn run<S: Numbers<Sum = S> + Real>(
@@ -118,7 +119,7 @@ fn zeros<S: Real>(own: usize, count: usize) -> Result<Vec<S>, MeshError> {
     Ok(zeros)
 }
 
-/// What a process sends in a step, with who gets it.
+/// The messages that a process sends in a step, with their receivers.
 fn outgoing(exchange: &Exchange, own: usize, ranks: usize) -> Vec<(usize, Message)> {
     let to = |rank: usize| exchange.messages_to(rank).into_iter().map(move |message| (rank, message));
     (0..ranks).filter(|rank| *rank != own).flat_map(to).filter(|(_, message)| message.from == own).collect()
@@ -127,16 +128,15 @@ fn outgoing(exchange: &Exchange, own: usize, ranks: usize) -> Vec<(usize, Messag
 /// A factor of a process: the part that it multiplies, columns one after another.
 struct Factor<S> {
     matrix: Vec<S>,
-    /// Whether anything comes to any process in the call in which factors come.
+    /// Whether any process receives operands in the call.
     moves: bool,
     incoming: Vec<Message>,
-    /// What goes to each other process.
+    /// The bytes for each other process.
     targets: BTreeMap<usize, Vec<u8>>,
 }
 
 impl<S: Real> Factor<S> {
-    /// The steps before the last one are carried out here, and what stays in this process is put in
-    /// place.
+    /// Carries out the steps before the last one, and copies elements that stay in this process.
     fn new(
         engine: &mut impl Engine,
         plan: &Plan,
@@ -188,7 +188,7 @@ impl<S: Real> Factor<S> {
         self.incoming.iter().filter(|message| message.from == rank).cloned().collect()
     }
 
-    /// Puts what came from a rank in place, and gives how many bytes that were.
+    /// Unpacks the message of a rank, and returns its number of bytes.
     fn take(&mut self, own: usize, rank: usize, bytes: &[u8]) -> usize {
         let messages = self.from(rank);
         let all: usize = awaited::<S>(&messages, own).iter().map(|(_, bytes)| bytes).sum();
@@ -198,7 +198,7 @@ impl<S: Real> Factor<S> {
     }
 }
 
-/// How many bytes of both factors come from each process.
+/// The number of bytes of both operands from each process.
 fn sources<S: Real>(a: &Factor<S>, b: &Factor<S>) -> Vec<(usize, usize)> {
     let mut all: BTreeMap<usize, usize> = BTreeMap::new();
     // None of these messages is of this process, so nothing is left out.
@@ -208,12 +208,12 @@ fn sources<S: Real>(a: &Factor<S>, b: &Factor<S>) -> Vec<(usize, usize)> {
     all.into_iter().collect()
 }
 
-/// What a process multiplies.
+/// The local work of a process.
 struct Work<S> {
     groups: VecDeque<Group>,
     mma: tilewright_layout::atoms::TiledMma,
     sizes: [i64; 3],
-    /// The processes whose factors are there.
+    /// The processes whose operands have arrived.
     arrived: BTreeSet<usize>,
     d: Vec<S>,
     /// How many blocks each other process waits for.
@@ -222,7 +222,7 @@ struct Work<S> {
 }
 
 impl<S: Numbers<Sum = S> + Real> Work<S> {
-    /// Multiplies the next box whose factors are there; false where there is none.
+    /// Multiplies the next box whose operands have arrived; false if there is none.
     fn multiply(&mut self, a: &[S], b: &[S]) -> Result<bool, MeshError> {
         let is_ready = |group: &Group| {
             group.tasks.first().is_some_and(|task| task.needs.iter().all(|rank| self.arrived.contains(rank)))
@@ -256,15 +256,15 @@ impl<S: Numbers<Sum = S> + Real> Work<S> {
     }
 }
 
-/// The call in which factors come: their blocks are multiplied as soon as they are there.
+/// The call in which operands arrive: their blocks are multiplied as soon as they do.
 struct FactorExchange<'a, S> {
     work: &'a mut Work<S>,
     a: &'a mut Factor<S>,
     b: &'a mut Factor<S>,
     /// The ranks to which this process has yet to send its parts of the factors.
     send: VecDeque<usize>,
-    /// Whether sums go out in a call of their own. Blocks that are left when all factors have come
-    /// are multiplied in that call.
+    /// Whether partial sums are sent in a separate call. Blocks that are left when all operands
+    /// have arrived are multiplied in that call.
     is_split: bool,
 }
 

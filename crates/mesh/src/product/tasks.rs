@@ -1,10 +1,10 @@
-//! What a device multiplies, in which order, and what each part waits for.
+//! The local work of a device: its tasks, their order, and what each task waits for.
 //!
-//! Law: the product of a device is cut into boxes of rows, columns and depth, so that each box
-//! needs all or nothing of what another device sends, and each box of rows and columns belongs to
-//! what another device waits for as a whole or not at all. A box is multiplied when its factors are
-//! there; those of one box of rows and columns follow each other in an order that is fixed, so that
-//! sums are rounded alike in every run.
+//! Law: the local GEMM of a device is cut into boxes of rows, columns and K, such that each box
+//! needs either all or nothing of a message from another device, and each box of rows and columns
+//! belongs entirely to one outgoing message or to none. A box is multiplied when its operands have
+//! arrived; the boxes of the same rows and columns are added in a fixed order, so that rounding is
+//! the same in every run.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use crate::step::Message;
 /// The most boxes. Where there would be more, all factors are waited for.
 const MAX_BOXES: usize = 1 << 14;
 
-/// The most multiplications of a task, so that what comes is looked at between two of them; and the
-/// fewest columns, as fewer are multiplied slowly.
+/// The most multiplications of a task, so that arrivals are checked between tasks; and the fewest
+/// columns, because narrow blocks are slow.
 const MAX_WORK: i64 = 1 << 27;
 const MIN_COLUMNS: i64 = 64;
 
-/// What a part of the depth adds to a block of the result.
+/// The contribution of a part of K to a block of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
     pub depth: Range<i64>,
-    /// The devices whose factors it needs.
+    /// The devices whose operands it needs.
     pub needs: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Task {
 pub(super) struct Group {
     pub rows: Range<i64>,
     pub columns: Range<i64>,
-    /// What is added up, in its order.
+    /// The tasks whose results are added, in order.
     pub tasks: Vec<Task>,
     /// Whether something has been added up.
     pub is_begun: bool,
@@ -96,10 +96,11 @@ fn meets(marks: &[bool], range: &Range<i64>) -> bool {
     marks.get(start..end).is_some_and(|marks| marks.contains(&true))
 }
 
-/// The blocks of a device, those first that others wait for, then those whose factors come first.
+/// The blocks of a device: first those that others wait for, then those whose operands arrive
+/// first.
 ///
-/// `factors` are the messages that bring A and B to it, `sums` those that take its part of the
-/// result away: the receiver of each stands beside it.
+/// `factors` are the incoming messages of A and B, `sums` the outgoing messages of its part of the
+/// result, each with its receiver.
 pub(super) fn groups(
     own: usize,
     ranks: usize,

@@ -1,10 +1,10 @@
 //! How placements cut a mode, one after another.
 //!
-//! Law: at first a device has all positions of a mode. `Shard` cuts what each device has into as
-//! many parts as the axis has devices, rounded up, so that the last parts are smaller or empty.
-//! `_StridedShard` with a split factor `f` cuts it into `f` blocks first, and each block into as
-//! many parts as the axis has devices; a device has one part of every block. (`torch.chunk`, and
-//! `torch.distributed.tensor.placement_types`.)
+//! Law: at first a device has all positions of a mode. `Shard` cuts the positions of each device
+//! into as many parts as the axis has devices, rounded up, so that the last parts are smaller or
+//! empty. `_StridedShard` with a split factor `f` cuts them into `f` blocks first, and each block
+//! into as many parts as the axis has devices; a device has one part of every block.
+//! (`torch.chunk`, and `torch.distributed.tensor.placement_types`.)
 
 use crate::uneven::rounded_up;
 
@@ -35,7 +35,7 @@ impl Cut {
         self.leaves.iter().fold(1, |all, leaf| leaf.extent.saturating_mul(all)) == self.size
     }
 
-    /// How many positions a device has, if all have as many.
+    /// The number of positions of a device, if it is the same for all.
     fn local(&self) -> i64 {
         self.leaves.iter().filter(|leaf| leaf.along.is_none()).map(|leaf| leaf.extent).product()
     }
@@ -59,8 +59,8 @@ impl Cut {
         blocks >= 1 && self.take(blocks, axis, parts)
     }
 
-    /// Of what a device has, leaves so many blocks, the slowest positions, and cuts into parts what
-    /// lies below them.
+    /// Keeps `blocks` blocks of the positions of a device, the slowest, and cuts each block into
+    /// parts.
     fn take(&mut self, blocks: i64, axis: usize, parts: i64) -> bool {
         let whole = blocks.checked_mul(parts).is_some_and(|whole| self.local() % whole == 0);
         if !whole || !self.is_even() {

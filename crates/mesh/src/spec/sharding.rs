@@ -1,11 +1,11 @@
 //! Shardings as the objects of JAX and PyTorch print themselves.
 //!
-//! Law: a text is read as the object that it is: `NamedSharding(mesh=.., spec=..)`,
-//! `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(mesh=.., placements=(..))`, or what stands
-//! inside them. A mesh that is named has the axes of the one that is given. A sharding of GSPMD
-//! numbers devices: `devices=[t0,t1]<=[d0,d1]T(1,0)` are the numbers from 0 on in the shape
-//! `[d0,d1]`, its axes permuted, and then in the shape of the tiles, the last axis fastest; so each
-//! tile has a device. (OpenXLA, `HloSharding`.)
+//! Law: a text is read as the object that it prints: `NamedSharding(mesh=.., spec=..)`,
+//! `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(mesh=.., placements=(..))`, or the part
+//! inside the parentheses. A named mesh has the axes of the given one. A GSPMD sharding numbers
+//! devices: `devices=[t0,t1]<=[d0,d1]T(1,0)` are the numbers from 0 on in the shape `[d0,d1]`, its
+//! axes permuted, reshaped to the tiles, the last axis fastest; so each tile has a device.
+//! (OpenXLA, `HloSharding`.)
 
 use super::{Cut, arguments, cut_rows, split};
 use crate::error::MeshError;
@@ -25,9 +25,9 @@ impl ShardedLayout {
     /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, or a
     /// `DTensorSpec`.
     ///
-    /// Errors: a text that is none of them; a mesh in it that is another; modes that JAX cuts
-    /// unevenly; what [`ShardedLayout::of_partition_spec`] and [`ShardedLayout::of_placements`]
-    /// refuse.
+    /// Errors: a text of none of these forms; a mesh in it that differs from the given one; modes
+    /// that JAX cuts unevenly; errors of [`ShardedLayout::of_partition_spec`] and
+    /// [`ShardedLayout::of_placements`].
     ///
     /// ```
     /// use tilewright_mesh::{Mesh, ShardedLayout};
@@ -106,7 +106,7 @@ fn argument<'a>(parts: &[&'a str], name: &str) -> Option<&'a str> {
     parts.iter().find_map(|part| Some(part.strip_prefix(name)?.trim_start().strip_prefix('=')?.trim()))
 }
 
-/// That a mesh of JAX has the axes of another.
+/// Checks that a mesh of JAX has the same axes.
 fn named_mesh(mesh: &Mesh, text: &str) -> Result<(), MeshError> {
     same_axes(mesh, &axes_of(text).ok_or_else(|| fail(text))?)
 }
@@ -140,7 +140,7 @@ fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
     (!axes.is_empty()).then_some(axes)
 }
 
-/// Which device has which tile.
+/// The order of tiles over devices.
 enum Order {
     /// The numbers from 0 on in a shape, with its axes permuted.
     Iota { shape: Vec<i64>, axes: Vec<usize> },

@@ -1,4 +1,4 @@
-//! How long work takes on a stream of a device, beside the driver's copy of as many bytes.
+//! The time of work on a stream of a device, beside the driver's copy of equally many bytes.
 //!
 //! Law: kernel and copy alternate, and the time of each is the median. What is short is recorded
 //! into graphs, kernel and copy alike: else the time would be that of the host's calls.
@@ -9,10 +9,10 @@ use crate::{Device, GpuError, Graph, Stream};
 pub const REPEATS: u16 = 9;
 /// About how long each of these times lasts, in seconds.
 pub const LASTING: f64 = 0.02;
-/// What takes less, in seconds, is replayed from a graph of so many launches.
+/// Launches shorter than this, in seconds, are replayed from a graph of several launches.
 const SHORT: f64 = 50e-6;
 const RECORDED: usize = 200;
-/// The driver copies what is no whole number of so many bytes in up to twice the time.
+/// The driver takes up to twice the time for copies that are not a multiple of this size, in bytes.
 const PAGE: u64 = 4096;
 
 /// The times of a kernel and of a copy.
@@ -20,16 +20,16 @@ const PAGE: u64 = 4096;
 pub struct Timing {
     /// How long a launch takes, in seconds: the median.
     pub seconds: f64,
-    /// How long the driver takes to copy as many bytes, in seconds: the median.
+    /// The median time in which the driver copies equally many bytes, in seconds.
     pub copy_seconds: f64,
-    /// How many launches a graph has, where they are too short to be launched one by one, else 0.
+    /// The launches of a graph, if they are too short to be launched one by one; else 0.
     pub recorded: usize,
-    /// Of how many times these are the medians.
+    /// The number of measurements whose median is reported.
     pub repeats: u16,
 }
 
-/// How many bytes a copy reads, and writes, that moves `bytes` together: half of them, in whole
-/// pages.
+/// The bytes that a copy reads, and writes, so that it moves `bytes` in total: half of them, in
+/// whole pages.
 ///
 /// ```
 /// assert_eq!(tilewright::bench::copied(16384), 8192);

@@ -1,10 +1,10 @@
 //! The thread that calls NCCL.
 //!
-//! Law: any call of NCCL may wait for another process for ever: joining, giving transfers, which
-//! connects to the others when it is the first, and even aborting. So one thread makes them all,
-//! and whoever asks it waits for so long and no longer. A thread that did not answer in time is
-//! left alone with all that it has: no memory that NCCL may still write is freed or given to
-//! anybody, and the program goes on or ends without it.
+//! Law: any call of NCCL may wait for another process for ever: joining, the first transfer, which
+//! connects to the others, and even aborting. So one thread makes all calls, and callers wait for
+//! it for a limited time. A thread that does not answer in time is abandoned with everything that
+//! it owns: memory that NCCL may still write is neither freed nor reused, and the program continues
+//! or ends without the thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::{Device, Memory, NcclError, NcclId, NcclProcess, Stream, Transfer};
 use tilewright_mesh::MeshError;
 
-/// How much longer than the thread the asker waits, so that the thread may say what was late.
+/// How much longer the caller waits than the thread, so that the thread can report what was late.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How often an asker looks whether it was interrupted.
@@ -26,13 +26,13 @@ pub(super) type Messages = Vec<(usize, Vec<u8>)>;
 
 /// Why bytes were not moved.
 pub(super) enum Trouble {
-    /// This process cannot: the others have to learn it.
+    /// This process failed: the others must be told.
     Own(MeshError),
     /// Another process did not do its part, or NCCL says so.
     Other(String),
 }
 
-/// What processes join by.
+/// The identifier with which processes join.
 pub(super) struct Joining {
     pub(super) device: Device,
     pub(super) id: NcclId,
@@ -83,7 +83,7 @@ impl Worker {
                 }
             }
             if is_left.load(Ordering::Acquire) {
-                // NCCL gives nothing back before the others do, one of which is lost.
+                // NCCL returns nothing before the other processes do, one of which is lost.
                 std::mem::forget(moving);
             }
         };
@@ -128,7 +128,7 @@ impl Drop for Worker {
     }
 }
 
-/// What a thread says, if it does in time.
+/// The answer of a thread, if it comes in time.
 fn answered<T>(answers: &Receiver<T>, patience: Duration, is_interrupted: &dyn Fn() -> bool) -> Result<T, Trouble> {
     let since = Instant::now();
     while since.elapsed() < patience + GRACE {
@@ -148,13 +148,13 @@ fn late(patience: Duration) -> String {
     format!("it did not answer within {} s", patience.as_secs_f64())
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Moving {
     // Freed first: it may use the rest.
     nccl: NcclProcess,
     device: Device,
     stream: Stream,
-    /// What is sent, and what is received; as large as they have to be so far.
+    /// Buffers for sent and received elements; they grow as needed.
     buffers: [Memory; 2],
     rank: usize,
     patience: Duration,

@@ -23,9 +23,9 @@ use std::path::Path;
 
 use super::{Card, Measured, UNFINISHED};
 
-/// What a file begins with.
+/// The first line of a file.
 const FORMAT: &str = "tilewright measured plans 1";
-/// What the last line begins with, before the number of entries.
+/// The beginning of the last line, before the number of entries.
 const END: &str = "end ";
 /// The most bytes of a file: some ten thousand entries.
 const MAX_BYTES: u64 = 16 << 20;
@@ -39,13 +39,13 @@ pub(super) struct Contents {
     pub(super) damaged: usize,
 }
 
-/// What the file of a card begins with.
+/// The head of the file of a card.
 fn head(card: &Card) -> String {
     let Card { name, driver } = card;
     format!("{FORMAT}\ncard {name}\ndriver {driver}\nversion {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// The name of the file of a card: letters and digits of its name, then what tells it from others.
+/// The name of the file of a card: letters and digits of its name, then a distinguishing hash.
 pub(super) fn name(card: &Card) -> String {
     let words: String =
         card.name.chars().map(|own| if own.is_ascii_alphanumeric() { own.to_ascii_lowercase() } else { '-' }).collect();
@@ -58,7 +58,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl Contents {
-    /// What a text has.
+    /// The entries of a text.
     ///
     /// Errors: why it is not the file of this card.
     pub(super) fn of(text: &str, card: &Card) -> Result<Contents, &'static str> {
@@ -81,7 +81,7 @@ impl Contents {
                 },
             }
         }
-        // What was cut off at the end of a line is missing in the count, and so is the count.
+        // If the file was truncated, entries are missing, or the count itself.
         let missing = match counted {
             Some(count) => count.saturating_sub(contents.entries.len() + contents.damaged),
             None => usize::from(contents.damaged == 0),

@@ -1,8 +1,8 @@
 //! Plans of the library's computations, measured on a device.
 //!
-//! Law: a plan counts if what it left in this run is what the definition says. All plans hold their
-//! tensors at once, and alternate, so that the clock of the device is
-//! the same for all.
+//! Law: a plan counts only if its output in this run equals the definition. The tensors of all
+//! plans are allocated at once, and plans alternate, so that the clock of the device is the same
+//! for all.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What has several plans.
+//! Work that has several plans.
 
 use std::fmt::Write as _;
 
@@ -90,7 +90,7 @@ impl Planning for Computation {
         Computation::candidates(self, machine)
     }
 
-    /// What the plan says of itself.
+    /// The text of the plan.
     fn line(plan: &Planned) -> String {
         plan.plan().join("; ")
     }

@@ -1,11 +1,12 @@
 //! Large messages, which copy engines bring from other devices.
 //!
-//! Law: a message is cut into parts, each of lines of bytes at one step where they are read. Parts
-//! whose lines lie so where they belong, too, are copied there. All others are copied without gaps
-//! into memory beside the tensor, and a kernel puts each in its place while the next is on its way.
-//! Copy engines use links better than kernels that read other devices, and take longer to begin:
-//! about 10 us for each copy between two H200, in which a link brings 4 MB. So parts are large, and
-//! the last ones small, since nothing is on its way while the last one is put in place.
+//! Law: a message is divided into parts, each of which consists of contiguous lines at one stride
+//! in the source. Parts whose lines are also contiguous in the destination are copied there
+//! directly. All others are copied to a compact staging buffer, from which a kernel copies each
+//! part to the result while the next one is in flight. Copy engines use links better than kernels
+//! that read other devices, but take longer to start: about 10 us for each copy between two H200,
+//! in which a link transfers 4 MB. So parts are large, and the last ones small, because no transfer
+//! overlaps the unpacking of the last one.
 
 use crate::Lines;
 use tilewright_kernel::Element;
@@ -15,18 +16,18 @@ use tilewright_planners::{Planned, Planner};
 
 use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 
-/// The bytes of a message from which on copy engines bring it where its lines belong. Two H200 took
-/// longer that way at 8 MiB, and less time from 32 MiB on.
+/// The least size, in bytes, of a message that copy engines transfer directly to its destination.
+/// Between two H200 this was slower at 8 MiB, and faster from 32 MiB on.
 pub const LEAST_MESSAGE: u64 = 32 << 20;
 /// The bytes of a message from which on copy engines bring it in parts, where its lines go
 /// elsewhere.
 pub const LEAST_TURNED: u64 = 128 << 20;
-/// The least bytes of a line that copy engines bring.
+/// The least size of a line for copy engines, in bytes.
 pub const LEAST_LINE: u64 = 4096;
-/// Bytes of a part that comes beside the tensor: half of what is left of a message, within these
-/// limits.
+/// Limits of the size of a staged part, in bytes: a part is half of the rest of a message, within
+/// these limits.
 const PART: (i64, i64) = (16 << 20, 128 << 20);
-/// Positions at multiples of which parts begin where they are long.
+/// Long modes are split at multiples of this number of positions.
 const WHOLE: i64 = 64;
 /// The most parts of a message.
 const MAX_PARTS: usize = 1024;
@@ -44,26 +45,26 @@ pub struct Bring {
     pub lines: Lines,
     /// The first byte of the tensor that is written, or that the kernel is given.
     pub write: u64,
-    /// The kernel that puts them in place, by its number; none where they are copied there.
+    /// The index of the kernel that unpacks them; None if they are copied to their destination.
     pub put: Option<usize>,
 }
 
-/// What a device receives in a step.
+/// The transfers to a device in a step.
 #[derive(Debug)]
 pub struct Brought {
-    /// By kernels that read other devices, and what stays on this one.
+    /// Reads by kernels, of other devices and of this one.
     pub pulls: Vec<Pull>,
     /// By copy engines, in this order.
     pub brings: Vec<Bring>,
-    /// The kernels that put in place what came beside the tensor.
+    /// The kernels that unpack staged parts.
     pub puts: Vec<Planned>,
     /// The bytes of the largest part that comes beside the tensor.
     pub room: u64,
 }
 
-/// What a device does to make what it holds after a step. Copy engines bring messages of `least[0]`
-/// bytes or more if their lines go where they belong, and others of `least[1]` bytes or more in
-/// parts; lines have to be long enough.
+/// The transfers by which a device gets the tensor that it holds after a step. Copy engines
+/// transfer messages of at least `least[0]` bytes directly, if their lines are contiguous in the
+/// destination, and others of at least `least[1]` bytes in staged parts; lines must be long enough.
 ///
 /// Errors: as [`super::pulls`].
 ///
@@ -94,7 +95,7 @@ pub fn brought(
 ) -> Result<Brought, ReshardError> {
     let bytes = |elements: i64| elements as u64 * u64::from(element.bytes());
     let (mut brings, mut puts, mut room) = (Vec::new(), Vec::new(), 0);
-    // What the kernels have been planned for.
+    // The shapes for which kernels have been planned.
     let mut known: Vec<(Vec<Mode>, i64)> = Vec::new();
     let mut left = Vec::new();
     for message in exchange.messages_to(rank) {
@@ -141,7 +142,7 @@ struct Part {
     in_place: bool,
 }
 
-/// What parts have to be like.
+/// The limits of parts.
 struct Limits {
     /// Whether they are copied where they belong.
     in_place: bool,
@@ -153,8 +154,8 @@ struct Limits {
     line: u64,
 }
 
-/// The parts of a message that may come in place, or beside the tensor; none where lines are short,
-/// or there are too many.
+/// The parts of a message, for direct or staged transfer; None if lines are short, or parts are too
+/// many.
 fn parts(footprint: &Footprint, element: Element, may: [bool; 2]) -> Option<Vec<Part>> {
     let mut modes: Vec<Mode> = footprint.modes.iter().copied().filter(|mode| mode.0 > 1).collect();
     modes.sort_by_key(|mode| mode.1);
@@ -203,7 +204,7 @@ fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut V
         while first < *extent {
             let left = extent - first;
             let half = ((left + 1) / 2).clamp((least / of_one).max(1), most / of_one).min(left);
-            // What follows begins where accesses may be wide.
+            // The rest begins where accesses may be wide.
             let half = if half < left && half > WHOLE { half - half % WHOLE } else { half };
             let modes = inner.iter().copied().chain([(half, *from, *to)]).collect();
             push(modes, read + first * from, write + first * to)?;
@@ -214,8 +215,8 @@ fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut V
     (0..*extent).try_for_each(|at| cut(inner, (read + at * from, write + at * to), limits, parts))
 }
 
-/// Modes, that with the least step in the memory that is read first, as lines of bytes; written in
-/// place, or without gaps. None where they have more steps than one.
+/// Modes as contiguous lines, sorted by stride in the source; the destination is the result or a
+/// compact buffer. None if they have more than one stride.
 fn lines(modes: &[Mode], in_place: bool, width: i64) -> Option<Lines> {
     let mut bytes = width;
     let whole = modes.iter().take_while(|(extent, from, to)| {
@@ -235,7 +236,7 @@ fn lines(modes: &[Mode], in_place: bool, width: i64) -> Option<Lines> {
     Some(Lines { count: count?, bytes: bytes?, read: read?, written: written? })
 }
 
-/// Where the elements of a part lie beside the tensor, one after another, and in it.
+/// The layouts of the elements of a part in the staging buffer and in the result.
 fn put_layouts(modes: &[Mode]) -> Result<(Layout, Layout), ReshardError> {
     if modes.is_empty() {
         return Ok((Layout::unit(), Layout::unit()));

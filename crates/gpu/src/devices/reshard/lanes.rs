@@ -7,8 +7,8 @@ use crate::{Device, Event, GpuError, Stream};
 
 /// The streams of a device.
 pub(crate) struct Lane {
-    /// For kernels that read other devices, or what has come from them: they go before those that
-    /// read this device alone, as the next part waits for them.
+    /// For kernels that read other devices or staged parts. They have priority over kernels that
+    /// read only this device, because the next part waits for them.
     pub remote: Stream,
     /// For kernels that read this device alone.
     pub local: Stream,
@@ -34,7 +34,7 @@ impl Lanes {
         self.0.get(rank)
     }
 
-    /// What follows waits for all that was given before, on every device.
+    /// Work given later waits for all work that was given before, on every device.
     pub fn fence(&self) -> Result<(), GpuError> {
         for Lane { remote, local, copies, done: [remote_done, copies_done, all_done] } in &self.0 {
             remote.record(remote_done)?;

@@ -13,14 +13,15 @@ use super::lanes::{Lane, Lanes};
 use super::{Combine, Pull, ReshardError};
 use crate::devices::measured::DevicePlanner;
 
-/// Parts that are beside the tensor at a time: one comes while the other is put in place.
+/// Staging buffers: one is filled while the other is unpacked.
 const SLOTS: usize = 2;
 
-/// What reads the memory of other devices.
+/// What reads the memory of other devices: kernels or copy engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Readers {
-    /// Copy engines read messages of [`LEAST_MESSAGE`] bytes and more whose lines go where they
-    /// belong, and others of [`LEAST_TURNED`] bytes and more, in parts; kernels read the rest.
+    /// Copy engines read messages of at least [`LEAST_MESSAGE`] bytes directly to their
+    /// destination, if lines are contiguous there, and others of at least [`LEAST_TURNED`] bytes in
+    /// staged parts; kernels read the rest.
     #[default]
     BySize,
     /// Kernels read all.
@@ -30,7 +31,7 @@ pub enum Readers {
     Engines,
 }
 
-/// A kernel on its device, with the ranks whose memory it reads, and the one after it.
+/// A kernel on its device, the ranks whose memory it reads, and the kernel after it.
 pub(super) struct Loaded {
     kernel: SizedKernel,
     sources: Vec<usize>,
@@ -38,8 +39,8 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// A pull that was compiled for a device; `beside` becomes at least as many bytes as it has to
-    /// have beside the tensor.
+    /// Compiles a pull for a device; `beside` grows to the size of the staging buffer that it
+    /// needs.
     pub fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<Loaded, GpuError> {
         if let Some(then) = &pull.then {
             // Each element is read and written once.
@@ -76,7 +77,7 @@ pub(crate) fn compiled(device: &Device, planned: &Planned) -> Result<SizedKernel
     device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
 }
 
-/// What a device does in a step.
+/// The work of a device in a step.
 struct OnDevice {
     /// Whether what it holds after is a summand of 0.
     is_zero: bool,
@@ -86,7 +87,7 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    /// How what it makes gets there.
+    /// The transfer method, as text.
     fn way(&self) -> String {
         let mut ways = Vec::new();
         for (is_put, what) in [(false, "in place"), (true, "each put in place by a kernel while the next one comes")] {
@@ -108,7 +109,7 @@ impl OnDevice {
     }
 }
 
-/// Memory for a part beside the tensor: when it has come, and when it has been put in place.
+/// A staging buffer, with events for when it has been filled and unpacked.
 struct Slot {
     memory: Memory,
     come: Event,
@@ -127,20 +128,20 @@ pub struct DeviceReshard {
     /// Beside the tensor, for each device: for sums, and for parts.
     beside: Vec<Memory>,
     slots: Vec<Vec<Slot>>,
-    /// What each device needs before and after, in bytes.
+    /// The memory that each device needs before and after, in bytes.
     bytes: [u64; 2],
 }
 
 impl DeviceReshard {
     /// A plan for devices in the order of ranks, all of which reach each other's memory.
     ///
-    /// Errors: as many devices as the mesh has are needed (E1110); as [`super::pulls`]; the driver
-    /// refuses a kernel, or there is no memory for what lies between steps.
+    /// Errors: the number of devices differs from the mesh (E1110); as [`super::pulls`]; the driver
+    /// refuses a kernel, or there is not enough memory for intermediate tensors.
     pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<DeviceReshard, ReshardError> {
         DeviceReshard::read_by(devices, plan, element, Readers::BySize)
     }
 
-    /// As [`DeviceReshard::new`], where it is said what reads the memory of other devices.
+    /// As [`DeviceReshard::new`], with a choice of what reads the memory of other devices.
     ///
     /// Errors: as [`DeviceReshard::new`].
     pub fn read_by(
@@ -202,12 +203,12 @@ impl DeviceReshard {
         Ok(DeviceReshard { devices: devices.to_vec(), lanes: lanes.clone(), steps, between, beside, slots, bytes })
     }
 
-    /// What each device needs before and after, in bytes.
+    /// The memory that each device needs before and after, in bytes.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }
 
-    /// How what a device makes in each step gets there, a line for each step.
+    /// The transfer methods of a device, a line for each step.
     pub fn ways(&self, rank: usize) -> Vec<String> {
         self.steps.iter().filter_map(|step| step.get(rank)).map(OnDevice::way).collect()
     }
@@ -287,7 +288,7 @@ impl DeviceReshard {
                 let seen = loaded.sources().iter().filter_map(|source| from.get(*source));
                 let seen: Vec<PeerMemory<'_>> = seen.map(|memory| memory.seen_by(device)).collect::<Result<_, _>>()?;
                 let inputs: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
-                // What uses the memory beside the tensor goes one after another.
+                // Uses of the staging buffer are serialized.
                 let stays = loaded.then.is_none() && loaded.sources().iter().all(|source| *source == rank);
                 loaded.launch(if stays { &lane.local } else { &lane.remote }, &inputs, own, beside)?;
             }
@@ -296,7 +297,7 @@ impl DeviceReshard {
     }
 }
 
-/// Gives a part to the copy engines of a device, and to a kernel what is to be put in place.
+/// Gives the copy of a part to the copy engines of a device, and its unpacking to a kernel.
 fn bring_part(
     device: &Device,
     lane: &Lane,
@@ -309,7 +310,7 @@ fn bring_part(
     let seen = source.seen_by(device)?.part(read, source.bytes().saturating_sub(read))?;
     let room = own.bytes().saturating_sub(write);
     let mut target = own.written_by(device)?.part(write, room)?;
-    // What lies in one piece is one copy.
+    // A contiguous range is one copy.
     let copy = |mut target: PeerMemoryMut<'_>, seen: PeerMemory<'_>| match lines.count {
         1 => target.part(0, lines.bytes)?.copy_from(&lane.copies, &seen.part(0, lines.bytes)?),
         _ => target.copy_lines(&lane.copies, &seen, lines),

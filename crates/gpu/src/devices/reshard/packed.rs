@@ -1,9 +1,9 @@
 //! A step in which bytes are sent in one piece.
 //!
-//! Law: the elements of a message go in the order of the sender's addresses. Where they lie in one
-//! piece there, they are sent as they lie, else a kernel packs them; where they lie in one piece,
-//! in the same order, at the receiver, they are received where they belong, else a kernel puts them
-//! there. So what is contiguous on both sides is only sent.
+//! Law: the elements of a message are sent in the order of the sender's addresses. If they are
+//! contiguous there, they are sent in place, otherwise a kernel packs them; if they are contiguous
+//! at the receiver, in the same order, they are received in place, otherwise a kernel unpacks them.
+//! So a message that is contiguous on both sides needs no kernel.
 
 use crate::Transfer;
 use tilewright_kernel::Element;
@@ -27,14 +27,14 @@ pub enum MessageMemory {
 pub struct Packed {
     /// For each rank, the kernels that pack: from its tensor before to what it sends.
     pub packs: Vec<Vec<Planned>>,
-    /// What is sent.
+    /// The transfers.
     pub transfers: Vec<Transfer>,
     /// Where it is sent from.
     pub sent: MessageMemory,
     /// Where it is received.
     pub received: MessageMemory,
-    /// For each rank, the kernels that put elements in place. Kernels whose source is another rank
-    /// read the memory in which messages were received.
+    /// For each rank, the kernels that unpack elements. Kernels whose source is another rank read
+    /// the receive buffer.
     pub places: Vec<Vec<Pull>>,
     /// For each rank, how many elements it has to have room for beside the tensor: sent, received.
     pub room: Vec<[i64; 2]>,
@@ -63,7 +63,7 @@ pub fn packed(exchange: &Exchange, element: Element, planner: &dyn Planner) -> R
         room: vec![[0, 0]; ranks],
     };
     let bytes = |elements: i64| elements as u64 * u64::from(element.bytes());
-    // Where each remote message begins in what its receiver receives.
+    // The offset of each remote message in the receive buffer.
     let mut begins: Vec<((usize, usize), i64)> = Vec::new();
     for (rank, messages) in messages.iter().enumerate() {
         for (number, message) in messages.iter().enumerate().filter(|(_, message)| message.from != rank) {
@@ -138,7 +138,7 @@ fn lies_whole(footprint: &Footprint, written: bool) -> bool {
     compact && footprint.starts.len() == 1
 }
 
-/// Where the elements of a run lie among those that are sent, mode by mode as in the footprint.
+/// The layout of the elements of a run in the send buffer, mode by mode as in the footprint.
 fn in_order(footprint: &Footprint) -> Result<Layout, ReshardError> {
     let mut order: Vec<usize> = (0..footprint.modes.len()).collect();
     order.sort_by_key(|mode| footprint.modes.get(*mode).map(|mode| mode.1));

@@ -1,7 +1,7 @@
 //! Steps whose bytes go through NCCL.
 //!
-//! Law: a step packs, sends and puts in place in the order of one stream of each device, so a
-//! device waits for nothing but what it receives, and steps follow one another without the host.
+//! Law: packing, sending and unpacking of a step are on one stream of each device. So a device
+//! waits only for what it receives, and steps follow each other without the host.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ use super::on_devices::Loaded;
 use super::packed::{MessageMemory, Packed, packed};
 use crate::devices::measured::DevicePlanner;
 
-/// What a device does and has in a step.
+/// The work and the buffers of a device in a step.
 struct OnDevice {
     packs: Vec<SizedKernel>,
     places: Vec<Loaded>,
-    /// What it sends and receives beside the tensor, and sums before they are put in place.
+    /// Send and receive buffers, and sums before they are unpacked.
     sent: Memory,
     received: Memory,
     beside: Memory,
@@ -44,9 +44,9 @@ pub struct NcclReshard {
 impl NcclReshard {
     /// A plan for devices in the order of ranks.
     ///
-    /// Errors: as many devices as the mesh has are needed (E1110); as [`super::pulls`]; the driver
-    /// refuses a kernel, or there is no memory; NCCL cannot be opened, or does not take the
-    /// devices.
+    /// Errors: the number of devices differs from the mesh (E1110); as [`super::pulls`]; the driver
+    /// refuses a kernel, or there is not enough memory; NCCL cannot be opened, or does not accept
+    /// the devices.
     pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<NcclReshard, ReshardError> {
         let size = plan.from().mesh().size();
         if devices.len() != size {
@@ -89,7 +89,7 @@ impl NcclReshard {
         Ok(NcclReshard { nccl, streams, steps, between, bytes })
     }
 
-    /// What each device needs before and after, in bytes.
+    /// The memory that each device needs before and after, in bytes.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }

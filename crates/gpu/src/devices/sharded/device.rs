@@ -1,9 +1,10 @@
 //! Products over devices of this process, which reach each other's memory.
 //!
-//! Law: a device has three streams: one copies what it needs of others, one multiplies, and one
-//! multiplies what is added to sums of others, so that what is on its way holds nothing up. A piece
-//! begins when what it reads has come, which an event says, on the same device or on another; the
-//! host waits for nothing. What one product writes, the next one writes when it has been read.
+//! Law: a device has three streams: one copies operands from other devices, one multiplies, and one
+//! multiplies pieces that are added to partial sums of other devices, so that transfers block
+//! nothing. A piece begins when its inputs have arrived, which an event signals, on the same device
+//! or on another; the host waits for nothing. The next GEMM overwrites a result only after it has
+//! been read.
 
 use std::fmt;
 
@@ -55,7 +56,7 @@ struct OnDevice {
     copies: Stream,
     arrivals: Vec<Copied>,
     pieces: Vec<Piece>,
-    /// When all has been multiplied that is not added to sums of others, and when all has been.
+    /// Events: when all pieces without remote partial sums are finished, and when all pieces are.
     multiplied: Event,
     done: Event,
 }
@@ -64,16 +65,15 @@ struct OnDevice {
 /// be carried out any number of times.
 pub struct ShardedProduct {
     ranks: Vec<OnDevice>,
-    /// For each device, the places for sums of others.
+    /// For each device, the buffers for partial sums of others.
     places: Vec<Vec<Memory>>,
 }
 
 impl ShardedProduct {
     /// The product of a plan, on devices in the order of ranks.
     ///
-    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for the
-    /// blocks of other devices; devices that do not reach each other, or the driver refuses a
-    /// kernel.
+    /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
+    /// the blocks of other devices; devices have no peer access, or the driver refuses a kernel.
     pub fn new(devices: &[Device], plan: &ShardedPlan) -> Result<ShardedProduct, ShardedError> {
         let wanted = plan.ranks().len();
         if devices.len() != wanted {
@@ -120,7 +120,7 @@ impl ShardedProduct {
             }
         }
         for on in &mut self.ranks {
-            // What came for the last product has been read.
+            // The blocks received for the previous GEMM have been read.
             on.copies.wait(&on.done)?;
             for Copied { arrival, memory, come } in &mut on.arrivals {
                 let from = if arrival.is_b { b } else { a };
@@ -130,7 +130,8 @@ impl ShardedProduct {
                 on.copies.record(come)?;
             }
         }
-        // An event is waited for when it has been recorded: first what others wait for.
+        // An event must be recorded before it is waited for: so first the pieces that others wait
+        // for.
         for first in [true, false] {
             for rank in 0..size {
                 self.launch_pieces(rank, first, [a, b], d)?;
@@ -144,8 +145,8 @@ impl ShardedProduct {
         Ok(())
     }
 
-    /// Gives the pieces of a device to its stream: if `first`, those without sums of other devices,
-    /// else those that add such sums.
+    /// Launches the pieces of a device on its stream: if `first`, those without remote partial
+    /// sums, otherwise those that add them.
     fn launch_pieces(
         &mut self,
         rank: usize,
@@ -195,7 +196,7 @@ impl ShardedProduct {
                     }
                 }
                 Target::Place(other, number) => {
-                    // What was sent for the last product has been added.
+                    // The partial sums sent for the previous GEMM have been added.
                     let owner = if other < rank { before.get(other) } else { after.get(other - rank - 1) };
                     let added = owner.into_iter().flat_map(|on| &on.pieces);
                     for added in added.filter(|own| own.added.contains(&number)) {

@@ -1,8 +1,8 @@
-//! What each device holds of a sharded tensor, as layouts of its own memory.
+//! The part of a sharded tensor on each device, as layouts of its own memory.
 //!
-//! Law: every device that holds anything holds as much, in the same places: the leaves that step
-//! along offsets. So one layout serves the kernels of all devices. Layouts with parts of unequal
-//! sizes are refused; moves take them, for each message has its own kernel.
+//! Law: every device that holds elements holds equally many, at the same offsets: the modes that
+//! step along offsets. So one layout serves the kernels of all devices. Layouts with uneven parts
+//! are refused; reshards accept them, because each message has its own kernel.
 
 use tilewright_layout::{Layout, LayoutError, Leaf, Tree};
 use tilewright_mesh::{Along, MeshError, ShardedLayout};
@@ -18,7 +18,7 @@ pub(super) struct LocalLeaf {
     pub stride: i64,
 }
 
-/// What a device holds of a tensor.
+/// The part of a tensor on a device.
 pub(super) struct Local {
     modes: usize,
     leaves: Vec<LocalLeaf>,
@@ -27,7 +27,7 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// What a device holds of a tensor under this layout.
+    /// The part of a tensor with this layout on a device.
     ///
     /// Errors: its parts are of unequal sizes ([`MeshError::Operation`]).
     pub fn of(layout: &ShardedLayout) -> Result<Local, ShardedError> {
@@ -48,7 +48,7 @@ impl Local {
         Ok(Local { modes: layout.mode_sizes().len(), leaves, start })
     }
 
-    /// All leaves, one behind another, with these strides.
+    /// All leaves, flat, with these strides.
     pub fn flat(&self, stride: impl Fn(&LocalLeaf) -> i64) -> Result<Layout, LayoutError> {
         let leaves: Vec<_> =
             self.leaves.iter().map(|leaf| Leaf { extent: leaf.extent, stride: stride(leaf) }).collect();
@@ -70,7 +70,7 @@ impl Local {
         Layout::from_tree(Tree::tuple(modes.iter())?)
     }
 
-    /// All leaves, where those of modes that are not reduced lie without gaps, the first fastest.
+    /// All leaves, where those of kept modes are compact, the first fastest.
     pub fn kept(&self, over: &[usize]) -> Result<Layout, LayoutError> {
         self.kept_by(over, |leaf| leaf.number as i64)
     }
@@ -89,14 +89,14 @@ impl Local {
         self.flat(|leaf| strides.get(leaf.number).copied().unwrap_or(0))
     }
 
-    /// The leaves of a layout of all leaves that are not reduced and have several positions.
+    /// The leaves that are kept and have several positions, of a layout of all leaves.
     pub fn only_kept(&self, over: &[usize], of: &Layout) -> Result<Layout, LayoutError> {
         let kept = self.leaves.iter().zip(of.leaves()).filter(|(own, _)| own.extent > 1 && !over.contains(&own.mode));
         flat(&kept.map(|(_, leaf)| *leaf).collect::<Vec<_>>())
     }
 }
 
-/// A layout of leaves one behind another.
+/// A flat layout of leaves.
 fn flat(leaves: &[Leaf<i64>]) -> Result<Layout, LayoutError> {
     match leaves {
         [] => Ok(Layout::unit()),

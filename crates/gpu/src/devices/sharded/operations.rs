@@ -63,10 +63,9 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// A sum, mean or greatest element along modes: sums of a device are taken in f32, in f64 of
-    /// such elements, or exactly of integers, which wrap, in an order that is fixed. On its way a
-    /// sum has the type of the elements, as the plan counts its bytes. A NaN is greater than every
-    /// number.
+    /// Sum, mean or maximum along modes. On a device, sums are taken in f32, in f64 for elements of
+    /// f64, or exactly for integers, which wrap, in a fixed order. Partial sums are sent in the
+    /// type of the elements, as the plan counts its bytes. NaN is greater than every number.
     ///
     /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers, integers of less than 32
     /// bits.
@@ -125,9 +124,9 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// Where the greatest element along modes lies, as i64: of equal elements the first; a NaN is
-    /// greater than every number. The greatest elements of all devices are
-    /// found first; then each device that has one gives its index, and the least of these counts.
+    /// Argmax along modes, as i64: of equal elements the first; NaN is greater than every number.
+    /// The maxima over all devices are found first; then each device that has a maximum gives its
+    /// index, and the smallest index counts.
     ///
     /// Errors: as [`fn@tilewright_planners::reduce`]; integers of less than 32 bits.
     ///
@@ -179,10 +178,10 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// A softmax along modes of f16, bf16 or f32, computed in f32. The greatest elements of all
-    /// devices are found first, then the sums of exponentials relative to them; nothing but these
-    /// numbers moves, and what the layouts of operand and result want. Exponentials and their sums
-    /// are f32.
+    /// Softmax along modes of f16, bf16 or f32, computed in f32. The maxima over all devices are
+    /// found first, then the sums of exponentials relative to them. Only these numbers are
+    /// exchanged, besides reshards of the operand and the result. Exponentials and their sums are
+    /// f32.
     ///
     /// Errors: as [`fn@tilewright_planners::reduce`]; elements of another type.
     ///
@@ -227,9 +226,9 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// A product under any layouts: factors are moved, each device multiplies what it needs, and
-    /// the result is moved; summands in `sums`. Where all comes in blocks, a
-    /// [`super::ShardedPlan`] does these at the same time.
+    /// GEMM with any layouts: operands are resharded, each device multiplies what it needs, and the
+    /// result is resharded; partial sums have the type `sums`. If everything can be divided into
+    /// blocks, a [`super::ShardedPlan`] overlaps these.
     ///
     /// Errors: as [`Planner::gemm`].
     ///

@@ -1,10 +1,10 @@
 //! The kernels of a product over devices, planned before there is a device.
 //!
-//! Law: for each piece ([`Piece`]) of a device one product of blocks. A block that lies on another
-//! device is copied whole into memory of this one before; a summand that is wanted on another
-//! device is written there, into a place of its own, and added by the product of the device that
-//! wants it: in the order of ranks, its own sum at its own place. Such blocks are cut into parts of
-//! their rows, so that one part is added while the next is on its way.
+//! Law: each piece ([`Piece`]) of a device is one GEMM of blocks. A block on another device is
+//! first copied whole into a buffer of this one. A partial sum for another device is written there,
+//! into a separate buffer, and added by the GEMM of that device: in the order of ranks, its own
+//! partial sum included. Such blocks are divided into parts of their rows, so that one part is
+//! added while the next is in flight.
 
 use std::fmt;
 
@@ -18,15 +18,15 @@ use super::ShardedError;
 
 /// Bytes at multiples of which kernels are given memory.
 const BEGIN: i64 = 256;
-/// Into how many parts blocks are cut of which sums go to others, at most, and how many tiles of
-/// 128 x 256 each part has then at least: about two for each processor.
+/// The most parts of a block whose partial sums are sent, and the least number of tiles of 128 x
+/// 256 in a part, relative to the multiprocessors.
 const PARTS: i64 = 4;
 const TILES: i64 = 256;
 
 /// Bytes of the memory of a device that another copies before it multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Of B, else of A.
+    /// Whether it is a block of B; else of A.
     pub is_b: bool,
     /// The rank that has them.
     pub from: usize,
@@ -36,16 +36,16 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
-/// Where a factor of a piece is read.
+/// The source of an operand of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Factor {
     /// From this byte on in the memory of the device itself.
     Own(u64),
-    /// From this byte on in what came by the arrival of this number.
+    /// In the buffer of the arrival with this index, from this byte on.
     Arrived(usize, u64),
 }
 
-/// Where the sums of a piece go.
+/// The destination of the partial sums of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// From this byte on in the result of the device itself.
@@ -63,24 +63,24 @@ pub struct PieceProduct {
     pub product: Product,
     /// A and B.
     pub factors: [Factor; 2],
-    /// The places on this device whose sums are added: inputs of the kernels, in their order.
+    /// The buffers on this device whose partial sums are added: inputs of the kernels, in order.
     pub added: Vec<usize>,
     /// Where the result goes.
     pub target: Target,
 }
 
-/// What a device does.
+/// The work of a device.
 #[derive(Debug, Clone, Default)]
 pub struct RankPlan {
-    /// What it copies, in this order.
+    /// The blocks that it copies, in order.
     pub arrivals: Vec<Arrival>,
-    /// What it multiplies, in this order.
+    /// The pieces that it multiplies, in order.
     pub pieces: Vec<PieceProduct>,
-    /// The bytes of each place for sums of others.
+    /// The size of each buffer for partial sums of others, in bytes.
     pub places: Vec<u64>,
 }
 
-/// A product of sharded matrices in blocks: what each device copies and multiplies, in its order.
+/// A GEMM of sharded matrices in blocks: what each device copies and multiplies, in order.
 #[derive(Debug, Clone)]
 pub struct ShardedPlan {
     ranks: Vec<RankPlan>,
@@ -90,9 +90,8 @@ pub struct ShardedPlan {
 }
 
 impl ShardedPlan {
-    /// The kernels for a machine and elements of `element`, and `sums` for what is on its way to
-    /// where it is added. None where factors or sums come in other ways than blocks
-    /// ([`ProductPlan::pieces`]).
+    /// The kernels for a machine and elements of `element`; partial sums are sent as `sums`. None
+    /// if operands or partial sums cannot be divided into blocks ([`ProductPlan::pieces`]).
     ///
     /// Errors: as [`ProductPlan::pieces`] and [`Product::new`].
     ///
@@ -120,8 +119,8 @@ impl ShardedPlan {
         ShardedPlan::in_parts(planner, plan, element, sums, None)
     }
 
-    /// As [`ShardedPlan::new`], with blocks of which sums go to others in so many parts; none where
-    /// their rows cannot be cut so.
+    /// As [`ShardedPlan::new`], with blocks whose partial sums are sent divided into `parts`; None
+    /// if their rows cannot be divided.
     ///
     /// Errors: as [`ShardedPlan::new`].
     pub fn in_parts(
@@ -158,7 +157,8 @@ impl ShardedPlan {
         }
         let pieces = cut;
         let mut ranks = vec![RankPlan::default(); pieces.len()];
-        // A place for each summand that one device makes for another, by block, maker and owner.
+        // A buffer for each partial sum that one device computes for another, by block, sender and
+        // receiver.
         let mut places: Vec<(Block, usize, usize)> = Vec::new();
         for (rank, own) in pieces.iter().enumerate() {
             for piece in own.iter().filter(|piece| piece.makers.len() > 1 && piece.d.rank != rank) {
@@ -180,7 +180,7 @@ impl ShardedPlan {
         Ok(Some(ShardedPlan { ranks, sums, bytes }))
     }
 
-    /// What each device does.
+    /// The work of each device.
     pub fn ranks(&self) -> &[RankPlan] {
         &self.ranks
     }
@@ -191,7 +191,7 @@ impl ShardedPlan {
     }
 }
 
-/// A piece in so many parts of its rows; none where these do not lie at one step.
+/// A piece divided into parts of its rows; None if these are not at one stride.
 fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
     if parts < 2 || rows % parts != 0 {
         return None;
@@ -213,8 +213,8 @@ fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
     (0..parts).map(piece).collect()
 }
 
-/// The product of a piece; notes what has to be copied before. None where what has to be copied
-/// lies scattered.
+/// The GEMM of a piece; records which blocks must be copied before. None if a block is not
+/// contiguous.
 fn of_piece(
     (planner, rank): (&dyn Planner, usize),
     piece: &Piece,
@@ -231,8 +231,7 @@ fn of_piece(
             *factor = Factor::Own(at);
             continue;
         }
-        // What is copied begins at a multiple of so many bytes, as the memory does in which it
-        // comes.
+        // A copy begins at a multiple of `BEGIN` bytes, like its buffer.
         let begin = block.start - block.start % (BEGIN / i64::from(element.bytes()));
         let elements = block.start + block.layout.range()?.1 + 1 - begin;
         if elements - (block.start - begin) != block.layout.size() {
@@ -294,7 +293,7 @@ fn placed(block: &Block, element: Element, start: i64) -> Result<(Matrix, u64), 
     Ok((matrix.at(start)?, 0))
 }
 
-/// A matrix without gaps of the shape of a block, whose neighbours are those of the block.
+/// A compact matrix of the shape of a block, with the same contiguous mode.
 fn summand(layout: &Layout, sums: Element) -> Result<Matrix, ShardedError> {
     let [rows, columns] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
     let by_rows = layout.mode(1).is_some_and(|mode| mode.leaves().iter().any(|leaf| leaf.stride == 1));

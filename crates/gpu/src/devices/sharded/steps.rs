@@ -1,9 +1,9 @@
 //! Work on sharded tensors as steps that all devices do one after another.
 //!
-//! Law: a step moves a tensor from one sharded layout to another, or runs one kernel on each
-//! device, on what it holds. What is moved, and in which layout devices compute, the plans of
-//! `mesh` say; here it becomes kernels, before there is a device. Tensors that nothing moves are
-//! used where they are.
+//! Law: a step moves a tensor from one sharded layout to another, or runs one kernel on the local
+//! part of each device. The plans of `mesh` determine what is moved, and in which layout devices
+//! compute; here they become kernels, before a device is opened. Tensors that need no reshard are
+//! used in place.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum Tensor {
     Result,
 }
 
-/// What all devices do at a time.
+/// A step of all devices.
 #[derive(Debug, Clone)]
 pub enum WorkStep {
     /// A tensor goes from one layout to another.
@@ -42,7 +42,7 @@ pub enum WorkStep {
         element: Element,
         /// How summands become one.
         combine: Combine,
-        /// What is moved.
+        /// The source of a reshard.
         from: Tensor,
         /// Where to.
         to: Tensor,
@@ -53,7 +53,7 @@ pub enum WorkStep {
         planned: Box<Planned>,
         /// Its inputs, each from this byte on.
         inputs: Vec<(Tensor, u64)>,
-        /// What it writes.
+        /// The result.
         to: Tensor,
     },
     /// Kernels that differ from device to device, on whole tensors.
@@ -62,10 +62,10 @@ pub enum WorkStep {
         planned: Vec<Planned>,
         /// Their inputs.
         inputs: Vec<Tensor>,
-        /// What they write.
+        /// The results.
         to: Tensor,
     },
-    /// A product of what each device holds.
+    /// A GEMM of the local parts of each device.
     Multiply {
         /// The kernels.
         product: Box<Product>,
@@ -77,7 +77,7 @@ pub enum WorkStep {
 }
 
 impl WorkStep {
-    /// What is written.
+    /// The tensor that is written.
     pub fn to(&self) -> Tensor {
         match self {
             WorkStep::Move { to, .. }
@@ -141,7 +141,7 @@ impl WorkPlan {
         Tensor::Between(self.between.len() - 1)
     }
 
-    /// Where to write what these plans then move: the result itself if they move nothing.
+    /// The tensor to write before these plans reshard it: the result itself if they move nothing.
     pub(super) fn target_before(&mut self, plans: &[&Plan], layout: &ShardedLayout, element: Element) -> Tensor {
         if plans.iter().any(|plan| moves(plan)) { self.add_tensor(layout, element) } else { Tensor::Result }
     }

@@ -53,8 +53,8 @@ pub struct ShardedWork {
 impl ShardedWork {
     /// The work of a plan, on devices in the order of ranks.
     ///
-    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for what lies
-    /// between steps; devices that do not reach each other, or the driver refuses a kernel.
+    /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
+    /// intermediate tensors; devices have no peer access, or the driver refuses a kernel.
     pub fn new(devices: &[Device], plan: &WorkPlan) -> Result<ShardedWork, ShardedError> {
         if devices.len() != plan.devices() {
             return Err(MeshError::Processes { processes: devices.len(), devices: plan.devices() }.into());

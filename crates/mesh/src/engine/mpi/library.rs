@@ -1,8 +1,7 @@
 //! The library of MPI: its functions and handles, taken by name.
 //!
-//! Law: it has to be Open MPI 4 or 5, whose handles and constants are those below; the text of its
-//! version says which library it is, and others are refused. It is opened once in a process, and
-//! never unloaded.
+//! Law: the library must be Open MPI 4 or 5, whose handles and constants are below; its version
+//! text identifies it, and others are refused. It is opened once in a process, and never unloaded.
 //!
 //! Reason for unsafe code: a library is loaded, and its symbols are taken for functions and
 //! handles.
@@ -17,7 +16,7 @@ use crate::error::MeshError;
 
 /// The names of the library.
 const LIBRARIES: [&str; 2] = ["libmpi.so.40", "libmpi.so"];
-/// What it says of itself.
+/// Its version texts.
 const KNOWN: [&str; 2] = ["Open MPI v4.", "Open MPI v5."];
 
 /// MPI_THREAD_FUNNELED: all calls are made by one thread.
@@ -72,7 +71,7 @@ pub(super) struct Opened {
     pub(super) functions: Functions,
     pub(super) rank: usize,
     pub(super) ranks: usize,
-    /// What the library says of itself.
+    /// The version text of the library.
     pub(super) version: String,
 }
 

@@ -10,8 +10,8 @@ use crate::engine::{Meanwhile, Progress, missing_message};
 use crate::error::MeshError;
 
 impl Mpi {
-    /// Sends and receives while `meanwhile` works: between two pieces of work it looks at what has
-    /// come, and answers who asks.
+    /// Sends and receives while `meanwhile` works: between two pieces of work, it checks for
+    /// arrivals and answers other processes.
     pub(super) fn overlapped(
         &mut self,
         step: &str,
@@ -22,7 +22,7 @@ impl Mpi {
         let tag = self.begin()?;
         let lost = |rank: usize, why: String| MeshError::Lost { rank, step: step.into(), why: why.into() };
         let (mut requests, mut done, mut sent) = (Vec::new(), Vec::new(), Vec::new());
-        // The pieces of each message that have not come, and those that have.
+        // The pieces of each message that are missing, and those that have arrived.
         let mut come: Vec<(usize, usize, BTreeMap<usize, Vec<u8>>)> = Vec::new();
         let mut ended: Option<MeshError> = None;
         for (rank, length) in sources {

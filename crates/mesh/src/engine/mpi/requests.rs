@@ -1,7 +1,7 @@
 //! Single messages of MPI.
 //!
-//! Law: a request is begun, and asked for until it is done; its bytes stay where they are, and are
-//! kept for ever where nobody can know when that is.
+//! Law: a request is started, and tested until it is finished; its bytes do not move meanwhile, and
+//! are leaked if nobody can know when it finishes.
 //!
 //! Reason for unsafe code: addresses of bytes are passed to functions of the library.
 #![allow(unsafe_code)]
@@ -16,9 +16,9 @@ use super::{GRACE, MAX_TEXT, Mpi};
 pub(super) struct Request {
     pub(super) rank: usize,
     handle: Handle,
-    /// Its place among those of a call.
+    /// Its index among those of a call.
     pub(super) number: usize,
-    /// What is received; what is sent lives longer.
+    /// The received bytes; sent bytes outlive the request.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Mpi {
         }
         let mut request = self.begin_receive(rank, tag, vec![0; length]).ok()?;
         let until = Instant::now() + GRACE;
-        // It has come, so this takes no time.
+        // The message has arrived, so this takes no time.
         while !self.is_done(&mut request).ok()? {
             if Instant::now() > until {
                 std::mem::forget(request.bytes);
@@ -78,7 +78,7 @@ impl Mpi {
         Some((rank, request.bytes))
     }
 
-    /// Sends a short text; what it takes for that is kept for ever, as nobody waits for it.
+    /// Sends a short text; its memory is leaked, because nobody waits for the request.
     pub(super) fn say(&self, rank: usize, tag: c_int, text: &str) -> Option<Request> {
         let bytes: &'static [u8] = Box::leak(text.as_bytes().to_vec().into_boxed_slice());
         self.begin_send(rank, tag, bytes).ok()

@@ -1,10 +1,9 @@
-//! Who is to blame for a call that did not end.
+//! Which process caused a call to fail.
 //!
-//! Law: a report of another process comes first, then a closed connection, then a late answer.
-//! Where another library carries the bytes, each process that waits in vain tells all others for
-//! whom it waits. Of the processes that are waited for, one that sends nothing is lost. A process
-//! whose connection closes without a report is lost at once. So all processes that wait blame the
-//! same one.
+//! Law: a report of another process has precedence, then a closed connection, then a late answer.
+//! If another library carries the bytes, each process that waits in vain tells all others for whom
+//! it waits. Of the processes that are waited for, one that sends nothing is lost. A process whose
+//! connection closes without a report is lost at once. So all waiting processes blame the same one.
 
 use std::time::{Duration, Instant};
 
@@ -17,9 +16,9 @@ use super::super::frame::{Failure, Kind, encoded, receive, send, waiting};
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Processes {
-    /// The error of a call whose bytes another transport carries, and did not: it names the process
-    /// that is lost. `waiting` are the ranks from which this process waits for bytes or to which it
-    /// sends them, and `why` is what the transport said. Every later call ends with the same error.
+    /// The error of a call whose bytes another transport failed to carry: it names the lost
+    /// process. `waiting` are the ranks that this process receives bytes from or sends them to, and
+    /// `why` is the transport's message. Every later call ends with the same error.
     ///
     /// It returns within two seconds. The other processes have to call it too, or wait in a call of
     /// this engine; who does neither is lost.
@@ -44,8 +43,8 @@ impl Processes {
         self.fail(error)
     }
 
-    /// Which of several failures is the cause: what others report, then who is gone, then who is
-    /// late.
+    /// The cause among several failures: reports of others first, then processes that are gone,
+    /// then late ones.
     pub(super) fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
         failures.sort_by_key(|(_, failure)| match failure {
             Failure::Reported(_) => 0,

@@ -1,9 +1,9 @@
 //! How processes find each other.
 //!
-//! Law: the first process listens where its place says. The others connect to it, show the job's
-//! token, and learn where each is reached; then each connects to those before it. A connection that
-//! is not a process of this job neither delays nor ends it (`door.rs`). All ranks that do not come
-//! in time are named.
+//! Law: the first process listens at its address. The others connect to it, present the job's
+//! token, and receive the addresses of all; then each connects to those with lower ranks. A
+//! connection that is not a process of this job neither delays nor ends it (`door.rs`). Errors name
+//! all ranks that do not connect in time.
 
 use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
@@ -16,7 +16,7 @@ use super::{CONNECTING, GRACE, Processes};
 use crate::error::MeshError;
 
 impl Processes {
-    /// What the first process does: it waits for all others, and sends each the addresses of the
+    /// The part of the first process: it waits for all others, and sends each the addresses of the
     /// others.
     pub(super) fn gather(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let here = (place.address.as_str(), place.port);
@@ -33,8 +33,8 @@ impl Processes {
         self.transfer(CONNECTING, sends, Vec::new()).map(drop)
     }
 
-    /// What the others do: they send the first one their address, learn those of the others,
-    /// connect to those before them and wait for those behind.
+    /// The part of the other processes: they send their address to the first one, receive those of
+    /// the others, connect to lower ranks and accept higher ones.
     pub(super) fn join(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let first = self.connected(&format!("{}:{}", place.address, place.port), until, 0)?;
         let here = first.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |at| at.ip());

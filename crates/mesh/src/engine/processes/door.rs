@@ -1,9 +1,9 @@
 //! The door through which the processes of a job come in.
 //!
-//! Law: greetings are read side by side, so nobody waits for a silent or slow connection. A
-//! connection that is not a process of this job is told why, noted with its address, and closed;
-//! the door stays open for the others. At most [`MAX_WAITING`] connections are read at a time, each
-//! for at most [`GREETING`] and [`MAX_GREETING`] bytes.
+//! Law: greetings are read concurrently, so nobody waits for a silent or slow connection. A
+//! connection that is not a process of this job is told why, recorded with its address, and closed;
+//! the listener stays open for the others. At most [`MAX_WAITING`] connections are read at a time,
+//! each for at most [`GREETING`] and [`MAX_GREETING`] bytes.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,17 +20,17 @@ const GREETING: Duration = Duration::from_secs(5);
 /// The most bytes of a greeting: a version, three numbers and a token.
 const MAX_GREETING: usize = 1024;
 
-/// The most connections whose greetings are read at a time. The oldest one goes where there are
-/// more; a process of the job has greeted long before that.
+/// The most connections whose greetings are read at a time. Beyond that, the oldest one is dropped;
+/// a process of the job has greeted long before that.
 const MAX_WAITING: usize = 1024;
 
 /// The most connections that are named; further ones are counted.
 const MAX_NAMED: usize = 16;
 
-/// How long the door rests where nobody comes.
+/// How long the listener sleeps if nobody connects.
 const REST: Duration = Duration::from_millis(2);
 
-/// What a process says when it comes in.
+/// The greeting of a process.
 pub(super) fn greeting(place: &Place, port: u16) -> String {
     let token = place.token.as_ref().map_or("", |token| token.reveal());
     format!("{}\n{}\n{}\n{port}\n{token}", env!("CARGO_PKG_VERSION"), place.ranks, place.rank)
@@ -74,7 +74,7 @@ impl Ignored {
     }
 }
 
-/// Where processes come in: a listener, and those who have not said yet who they are.
+/// A listener, and the connections that have not greeted yet.
 pub(super) struct Door<'a> {
     listener: TcpListener,
     place: &'a Place,
@@ -89,8 +89,8 @@ impl<'a> Door<'a> {
         Ok(Door { listener, place, waiting: Vec::new(), ignored })
     }
 
-    /// The next process that comes in, whose rank has to be wanted; none where nobody comes in time
-    /// or where `is_over` says so. Whoever has not greeted then is noted too.
+    /// The next process that connects, whose rank must be wanted; None if nobody connects in time
+    /// or before `is_over`. Connections that have not greeted by then are recorded too.
     pub fn next(
         &mut self,
         until: Instant,
@@ -225,7 +225,7 @@ impl Caller {
     }
 }
 
-/// What a stranger says, as a part of a line.
+/// Printable text from a stranger, for one line.
 fn printable(text: &str) -> String {
     text.chars().take(32).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
