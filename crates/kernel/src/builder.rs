@@ -123,7 +123,7 @@ impl Kernel {
         build.close()
     }
 
-    /// What a thread does.
+    /// The program of a thread.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -252,8 +252,8 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
-    /// Whether an operator was refused so far. Operators have no result to refuse with, so a
-    /// refusal is kept until the kernel ends; what tells it at once asks here.
+    /// Whether an operator was refused so far. Operators return no `Result`, so a refusal is kept
+    /// until the kernel ends; code that must report it at once asks here.
     ///
     /// Errors: the first refusal of an operator.
     pub fn complaint(&self) -> Result<(), KernelError> {
@@ -307,8 +307,9 @@ impl Build {
         self.core().block(axis)
     }
 
-    /// How many blocks there are along an axis. Without it, views that are cut at the block say it:
-    /// as many as they have tiles. With it, their accesses are shown to be inside, or predicated.
+    /// Sets the number of blocks along an axis. Without it, views that are tiled by block determine
+    /// it: one block for each of their tiles. With it, their accesses are proved to be inside, or
+    /// predicated.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -334,8 +335,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: the text is no expression; it was said to be another number; an access before is
-    /// inside with as many blocks as tiles alone.
+    /// Errors: the text is not an expression; the number was set to another value; an earlier
+    /// access is inside only with one block for each tile.
     #[track_caller]
     pub fn grid(&self, axis: Axis, count: &str) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -347,7 +348,7 @@ impl Build {
         say().map_err(|refusal: Reason| refusal.at("grid", location))
     }
 
-    /// How many threads a block has, where no tiled copy or product says it.
+    /// Sets the number of threads of a block, if no tiled copy or tiled MMA determines it.
     ///
     /// Errors: it was said to be another number; there are 1 to 1024.
     #[track_caller]
@@ -391,8 +392,8 @@ impl Build {
         self.core().thread().map_err(|refusal| refusal.at("thread", location))
     }
 
-    /// How many blocks the grid has along an axis, for the loops of a block that takes each so many
-    /// tiles. Where [`Build::grid`] has said the number before, it is that expression.
+    /// The number of blocks of the grid along an axis, for loops in which a block processes several
+    /// tiles. If [`Build::grid`] was called before, it is that expression.
     ///
     /// ```
     /// use tilewright_kernel::interpret::Interpreter;
@@ -455,8 +456,8 @@ impl Build {
         read.map_err(|refusal| refusal.at("size", location))
     }
 
-    /// A number of the launch that stands in no layout of a tensor, by its name and what is known
-    /// of it: `k.launched("N{max=1000}")?`.
+    /// A number that is passed at launch and is in no layout of a tensor, by its name and its
+    /// facts: `k.launched("N{max=1000}")?`.
     ///
     /// Errors: the text is no expression.
     #[track_caller]
@@ -474,9 +475,9 @@ impl Build {
         Ok(size)
     }
 
-    /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is
-    /// at least the extent of the last mode where the index is past the shape, so that predicated
-    /// accesses leave it out.
+    /// The colexicographic coordinate of an index in a shape. The last number is not reduced: if
+    /// the index is past the shape, it is at least the extent of the last mode, so that predicated
+    /// accesses skip it.
     ///
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]
@@ -495,7 +496,7 @@ impl Build {
         Ok(found)
     }
 
-    /// What is left of an index modulo a number.
+    /// The remainder of an index modulo a number.
     ///
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]

@@ -1,18 +1,18 @@
-//! What a kernel costs, before it runs.
+//! The cost of a kernel, estimated before it runs.
 //!
 //! Law: every number says how it was found. Shared memory, threads and occupancy follow from the
 //! program and the machine. Registers are an [estimate](Cost::registers). Accesses and instructions
-//! are counted by walking through blocks with their addresses computed, as the interpreter does,
-//! but without memory: through all blocks where they are few, and the counts are the interpreter's
-//! then; else through some of each part of the grid, and [`Counted::walked`] says how many. What
-//! depends on the contents of memory is counted as the most that it can be, and marked; what is
-//! sure to be executed is counted besides ([`Counted::least`]).
+//! are counted by executing blocks with their addresses, as the interpreter does, but without
+//! memory. If blocks are few, all are executed, and the counts equal the interpreter's; otherwise
+//! some of each part of the grid are, and [`Counted::walked`] says how many. Instructions that
+//! depend on the contents of memory are counted as upper bounds, and marked; lower bounds are
+//! counted as well ([`Counted::least`]).
 //!
-//! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
-//! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where
-//! the tensors are in device memory and in no cache; the greatest is the roofline. It follows from
-//! what is sure alone, and is as exact as the counts: where blocks or iterations stand for others,
-//! it is about as much.
+//! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver allocates
+//! them. A [`Bound`] is a lower bound of the time of the launch by one resource of the machine, for
+//! tensors in device memory and not in a cache; the largest one is the roofline. It follows from
+//! lower bounds of counts, and is as exact as these: if blocks or iterations were sampled, it is
+//! approximate.
 
 mod count;
 mod in_flight;
@@ -38,7 +38,7 @@ use crate::interpret::{AccessCount, Class, SetupError};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::{Program, Source};
 
-/// What a launch of a kernel costs on a machine: see [`Program::cost`].
+/// The cost of a launch of a kernel on a machine: see [`Program::cost`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// The machine.
@@ -57,8 +57,8 @@ pub struct Cost {
     pub occupancy: Occupancy,
     /// Bytes of all tensors, each from its first to its last element, once.
     pub tensor_bytes: u64,
-    /// Bytes of global memory that are under way at once, in the order of the program; none where
-    /// it is not known what the launch executes, or where boxes go.
+    /// Bytes of global memory in flight at once, in the order of the program; None if it is not
+    /// known what the launch executes, or where TMA boxes are.
     ///
     /// A load counts from its instruction until one of its registers is read, a copy until it is
     /// waited for. The blocks of a multiprocessor are counted with what each of their warps has at
@@ -91,11 +91,11 @@ pub struct Cost {
     /// # }
     /// ```
     pub in_flight: Option<InFlight>,
-    /// What the launch executes, or why that is not known.
+    /// The counts of the launch, or why they are unknown.
     pub counted: Result<Counted, Uncounted>,
 }
 
-/// What a launch executes.
+/// The counts of a launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// Blocks of the grid.
@@ -105,17 +105,17 @@ pub struct Counted {
     pub walked: u64,
     /// Whether iterations of long loops that do the same were walked in part and multiplied.
     pub multiplied: bool,
-    /// What each instruction that touches memory takes, in the order of the program.
+    /// The counts of each memory instruction, in the order of the program.
     pub accesses: Vec<AccessCount>,
-    /// Whether a condition comes from memory: instructions are those of both its sides then.
+    /// Whether a condition depends on memory: then instructions of both branches are counted.
     pub both_sides: bool,
     /// Instructions of warps, by [`Class`]: at most.
     pub executed: Vec<(Class, u64)>,
-    /// The same without what stands behind conditions that come from memory: at least.
+    /// The same without code behind conditions that depend on memory: a lower bound.
     pub executed_least: Vec<(Class, u64)>,
     /// Additions, multiplications and so on, a multiplication and addition being two: at most.
     pub operations: Operations,
-    /// The same without what stands behind conditions that come from memory: at least.
+    /// The same without code behind conditions that depend on memory: a lower bound.
     pub least: Operations,
     /// Bytes of tensors that are touched at least, each once.
     pub touched_bytes: u64,
@@ -130,7 +130,7 @@ pub struct Operations {
     pub f32: f64,
     /// By ordinary instructions on f64.
     pub f64: f64,
-    /// Of those on f32, the ones on pairs of f16 or bf16.
+    /// Of the f32 operations, those on pairs of f16 or bf16.
     pairs: f64,
     /// The seconds that the matrix instructions take at the rate of the machine.
     matrix_seconds: f64,
@@ -170,22 +170,22 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// The part of the time of an operation on f32 that one on a half of a pair of f16 or bf16 takes,
-/// at least: 256 results a cycle of a multiprocessor beside 64, of capability 8.0 (CUDA C++
-/// programming guide, throughput of arithmetic instructions). Of others it is more.
+/// The least time of an operation on half of a pair of f16 or bf16, relative to one on f32: 256
+/// results per cycle and multiprocessor instead of 64, on capability 8.0 (CUDA C++ programming
+/// guide, throughput of arithmetic instructions). On others it is more.
 const PAIR_SHARE: f64 = 0.25;
 
-/// What bounds the time of a launch from below.
+/// A lower bound of the time of a launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
-    /// What there would have to be more of.
+    /// The resource that limits it.
     pub what: &'static str,
     /// The time in seconds.
     pub seconds: f64,
 }
 
 impl Program {
-    /// What a launch at these sizes costs on a machine.
+    /// The cost of a launch with these sizes on a machine.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -215,8 +215,8 @@ impl Program {
     pub fn cost(&self, machine: &Machine, sizes: &[(&str, i64)]) -> Result<Cost, SetupError> {
         let launch = self.launch_numbers(sizes)?;
         let changes = self.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
-        // Where roles share them, a block takes what it has at its beginning. The assembler keeps
-        // to what the blocks that should be resident leave.
+        // If roles reallocate registers, the share at launch counts. The assembler respects the
+        // number of blocks that should be resident.
         let share = self.entry_registers();
         let registers = if changes { share } else { registers::estimate(self).min(share) };
         let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);
@@ -394,13 +394,13 @@ impl Cost {
         self.counted.as_ref().map_or(0, |counted| counted.sum(|count| count.sectors))
     }
 
-    /// Operations a byte of the tensors; none where they are not counted, or there are no tensors.
+    /// Operations per byte of the tensors; None if they are not counted, or there are no tensors.
     pub fn intensity(&self) -> Option<f64> {
         let counted = self.counted.as_ref().ok()?;
         (self.tensor_bytes > 0).then(|| counted.operations.total() / self.tensor_bytes as f64)
     }
 
-    /// What bounds the time from below, the greatest first.
+    /// The lower bounds of the time, the largest first.
     pub fn bounds(&self) -> Vec<Bound> {
         let machine = &self.machine;
         let mut bounds = Vec::new();
@@ -413,7 +413,7 @@ impl Cost {
             bound("device memory", counted.touched_bytes as f64 / machine.bandwidth);
             let operations = &counted.least;
             bound("matrix instructions", operations.matrix_seconds);
-            // What runs on units of its own runs beside the other.
+            // Units of different kinds work concurrently.
             let f32 = operations.f32 - operations.pairs * (1.0 - PAIR_SHARE);
             bound("arithmetic", (f32 / machine.rates.f32).max(operations.f64 / machine.rates.f64));
             // A multiprocessor serves a wavefront of 128 bytes a cycle.

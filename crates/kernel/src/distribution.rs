@@ -1,4 +1,4 @@
-//! Which thread holds which elements of a tile.
+//! Distributions: which thread holds which elements of a tile.
 //!
 //! Law: a distribution is a layout `(thread, value) -> element`, where elements are numbered first
 //! mode fastest. Every element of the tile is held. Modes of stride 0 are copies: threads, or
@@ -19,7 +19,7 @@ use crate::program::Location;
 /// The most elements of all threads together, copies counted.
 const MAX_HELD: i64 = 1 << 20;
 
-/// Which thread holds which elements of a tile.
+/// A distribution: which thread holds which elements of a tile.
 ///
 /// ```
 /// use tilewright_kernel::Distribution;
@@ -36,14 +36,14 @@ pub struct Distribution {
     tile: Tree<i64>,
     /// Two modes, of threads and of values, each flat.
     layout: Layout,
-    /// The same with coordinates of the tile as steps.
+    /// The same, with coordinates of the tile as strides.
     steps: Layout<Coordinate>,
 }
 
 /// One mode of the threads, or of the values, of a distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Digit {
-    /// How many numbers lie between two values of the digit.
+    /// The product of the digits below this one.
     pub(crate) below: i64,
     /// How many values it has.
     pub(crate) extent: i64,
@@ -79,7 +79,7 @@ impl Distribution {
         read().map_err(|refusal: Reason| refusal.at("distribution", location))
     }
 
-    /// The same from values.
+    /// The same for values.
     ///
     /// Errors: as [`Distribution::new`].
     #[track_caller]
@@ -113,7 +113,8 @@ impl Distribution {
         Ok(Distribution { tile: tile.clone(), layout, steps })
     }
 
-    /// What a tiled copy gives each thread of a tile, in the order of [`crate::View::partition`].
+    /// The part that a tiled copy gives each thread of a tile, in the order of
+    /// [`crate::View::partition`].
     ///
     /// Errors: the tile of the copy does not divide it; as [`Distribution::new`].
     #[track_caller]
@@ -128,7 +129,7 @@ impl Distribution {
         held().map_err(|refusal: Reason| refusal.at("distribution", location))
     }
 
-    /// What a tiled product gives each thread of an operand, in the order of
+    /// The part that a tiled MMA gives each thread of an operand, in the order of
     /// [`crate::View::partition_mma`]. Threads that differ only along a mode that the operand does
     /// not have hold copies.
     ///
@@ -143,7 +144,7 @@ impl Distribution {
     fn of_operand(tile: &Tree<i64>, mma: &TiledMma, operand: Operand) -> Result<Distribution, Reason> {
         let partition = mma.thrfrg(operand, &Layout::compact(tile)?)?;
         let at = |path: &[usize]| partition.at(path).unwrap_or(Layout::unit());
-        // Threads are (ThrV,(ThrX,ThrY)) of the operand; those of the product have a mode more.
+        // Threads are (ThrV,(ThrX,ThrY)) of the operand; those of the MMA have one more mode.
         let mut along = [at(&[0, 0]), Layout::unit(), Layout::unit(), Layout::unit()];
         let shape = mma.thread_layout().shape();
         for (mode, out) in along.iter_mut().skip(1).enumerate() {
@@ -192,8 +193,8 @@ impl Distribution {
         at(mode(0), thread) + at(mode(1), value)
     }
 
-    /// What is left of it where modes of the tile have become one element each: what a reduction
-    /// along these modes gives. Values that fall together are one value.
+    /// The distribution after some modes of the tile were reduced to one element each. Values that
+    /// coincide are one value.
     ///
     /// Errors: there is no such mode; a mode of the layout goes along modes of both kinds.
     #[track_caller]

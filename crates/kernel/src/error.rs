@@ -1,7 +1,7 @@
 //! Refusals of a kernel that is being written.
 //!
-//! Each knows the statement that was refused and the line it stands on. What is wrong is data; the
-//! sentence is made when it is printed.
+//! Each error knows the statement that was refused and its line. It holds data; the sentence is
+//! made when it is printed.
 
 use std::error::Error;
 use std::fmt;
@@ -29,7 +29,7 @@ pub enum Reason {
         what: &'static str,
         /// The text.
         text: String,
-        /// What is wrong in it.
+        /// The defect.
         error: LayoutError,
     },
     /// E0909: a size that no tensor declares.
@@ -77,11 +77,11 @@ pub enum Reason {
     },
     /// E0904: two parts that should have the same number of elements.
     Sizes {
-        /// What the first is.
+        /// The first type or shape.
         left: String,
         /// How many it has.
         left_size: String,
-        /// What the second is.
+        /// The second one.
         right: String,
         /// How many it has.
         right_size: String,
@@ -95,7 +95,7 @@ pub enum Reason {
     },
     /// E0906: an extent or a stride that must be known when the kernel is built.
     Open {
-        /// What it is.
+        /// The kind of object.
         what: &'static str,
         /// The layout in which it stands.
         layout: String,
@@ -108,7 +108,7 @@ pub enum Reason {
         atom: String,
         /// How many elements side by side it takes.
         elements: u32,
-        /// What does not hold.
+        /// The condition that does not hold.
         because: String,
     },
     /// E0923: a bulk store whose last chunk of 16 bytes may reach past the innermost extent.
@@ -124,7 +124,7 @@ pub enum Reason {
     },
     /// E0908: the grid, the number of threads or a bound is said twice, and differently.
     Twice {
-        /// What.
+        /// The object.
         what: String,
         /// First.
         first: String,
@@ -145,7 +145,7 @@ pub enum Reason {
     },
     /// E0909: something must be said first.
     Unsaid {
-        /// What.
+        /// The object.
         what: &'static str,
         /// How to say it.
         help: &'static str,
@@ -154,14 +154,14 @@ pub enum Reason {
     Instruction {
         /// Its name.
         name: String,
-        /// What does not fit.
+        /// The reason.
         because: String,
     },
     /// E0911: a limit of the hardware or of this library.
     TooMuch {
-        /// Of what.
+        /// The resource.
         what: &'static str,
-        /// How much is asked for.
+        /// The requested amount.
         asked: u64,
         /// How much there is.
         limit: u64,
@@ -170,12 +170,12 @@ pub enum Reason {
     Role {
         /// The tensor.
         tensor: String,
-        /// What was tried.
+        /// The attempted operation.
         tried: &'static str,
     },
     /// E0913: elements of a fragment that nothing was written to.
     Unwritten {
-        /// Which element.
+        /// The index of the element.
         element: usize,
     },
     /// E0918: the index of a loop that is over, or what was computed from it.
@@ -187,7 +187,7 @@ pub enum Reason {
     Distribution {
         /// The layout.
         layout: String,
-        /// What does not hold.
+        /// The condition that does not hold.
         because: String,
     },
     /// E0914: an operation that numbers of this type do not have.
@@ -214,9 +214,9 @@ pub enum Reason {
     /// E0924: ends of a copy, or operands of a product, that do not have the same elements at the
     /// same indices.
     Parts {
-        /// What one of them is.
+        /// A description of the first.
         first: String,
-        /// What the other one is.
+        /// A description of the second.
         second: String,
     },
     /// E0925: an element that a fragment does not have.
@@ -232,7 +232,7 @@ pub enum Reason {
     NeverWritten {
         /// The output.
         tensor: String,
-        /// Which.
+        /// The object.
         what: String,
     },
     /// E0927: a body is open where one around it, or the kernel, ends.
@@ -270,7 +270,7 @@ fn is_number(text: &str) -> bool {
 pub struct KernelError(Box<(Reason, Source)>);
 
 impl From<LayoutError> for KernelError {
-    /// What the algebra refused in the middle of a kernel, on the line of the `?`.
+    /// A refusal by the algebra within a kernel, on the line of the `?`.
     #[track_caller]
     fn from(error: LayoutError) -> KernelError {
         Reason::from(error).at("layout", Location::caller())
@@ -278,7 +278,7 @@ impl From<LayoutError> for KernelError {
 }
 
 impl From<AtomError> for KernelError {
-    /// What an instruction or a tiling refused in the middle of a kernel, on the line of the `?`.
+    /// A refusal by an instruction or a tiling within a kernel, on the line of the `?`.
     #[track_caller]
     fn from(error: AtomError) -> KernelError {
         Reason::from(error).at("atom", Location::caller())
@@ -327,7 +327,7 @@ impl KernelError {
         }
     }
 
-    /// What would help.
+    /// A hint on how to fix it.
     pub fn help(&self) -> Option<String> {
         Some(match self.reason() {
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
@@ -338,7 +338,7 @@ impl KernelError {
                 near if !near.is_empty() => format!("did you mean {}?", near[0]),
                 _ => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
             },
-            // What is known is a multiple of nothing else.
+            // A constant is a multiple of nothing else.
             Reason::Outside { coordinate, extent, .. } if is_number(coordinate) && is_number(extent) => {
                 format!("take an index below {extent}")
             }

@@ -1,10 +1,10 @@
 //! An interpreter of kernels, which checks what it executes.
 //!
 //! Law: a run executes the instructions of a [`Program`], those that the PTX writer prints, for
-//! every thread of a grid; it ends with the contents of the tensors, or with findings. Two accesses
-//! to a byte of which one writes are ordered by barriers, or one of the findings says which two
-//! they are, whatever the schedule was. What is not executed is not checked: a run speaks of its
-//! sizes and of the values that it was given.
+//! every thread of a grid. It ends with the contents of the tensors, or with findings. Two accesses
+//! to a byte, one of which is a write, are ordered by barriers, or a finding names the two,
+//! whatever the schedule was. Code that is not executed is not checked: a run is about its sizes
+//! and its input values.
 //!
 //! The order that counts is that of barriers: of the block, of warps, of phases of barriers in
 //! memory, and of waiting for copies (`clock.rs`). Shuffles, ballots, fences and atomic operations
@@ -111,23 +111,23 @@ pub struct Interpreter<'p> {
     program: &'p Program,
     code: Code<'p>,
     setup: Setup,
-    /// Of each tensor in global memory; empty where nothing was given.
+    /// The contents of each tensor in global memory; empty if none were set.
     contents: Vec<Vec<u8>>,
     scalars: Vec<Option<u64>>,
     limit: u64,
 }
 
-/// What a run left, and what it executed.
+/// The contents and counts after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// The name and the type of each tensor.
     tensors: Vec<(String, Element)>,
     contents: Vec<Vec<u8>>,
-    /// What was executed.
+    /// The executed instructions and accesses.
     pub counts: Counts,
 }
 
-/// What a check found in order.
+/// The result of a check without findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// The run under the first schedule.
@@ -295,8 +295,8 @@ impl<'p> Interpreter<'p> {
         Ok(Run { tensors, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
     }
 
-    /// A block of the grid, to be run statement by statement; those of its cluster run with it, and
-    /// no others. Tensors without contents are zeros, as are numbers.
+    /// A block of the grid, to be run statement by statement, together with the other blocks of its
+    /// cluster only. Tensors and numbers that were not set are zeros.
     ///
     /// Errors: the grid has no such block.
     pub fn stepper(&self, block: [u32; 3], completion: Completion) -> Result<Stepper<'_>, SetupError> {

@@ -1,4 +1,4 @@
-//! What a launch passes: numbers in place of sizes.
+//! The arguments of a launch: numbers in place of sizes.
 //!
 //! Law: grid and numbers have the values of their expressions at the sizes, and each size is one
 //! that its facts admit. So what was shown for every admissible size holds for the launch.
@@ -19,24 +19,24 @@ use crate::program::{Program, Source};
 pub enum SetupError {
     /// E1001: a program that breaks a rule of programs.
     Malformed {
-        /// Which rule, and by what.
+        /// The rule, and what breaks it.
         what: String,
         /// The statement, where one did.
         source: Option<Source>,
     },
     /// E1002: a size that is missing, that nothing has, or that its facts do not admit.
     Size {
-        /// Which, and why.
+        /// The size, and the reason.
         what: String,
     },
     /// E1003: contents of a tensor, or a number, that do not fit the program.
     Argument {
-        /// Which, and why.
+        /// The number, and the reason.
         what: String,
     },
     /// E1004: a grid or tensors larger than the interpreter takes.
     TooLarge {
-        /// What.
+        /// The quantity.
         what: &'static str,
         /// How large.
         size: u64,
@@ -62,18 +62,18 @@ impl SetupError {
 pub struct Launch {
     /// How many blocks there are along each axis.
     pub grid: [u32; 3],
-    /// What is passed after the tensors, in the order of [`Program::scalars`]: the low bits count.
+    /// The arguments after the tensors, in the order of [`Program::scalars`]: the low bits count.
     pub scalars: Vec<u64>,
     /// How many bytes each tensor has, in the order in which they are passed.
     pub bytes: Vec<u64>,
-    /// What is passed after the scalars, in the order of [`Program::maps`].
+    /// The arguments after the scalars, in the order of [`Program::maps`].
     pub maps: Vec<BoxMap>,
 }
 
 /// A tensor map of a launch: how a tensor is cut into boxes for TMA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxMap {
-    /// Which tensor, by its place among those that are passed.
+    /// The tensor, by its index among the arguments.
     pub tensor: usize,
     /// The dimensions, that of adjacent elements first; strides in bytes.
     pub dimensions: Vec<Dimension>,
@@ -106,7 +106,7 @@ pub(crate) fn grid_of(
 }
 
 impl Program {
-    /// What a launch passes at these sizes.
+    /// The arguments of a launch with these sizes.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -133,7 +133,7 @@ impl Program {
         self.launch_with(sizes, |_, _| None)
     }
 
-    /// As [`Program::launch`], for a program that takes numbers besides: `given` has the bits of a
+    /// As [`Program::launch`], for a program that also takes numbers: `given` has the bits of a
     /// number by its name and its type, in the lowest places.
     ///
     /// ```
@@ -175,7 +175,7 @@ impl Program {
         Ok(Launch { grid, scalars, bytes, maps })
     }
 
-    /// What sizes decide of a launch.
+    /// The numbers of a launch that sizes determine.
     pub(crate) fn launch_numbers(&self, sizes: &[(&str, i64)]) -> Result<LaunchNumbers, SetupError> {
         let values = values_of(self, sizes)?;
         let refuse = |what: String| SetupError::Size { what };

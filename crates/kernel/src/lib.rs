@@ -1,9 +1,9 @@
 //! Kernels: programs for many threads, written with layouts.
 //!
 //! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, cuts
-//! them with layouts, and says what is copied, computed and waited for. What it says becomes a
-//! [`Program`] for one thread, and everything else reads that program: [`interpret`] executes it on
-//! any machine and checks every access, [`ptx`] prints it for a GPU. So what is checked is what
+//! them with layouts, and issues copies, computations and waits. These calls become a [`Program`]
+//! for one thread, and everything else reads that program: [`interpret`] executes it on any machine
+//! and checks every access, [`ptx`] prints it for a GPU. So the checked program is the one that
 //! runs.
 //!
 //! | what | statements |
@@ -19,12 +19,13 @@
 //! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces:
-//! `(M{div=64},N)`. That an access stays inside its tensor, for every size that the facts admit, is
-//! shown while the kernel is written, or the statement is refused with its line; predicated
-//! statements leave out what may not exist instead. So is that each element of an output is written
-//! by one thread ([`Kernel::outputs`] says where that is not decided). That no two threads meet in
-//! memory without a barrier between is checked by the interpreter at stated sizes. What a kernel
-//! takes of a machine is counted before it runs ([`Program::cost`]).
+//! `(M{div=64},N)`. For every size that the facts allow, an access is proved to stay inside its
+//! tensor while the kernel is written, or the statement is refused with its line; predicated
+//! statements skip elements that may not exist instead. It is also proved that each element of an
+//! output is written by one thread ([`Kernel::outputs`] says where this is undecided). The
+//! interpreter checks, for given sizes, that no two threads access the same memory without a
+//! barrier in between. The cost of a kernel on a machine is estimated before it runs
+//! ([`Program::cost`]).
 //!
 //! ```
 //! use tilewright_kernel::{Kernel, interpret, ptx};
@@ -70,8 +71,8 @@ pub use launch::{BoxMap, Launch};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 
-/// The page about an error code of this crate: what is refused while a kernel is written or
-/// printed, and what the interpreter finds. None for a code that is not one of its own.
+/// The page about an error code of this crate: a refusal while a kernel is written or printed, or a
+/// finding of the interpreter. None for a code of another crate.
 ///
 /// ```
 /// assert!(tilewright_kernel::explanation("E0903").is_some_and(|page| page.contains("exist")));

@@ -1,4 +1,4 @@
-//! What a GPU has, as far as plans and costs depend on it.
+//! The properties of a GPU that plans and costs depend on.
 //!
 //! Law: each number of a card of the [table](Machine::all) is that of the document named beside it.
 //! A card that is not in the table has the numbers that its driver gives, and rates that follow
@@ -22,11 +22,11 @@ pub struct Machine {
     pub name: String,
     /// The compute capability: 9 and 0 of an H200.
     pub capability: (u32, u32),
-    /// What kernels are compiled for on it: the latest target that runs there.
+    /// The compilation target for it: the latest one that runs there.
     pub target: Target,
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// What a multiprocessor has.
+    /// The limits of a multiprocessor.
     pub multiprocessor: Multiprocessor,
     /// Bytes of the L2 cache.
     pub l2_bytes: u64,
@@ -41,7 +41,7 @@ pub struct Machine {
     pub rates: Rates,
 }
 
-/// What a multiprocessor has for the blocks that are resident on it.
+/// The resources of a multiprocessor for resident blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// The most threads.
@@ -83,9 +83,8 @@ impl Rates {
     /// The rates of a number of multiprocessors of a compute capability at a clock: for a card that
     /// is not in the table.
     ///
-    /// Where cards of one capability differ, these are the rates of the fastest, so that a bound
-    /// that follows from them holds for all. A capability that is not known here has the rates of
-    /// the greatest one below it.
+    /// If cards of one capability differ, these are the rates of the fastest one, so that a bound
+    /// by them holds for all. An unknown capability has the rates of the closest lower one.
     ///
     /// ```
     /// use tilewright_kernel::machine::Rates;
@@ -115,8 +114,8 @@ impl Rates {
 pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
 
 impl Multiprocessor {
-    /// What a multiprocessor of a target has. Text for `sm_80` runs on later GPUs too, of which
-    /// some have less shared memory: the device refuses a launch there.
+    /// The resources of a multiprocessor of a target. Code for `sm_80` runs on later GPUs too, some
+    /// of which have less shared memory: the device then refuses the launch.
     ///
     /// ```
     /// use tilewright_kernel::machine::Multiprocessor;

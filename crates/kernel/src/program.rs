@@ -1,13 +1,13 @@
 //! A kernel as instructions: what one thread does, for all threads.
 //!
 //! Law: there is one program, and everything reads it: the interpreter executes it, the PTX writer
-//! prints it, the cost report counts it. So what is checked is what runs.
+//! prints it, the cost report counts it. So the checked program is the one that runs.
 //!
-//! It is in SSA form with structured control flow: a register is written by one instruction, or
-//! stands for a value that a loop carries or a condition chooses; what is written inside a body is
-//! read there alone. The memory that an instruction takes is a buffer of the program, and an
-//! address counts bytes from where the buffer begins ([`memory`]). What depends on nothing but the
-//! sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
+//! It is in SSA form with structured control flow: a register is written by one instruction, or is
+//! a loop-carried value, or one that a condition selects; a register that is written inside a body
+//! is read only there. The memory operand of an instruction is a buffer of the program, and
+//! addresses are in bytes from the beginning of the buffer ([`memory`]). Values that depend only on
+//! sizes known at launch are numbers that the host passes ([`scalar`]). Each instruction knows the
 //! statement of the kernel's author that it came from ([`Source`]).
 
 mod location;
@@ -35,7 +35,7 @@ use scalar::Scalar;
 /// Lanes of a warp.
 pub const WARP_LANES: usize = 32;
 
-/// The bytes of a chunk, of which bulk copies and bulk stores take whole ones.
+/// The bytes of a chunk: bulk copies and stores move whole chunks.
 pub const BULK_CHUNK_BYTES: u32 = 16;
 
 /// The registers of one instruction.
@@ -52,10 +52,10 @@ impl SourceId {
     }
 }
 
-/// A statement of the kernel's author: what it was, and where it is written.
+/// A statement of the kernel's author: its kind, and its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// What was asked for: `copy`, `mma`, `barrier`, ...
+    /// The kind of statement: `copy`, `mma`, `barrier`, ...
     pub statement: &'static str,
     /// The line that asked.
     pub location: Location,
@@ -84,11 +84,11 @@ impl fmt::Display for Source {
 /// One instruction.
 #[derive(Debug, Clone)]
 pub struct Instruction {
-    /// What it does, and what its registers are.
+    /// The operation, which determines the kinds of its registers.
     pub operation: Operation,
-    /// What it reads.
+    /// The input registers.
     pub inputs: Registers,
-    /// What it writes.
+    /// The output registers.
     pub outputs: Registers,
     /// It does nothing in threads where this predicate is false; then its outputs are 0. Loads,
     /// stores, atomics, copies and arrivals alone have one.
@@ -142,9 +142,9 @@ pub struct Loop {
     pub from: Register,
     /// It stays below this one; signed comparison.
     pub to: Register,
-    /// What is added after each iteration, positive.
+    /// The increment of each iteration, positive.
     pub step: u32,
-    /// What goes from one iteration to the next.
+    /// The loop-carried values.
     pub carried: Vec<Carried>,
     /// An iteration.
     pub body: Vec<Step>,
@@ -158,7 +158,7 @@ pub struct Loop {
 /// One of two bodies, by a predicate of each thread.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// Which.
+    /// The condition.
     pub condition: Register,
     /// Where it is true.
     pub then: Vec<Step>,
@@ -183,7 +183,7 @@ pub struct TileCounter {
     pub count: Register,
 }
 
-/// What one thread does, for all threads of a grid.
+/// The program of one thread, for all threads of a grid.
 ///
 /// [`Kernel::build`](crate::Kernel::build) makes it. [`interpret`](crate::interpret) executes it,
 /// [`ptx::write`](crate::ptx::write) prints it, [`Program::cost`] counts it.
@@ -215,19 +215,19 @@ pub struct Program {
     pub sizes: Vec<Parameter>,
     /// Global tensors first, in the order in which a launch passes them; then shared arrays.
     pub buffers: Vec<Buffer>,
-    /// What a launch passes after the tensors.
+    /// The numbers that a launch passes after the tensors.
     pub scalars: Vec<Scalar>,
-    /// What a launch passes after the numbers.
+    /// The tensor maps that a launch passes after the numbers.
     pub maps: Vec<TensorMap>,
-    /// What threads compute in 32 bits with a sign, at its least or its greatest: a launch at which
-    /// one of these does not fit is refused.
+    /// Expressions that threads compute as signed 32-bit integers, at their minimum or maximum: a
+    /// launch in which one of these does not fit is refused.
     pub narrow: Vec<Expr>,
     /// How many blocks there are along each axis.
     pub grid: [Expr; 3],
     /// How many threads a block has.
     pub threads: u32,
-    /// How many blocks should run on one processor at once: what the assembler shares registers
-    /// among.
+    /// The wanted number of resident blocks on a multiprocessor: the assembler limits registers
+    /// accordingly.
     pub resident: u32,
     /// How many blocks along each axis make a cluster.
     pub cluster: [u32; 3],
@@ -241,7 +241,7 @@ pub struct Program {
     pub counted: Option<BufferId>,
     /// How many bits each register has.
     pub widths: Vec<Width>,
-    /// What a thread does.
+    /// The code of a thread.
     pub body: Vec<Step>,
     /// The statements that the instructions came from.
     pub sources: Vec<Source>,
@@ -260,7 +260,7 @@ pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
 }
 
 impl Program {
-    /// All instructions, those of loops and conditions after those around them.
+    /// All instructions; those of loops and conditions come after those around them.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         let (mut open, mut steps) = (Vec::new(), self.body.iter());
         std::iter::from_fn(move || {
@@ -295,8 +295,8 @@ impl Program {
         self.widths[register.index()]
     }
 
-    /// How many registers a thread has when a block begins, where roles change that: as many as the
-    /// blocks of a processor share, a multiple of 8.
+    /// The registers of a thread at launch, if roles reallocate them: an equal share of the
+    /// resident blocks, a multiple of 8.
     pub(crate) fn entry_registers(&self) -> u32 {
         entry_registers(self.threads, self.resident)
     }
@@ -354,7 +354,7 @@ impl Program {
         any(&self.body, &kind)
     }
 
-    /// What instructions do with each tensor, in the order in which a launch passes them.
+    /// The use of each tensor by instructions, in the order of the launch arguments.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;

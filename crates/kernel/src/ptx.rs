@@ -31,7 +31,7 @@ use writer::Writer;
 pub enum PtxError {
     /// E0921: an instruction that the target does not have.
     Target {
-        /// What it is.
+        /// The feature.
         what: String,
         /// For which target.
         target: Target,
@@ -51,7 +51,7 @@ pub enum PtxError {
     },
     /// E0922: an operation that no target has for these numbers.
     Operation {
-        /// What it is.
+        /// The feature.
         what: String,
         /// The statement that it came from.
         statement: String,
@@ -68,7 +68,7 @@ impl PtxError {
         }
     }
 
-    /// What would help.
+    /// A hint on how to fix it.
     pub fn help(&self) -> String {
         match self {
             PtxError::Target { least, .. } => {

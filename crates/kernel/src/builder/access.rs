@@ -1,9 +1,9 @@
-//! Which elements of a view one instruction takes.
+//! The elements of a view that one instruction accesses.
 //!
-//! Law: the accesses of a part take each of its elements once. An access takes elements that lie
-//! side by side in memory, for every size that the facts admit, and begins at a multiple of its own
-//! length. What is shown to exist is taken as it is; what may lie past an edge needs a predicate,
-//! and then all elements of an access exist, or none does.
+//! Law: the accesses of a part cover each of its elements once. The elements of an access are
+//! contiguous in memory, for every size that the facts allow, and aligned to the width of the
+//! access. Elements that are proved to exist are accessed directly; those that may lie past an edge
+//! need a predicate, and then either all elements of an access exist, or none does.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride};
@@ -14,7 +14,7 @@ use crate::error::Reason;
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::register::Register;
 
-/// What a copy does where an element may not exist.
+/// How a copy treats elements that may not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     /// It must exist.
@@ -80,7 +80,7 @@ impl View<'_> {
         self.place.start.plus(&value).ok_or(Reason::Layout(overflow))
     }
 
-    /// How many elements side by side stay side by side behind the swizzle.
+    /// The number of contiguous elements that the swizzle keeps contiguous.
     fn kept_by_map(&self) -> u32 {
         match self.map {
             None => u32::MAX,
@@ -111,7 +111,7 @@ impl View<'_> {
         let mut pieces = Vec::new();
         for family in &mut families {
             family.members.sort_unstable();
-            // Of several at one place, each but the first is in a later run.
+            // Of several elements at one place, all but the first are in later runs.
             let mut members = std::mem::take(&mut family.members);
             let mut again = false;
             while !members.is_empty() {
@@ -194,8 +194,8 @@ impl View<'_> {
         found
     }
 
-    /// That all of the view is inside its tensor, in all threads, blocks and iterations: what is
-    /// moved as a whole has no access that a predicate could leave out.
+    /// Proves that all of the view is inside its tensor, in all threads, blocks and iterations:
+    /// data that is moved as a whole has no access that a predicate could skip.
     ///
     /// Errors: that is not shown ([`Reason::Outside`], [`Reason::Before`]).
     pub(crate) fn shown_inside(&self) -> Result<(), Reason> {
@@ -227,8 +227,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// What must hold for an access to exist: a number that must be less than an extent, each. None
-    /// that is shown.
+    /// The conditions under which an access exists: each says that a number is less than an extent.
+    /// Empty if it is proved to exist.
     pub(crate) fn conditions(&self, piece: &Piece, edge: Edge) -> Result<Vec<EdgeCondition>, Reason> {
         let mut open: Vec<EdgeCondition> = Vec::new();
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
@@ -252,16 +252,15 @@ impl View<'_> {
         Ok(open)
     }
 
-    /// An access of so many pieces of so many bits.
+    /// An access of several pieces of a width in bits.
     pub(crate) fn access(&self, address: Option<Register>, offset: i64, bits: u32, count: u32) -> Access {
         Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: self.cache }
     }
 }
 
 impl<'k> View<'k> {
-    /// The same view; what is read of it brings the whole lines of 128 bytes that it lies in to the
-    /// second-level cache of a device. That pays where a part of each line is read now, and the
-    /// rest an iteration later: memory is asked for long runs.
+    /// The same view, with loads that prefetch whole lines of 128 bytes into L2. That pays if a
+    /// part of each line is read now, and the rest an iteration later: DRAM then serves long runs.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx};
@@ -291,9 +290,8 @@ impl<'k> View<'k> {
         View { cache: Cache::WholeLines, ..self.clone() }
     }
 
-    /// As [`in_whole_lines`](View::in_whole_lines); the first-level cache keeps nothing of what is
-    /// read. That pays where each read takes sectors of 32 bytes whole, and a block reads none of
-    /// them again.
+    /// As [`in_whole_lines`](View::in_whole_lines), without keeping the data in L1. That pays if
+    /// each load reads whole sectors of 32 bytes that the block does not read again.
     pub fn in_whole_lines_once(&self) -> View<'k> {
         View { cache: Cache::WholeLinesOnce, ..self.clone() }
     }

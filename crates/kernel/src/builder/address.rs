@@ -35,7 +35,7 @@ impl View<'_> {
             }
             return permuted(core, offset, swizzle, bytes, width);
         }
-        // What is known goes into the instruction.
+        // Constants become the immediate offset of the instruction.
         let mut moving = offset.clone();
         let mut known = 0;
         if let Some(constant) = constant_term(offset) {

@@ -1,8 +1,7 @@
 //! Tensors that begin at less than 16 bytes.
 //!
-//! Law: the launch promises of each tensor of device memory that its address is a multiple of 16
-//! bytes, or of what is said here, and no access asks for more: the interpreter finds one that
-//! does.
+//! Law: the launch guarantees that the address of each tensor in global memory is a multiple of 16
+//! bytes, or of the alignment set here. No access relies on more, which the interpreter checks.
 
 use super::Build;
 use super::tensor::View;

@@ -1,7 +1,7 @@
-//! What statements take: coordinates, tiles and shapes, as the tuples of a Rust program.
+//! Arguments of statements: coordinates, tiles and shapes, as Rust tuples.
 //!
 //! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile,
-//! and `(.., .., k_tile)` is a coordinate of which the first two modes stay.
+//! and `(.., .., k_tile)` is a coordinate that keeps the first two modes.
 
 use std::ops::RangeFull;
 
@@ -140,7 +140,7 @@ pub enum TileArgument {
     Tiler(Tiler<Expr>),
 }
 
-/// What a statement takes as a tile: see [`TileArgument`].
+/// An argument that becomes a tile: see [`TileArgument`].
 ///
 /// ```
 /// use tilewright_kernel::Kernel;

@@ -1,8 +1,8 @@
 //! Elements of tensors changed indivisibly, by many threads.
 //!
-//! Law: after the launch each element is the combination of what it was and of everything that
-//! threads gave it, in an order that is open. Nobody asks what it was before. Elements may be in
-//! shared memory of another block of a cluster.
+//! Law: after the launch, each element is the combination of its old value and of all values from
+//! threads, in no defined order. No old value is returned. Elements may be in shared memory of
+//! another block of the cluster.
 
 use super::access::Edge;
 use super::distributed::Distributed;
@@ -50,11 +50,11 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
-    /// In shared memory of another block ([`View::of_block`]) integers of 32 bits are combined, and
-    /// those of 64 bits and f32 added.
+    /// In shared memory of another block ([`View::of_block`]), 32-bit integers support all
+    /// operations; 64-bit integers and f32 only addition.
     ///
-    /// Errors: sizes or types differ; the tensor is an input or an output; products, and numbers
-    /// that are only stored; what another block's shared memory does not have.
+    /// Errors: sizes or types differ; the tensor is an input or an output; multiplication, and
+    /// types that are only stored; operations that shared memory of another block does not support.
     #[track_caller]
     pub fn accumulate(&self, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -62,7 +62,7 @@ impl<'k> View<'k> {
         self.accumulated(None, fragment, reduction).map_err(|refusal| refusal.at("accumulate", location))
     }
 
-    /// The same for a tile of all threads, each element once, however many threads hold it.
+    /// The same for a distributed tile: each element once, however many threads hold it.
     ///
     /// Errors: as [`View::accumulate`]; the view has not the shape of the tile.
     #[track_caller]

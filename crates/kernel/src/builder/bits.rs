@@ -13,7 +13,7 @@ use crate::program::register::Width;
 use crate::program::{Location, Source};
 
 impl<'k> Num<'k> {
-    /// The same bits as a number of another type of as many bits: of f32 as i32, say.
+    /// The same bits, as a number of another type of the same width: f32 as i32, for example.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -115,14 +115,14 @@ impl<'k> Num<'k> {
 /// they add to a constant, which is subtracted.
 struct Nibbles {
     element: Element,
-    /// Those other bits.
+    /// The bits that are inserted.
     frame: u64,
     /// The constant.
     less: f64,
 }
 
 impl Nibbles {
-    /// Those of a type; none of a type that has no such bits.
+    /// The constants for a type; None if the type has no such bits.
     fn of(element: Element, signed: bool) -> Option<Nibbles> {
         let (frame, less) = match (element, signed) {
             // With the highest of four bits flipped, -8 to 7 are 0 to 15.
@@ -169,10 +169,9 @@ impl Nibbles {
         [self.each(0xf), self.each(self.frame), self.bits_of(self.less)]
     }
 
-    /// The same, with a factor, of bits that stay four places up. An f16 has ten bits behind its
-    /// first: four bits may stay where they lie. There they count sixteen times, and so does what
-    /// is added to them for the sign; one multiplication and subtraction, rounded once, leaves the
-    /// number itself.
+    /// The same, with a scale, for 4-bit fields that stay four places up. The mantissa of f16 has
+    /// ten bits, so the four bits may stay in place. There they count sixteenfold, and so does the
+    /// offset of the sign; one fused multiply-add, rounded once, gives the number itself.
     fn high_constants(&self) -> Option<[u64; 4]> {
         if self.element != Element::F16 {
             return None;
@@ -234,7 +233,7 @@ impl Build {
         let [mask, frame, less] = nibbles.constants().map(|bits| core.constant(bits, Width::Bits32));
         let each = (0..words.len()).flat_map(|word| (0..if pairs { 4_usize } else { 8 }).map(move |at| (word, at)));
         for (word, at) in each {
-            // With places of eight bits, every other shift is left out.
+            // For 8-bit fields, every other shift is skipped.
             let shift = if high.is_some() { at & !1 } else { at };
             let mut moved = words[word].register();
             if shift > 0 {
@@ -253,7 +252,7 @@ impl Build {
             };
             let at = 8 * word + at;
             if pairs {
-                // Four bits and those 16 bits above them come together.
+                // Four bits and the four bits 16 places above them are converted together.
                 core.set_word(fragment.cell, &[at, at + 4], exact);
             } else {
                 core.cells[fragment.cell].slots[at] = super::core::Slot::Whole(exact);

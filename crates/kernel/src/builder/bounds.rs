@@ -1,5 +1,5 @@
-//! What is known about numbers in all threads, blocks and iterations, and predicates where it is
-//! not.
+//! Bounds of numbers over all threads, blocks and iterations, and predicates where bounds do not
+//! suffice.
 //!
 //! Law: what is said to be less is less for all sizes that the facts admit.
 
@@ -14,8 +14,8 @@ use crate::program::operation::{self, Binary, Comparison, Format, Number, Operat
 use crate::program::register::{Register, Width};
 
 impl Core {
-    /// The greatest value of an expression over all threads, blocks and iterations, or the least,
-    /// as an expression over the sizes and what is bounded by numbers alone.
+    /// The maximum or minimum of an expression over all threads, blocks and iterations, as an
+    /// expression over sizes and numbers with constant bounds.
     pub(super) fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
         let mut expr = expr.clone();
         // Variables that came later may be bounded by earlier ones.
@@ -85,17 +85,17 @@ impl Core {
         Ok(self.pure(less(Number::I64), [a, b], Width::Predicate))
     }
 
-    /// The known term of a number and the rest, where both take part in a comparison with `b` by
-    /// way of [`room`](Core::room): the term is below the greatest room, and neither the rest nor
-    /// `b` is negative, so 64 bits hold their difference.
+    /// A known term of a number, and the rest, if both are part of a comparison with `b` through
+    /// [`room`](Core::room). The term is below the largest room, and neither the rest nor `b` is
+    /// negative, so 64 bits hold their difference.
     fn apart(&self, a: &Expr, b: &Expr) -> Option<(i32, Expr)> {
         let known = i32::try_from(constant_term(a)?).ok().filter(|known| *known < i32::MAX)?;
         let base = a.minus(&Expr::from(i64::from(known)))?;
         (self.is_natural(&base) && self.is_natural(b)).then_some((known, base))
     }
 
-    /// The difference of two numbers in 32 bits: the least or the greatest of them where it does
-    /// not fit. Accesses that differ by known numbers share it, so each takes a comparison alone.
+    /// The difference of two numbers in 32 bits, saturated. Accesses that differ by constants share
+    /// it, so each needs only a comparison.
     fn room(&mut self, from: &Expr, to: &Expr) -> Result<Register, Reason> {
         let (from, to) = (self.lower(from, Width::Bits64)?, self.lower(to, Width::Bits64)?);
         let mut room = self.pure(Operation::Binary(Binary::Subtract, Number::I64), [to, from], Width::Bits64);
@@ -112,9 +112,9 @@ impl Core {
     }
 }
 
-/// Whether an expression is what a division by a positive number leaves, `a - d*floor(a/d)`, in
-/// whatever terms: tiles of a band are counted so. The algebra writes a quotient of a quotient as
-/// one, so `floor(a/d)` may stand there with another dividend; it is the same expression.
+/// Whether an expression is the remainder of a division by a positive number, `a - d*floor(a/d)`,
+/// in any form: tiles of a band are counted this way. The algebra writes a quotient of a quotient
+/// as one, so `floor(a/d)` may have another dividend; it is the same expression.
 fn is_remainder(expr: &Expr) -> bool {
     let node = expr.node();
     let mut divisions = Vec::new();

@@ -1,8 +1,8 @@
 //! Bulk copies: boxes of a tensor, moved by TMA.
 //!
-//! Law: a tile goes as boxes, which follow from its layout and from that of its place in shared
-//! memory (`bulk/boxes.rs`). What a box has past the edges is read as 0 and not written, and what
-//! is stored is shown to end at a chunk of 16 bytes, which the engine writes whole.
+//! Law: a tile is copied as TMA boxes, which follow from its layout and from that of shared memory
+//! (`bulk/boxes.rs`). Elements of a box past the edges are read as 0 and not written. A store must
+//! be proved to end at a chunk of 16 bytes, because TMA writes whole chunks.
 
 mod boxes;
 
@@ -50,17 +50,17 @@ impl Build {
     /// assert_eq!(stored("(M,101):(104,1)").unwrap_err().code(), "E0923");
     /// ```
     ///
-    /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
-    /// lie; what is not shown to be aligned; a row that is not shown to end at a chunk (E0923), or
-    /// a coordinate that is not shown to be 0 or more (E0903).
+    /// Errors: sizes or types differ; the layout of the tile in shared memory does not consist of
+    /// boxes of the tensor; an alignment that is not proved; a row that is not proved to end at a
+    /// chunk (E0923), or a coordinate that is not proved to be at least 0 (E0903).
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
         self.stored_bulk(source, destination, Cache::Default).map_err(|refusal| refusal.at("store_bulk", location))
     }
 
-    /// As [`Build::store_bulk`], for data that nobody reads soon: the L2 cache evicts its lines
-    /// first (`L2::evict_first`).
+    /// As [`Build::store_bulk`], for data that is not read soon: L2 evicts its lines first
+    /// (`L2::evict_first`).
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret, ptx};
@@ -129,9 +129,9 @@ impl Build {
         core.effect(Operation::CommitBulk, [], &[], None);
     }
 
-    /// Waits until at most so many groups of bulk stores of this thread still read shared memory
-    /// (`cp.async.bulk.wait_group.read`): before their source is written anew, and before the
-    /// thread ends. What they write may still be on its way ([`Build::wait_bulk_written`]).
+    /// Waits until at most `groups` groups of bulk stores of this thread still read shared memory
+    /// (`cp.async.bulk.wait_group.read`). Needed before their source is overwritten, and before the
+    /// thread ends. Their writes may still be in flight ([`Build::wait_bulk_written`]).
     #[track_caller]
     pub fn wait_bulk(&self, groups: u32) {
         let mut core = self.core();
@@ -139,9 +139,9 @@ impl Build {
         core.effect(Operation::WaitBulk { groups, read: true }, [], &[], None);
     }
 
-    /// Waits until at most so many groups of bulk stores of this thread are under way
-    /// (`cp.async.bulk.wait_group`): until what the others write is in global memory. Before this
-    /// launch reads it again or writes over it; others learn of it at a barrier.
+    /// Waits until at most `groups` groups of bulk stores of this thread are in flight
+    /// (`cp.async.bulk.wait_group`): the data of the others is in global memory. Needed before this
+    /// launch reads that memory or overwrites it; a barrier tells other threads.
     #[track_caller]
     pub fn wait_bulk_written(&self, groups: u32) {
         let mut core = self.core();
@@ -149,7 +149,7 @@ impl Build {
         core.effect(Operation::WaitBulk { groups, read: false }, [], &[], None);
     }
 
-    /// Where a box lies in shared memory, and the registers of its address and its corner.
+    /// The position of a box in shared memory, and the registers of its address and of its corner.
     pub(crate) fn placed(&self, at: &Box, shared: &View<'_>) -> Result<(Access, Vec<Register>, Vec<Register>), Reason> {
         shared.own_block("a bulk copy")?;
         let mut core = self.core();

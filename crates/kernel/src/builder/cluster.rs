@@ -21,7 +21,7 @@ const MAX_CLUSTER: u32 = 16;
 /// How many ranks a table in a register has, four bits each.
 const LISTED: usize = 8;
 
-/// Some ranks of a cluster: those of a layout, and the first one, which is added to all.
+/// Ranks of a cluster: those of a layout, plus a first rank.
 pub(crate) struct Ranks {
     pub(crate) ranks: Vec<u32>,
     pub(crate) first: Expr,
@@ -97,7 +97,7 @@ impl Core {
     }
 }
 
-/// What is asked of a rank.
+/// The known properties of a rank.
 trait Known {
     fn is_known_zero(&self) -> bool;
 }
@@ -109,9 +109,9 @@ impl Known for Expr {
 }
 
 impl Build {
-    /// How many blocks, adjacent along the first axis of the grid, make a cluster: they run
-    /// together and reach each other's shared memory (sm_90). It stands before pipelines and ranks.
-    /// A launch refuses a grid that clusters do not divide.
+    /// Sets the number of blocks of a cluster, adjacent along the first axis of the grid: they run
+    /// at the same time and access each other's shared memory (sm_90). Call it before pipelines and
+    /// ranks are made. A launch refuses a grid that is not divisible into clusters.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -149,8 +149,8 @@ impl Build {
         self.clustered([blocks, 1, 1]).map_err(|refusal| refusal.at("cluster", location))
     }
 
-    /// The same for a cluster with so many blocks along each axis of the grid. Ranks count them,
-    /// the first axis fastest.
+    /// The same for a cluster with a number of blocks along each axis of the grid. Ranks count
+    /// them, the first axis fastest.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -216,8 +216,7 @@ impl Build {
         rank
     }
 
-    /// The number of the block that comes so many after this one in its cluster; after the last one
-    /// comes the first.
+    /// The rank that is `by` after this block's in the cluster, modulo the size of the cluster.
     ///
     /// Errors: that is not less than the number of blocks in the cluster.
     #[track_caller]
@@ -242,15 +241,15 @@ impl Build {
         Ok(core.new_variable(register, i64::from(size) - 1, None))
     }
 
-    /// All threads of all blocks of the cluster wait for each other: what they did before it comes
-    /// before what they do after it, in shared memory of every block too.
+    /// A barrier of all threads of the cluster: accesses before it are ordered before accesses
+    /// after it, also in the shared memory of other blocks.
     #[track_caller]
     pub fn cluster_barrier(&self) {
         self.at_cluster("cluster_barrier", &[Operation::ClusterArrive, Operation::ClusterWait], Location::caller());
     }
 
-    /// This thread comes to the barrier of the cluster, and goes on; [`Build::cluster_wait`] waits
-    /// for the others.
+    /// Arrives at the barrier of the cluster without waiting; [`Build::cluster_wait`] waits for the
+    /// others.
     #[track_caller]
     pub fn cluster_arrive(&self) {
         self.at_cluster("cluster_arrive", &[Operation::ClusterArrive], Location::caller());
@@ -273,9 +272,9 @@ impl Build {
 }
 
 impl<'k> View<'k> {
-    /// The same view of the same shared array, in the block of a rank of the cluster: what it loads
-    /// and stores is there (`mapa`, `ld.shared::cluster`). That block must have begun, and not have
-    /// ended: barriers of the cluster before and after say so.
+    /// The same view of the shared array of another block of the cluster, by its rank: loads and
+    /// stores go there (`mapa`, `ld.shared::cluster`). That block must have started, and must not
+    /// have ended: cluster barriers before and after ensure this.
     ///
     /// Errors: it is not in shared memory; that the rank is one of the cluster is not shown.
     #[track_caller]

@@ -1,8 +1,8 @@
 //! Loops and conditions.
 //!
-//! Law: a fragment is a variable. After a loop it holds what the last iteration left in it, and
-//! after a condition what the chosen body left. In the program these are values that the loop
-//! carries, or that the condition chooses; a value that the body does not change stays what it was.
+//! Law: a fragment is a variable. After a loop it has the value of the last iteration, and after a
+//! condition that of the chosen body. In the program, these are loop-carried values, or values
+//! selected by the condition; a value that the body does not change is not carried.
 //!
 //! A body is opened and closed. [`Build::open_loop`] and its like give a guard, and what is written
 //! until the guard is closed or dropped belongs to the body. A method that takes a closure opens
@@ -97,7 +97,7 @@ pub(super) struct LoopBody {
     from: Register,
     to: Register,
     index: Register,
-    /// What the fragments hold before the loop, and at the beginning of an iteration.
+    /// The values of fragments before the loop, and at the beginning of an iteration.
     carried: Vec<(Unit, Register, Register)>,
     /// How many loops were open before this one.
     around: usize,
@@ -141,7 +141,7 @@ impl Core {
         let mut carried = Vec::new();
         for (unit, initial) in units {
             let current = self.register_at(self.width(initial), depth + 1);
-            // What a loop carries has a register of its own.
+            // A loop-carried value has its own register.
             self.sums.insert(current);
             self.set_unit(&unit, current);
             carried.push((unit, initial, current));
@@ -165,7 +165,7 @@ impl Core {
             ends.push(self.unit_register(unit, width)?);
         }
         let scope = self.scopes.pop().unwrap_or_default();
-        // What only the body wrote has no value where there is no iteration.
+        // A value that only the body writes is undefined if there is no iteration.
         let known: Vec<(usize, usize)> =
             units.iter().flat_map(|(unit, ..)| unit.slots.iter().map(|slot| (unit.cell, *slot))).collect();
         for cell in 0..self.cells.len() {
@@ -205,7 +205,7 @@ impl Core {
         Ok(BranchBody { begun, source, condition, units, before, then: None, depth })
     }
 
-    /// Ends a body of a condition: its steps, and what it leaves in the fragments.
+    /// Ends a body of a condition: its steps, and the values of fragments at its end.
     fn end_side(&mut self, body: &BranchBody) -> Result<(Vec<Step>, Vec<Register>), Reason> {
         self.closes(body.depth)?;
         self.conditions.pop();
@@ -460,9 +460,9 @@ impl Build {
         self.core().close_loop(open, until).map_err(|reason| begun.refuses(reason))
     }
 
-    /// What `body` computes stands in the body that is being written. Elsewhere what does not
-    /// change in a loop is computed before it, and has registers throughout: too many, where a loop
-    /// needs them for its sums and a tile is read or written behind it.
+    /// Computations in `body` stay in the body that is being written. Elsewhere, loop-invariant
+    /// computations are hoisted and occupy registers during the loop: too many if the loop needs
+    /// registers for accumulators, and a tile is loaded or stored after it.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, program::Step};
@@ -551,7 +551,7 @@ impl Build {
         self.branch("when", condition, body, || Ok(()), Location::caller())
     }
 
-    /// One body for the threads in which a condition is true, another for the others: see
+    /// One body for the threads in which a condition is true, and another one for the rest: see
     /// [`Build::open_when`].
     ///
     /// Errors: what the bodies refuse.
@@ -588,7 +588,7 @@ impl Build {
         Ok(OpenBody { build: self, body: Some(body), is_role: false })
     }
 
-    /// The same for a role, in which threads are counted anew.
+    /// The same for a role, in which threads are numbered from 0.
     pub(super) fn open_team<'k>(&'k self, begun: Source, inside: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
         let mut open = self.open_branch(begun, inside)?;
         open.is_role = true;

@@ -10,7 +10,7 @@
 //! * **shared memory**, in the arrangement of the tile, and with the swizzle, with which storing
 //!   and loading take the fewest wavefronts ([`storage`]); one barrier lies between.
 //!
-//! Elements of 8 and 16 bits that stay together go together.
+//! Elements of 8 and 16 bits that stay adjacent are moved together.
 
 mod plan;
 mod storage;
@@ -30,7 +30,7 @@ use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
-/// What gives each thread its elements in a conversion.
+/// How each thread gets its elements in a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
     /// Every thread has them already.
@@ -42,9 +42,8 @@ pub enum Route {
 }
 
 impl Route {
-    /// About how many instructions each warp executes for a trip through shared memory, in which
-    /// each thread stores so many words and loads so many: what [`Distribution::route`] says of
-    /// one.
+    /// The approximate number of instructions of each warp for a conversion through shared memory,
+    /// by the words that each thread stores and loads: see [`Distribution::route`].
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};
@@ -99,7 +98,7 @@ impl Distribution {
         Err(Reason::Distribution { layout: to.to_string(), because })
     }
 
-    /// How many elements go together, the plan for these, and about how many instructions it takes.
+    /// How many elements are moved together, the plan, and its approximate number of instructions.
     fn plan_to(&self, to: &Distribution, bits: u32) -> (usize, Plan, u32) {
         let (from, wanted) = (self.table(), to.table());
         let together = plan::together(&from, &wanted, (32 / bits).max(1) as usize);
@@ -113,7 +112,7 @@ impl Distribution {
 }
 
 impl<'k> Distributed<'k> {
-    /// The same tile, held as another distribution says.
+    /// The same tile in another distribution.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, interpret};
@@ -162,7 +161,7 @@ impl<'k> Distributed<'k> {
         let build = self.fragment.build;
         let slots = self.fragment.slots()?;
         let mut core = build.core();
-        // What each value of the result is made of: in which lanes, which register.
+        // The sources of each value of the result: lanes and registers.
         let mut parts: Vec<Vec<(u32, Register)>> = vec![Vec::new(); values / together];
         for round in rounds {
             let mut offered: Option<Register> = None;
@@ -219,7 +218,7 @@ impl<'k> Distributed<'k> {
 }
 
 impl Core {
-    /// A register in some lanes, what was chosen before in the others.
+    /// Selects a register in some lanes, and the former choice in the others.
     fn either(&mut self, before: Option<Register>, lanes: u32, register: Register) -> Register {
         match before {
             None => register,

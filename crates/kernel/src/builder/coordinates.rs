@@ -1,6 +1,6 @@
 //! The coordinates of a tensor, without its memory: an identity tensor.
 //!
-//! Law: what cuts it is what cuts a view, so the part of a thread has at index `i` the coordinate
+//! Law: coordinates are cut like views. So the part of a thread has, at index `i`, the coordinate
 //! of element `i` of the same part of a view of that shape.
 //!
 //! (CuTe `make_identity_tensor`.)

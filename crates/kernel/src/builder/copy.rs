@@ -1,9 +1,9 @@
 //! Tiled copies.
 //!
-//! Law: element `i` of the destination becomes element `i` of the source, of the parts that a
-//! thread has of both. The atom of the copy says which instruction moves it, and where both ends
-//! lie decides how many elements it takes. Nothing is written that is not shown to exist, or asked
-//! for by a predicate of its own edge; in shared memory all that a copy writes exists.
+//! Law: element `i` of the destination becomes element `i` of the source, for the parts of a
+//! thread. The copy atom determines the instruction, and the layouts of both ends determine its
+//! width. An element is written only if it is proved to exist, or if a predicate for its edge
+//! holds; in shared memory, every written element must exist.
 
 use tilewright_layout::atoms::{CopyAtom, CopyEnd};
 
@@ -95,16 +95,16 @@ impl<'k> Tensor<'k> for Fragment<'k> {
     }
 }
 
-/// Which elements a copy takes.
+/// The elements that a copy moves.
 #[derive(Clone, Copy)]
 enum Taken<'p, 'k> {
     /// All, which must exist.
     All,
-    /// Those that exist.
+    /// Elements that exist.
     Existing,
-    /// Those whose predicate is true, and that exist.
+    /// Elements that exist and whose predicate is true.
     Where(&'p Predicates<'k>),
-    /// Those that exist, where a condition of this thread is true.
+    /// Elements that exist, if a condition of this thread is true.
     When(Flag<'k>),
 }
 
@@ -170,10 +170,10 @@ impl Build {
         self.copied("copy_predicated", by, (source, destination), Taken::Existing, Location::caller())
     }
 
-    /// As [`Build::copy_predicated`], of the elements whose predicate is true (CuTe `copy_if`). A
-    /// predicate is one for each element, or for each run of the instruction. Where one is false,
-    /// `cp.async` writes zeros; any other instruction leaves the destination as it is, and an
-    /// element of a fragment that had no value is 0.
+    /// As [`Build::copy_predicated`], for the elements whose predicate is true (CuTe `copy_if`).
+    /// There is a predicate for each element, or for each run of the instruction. If it is false,
+    /// `cp.async` writes zeros; any other instruction leaves the destination unchanged, and an
+    /// element of a fragment without a value becomes 0.
     ///
     /// Errors: as [`Build::copy_predicated`]; there are more or fewer predicates; one run of an
     /// instruction of fixed width has several.
@@ -371,7 +371,7 @@ impl Build {
 }
 
 impl<'k> View<'k> {
-    /// That each element exists: what is written in shared memory is not left out.
+    /// Proves that each element exists: writes to shared memory are never skipped.
     fn pieces_inside(&self) -> Result<(), Reason> {
         for piece in self.pieces(1)? {
             let conditions = self.conditions(&piece, Edge::Proved)?;
@@ -380,8 +380,8 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    /// What an access does where a condition is false, or where it does not exist: where both say
-    /// the same, once.
+    /// The predicate of an access with a condition: if the condition and the bounds check coincide,
+    /// they are checked once.
     fn where_inside(&self, piece: &Piece, condition: Register) -> Result<Edge, Reason> {
         // A coordinate that may be negative is left out by the condition, and not by the edge.
         let Ok(edges) = self.conditions(piece, Edge::Predicated) else { return Ok(Edge::Where(condition)) };
@@ -389,8 +389,8 @@ impl<'k> View<'k> {
         Ok(if implied { Edge::Predicated } else { Edge::Where(condition) })
     }
 
-    /// Reads the elements whose condition is true; others stay what they were, and are 0 where they
-    /// had no value.
+    /// Loads the elements whose condition is true; others keep their value, or become 0 if they had
+    /// none.
     fn read_if(
         &self,
         conditions: Option<&Conditions>,

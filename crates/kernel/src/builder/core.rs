@@ -1,9 +1,9 @@
 //! The tables of a program that is being written.
 //!
-//! Law: an instruction without side effects stands once in a program, in the outermost body in
-//! which its inputs exist; a conversion of elements once between two barriers. So what does not
-//! change in a loop is computed before it, and what two accesses share is computed once. What is
-//! written within [`super::Build::in_place`] stands there and not before the loops around it.
+//! Law: an instruction without side effects occurs once in a program, in the outermost body in
+//! which its inputs exist; a conversion of elements occurs once between two barriers. So
+//! loop-invariant values are computed before the loop, and common subexpressions once. Computations
+//! within [`super::Build::in_place`] are not hoisted.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Registers, Source, SourceId, Step};
 
-/// What is computed in one body.
+/// The values computed in one body.
 #[derive(Default)]
 pub(crate) struct Scope {
     pub(crate) steps: Vec<Step>,
@@ -32,7 +32,7 @@ pub(crate) struct Scope {
 #[derive(Clone)]
 pub(crate) struct Variable {
     pub(crate) parameter: Parameter,
-    /// What is known of it besides its facts: it is less than this.
+    /// An upper bound besides its facts: it is less than this.
     pub(crate) below: Option<Expr>,
     /// 32 bits.
     pub(crate) register: Register,
@@ -45,7 +45,7 @@ pub(crate) enum Slot {
     Empty,
     /// In a register of its own; elements of 8 bits in the low half of 16.
     Whole(Register),
-    /// One of those that a register of 32 bits holds.
+    /// One of the elements in a 32-bit register.
     Part(Register, u8),
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Core {
     /// The iterations of the loops that are being written, and how many there are.
     pub(crate) iterations: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
-    /// What is computed in 32 bits and has to fit at launch.
+    /// Expressions that are computed in 32 bits, and must fit at launch.
     pub(crate) narrow: Vec<Expr>,
     pub(crate) widths: Vec<Width>,
     /// The depth of the body in which each register exists.
@@ -80,12 +80,12 @@ pub(crate) struct Core {
     /// Whether each is computed from the number of the thread, as far as instructions without side
     /// effects tell.
     of_thread: Vec<bool>,
-    /// What predicates say, of those that comparisons of indices made: each number is less than the
-    /// other.
+    /// The meaning of predicates that come from comparisons of indices: each number is less than
+    /// the other.
     pub(super) compared: HashMap<Register, Vec<(Expr, Expr)>>,
     pub(crate) scopes: Vec<Scope>,
-    /// The least depth of the body in which something is computed anew: 0 where that is the
-    /// outermost one in which its inputs exist.
+    /// The least depth of the body in which something is recomputed: 0 if that is the outermost
+    /// body in which its inputs exist.
     pub(crate) least_depth: usize,
     pub(crate) variables: Vec<Variable>,
     pub(crate) cells: Vec<Cell>,
@@ -93,8 +93,8 @@ pub(crate) struct Core {
     /// Whether the author said how many blocks there are along an axis; else views that are cut at
     /// the block did.
     pub(crate) said: [bool; 3],
-    /// What was shown by numbers of blocks that nobody said yet: that one number is less than
-    /// another, or that one is not negative.
+    /// Facts that were proved with a grid size that has not been set yet: that one number is less
+    /// than another, or that one is not negative.
     pub(crate) relied: RefCell<HashSet<(Option<Expr>, Expr)>>,
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
@@ -113,16 +113,16 @@ pub(crate) struct Core {
     /// The registers that roles ask for: the first thread, how many threads, and how many each.
     pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<TensorMap>,
-    /// What clusters take of a count.
+    /// The scheduler from which clusters claim tiles.
     pub(crate) tile_counter: Option<SchedulerState>,
     /// The state of [`super::Build::when_last`], if the kernel has it.
     pub(crate) last_block: Option<LastBlock>,
-    /// Registers that are an accumulator's own: what wgmma products may add to.
+    /// Registers that belong to accumulators: wgmma may add to them.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
     /// Variables that are an index where that is at most a number, and not negative.
     pub(crate) limited: Vec<(Parameter, Expr, i64)>,
-    /// Registers that stand for others.
+    /// Registers that are aliases of others.
     pub(crate) aliases: HashMap<Register, Register>,
     pub(crate) shared_bytes: u32,
     pub(crate) scratch: Scratch,
@@ -186,7 +186,7 @@ impl Core {
         })
     }
 
-    /// The statement that what follows comes from.
+    /// Begins a statement, the source of the instructions that follow.
     pub(crate) fn begin(&mut self, source: Source) {
         if self.sources.last() != Some(&source) {
             self.sources.push(source);
@@ -246,8 +246,8 @@ impl Core {
         outputs
     }
 
-    /// What was converted is converted again from here on: over a wait, a narrow number in a
-    /// register and a second conversion cost less than a wide one kept.
+    /// Conversions are repeated from here on: across a wait, keeping a narrow register and
+    /// converting again costs less than keeping a wide one.
     fn forget_conversions(&mut self) {
         for scope in &mut self.scopes {
             scope.known.retain(|(operation, _), _| !matches!(operation, Operation::Convert { .. } | Operation::Unpack));

@@ -7,10 +7,10 @@
 //! c_p = inner_p(t, e) + sum over v of factor_v * v
 //! ```
 //!
-//! along each mode `p` of the tensor, where the *outer* variables `v` are what else coordinates
-//! depend on: blocks, iterations of loops, and digits of numbers made of these, also by divisors
-//! that only a launch knows (`digits.rs`). It is written if it lies in the tensor. So each element
-//! is written by one thread if
+//! along each mode `p` of the tensor, where the *outer* variables `v` are the other terms of
+//! coordinates: blocks, iterations of loops, and digits of numbers made of these, also by divisors
+//! that only a launch knows (`digits.rs`). It is written if it is inside the tensor. So each
+//! element is written by one thread if
 //!
 //! 1. different coordinates are different places: the layout is injective;
 //! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
@@ -18,17 +18,18 @@
 //! 3. along each mode the outer variables count boxes, from the first to the last that there is,
 //!    and together they determine block and iteration (`grid.rs`).
 //!
-//! Where the block stores that comes last, it is one, whichever it is (`last.rs`), so nothing else
-//! has to determine the block.
+//! In the last block (`last.rs`) there is only one block, whichever it is, so nothing else has to
+//! determine the block.
 //!
-//! A number of blocks and iterations may be cut into ranges, in each of which coordinates are other
-//! sums (`digits/cases.rs`). Then this is asked of each range alone, of boxes that begin where the
-//! first one does; and the boxes of one range end just where those of the next one begin.
+//! A number of blocks and iterations may be divided into ranges, in each of which coordinates are
+//! other sums (`digits/cases.rs`). Then these conditions are checked for each range, for boxes that
+//! begin where the first one does; and the boxes of one range must end where those of the next one
+//! begin.
 //!
-//! What breaks one of these for some admissible size is refused. What is not decided, because a
-//! coordinate or a condition is no such sum, is decided by a list of all stores where a kernel has
-//! one list of sizes and a tensor not too many elements (`listed.rs`). Else it is
-//! [`Written::Unproved`], and says why: the interpreter checks it at each size.
+//! A kernel that violates one of these for some allowed size is refused. If a coordinate or a
+//! condition is not such a sum, the question is decided by a list of all stores, provided that the
+//! kernel has constant sizes and the tensor is not too large (`listed.rs`). Otherwise the result is
+//! [`Written::Unproved`], with the reason: the interpreter checks it at each size.
 
 mod block;
 mod digits;
@@ -60,18 +61,18 @@ use threads::ThreadValues;
 pub struct Coverage {
     /// The name of the output.
     pub tensor: String,
-    /// What is shown.
+    /// The result.
     pub written: Written,
 }
 
-/// What is shown of the elements of an output.
+/// What is proved about the elements of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
     /// Each is written by one thread, for every size that the facts admit.
     Once,
-    /// That is not shown; a check shows it at its sizes.
+    /// Not proved; a check shows it for its sizes.
     Unproved {
-        /// What is not decided.
+        /// The undecided question.
         because: String,
         /// The statement where.
         source: Source,
@@ -108,12 +109,12 @@ impl View<'_> {
     /// The same for some of the elements.
     pub(super) fn remember_elements(&self, only: Option<Register>, some: Option<&[usize]>) -> Result<(), Reason> {
         let role = self.build.core().buffers[self.buffer.index()].role;
-        // Of memory that is seen in other elements, coordinates are not those of the tensor.
+        // In a recast view, coordinates are not those of the tensor.
         if role != Role::Output || self.is_shared() || self.recast {
             return Ok(());
         }
         let bounds = self.bounds();
-        // What is left out of a tensor that ends before is not known.
+        // It is not known which elements a shortened tensor omits.
         let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64 && self.ends.is_empty());
         let mut elements = size.map(|_| Vec::new());
         for index in 0..size.unwrap_or(0) {
@@ -128,7 +129,7 @@ impl View<'_> {
             });
         }
         let mut core = self.build.core();
-        // One block stores, whichever it is, where it is the last one that does.
+        // Only the last block stores, whichever it is.
         let last = core.last_block.as_ref().and_then(|block| block.within);
         let around = core.conditions.iter().copied().filter(|(register, _)| Some(*register) != last);
         let conditions = around.chain(only.map(|only| (only, true))).collect();
@@ -147,14 +148,14 @@ impl View<'_> {
     }
 }
 
-/// What coordinates and conditions are in each thread, from a body that is complete.
+/// The values of coordinates and conditions in each thread, from a complete body.
 pub(super) fn thread_values(core: &Core, body: &[Step], threads: u32) -> ThreadValues {
     let conditions = core.writes.iter().flat_map(|write| &write.conditions).map(|(register, _)| real(core, *register));
     let wanted: Vec<Register> = core.variables.iter().map(|variable| variable.register).chain(conditions).collect();
     ThreadValues::of(body, &core.widths, threads, &wanted)
 }
 
-/// What is shown of each output of a program, in which buffers have new numbers.
+/// The coverage of each output of a program whose buffers were renumbered.
 pub(super) fn coverages(
     core: &Core,
     values: &ThreadValues,
@@ -227,7 +228,7 @@ fn other_writer(program: &Program, output: BufferId, writes: &[&Write]) -> Optio
     by_another.map(|instruction| instruction.source)
 }
 
-/// A coordinate along a mode: what threads add to it, what else does, and a constant.
+/// A coordinate along a mode: the contribution of threads, the other terms, and a constant.
 struct Along {
     inner: Vec<(i64, Register)>,
     outer: Vec<(i64, Parameter)>,
@@ -313,10 +314,10 @@ fn is_plain(extent: &Expr) -> bool {
     matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
 }
 
-/// What stores write where a number is in one of its ranges.
+/// The elements that stores write if a number is in one of its ranges.
 struct CaseParts<'d> {
     case: &'d Case,
-    /// What counts the parts along each mode, and the elements of a block for each share.
+    /// The terms that count the parts along each mode, and the elements of a block for each share.
     outer: Vec<Vec<(i64, Parameter)>>,
     listed: Vec<Listed>,
 }
@@ -429,8 +430,8 @@ fn low(listed: &[Listed], modes: usize) -> Vec<i64> {
     (0..modes).map(|mode| along(mode).unwrap_or(0)).collect()
 }
 
-/// The mode along which boxes that begin at these coordinates, in their order, lie one behind the
-/// other: along all others they begin at 0.
+/// The mode along which boxes with these first coordinates are stacked, in order: along all other
+/// modes they begin at 0.
 fn stacked(lows: &[&[i64]]) -> Option<usize> {
     let along = lows.last()?.iter().position(|at| *at != 0).unwrap_or(0);
     let alike = lows.iter().all(|low| low.iter().enumerate().all(|(mode, at)| mode == along || *at == 0));

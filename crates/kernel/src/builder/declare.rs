@@ -19,8 +19,7 @@ fn period(swizzle: Swizzle) -> i64 {
     swizzle.bits() + swizzle.base() + swizzle.shift().max(0)
 }
 
-/// How many elements a tensor has: a swizzle stays within its blocks, of which whole ones are
-/// taken.
+/// The number of elements of a tensor: with a swizzle, whole blocks of the swizzle count.
 fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
     let overflow = || LayoutError::Overflow { op: "cosize" };
     let cosize = layout.cosize()?;
@@ -73,7 +72,7 @@ impl Build {
         self.global("tensor", T::ELEMENT, name, layout, Role::Both, Location::caller())
     }
 
-    /// A tensor in memory of the device whose type is a value: what generators of kernels declare.
+    /// A tensor in global memory whose type is a value, for generators of kernels.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]

@@ -45,7 +45,7 @@ pub struct Distributed<'k> {
 }
 
 impl Core {
-    /// A predicate that is true in the threads whose digits are all 0; none where there are none.
+    /// A predicate that is true in the threads whose digits are all 0; None if there are no digits.
     pub(crate) fn all_zero(&mut self, digits: &[(i64, i64)]) -> Result<Option<Register>, Reason> {
         let thread = self.thread()?;
         let mut all = None;
@@ -104,12 +104,12 @@ impl<'k> Fragment<'k> {
 }
 
 impl<'k> Distributed<'k> {
-    /// What this thread holds.
+    /// The elements of this thread.
     pub fn fragment(&self) -> &Fragment<'k> {
         &self.fragment
     }
 
-    /// Who holds what.
+    /// The distribution over threads.
     pub fn distribution(&self) -> &Distribution {
         &self.held
     }
@@ -131,7 +131,7 @@ impl<'k> Distributed<'k> {
     /// The tiles at each index of a mode, without that mode. Working on one of them after another
     /// takes fewer registers than working on the whole tile.
     ///
-    /// Errors: there is no such mode, or no other; threads differ in what they have along it.
+    /// Errors: there is no such mode, or no other; threads have different elements along it.
     #[track_caller]
     pub fn split(&self, mode: usize) -> Result<Vec<Distributed<'k>>, KernelError> {
         let location = Location::caller();

@@ -55,7 +55,7 @@ impl<'k> Distributed<'k> {
             drop(core);
             return Ok(Distributed { fragment, held: self.held.clone() });
         }
-        // Of four of 8 bits, two are made at a time.
+        // Of four 8-bit elements, two are computed at a time.
         let bytes = match element {
             Element::E4M3 => Some(Format::E4M3),
             Element::E5M2 => Some(Format::E5M2),
@@ -84,10 +84,9 @@ impl<'k> Distributed<'k> {
         self.with_values(&values).map_err(refuse)
     }
 
-    /// A tile each element of which is a function of this one's and another's of the same
-    /// coordinate. Where the other has one element along a mode, it stands for all
-    /// (broadcasting); what a thread needs of it and does not hold is fetched, as
-    /// [`Distributed::convert`] does.
+    /// A tile whose elements are a function of the elements of this tile and of another one at the
+    /// same coordinate. If the other tile has extent 1 along a mode, it is broadcast; elements of
+    /// it that a thread needs but does not hold are moved, as by [`Distributed::convert`].
     ///
     /// Errors: the other has other extents than this one or 1; an element has no value yet; the
     /// function refuses.
@@ -109,8 +108,8 @@ impl<'k> Distributed<'k> {
         self.with_values(&values).map_err(refuse)
     }
 
-    /// Another tile so that each thread has what goes with its own elements, and which value of it
-    /// goes with each.
+    /// Converts another tile so that each thread holds the elements that match its own, and returns
+    /// the matching value for each.
     fn beside(&self, other: &Distributed<'k>) -> Result<(Distributed<'k>, Vec<usize>), Reason> {
         let extents = |tile: &tilewright_layout::Tree<i64>| -> Result<Vec<i64>, Reason> {
             if tile.is_leaf() {
@@ -189,7 +188,7 @@ impl<'k> Distributed<'k> {
 }
 
 impl Distribution {
-    /// Which value of [`Distribution::along_others`] goes with each value of this one.
+    /// The value of [`Distribution::along_others`] that matches each value of this one.
     pub(crate) fn values_onto(&self, modes: &[usize]) -> Vec<usize> {
         let digits = self.value_digits();
         let kept = |digit: &&crate::distribution::Digit| {

@@ -52,7 +52,7 @@ impl End<'_, '_> {
     }
 }
 
-/// What a copy is made by: a tiled copy, or an instruction alone, for parts of a thread.
+/// A tiled copy, or a single copy atom for parts of a thread.
 pub trait CopyBy {
     /// The instruction.
     #[doc(hidden)]
@@ -86,9 +86,9 @@ impl CopyBy for CopyAtom {
 const NAMES: [&str; 2] = ["the source", "the destination"];
 
 impl Build {
-    /// That both ends of a copy go together: both are tiles, or both are parts that have the same
-    /// elements at the same indices, which are those of the tiled copy where there is one. Whether
-    /// they are tiles, which are still to be partitioned.
+    /// Checks that both ends of a copy match: both are tiles, or both are parts with the same
+    /// elements at the same indices, those of the tiled copy if there is one. Returns whether they
+    /// are tiles, which must still be partitioned.
     pub(super) fn matched(&self, tiling: Option<&TiledCopy>, ends: [End<'_, '_>; 2]) -> Result<bool, Reason> {
         let [from, to] = &ends;
         let (own, other) = (from.part(), to.part());
@@ -129,7 +129,7 @@ impl Build {
         Ok(tiles.contains(&true))
     }
 
-    /// That a fragment may be an operand of a tiled product.
+    /// Checks that a fragment may be an operand of a tiled MMA.
     pub(super) fn is_operand(
         &self,
         mma: &TiledMma,
@@ -143,12 +143,12 @@ impl Build {
     }
 }
 
-/// That two views have as many elements along each mode, so that those of one index are of one
-/// place in both tiles.
+/// Checks that two views have equal extents along each mode, so that equal indices are equal
+/// coordinates.
 pub(super) fn same_modes(from: &View<'_>, to: &View<'_>) -> Result<(), Reason> {
     let sizes = |view: &View<'_>| {
         let mut sizes: Vec<Expr> = view.layout.modes().map(|mode| mode.size()).collect();
-        // Modes of one element behind the others change no index.
+        // Trailing modes of extent 1 change no index.
         while sizes.len() > 1 && sizes.last().is_some_and(|size| *size == Expr::from(1)) {
             sizes.pop();
         }

@@ -1,7 +1,7 @@
 //! Numbers that threads leave for each other in shared memory.
 //!
-//! Law: threads meet in sets. Each member leaves a number of each value, and after one barrier
-//! every thread of the set takes what it wants of them, in the same order.
+//! Law: threads exchange values in sets. Each member writes a number for each value, and after one
+//! barrier every thread of the set reads what it needs, in the same order.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Stride, Tree};
@@ -19,7 +19,7 @@ use crate::program::WARP_LANES;
 /// Sets of threads that exchange numbers through shared memory: the members of each, and who a
 /// thread is.
 pub(crate) struct Exchange {
-    /// The number of this thread among those whose numbers come together.
+    /// The index of this thread among the members of its set.
     pub(crate) member: Expr,
     /// How many of them there are.
     pub(crate) members: i64,
@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// The place of what a member left of a value in the set of this thread.
+    /// The place of the number that a member wrote for a value, in the set of this thread.
     fn at(&self, member: Slot<Expr>, value: Slot<Expr>) -> Result<Coord<Expr>, Reason> {
         Ok(Tree::flat([member, Slot::At(self.set.clone()), value])?)
     }

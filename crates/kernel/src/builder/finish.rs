@@ -1,5 +1,4 @@
-//! The last steps of a program: registers that stand for others are replaced, and what nobody reads
-//! is left out.
+//! The last passes over a program: aliases of registers are replaced, and dead code is removed.
 //!
 //! Law: what remains has the same effects. Every instruction with an effect remains; one without
 //! remains if its result is read by one that does.
@@ -16,8 +15,8 @@ use crate::program::register::Register;
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Step};
 
-/// The numbers of the launch: those of the layouts of tensors, and those that stand in no layout
-/// and are computed with, or say how many blocks there are.
+/// The numbers of the launch: those in the layouts of tensors, those that are used in computations,
+/// and those of the grid.
 pub(super) fn sizes(core: &Core) -> Vec<Parameter> {
     let of_scalar = |scalar: &Scalar| match scalar {
         Scalar::Size { value, .. } => value.parameters(),
@@ -35,7 +34,7 @@ pub(super) fn sizes(core: &Core) -> Vec<Parameter> {
     found
 }
 
-/// Replaces registers by those that they stand for.
+/// Replaces aliases by their registers.
 pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>) {
     let real = |register: &mut Register| {
         while let Some(other) = aliases.get(register) {
@@ -85,7 +84,8 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
 }
 
 impl Core {
-    /// That the number of blocks was said along each axis whose blocks a program tells apart.
+    /// Whether the number of blocks is set along each axis along which the program distinguishes
+    /// blocks.
     pub(crate) fn says_blocks(&self, body: &[Step]) -> Result<(), Reason> {
         let unsaid = |axis: &&Axis| self.blocks[**axis as usize].is_some() && self.grid[**axis as usize].is_none();
         match Axis::ALL.iter().filter(unsaid).any(|axis| tells_blocks(body, *axis)) {
@@ -112,7 +112,7 @@ fn has_effect(instruction: &Instruction) -> bool {
     instruction.operation.effect() == Effect::Acts
 }
 
-/// Leaves out what nobody reads.
+/// Removes values that nobody reads.
 pub(super) fn sweep(steps: &mut Vec<Step>, registers: usize) {
     let mut read = vec![false; registers];
     // A value that a loop carries may be read only by the next iteration of itself: until nothing
@@ -169,8 +169,7 @@ fn drop_unread(steps: &mut Vec<Step>, read: &[bool]) {
         Step::Loop(looped) => {
             looped.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
             drop_unread(&mut looped.body, read);
-            // Without a body, what it hands from iteration to iteration may still be read behind
-            // it.
+            // Even without a body, loop-carried values may be read after the loop.
             !looped.body.is_empty() || !looped.carried.is_empty()
         }
         Step::Branch(branch) => {

@@ -1,9 +1,8 @@
 //! Elements in registers.
 //!
-//! Law: a fragment is a tensor whose memory are the registers of a thread. Its layout is known when
-//! the kernel is built, so which register holds an element is known too. Elements narrower than a
-//! register lie side by side in registers of 32 bits as memory has them, and are taken apart only
-//! where arithmetic asks for one of them.
+//! Law: a fragment is a tensor in the registers of a thread. Its layout is known when the kernel is
+//! built, and so is the register of each element. Elements narrower than a register are packed into
+//! 32-bit registers as in memory, and are unpacked only for arithmetic.
 
 use std::fmt;
 
@@ -51,7 +50,7 @@ pub struct Fragment<'k> {
     /// The register of index 0, counted in elements.
     pub(crate) start: usize,
     pub(crate) layout: Layout,
-    /// Which part of a tile it is to hold; none where it goes with any.
+    /// The part of a tile that it is for; None if it may hold any part.
     pub(crate) part: Option<Part>,
 }
 
@@ -154,7 +153,8 @@ impl Core {
     }
 }
 
-/// That a coordinate is one of a shape: registers beside those of a fragment are of another.
+/// Checks that a coordinate is inside a shape: otherwise it would name registers of another
+/// fragment.
 pub(super) fn is_inside(shape: &Tree<i64>, at: &Coord, layout: &Layout) -> Result<(), Reason> {
     if at.is_leaf() {
         let [At::At(index)] = at.leaves() else { return Ok(()) };
@@ -209,7 +209,7 @@ impl<'k> Fragment<'k> {
         (0..self.layout.size()).map(|index| Ok(self.start + self.layout.eval(&index)? as usize)).collect()
     }
 
-    /// The same registers under another layout of as many elements.
+    /// The same registers with another layout of the same size.
     ///
     /// Errors: the layout reaches registers that the fragment does not have.
     #[track_caller]
@@ -230,7 +230,7 @@ impl<'k> Fragment<'k> {
         Ok(Fragment { layout: layout.clone(), part: None, ..self.clone() })
     }
 
-    /// The part at a coordinate, of which `_` leaves a mode: the same registers.
+    /// The slice at a coordinate, in which `_` keeps a mode: the same registers.
     ///
     /// Errors: the coordinate does not fit, or is not known when the kernel is built.
     #[track_caller]
@@ -497,7 +497,7 @@ impl<'k> View<'k> {
     /// A fragment of the same shape and no values yet: the elements of one instruction side by side
     /// (CuTe `make_fragment_like`).
     ///
-    /// It is to hold the part that the view is: copies and products take it for that part alone.
+    /// It is for the part that the view is: copies and MMA accept it only as that part.
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
@@ -506,7 +506,7 @@ impl<'k> View<'k> {
         self.fragment_like(self.element).map_err(|refusal| refusal.at("fragment", location))
     }
 
-    /// As [`View::fragment`], for elements of another type: sums in f32 for a result of 16 bits.
+    /// As [`View::fragment`], for another type: f32 accumulators for a 16-bit result.
     ///
     /// Errors: as [`View::fragment`].
     #[track_caller]

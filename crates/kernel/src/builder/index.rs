@@ -1,6 +1,7 @@
 //! Numbers of threads and blocks, and numbers made of indices, as variables of the algebra.
 //!
-//! Law: a variable stands for a register, whose value is within what the algebra knows of it.
+//! Law: a variable of the algebra stands for a register, whose value is within the known bounds of
+//! the variable.
 
 use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Symbolic};
 use tilewright_layout::{Extent, Stride, Truth};
@@ -25,13 +26,13 @@ impl Core {
         expr.parameters().iter().all(|parameter| self.variable(parameter).is_none())
     }
 
-    /// A variable of the algebra whose value is in a register: at least 0, at most `greatest`, and
-    /// less than `below`.
+    /// A variable of the algebra whose value is in a register: from 0 to `greatest`, and less than
+    /// `below`.
     pub(crate) fn new_variable(&mut self, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         self.variable_of("a number that is read", register, greatest, below)
     }
 
-    /// The same with the word that messages have for it.
+    /// The same, with the word that messages use for it.
     pub(crate) fn variable_of(&mut self, word: &str, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
         let parameter = Parameter::labelled(word, facts.unwrap_or(Facts::integer()));
@@ -77,8 +78,9 @@ impl Core {
         block
     }
 
-    /// How many blocks the grid has along an axis: what the author has said. Else the launch says
-    /// it, for a view that is cut at the block later may tell another number than one before.
+    /// The number of blocks of the grid along an axis, as the author has set it. Otherwise it is
+    /// passed at launch, because a view that is tiled later may give another number than an earlier
+    /// one.
     pub(crate) fn grid_size(&mut self, axis: Axis) -> Expr {
         let said = self.said[axis as usize];
         if let Some(count) = self.grid[axis as usize].clone().filter(|_| said) {
@@ -118,7 +120,7 @@ impl Core {
     /// Says how many blocks there are along an axis: what the author says decides, also where views
     /// are cut at the block.
     ///
-    /// What was shown before by the number of tiles of a view is shown again.
+    /// Proves again, with this grid size, what was proved with the number of tiles of a view.
     pub(crate) fn say_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         let known = self.grid[axis as usize].clone();
         let differs = known.as_ref().is_some_and(|known| known.same(count) != Truth::Proved);
@@ -229,7 +231,7 @@ impl Core {
         Ok(rest)
     }
 
-    /// The greatest value of an index of which bits are taken.
+    /// The maximum of an index whose bits are extracted.
     fn greatest_of_bits(index: &Expr) -> Result<i64, Reason> {
         match index.range() {
             (Some(0..), Some(greatest)) if greatest <= i64::from(i32::MAX) => Ok(greatest),

@@ -32,7 +32,7 @@ impl Sources {
         self.differences() == [0; 5]
     }
 
-    /// The mask, if each lane takes from the one whose number is its own XOR the mask.
+    /// The mask, if each lane reads from the lane with its own index XOR the mask.
     pub(crate) fn mask(&self) -> Option<u32> {
         let planes = self.differences();
         planes
@@ -111,7 +111,7 @@ impl Core {
         at
     }
 
-    /// What other lanes have in a register.
+    /// The value of a register in other lanes.
     pub(crate) fn fetched(&mut self, register: Register, sources: &Sources) -> Register {
         if sources.is_identity() {
             return register;

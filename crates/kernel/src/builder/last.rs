@@ -1,11 +1,11 @@
-//! What the block does that comes last.
+//! Code for the last block to finish.
 //!
-//! Law: blocks are counted when they come here, each once, and the last one does what is said. It
-//! sees what all threads of all blocks wrote before they came: they meet at a barrier of their
-//! block, then one of them counts it, with release and acquire (`Operation::CountBlock`), and tells
-//! the others behind a second barrier. Which block is the last is open, so what it does may not
-//! depend on its number; everything else has an order, and the result is the same each time. The
-//! count begins again after as many blocks as there are, so the next launch finds it at 0.
+//! Law: each block is counted once when it gets here, and the last one runs the body. It sees
+//! everything that all threads of all blocks wrote before: the threads of a block synchronize, then
+//! one of them counts the block, with release and acquire (`Operation::CountBlock`), and tells the
+//! others behind a second barrier. Any block may be the last one, so the body must not depend on
+//! the block index; everything else is ordered, and the result is deterministic. The count wraps
+//! around after all blocks, so the next launch finds it at 0.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{LayoutError, Stride};
@@ -26,10 +26,9 @@ fn refuse(because: impl Into<String>) -> Reason {
 }
 
 impl Build {
-    /// A body for the block that comes here last, of all blocks of the launch. Its threads see what
-    /// all blocks wrote before they came here, and may read outputs of which nothing is written
-    /// again: what blocks leave of their parts, for instance, to put it together in an order that
-    /// is fixed. So one launch does what otherwise takes two.
+    /// A body for the last block of the launch that gets here. Its threads see what all blocks
+    /// wrote before, and may read outputs that are not written again: the partial results of
+    /// blocks, for example, to combine them in a fixed order. So one launch does the work of two.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -76,7 +75,7 @@ impl Build {
             let grid = core.grid.clone();
             core.last_block = Some(LastBlock { before: told.buffer, grid, within: None });
         }
-        // What all threads wrote comes before the count.
+        // The writes of all threads come before the count.
         self.meet();
         self.single(|| {
             let before = told.fragment()?;
@@ -129,7 +128,7 @@ impl Core {
         self.last_block.as_ref().is_some_and(|block| block.within.is_some())
     }
 
-    /// Refuses a count of blocks that were not all said, and what it cannot be together with.
+    /// Refuses a count if the grid is not set along all axes, and features that exclude it.
     pub(crate) fn counts_all(&self, program: &Program) -> Result<(), Reason> {
         let Some(block) = &self.last_block else { return Ok(()) };
         if block.grid != self.grid {

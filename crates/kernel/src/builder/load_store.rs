@@ -1,8 +1,8 @@
 //! Loads and stores of fragments.
 //!
-//! Law: element `i` of a fragment becomes element `i` of a view in memory, or the other way. An
-//! access takes as many elements as lie side by side, aligned, for every admissible size, and no
-//! more than the instruction takes.
+//! Law: element `i` of a fragment becomes element `i` of a view in memory, or the reverse. An
+//! access is as wide as the elements are contiguous and aligned, for every allowed size, up to the
+//! width of the instruction.
 
 use std::collections::HashMap;
 
@@ -234,7 +234,8 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    /// That a fragment holds the part that the view is, as far as both are of tiled instructions.
+    /// Checks that a fragment holds the part that the view is, if both come from tiled
+    /// instructions.
     fn same_part(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
         match (&self.part, &fragment.part) {
             (Some(own), Some(held)) if own.is_instructed() && held.is_instructed() => {
@@ -310,7 +311,7 @@ impl<'k> View<'k> {
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let conditions = self.conditions(&piece, edge)?;
-            // Of several elements at one place only one may exist.
+            // Of several elements at one place, only one may exist.
             if piece.again && written.iter().any(|(other, when)| *when == conditions && other.meets(&piece)) {
                 return Err(Reason::Overlap { layout: self.text(), in_registers: false });
             }

@@ -28,7 +28,7 @@ fn expr_of(node: &Node) -> Option<Expr> {
     with(node, &|_| None)
 }
 
-/// The same with other expressions in the place of some nodes.
+/// The same, with some nodes replaced by other expressions.
 pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Expr>) -> Option<Expr> {
     if let Some(other) = other(node) {
         return Some(other);
@@ -115,7 +115,7 @@ impl Core {
         if self.is_launched(&expr) {
             return Ok(self.scalar(Scalar::Size { value: expr, bits: width.bits() }));
         }
-        // What fits is computed in 32 bits, and extended at the end.
+        // Numbers that fit are computed in 32 bits, and extended at the end.
         if width == Width::Bits64 && fits(&expr) {
             let narrow = self.lower_node(node, Width::Bits32)?;
             let from = if matches!(expr.range().0, Some(0..)) { Number::U32 } else { Number::I32 };
@@ -137,8 +137,8 @@ impl Core {
         Ok(register)
     }
 
-    /// An expression is computed in 32 bits: what of its least and greatest values the facts leave
-    /// open is asked at launch.
+    /// Computes an expression in 32 bits. If the facts do not prove that its minimum and maximum
+    /// fit, that is checked at launch.
     fn narrowed(&mut self, expr: &Expr) {
         if fits(expr) {
             return;
@@ -186,9 +186,9 @@ impl Core {
     }
 
     fn sum(&mut self, nodes: &[Node], width: Width) -> Result<Register, Reason> {
-        // What the launch knows is one number; what exists in outer bodies comes first, so that it
-        // is computed there. A known number comes last: sums that differ by one share the rest, and
-        // take one register in outer bodies instead of one each.
+        // Launch constants are one number. Terms that exist in outer bodies come first, so that
+        // they are computed there. A constant comes last: sums that differ by a constant share the
+        // rest, and take one register in outer bodies instead of one each.
         let mut launched = Expr::from(0);
         let mut registers = Vec::new();
         for node in nodes {
@@ -241,7 +241,7 @@ impl Core {
         Ok(product)
     }
 
-    /// A number of 32 bits that is not negative, in as many bits as asked for.
+    /// A non-negative 32-bit number, extended to the wanted width.
     fn widened(&mut self, register: Register, width: Width) -> Register {
         if self.width(register) == width {
             return register;

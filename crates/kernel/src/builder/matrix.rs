@@ -58,7 +58,7 @@ fn no_operand(mma: &TiledMma) -> Reason {
 }
 
 impl Core {
-    /// Where a thread is among the threads of a tiled product: (ThrV, ThrM, ThrN, ThrK).
+    /// The position of a thread among the threads of a tiled MMA: (ThrV, ThrM, ThrN, ThrK).
     pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma, thread: &Expr) -> Result<Vec<Expr>, Reason> {
         let coordinate = mma.thread_coordinate(thread)?;
         let sizes = mma.thread_layout().shape();
@@ -136,15 +136,14 @@ impl Build {
     /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
     /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as what
-    /// [`View::partition_mma`](super::View::partition_mma) returned. They are loaded first, but for
-    /// atoms of a warpgroup: `SM90_64xNxK_.._SS` reads A and B from shared memory, and D and C are
-    /// one fragment; with `_RS`, A is a fragment. The products of a statement are a group that goes
-    /// on behind the threads' backs: see [`Build::wait_mma`].
+    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as the result of
+    /// [`View::partition_mma`](super::View::partition_mma). They are loaded first, except for wgmma
+    /// atoms: `SM90_64xNxK_.._SS` reads A and B from shared memory, and D and C are one fragment;
+    /// with `_RS`, A is a fragment. The wgmma instructions of a statement are one asynchronous
+    /// group: see [`Build::wait_mma`].
     ///
-    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; an
-    /// operand is the part of another product, or of another operand; the atom is no instruction
-    /// that kernels have.
+    /// Errors: shapes do not match each other or the atom; types are not those of the atom; an
+    /// operand is a part of another MMA, or of another operand; kernels do not support the atom.
     #[track_caller]
     pub fn mma<'k>(
         &'k self,
@@ -230,7 +229,7 @@ impl Build {
         multiplied().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 
-    /// What this thread has of an operand, in registers: loaded, if it is in memory.
+    /// The part of an operand of this thread, in registers: loaded, if it is in memory.
     fn in_registers<'k>(
         &'k self,
         mma: &TiledMma,

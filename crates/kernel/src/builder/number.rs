@@ -55,7 +55,7 @@ impl std::fmt::Debug for Flag<'_> {
     }
 }
 
-/// How arithmetic reads elements of this type; none for those that are only stored.
+/// The arithmetic type of elements; None for types that are only stored.
 pub(crate) fn arithmetic(element: Element) -> Option<Number> {
     Some(match element {
         Element::U8 | Element::I8 | Element::E4M3 | Element::E5M2 => return None,
@@ -72,7 +72,7 @@ pub(crate) fn arithmetic(element: Element) -> Option<Number> {
     })
 }
 
-/// What a conversion reads of an element that is alone in a register.
+/// The format of an element that is alone in a register.
 fn format(element: Element) -> Format {
     match element {
         Element::U8 => Format::U8,
@@ -88,8 +88,8 @@ pub(crate) fn width_of(element: Element) -> Width {
     Width::of_bits(element.bits().max(16)).unwrap_or(Width::Bits64)
 }
 
-/// Operands that do not go together are found when the statement around them ends: an operator has
-/// no result to refuse with.
+/// A type mismatch of operands is reported when the statement around them ends: an operator returns
+/// no `Result`.
 impl Core {
     pub(crate) fn converted(&mut self, register: Register, from: Element, to: Element) -> Register {
         use Element::{Bf16, E4M3, E5M2, F16, F32};
@@ -113,8 +113,8 @@ impl Core {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
             }
-            // Between the two types of 16 bits, and from and to integers, by way of f32 (f16 and
-            // bf16 have no others).
+            // Between the two 16-bit types, and from and to integers, through f32 (f16 and bf16
+            // have no direct conversion).
             (F16, Bf16) | (Bf16, F16) => {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
@@ -203,9 +203,9 @@ impl<'k> Num<'k> {
 
     /// The number in another type, rounded to nearest, or toward zero to an integer.
     ///
-    /// What lies beyond an integer type becomes its end; NaN becomes 0, or the highest bit alone
-    /// where one of both types is f64 or a 64-bit integer. From f64 and integers to bf16, e4m3 and
-    /// e5m2 it is rounded twice, to f32 first. e4m3 and e5m2 saturate.
+    /// Values outside of an integer type saturate; NaN becomes 0, or only the highest bit if one of
+    /// the types is f64 or a 64-bit integer. From f64 and integers to bf16, e4m3 and e5m2, rounding
+    /// happens twice, first to f32. e4m3 and e5m2 saturate.
     #[track_caller]
     pub fn to(self, element: Element) -> Num<'k> {
         let location = Location::caller();

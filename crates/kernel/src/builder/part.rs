@@ -1,9 +1,9 @@
-//! Which part of a tile a view or a fragment is, and of which thread.
+//! The part of a tile that a view or a fragment is, and its thread.
 //!
-//! Law: the part that a tiled copy or a tiled product gives a thread has at index `i` the element
-//! of the tile that the thread-value layout names for that thread and value `i`, tile after tile.
-//! So two parts have the same elements at the same indices if they are of one thread, and of equal
-//! thread-value layouts over equal tiles. Whatever moves element `i` to element `i` asks for that.
+//! Law: in the part that a tiled copy or a tiled MMA gives a thread, index `i` is the element that
+//! the thread-value layout names for that thread and value `i`, tile after tile. So two parts have
+//! the same elements at the same indices if they belong to one thread, and have equal thread-value
+//! layouts over equal tiles. Every statement that moves element `i` to element `i` checks that.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use tilewright_layout::{Layout, Tiler, Tree};
 
 use crate::error::Reason;
 
-/// What gave a part to its thread.
+/// The origin of a part.
 #[derive(Debug, Clone)]
 enum By {
     /// A tiled copy, at one of its ends.
@@ -60,7 +60,7 @@ impl Part {
         if keeps_values { self.clone() } else { Part::other(self.thread.clone()) }
     }
 
-    /// What gave it, as a message names it.
+    /// The origin, as a message names it.
     pub(crate) fn name(&self) -> String {
         let (what, atom) = match &self.by {
             By::Copy(copy, CopyEnd::Source) => ("partition_S".to_string(), copy.atom().name()),
@@ -74,8 +74,8 @@ impl Part {
         }
     }
 
-    /// Who has what of a tile: the thread-value layout, and the tile by its modes. None where the
-    /// values of a thread in a tile are not one after another.
+    /// The distribution of a tile: the thread-value layout, and the tile by its modes. None if the
+    /// values of a thread in a tile are not consecutive.
     fn held(&self) -> Option<(Layout, Tiler)> {
         match &self.by {
             By::Copy(copy, end) => Some((copy.thread_values(*end).ok()?, copy.tiler().clone())),
@@ -114,7 +114,8 @@ impl Part {
         }
     }
 
-    /// That both have the same elements of a tile at the same indices, and are of one thread.
+    /// Checks that both have the same elements of a tile at the same indices, and belong to one
+    /// thread.
     ///
     /// Errors: they have not, or that is not known ([`Reason::Parts`]).
     pub(crate) fn agrees(&self, other: &Part, what: [&str; 2]) -> Result<(), Reason> {

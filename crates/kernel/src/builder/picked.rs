@@ -1,8 +1,8 @@
-//! Tiles whose places threads choose, and how often numbers occur.
+//! Tiles at indices that threads read (gather and scatter), and histograms.
 //!
-//! Law: a view may lie elsewhere in each thread, by an index that the thread has read. What the
-//! threads hold of one tile then goes to several places, and whose copies of an element count is
-//! said by how the whole is held.
+//! Law: a view may be at a different place in each thread, by an index that the thread has read.
+//! The part of a thread then goes to its own place, and the distribution of the whole tile
+//! determines which copy of an element is stored.
 
 use tilewright_layout::{Slot, Tree};
 
@@ -16,8 +16,8 @@ use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
-    /// As [`View::store_distributed_predicated`], of a part of a tile: each thread writes to a view
-    /// of its own, and of those that hold the same of the whole, one does.
+    /// As [`View::store_distributed_predicated`], for a part of a tile: each thread writes to its
+    /// own view, and of the threads that hold the same element of the whole, one writes.
     ///
     /// Errors: the shape of the view is not that of the part; types differ.
     #[track_caller]

@@ -77,13 +77,13 @@ impl std::fmt::Debug for Stage<'_> {
 }
 
 impl Build {
-    /// A ring of so many stages, each of which is free again after as many releases: one by each
-    /// warp that uses it ([`Stage::release`]).
+    /// A ring of `stages` stages, each of which is empty again after `releases` releases: one by
+    /// each warp that uses it ([`Stage::release`]).
     ///
-    /// It stands before the roles: all threads of the block wait here until its barriers can be
-    /// used; in a cluster, all threads of the cluster. The number of threads must have been said,
-    /// and how many blocks a cluster has, if it has several. A stage that other blocks fill too
-    /// counts the releases of their users ([`Stage::release_to`]).
+    /// Call it before the roles: all threads of the block, or of the cluster, wait here until its
+    /// mbarriers are initialised. The number of threads must have been set, and the size of the
+    /// cluster, if there is one. A stage that other blocks fill too counts the releases of their
+    /// users ([`Stage::release_to`]).
     ///
     /// Errors: no stages, or no releases; there is not so much shared memory; the number of threads
     /// was not said; it stands in a role.
@@ -201,7 +201,8 @@ impl<'k> Cursor<'k> {
 }
 
 impl Cursor<'_> {
-    /// Advances by `count` stages, as [`Cursor::advance`] so many times, past stages of others.
+    /// Advances by `count` stages, as `count` calls of [`Cursor::advance`], past stages of other
+    /// roles.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, interpret};
@@ -288,7 +289,7 @@ impl Cursor<'_> {
 }
 
 impl<'k> Stage<'k> {
-    /// Which stage it is: the index in tensors of shared memory that have a mode of stages.
+    /// The index of the stage, for tensors in shared memory that have a mode of stages.
     pub fn index(&self) -> &Expr {
         &self.index
     }

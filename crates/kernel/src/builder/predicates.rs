@@ -1,8 +1,8 @@
 //! Conditions of the elements of a tensor, in registers.
 //!
-//! Law: where the condition of an element is false, a copy does not take it: `cp.async` fills its
-//! place with zeros, and whatever else is written stays as it is. A condition stands for one
-//! element, or for all values of one run of the instruction, as in CuTe.
+//! Law: if the predicate of an element is false, a copy skips it: `cp.async` fills its place with
+//! zeros, and any other destination is unchanged. A predicate applies to one element, or to all
+//! values of one run of the instruction, as in CuTe.
 //!
 //! (CuTe `copy_if(tiled_copy, pred, src, dst)`; `copy(.., pred=)` of the DSL, with predicates made
 //! of identity tensors by `elem_less`.)
@@ -81,7 +81,7 @@ impl<'k> Predicates<'k> {
         Ok(Predicates { start: self.start + offset as usize, layout, ..self.clone() })
     }
 
-    /// The part at a coordinate, of which `_` leaves a mode: the same registers.
+    /// The slice at a coordinate, in which `_` keeps a mode: the same registers.
     ///
     /// Errors: there is no such part.
     #[track_caller]
@@ -120,7 +120,7 @@ impl<'k> Predicates<'k> {
 
     /// The condition of an index.
     ///
-    /// Errors: there is no such condition, or it has no value yet.
+    /// Errors: there is no such predicate, or it has no value yet.
     #[track_caller]
     pub fn at(&self, index: i64) -> Result<Flag<'k>, KernelError> {
         let location = Location::caller();
@@ -138,8 +138,8 @@ impl<'k> Predicates<'k> {
 }
 
 impl Build {
-    /// Conditions without values yet, under a layout; those that share a place are one (CuTe
-    /// `make_tensor<bool>(layout)`; `make_rmem_tensor(layout, Boolean)` of the DSL).
+    /// Predicates without values yet, with a layout; elements with equal offsets share a predicate
+    /// (CuTe `make_tensor<bool>(layout)`; `make_rmem_tensor(layout, Boolean)` of the DSL).
     ///
     /// Errors: there are too many; the layout reaches before its first place.
     #[track_caller]
@@ -206,10 +206,10 @@ impl Build {
 pub(super) struct Conditions(Vec<Register>);
 
 impl Conditions {
-    /// Those of a view of which an instruction takes so many values at once: one for each element,
-    /// or for each run of the instruction.
+    /// The predicates of a view of which an instruction moves several values at once: one for each
+    /// element, or for each run of the instruction.
     ///
-    /// Errors: there are others; one has no value.
+    /// Errors: the shapes differ; a predicate has no value.
     pub(super) fn of(predicates: &Predicates<'_>, view: &View<'_>, values: i64) -> Result<Conditions, Reason> {
         let count = view.count()? as i64;
         let sizes = |modes: Vec<i64>| {
@@ -242,7 +242,7 @@ impl Conditions {
         Ok(Conditions((0..count).map(register).collect::<Result<_, _>>()?))
     }
 
-    /// The same condition for all elements of a view.
+    /// The same predicate for all elements of a view.
     ///
     /// Errors: it is not known how many there are.
     pub(super) fn one(condition: Flag<'_>, view: &View<'_>) -> Result<Conditions, Reason> {

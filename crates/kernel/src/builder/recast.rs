@@ -1,9 +1,9 @@
-//! The same memory as other elements, and accesses under a condition.
+//! Views of the same memory with other element types, and conditional accesses.
 //!
-//! Law: `recast` changes what an element is and where elements lie, and never which memory a tensor
-//! has: the whole of the new layout is inside the old tensor. An access under a condition does
-//! nothing in threads where the condition is false; that the others stay inside is shown, or asked
-//! for by a predicate, as for any access.
+//! Law: `recast` changes the element type and the layout, never the memory of a tensor: the whole
+//! new layout is inside the old tensor. A conditional access does nothing in threads in which the
+//! condition is false; that the others stay inside is proved, or checked by a predicate, as for any
+//! access.
 
 use tilewright_layout::atoms::CopyAtom;
 use tilewright_layout::symbolic::Expr;
@@ -233,8 +233,8 @@ impl Build {
         core.exclusive_or(a, b).map_err(|refusal| refusal.at("exclusive_or", location))
     }
 
-    /// An index that is brought to 0 where it is negative, and to the last one below `below` where
-    /// it is not below: what is then read is inside, and a condition may leave it out.
+    /// Clamps an index to the range from 0 to `below - 1`. An access there is inside, and a
+    /// condition may skip it.
     ///
     /// Errors: it has too many terms.
     #[track_caller]
@@ -258,8 +258,8 @@ impl Build {
         Ok(core.new_variable(at, last, None))
     }
 
-    /// One index where a condition is true, another elsewhere. What is known of it is what is
-    /// known of both.
+    /// Selects one index if a condition is true, and another one otherwise. Its bounds hold for
+    /// both.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};

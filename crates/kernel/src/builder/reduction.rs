@@ -1,15 +1,15 @@
 //! Sums, greatest numbers and the like along modes of a distributed tile.
 //!
-//! Law: each element of the result is made of all elements of the tile that fall together where
-//! the reduced modes have become one, each of them once however many threads hold it. In which
-//! order is open; every thread that holds an element of the result has the same bits, as long as
-//! the combination of two does not depend on which comes first.
+//! Law: each element of the result combines all elements of the tile that have the same coordinate
+//! in the kept modes, each of them once, however many threads hold it. The order is unspecified;
+//! every thread that holds an element of the result has the same bits, provided that the
+//! combination is commutative.
 //!
-//! Which moves that takes follows from the digits of the distribution: those of values that go
-//! along a reduced mode are combined in registers; those of threads within a warp by shuffles with
-//! the lane whose bit differs; those between warps through shared memory, where one thread of each
-//! set leaves what the set has, and after one barrier every thread takes what it needs. Digits that
-//! count copies are left alone.
+//! The moves follow from the digits of the distribution. Digits of values along a reduced mode are
+//! combined in registers. Digits of threads within a warp are combined by shuffles with the lane
+//! whose bit differs. Digits between warps go through shared memory: one thread of each set writes
+//! the set's result, and after one barrier every thread reads what it needs. Digits that count
+//! copies are left alone.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
@@ -26,7 +26,7 @@ use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Number, Shuffle};
 use crate::program::{Location, Source};
 
-/// What two numbers become.
+/// The combination of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// `a + b`.
@@ -63,8 +63,8 @@ impl Reduction {
         }
     }
 
-    /// Of two numbers with their places, the greater one with its own place; NaN is greater than
-    /// every number, and of equal ones, or two NaN, the one with the lesser place counts.
+    /// Of two numbers with indices, the larger one and its index; NaN is greater than every number,
+    /// and of equal numbers, or two NaN, the one with the smaller index wins.
     #[track_caller]
     pub fn greater<'k>(a: [Num<'k>; 2], b: [Num<'k>; 2]) -> [Num<'k>; 2] {
         let (first, second) = (Reduction::reaches(a[0], b[0]), Reduction::reaches(b[0], a[0]));
@@ -91,14 +91,14 @@ impl Reduction {
     }
 }
 
-/// What two sets of numbers become.
+/// The combination of two sets of numbers.
 type Combination<'a, 'k> = dyn Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError> + 'a;
 
 /// Digits of a thread's number along which something is combined.
 struct Digits {
     /// Bits of the lane.
     masks: Vec<u32>,
-    /// What lies between warps, or in no power of two within one.
+    /// The digits between warps, or not a power of two within one.
     across: Vec<Digit>,
 }
 
@@ -163,7 +163,7 @@ impl<'k> Distributed<'k> {
 }
 
 impl Build {
-    /// Several tiles of one distribution reduced together: `combine` makes one set of numbers, one
+    /// Several tiles of one distribution, reduced together: `combine` makes one set of numbers, one
     /// for each tile, from two such sets. It should be associative and commutative, because the
     /// order of the elements is unspecified.
     ///
@@ -203,8 +203,8 @@ impl Build {
 }
 
 impl Build {
-    /// Several tiles combined with as many others, element by element: `combine` makes one set of
-    /// numbers, one of each tile, of two.
+    /// Combines several tiles with equally many others, element by element: `combine` makes one set
+    /// of numbers, one for each tile, from two.
     ///
     /// Errors: the tiles have different distributions, or one list is longer; an element has no
     /// value yet; the combination gives another number of numbers.
@@ -345,13 +345,13 @@ fn reduce_tiles<'k>(
     (0..tiles.len()).map(|tile| made(tile).map_err(refuse)).collect()
 }
 
-/// What is left of a reduction behind a barrier: the arrays, who meets whom, whose numbers a thread
-/// takes, and the bits of the lane along which they are still to be combined.
+/// The state of a reduction behind a barrier: the arrays, the exchange, the member that a thread
+/// reads, and the bits of the lane along which numbers are still to be combined.
 type Left<'k> = (Vec<View<'k>>, Exchange, Slot<Expr>, Vec<u32>);
 
 impl Build {
-    /// Leaves what each warp has for the others. Where a whole warp wants the same, each lane takes
-    /// one member's numbers alone.
+    /// Writes the partial results of each warp. If a whole warp needs the same numbers, each lane
+    /// reads those of one member.
     fn leave_partial<'k>(
         &'k self,
         values: &Values<'k>,
@@ -363,7 +363,7 @@ impl Build {
         let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let (set, sets) = Exchange::number(self, &kept)?;
         let exchange = Exchange { member, members, set, sets };
-        // One thread of those that have the same leaves it.
+        // Of the threads that hold the same number, one writes it.
         let mut same = held.copy_digits();
         same.extend(moves.masks.iter().map(|mask| (i64::from(*mask), 2)));
         let elements: Vec<Element> = values[0].iter().map(|number| number.element()).collect();

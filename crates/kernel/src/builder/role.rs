@@ -74,9 +74,9 @@ impl Core {
 }
 
 impl Build {
-    /// What the warps of a range do, and no others. Inside, `k.thread()` counts from the first of
-    /// them, tiled copies and products have as many threads as there are, and `k.barrier()` is a
-    /// barrier of these threads. Roles follow one another in the text and run at once.
+    /// Code for a range of warps only. Inside, `k.thread()` counts from the first of them, tiled
+    /// copies and tiled MMA have that many threads, and `k.barrier()` is a barrier of these
+    /// threads. Roles follow each other in the text and run concurrently.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -106,15 +106,15 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: what the body refuses; there are not so many warps, or roles of more than 15
-    /// ranges; the number of threads was not said; a role inside a role.
+    /// Errors: errors of the body; there are not that many warps, or more than 15 ranges have
+    /// roles; the number of threads was not set; a role inside a role.
     #[track_caller]
     pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         self.open_role(warps)?.holds(body)
     }
 
-    /// Opens a role: what is written until the guard is closed or dropped is what the warps of a
-    /// range do. [`Build::role`] does the same with a closure.
+    /// Opens a role: statements are for the warps of a range until the guard is closed or dropped.
+    /// [`Build::role`] does the same with a closure.
     ///
     /// Errors: there are not so many warps, or roles of more than 15 ranges; the number of threads
     /// was not said; a role inside a role.
@@ -136,8 +136,8 @@ impl Build {
         self.open_team(begun, Flag { build: self, register })
     }
 
-    /// What the first thread does: of the role, or of the block outside of roles. One thread sets
-    /// off what works for all: bulk copies, and arrivals for a whole stage.
+    /// Code for the first thread of the role, or of the block outside of roles: one thread issues
+    /// bulk copies, and arrives for a whole stage.
     ///
     /// Errors: what the body refuses; the number of threads was not said.
     #[track_caller]
@@ -166,14 +166,14 @@ impl Build {
 }
 
 impl Build {
-    /// From here on each thread of this role has so many registers: fewer than at the beginning of
-    /// the block, and the rest goes back to it, or more, once the block has them (`setmaxnreg`,
-    /// sm_90a). A role that only issues copies needs few, and one that multiplies takes them. The
-    /// role is of whole warpgroups, and says this first.
+    /// Reallocates the registers of each thread of this role from here on (`setmaxnreg`, sm_90a): a
+    /// smaller number returns registers to the block, a larger one waits until the block has them.
+    /// A producer needs few, and consumers take them. The role consists of whole warpgroups, and
+    /// this is its first statement.
     ///
-    /// At the beginning the threads of the blocks that a processor holds share its 65,536
-    /// registers, in multiples of 8, at most 248 each; the kernel is refused unless what its roles
-    /// ask for, and what threads without a word keep, is no more than that.
+    /// At launch, the threads of the resident blocks share the 65,536 registers of the
+    /// multiprocessor, in multiples of 8, at most 248 each. The kernel is refused unless the
+    /// registers of its roles, and of threads without reallocation, fit into that share.
     ///
     /// Errors: it stands outside of roles; the role is not of warpgroups; no multiple of 8 from 24
     /// to 248.
@@ -200,8 +200,8 @@ impl Build {
         Ok(())
     }
 
-    /// What one lane of each warp does, always the same one (`elect.sync`, sm_90): all lanes come
-    /// here.
+    /// Code for one elected lane of each warp, always the same one (`elect.sync`, sm_90): all lanes
+    /// must get here.
     ///
     /// Errors: what the body refuses.
     #[track_caller]
@@ -215,8 +215,8 @@ impl Build {
         self.branch("elected", Flag { build: self, register }, body, || Ok(()), location)
     }
 
-    /// A barrier at which so many threads meet, of whole warps of any roles: some wait, and some
-    /// may come and go on.
+    /// A named barrier of `threads` threads, whole warps of any roles: some wait, and some may
+    /// arrive without waiting.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -283,7 +283,7 @@ impl Meeting<'_> {
         self.come("wait", operation, Location::caller());
     }
 
-    /// Comes, and goes on at once: those who wait know what this thread did before.
+    /// Arrives without waiting: threads that wait see what this thread did before.
     #[track_caller]
     pub fn arrive(&self) {
         let operation = Operation::NamedArrive { number: self.number, threads: self.threads };

@@ -3,11 +3,11 @@
 //! Law: element `i` along the mode becomes the combination of elements 0 to `i`, in this order,
 //! each once. The combination must be associative; in which pairs is open.
 //!
-//! The mode is counted by digits, the fastest first, some of them in a value's number, the others
-//! in a thread's. Digit by digit, what is below it has been scanned already: its parts have totals,
-//! and each part takes the totals of the parts before it. Within a thread that is a walk through
-//! registers, within a warp shuffles in doubling steps, between warps a look at the totals that
-//! all of them left in shared memory.
+//! The mode is counted by digits, the fastest first, some of them in the index of a value, the
+//! others in that of a thread. Digit by digit, the digits below are already scanned: their parts
+//! have totals, and each part adds the totals of the parts before it. Within a thread, that is a
+//! pass through registers; within a warp, shuffles in doubling steps; between warps, the totals go
+//! through shared memory.
 
 use tilewright_layout::Slot;
 
@@ -31,7 +31,7 @@ enum Part {
 }
 
 impl<'k> Distributed<'k> {
-    /// The tile whose elements are combined with those before them along a mode.
+    /// The inclusive scan along a mode: each element is combined with those before it.
     ///
     /// Errors: there is no such mode; numbers of this type are only stored; a mode of the
     /// distribution goes along this mode and another at once.
@@ -40,9 +40,9 @@ impl<'k> Distributed<'k> {
         self.scanned(mode, reduction, false, "scan", Location::caller())
     }
 
-    /// The exclusive scan: as [`Distributed::scan`], without the element itself. The first along
-    /// the mode becomes the identity: 0 for sums, 1 for products; for minima and maxima an
-    /// infinity, or the greatest and the least number of an integer type.
+    /// The exclusive scan: as [`Distributed::scan`], without the element itself. The first element
+    /// along the mode becomes the identity: 0 for sums, 1 for products; for minima and maxima an
+    /// infinity, or the end of the range of an integer type.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
@@ -252,7 +252,7 @@ impl Build {
         let arrays = self.leave(&exchange, &same, &left)?;
         for list in 0..lists.len() {
             let parts = self.taken(&arrays, &exchange, list, &Slot::All)?.remove(0);
-            // All parts before this thread's, of which the first has none.
+            // The combination of all parts before that of this thread; the first part has none.
             let (mut sum, mut before) = (parts[0], parts[0]);
             for (number, part) in parts.into_iter().enumerate().skip(1) {
                 before = self.at_least(digit, number as i64)?.select(sum, before);

@@ -1,11 +1,11 @@
 //! Shared memory that statements take for themselves and give back.
 //!
-//! Law: what one statement wrote is read before another writes to the same place, and a barrier
-//! lies between. At the outermost level that is known: an area is free again once a barrier has
-//! followed its return. In the bodies of loops the next iteration comes back to the same place, so
-//! there a barrier stands before each use.
+//! Law: what one statement wrote is read before another one writes to the same place, with a
+//! barrier in between. At the outermost level that is known: an area is free again once a barrier
+//! has followed its release. In the body of a loop, the next iteration reuses the same place, so
+//! each use there is preceded by a barrier.
 //!
-//! These areas begin behind the arrays of the kernel's author, wherever those end at last.
+//! These areas are placed after the arrays of the kernel's author.
 
 use super::Build;
 use super::core::Core;
@@ -46,7 +46,7 @@ impl Build {
 }
 
 impl Core {
-    /// Gives the arrays their places behind those of the kernel's author.
+    /// Places the arrays after those of the kernel's author.
     pub(crate) fn place_scratch(&mut self) -> Result<(), Reason> {
         if self.scratch.placed.is_empty() {
             return Ok(());

@@ -1,8 +1,9 @@
 //! Parts of a tensor whose beginning and end are numbers that a kernel reads.
 //!
-//! Law: the view of `t` behind an offset `o` has at `c` what `t` has at `c + o`, and the view that
-//! ends at `e` has what `t` has at coordinates below `e`. Both know the coordinates of the whole
-//! tensor: a predicated access leaves out what lies past the end of either, whatever was read.
+//! Law: a view shifted by an offset `o` has at `c` what the original has at `c + o`, and a view
+//! that ends at `e` has only the coordinates below `e`. Both know the coordinates of the whole
+//! tensor: a predicated access skips elements past the end of either, even if the numbers were read
+//! at run time.
 
 use tilewright_layout::symbolic::{Expr, Node};
 use tilewright_layout::{Extent, Layout, ModePath, Stride};
@@ -27,10 +28,10 @@ fn leaf<D: Stride<Extent = Expr>>(layout: &Layout<D>, mode: usize) -> Option<Lay
 
 impl<'k> View<'k> {
     /// The same modes from a coordinate on (CuTe `domain_offset`): a number for each mode, which
-    /// may be read while the kernel runs ([`Build::index_up_to`]).
+    /// may be read at run time ([`Build::index_up_to`]).
     ///
-    /// The extents stay what they were, so the last elements may lie past the tensor: accesses
-    /// there are predicated, and bulk copies read zeros.
+    /// The extents do not change, so the last elements may be past the tensor: accesses there are
+    /// predicated, and bulk copies read zeros.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -77,9 +78,9 @@ impl<'k> View<'k> {
         Ok(View { offset, place: super::tensor::Place { start, layout: self.place.layout.clone() }, ..self.clone() })
     }
 
-    /// The same tensor, of which a mode ends at a number where that is less than its extent:
-    /// predicated accesses to it, and to parts of it, leave out what lies from there on. The number
-    /// may be read while the kernel runs.
+    /// The same tensor with a mode that ends at a number, if that is less than its extent:
+    /// predicated accesses to it, and to parts of it, skip the elements from there on. The number
+    /// may be read at run time.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret, program::memory::Role, Element};
@@ -134,8 +135,8 @@ impl<'k> View<'k> {
 }
 
 impl Build {
-    /// As [`Build::index_of`], where greater numbers, and negative ones, count as `greatest`: so
-    /// what is computed of the index has bounds.
+    /// As [`Build::index_of`], with larger numbers, and negative ones, replaced by `greatest`: so
+    /// expressions of the index have bounds.
     ///
     /// Errors: the number is of another type; `greatest` is negative, or does not fit in 32 bits.
     #[track_caller]

@@ -37,9 +37,9 @@ impl Core {
 }
 
 impl Build {
-    /// Iterations of a body whose asynchronous copies run ahead by all stages but one: `copy`
-    /// issues those of an iteration into a stage, and `work` uses them, both by all threads of the
-    /// block, or of the role. Groups, waits and barriers follow; they are as of sm_80.
+    /// A loop whose asynchronous copies run ahead by all stages but one: `copy` issues those of an
+    /// iteration into a stage, and `work` uses them, both by all threads of the block, or of the
+    /// role. Groups, waits and barriers are inserted; they are those of sm_80.
     ///
     /// ```
     /// use tilewright_layout::atoms::{CopyAtom, TiledCopy};
@@ -141,7 +141,7 @@ impl Build {
             core.cells[cell].slots = vec![Slot::Whole(stage), Slot::Whole(filled)];
             Ok(())
         })?;
-        // What follows may use the stages for something else.
+        // The code after this may reuse the stages.
         let mut core = self.core();
         core.begin(source);
         core.effect(Operation::WaitAsync(0), [], &[], None);

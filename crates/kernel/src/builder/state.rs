@@ -1,5 +1,5 @@
-//! What statements leave in the tables of a kernel while it is written: stores, the last block,
-//! the dynamic scheduler, roles, and areas of shared memory.
+//! Tables of a kernel that is being written: stores, the last block, the dynamic scheduler, roles,
+//! and areas of shared memory.
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coordinate, ModePath};
@@ -14,7 +14,7 @@ pub(crate) struct Write {
     pub(crate) source: SourceId,
     /// The coordinate of the first element in the whole tensor.
     pub(crate) start: Coordinate<Expr>,
-    /// From there to each element, along each mode; none where that is not known.
+    /// The distance from there to each element, along each mode; None if it is unknown.
     pub(crate) elements: Option<Vec<Vec<i64>>>,
     /// The modes of the tensor, and their extents.
     pub(crate) bounds: Vec<(ModePath, Expr)>,
@@ -32,11 +32,11 @@ pub(crate) struct LastBlock {
     pub(crate) before: BufferId,
     /// How many blocks were counted along each axis.
     pub(crate) grid: [Option<Expr>; 3],
-    /// Which threads are of the last block, while what it does is written.
+    /// The flag of the threads of the last block, while its body is written.
     pub(crate) within: Option<Register>,
 }
 
-/// What a kernel has stated of its dynamic scheduler.
+/// What a kernel has declared about its dynamic scheduler.
 pub(crate) struct SchedulerState {
     pub(crate) counter: TileCounter,
     /// The index of an iteration.
@@ -61,14 +61,14 @@ pub(crate) struct Team {
 /// Areas that statements have taken.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// Those that are in use, or were since the last barrier: where they begin, where they end, and
-    /// whether they were given back.
+    /// Areas that are in use, or were since the last barrier: begin, end, and whether they were
+    /// released.
     pub(crate) busy: Vec<(BufferId, u32, u32, bool)>,
     /// Where each array begins among all of them.
     pub(crate) placed: Vec<(BufferId, u32)>,
-    /// How many bytes all of them together span.
+    /// The total size in bytes.
     pub(crate) bytes: u32,
-    /// What the beginning of all of them must be a multiple of, in bytes.
+    /// The alignment of the first one, in bytes.
     pub(crate) alignment: u32,
 }
 

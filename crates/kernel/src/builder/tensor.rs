@@ -1,9 +1,9 @@
 //! Tensors as a kernel sees them.
 //!
-//! Law: a view is a function from coordinates to elements of a buffer,
-//! `c -> map(offset + layout(c))`, and beside it the function from the same coordinates to those of
-//! the whole tensor. Whatever cuts a view is a layout function and is applied to both, so what a
-//! view reaches is always known as coordinates, and its edge as a question about them.
+//! Law: a view is a function from coordinates to elements of a buffer, `c -> map(offset +
+//! layout(c))`, together with a function from the same coordinates to those of the whole tensor.
+//! Every operation that cuts a view is a layout function, and is applied to both, so the
+//! coordinates of a view in its tensor are always known, and so are the conditions at its edges.
 
 mod cut;
 mod cuttable;
@@ -75,9 +75,9 @@ pub struct View<'k> {
     pub(crate) recast: bool,
     /// The rank of the block whose shared memory it is in, where that may be another.
     pub(crate) rank: Option<Register>,
-    /// What caches do with what is read.
+    /// The cache hint of loads.
     pub(crate) cache: Cache,
-    /// Which part of a tile it is, where it is one.
+    /// The part of a tile that it is, if it is one.
     pub(crate) part: Option<Part>,
 }
 
@@ -167,7 +167,7 @@ impl<'k> View<'k> {
         cut().map_err(|refusal: Reason| refusal.at("compose", location))
     }
 
-    /// The part at a coordinate, of which `_` leaves a mode.
+    /// The slice at a coordinate, in which `_` keeps a mode.
     ///
     /// Errors: the coordinate does not fit the shape.
     #[track_caller]
@@ -212,10 +212,10 @@ impl<'k> View<'k> {
         self.cut(&ByGroup(modes)).map_err(|refusal| refusal.at("group", location))
     }
 
-    /// What this thread has of the view by a tiled copy: `((values,further),rest,..)` (CuTe
+    /// The part of this thread in the view, by a tiled copy: `((values,further),rest,..)` (CuTe
     /// `partition_S`, `partition_D`).
     ///
-    /// What it gives is a part: [`Build::copy`] by this tiled copy moves just its elements.
+    /// The result is a part: [`Build::copy`] with this tiled copy moves exactly its elements.
     ///
     /// Errors: the tile of the copy does not fit; the number of threads is another; the view is a
     /// part already.
@@ -237,7 +237,7 @@ impl<'k> View<'k> {
         self.partition_copy(copy, end, Some(thread)).map_err(|refusal| refusal.at("partition_at", location))
     }
 
-    /// What this thread has of an operand of a tiled product: `(values,rest,rest,..)` (CuTe
+    /// The part of this thread in an operand of a tiled MMA: `(values,rest,rest,..)` (CuTe
     /// `partition_A`, ..).
     ///
     /// Errors: as [`View::partition`].

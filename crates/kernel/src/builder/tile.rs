@@ -32,9 +32,9 @@ impl<'k> View<'k> {
         self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated", Location::caller())
     }
 
-    /// As [`View::load_distributed`]; elements past the edges of the tensor are this number, of the
-    /// type of the tensor: one that does not count in what follows, as the least in a search for
-    /// the greatest.
+    /// As [`View::load_distributed`]; elements past the edges of the tensor become this number, of
+    /// the type of the tensor: one that is neutral in what follows, such as the smallest number for
+    /// a maximum.
     ///
     /// Errors: the view has not the shape of the tile; the number is of another type.
     #[track_caller]
@@ -98,7 +98,7 @@ impl<'k> View<'k> {
         store().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 
-    /// What this thread has by a layout of the tile of a distribution.
+    /// The part of this thread by a layout of the tile of a distribution.
     pub(crate) fn part_by(&self, held: &Distribution, layout: &Layout) -> Result<View<'k>, Reason> {
         let (mine, wanted) = (self.layout.shape(), held.tile());
         let size = |tree: &tilewright_layout::Tree<Expr>| tree.product().ok().and_then(|size| known(&size));

@@ -19,8 +19,8 @@ impl Build {
         core.effect(Operation::CommitAsync, [], &[], None);
     }
 
-    /// Waits until at most so many groups of this thread are under way (`cp.async.wait_group`).
-    /// What they wrote is seen by this thread; by others after a barrier.
+    /// Waits until at most `groups` groups of this thread are in flight (`cp.async.wait_group`).
+    /// The data of the others is visible to this thread; to other threads after a barrier.
     #[track_caller]
     pub fn wait_async(&self, groups: u32) {
         let mut core = self.core();
@@ -28,9 +28,9 @@ impl Build {
         core.effect(Operation::WaitAsync(groups), [], &[], None);
     }
 
-    /// What this thread stored to shared memory comes before asynchronous accesses that follow:
-    /// bulk copies, and wgmma products (`fence.proxy.async`). Every thread that stored fences, then
-    /// a barrier tells the others. For global memory there is [`Build::fence_async_global`].
+    /// Orders the stores of this thread to shared memory before asynchronous accesses that follow:
+    /// bulk copies and wgmma (`fence.proxy.async`). Every thread that stored must fence; a barrier
+    /// then tells the others. For global memory there is [`Build::fence_async_global`].
     #[track_caller]
     pub fn fence_async(&self) {
         let mut core = self.core();
@@ -38,11 +38,11 @@ impl Build {
         core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
     }
 
-    /// What this thread has done in global memory, and what it knows others to have done, comes
-    /// before asynchronous accesses of its block that follow: bulk loads of what was stored or
-    /// added to in this launch, and bulk stores over it (`fence.proxy.async.global`, sm_90). A
-    /// thread of the block that sets the copy off makes it, after the barrier that orders the
-    /// stores before. Behind the launch that stored, no fence is needed.
+    /// Orders accesses of this thread to global memory, and accesses of others that it knows of,
+    /// before asynchronous accesses of its block that follow: bulk loads of data that this launch
+    /// stored or added to, and bulk stores over it (`fence.proxy.async.global`, sm_90). A thread of
+    /// the block that issues the copy makes the fence, after the barrier that orders the stores.
+    /// After the launch that stored the data, no fence is needed.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -85,11 +85,11 @@ impl Build {
         core.effect(Operation::Fence(Fence::AsyncGlobal), [], &[], None);
     }
 
-    /// Waits until the launches before this one on the stream are over, and sees what they wrote
-    /// (`griddepcontrol.wait`, sm_90). A kernel that says so is launched before that, so what
-    /// stands before may not touch memory of the device. It stands outside of roles, loops and
-    /// conditions, or the kernel is refused: a launch in which nobody waits could be over before
-    /// the one before it.
+    /// Waits until the previous launches on the stream have finished, and sees their writes
+    /// (`griddepcontrol.wait`, sm_90). A kernel with this statement is launched before that, so the
+    /// code before it must not access global memory. It must be outside of roles, loops and
+    /// conditions, or the kernel is refused: a launch without a wait could finish before the
+    /// previous one.
     #[track_caller]
     pub fn wait_launches(&self) {
         let mut core = self.core();

@@ -1,10 +1,10 @@
-//! wgmma products, whose operands lie in shared memory, or A in registers (`wgmma`).
+//! wgmma: MMA of a warpgroup with operands in shared memory, or with A in registers.
 //!
-//! Law: as for any product, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending.
-//! What a thread has of an operand by the thread-value layout of the atom is all that its four
-//! warps read; so the part of a tile for a thread is the operand itself, and its layout must be one
-//! of those that a matrix descriptor names ([`MatrixDescriptor::of_layout`]). A step along M, N or
-//! K moves the start of the descriptor.
+//! Law: as for any MMA, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending. The
+//! thread-value layout of the atom gives a thread everything that its warpgroup reads; so the part
+//! of a tile for a thread is the operand itself, and its layout must be one that a matrix
+//! descriptor can express ([`MatrixDescriptor::of_layout`]). A step along M, N or K advances the
+//! start address of the descriptor.
 //!
 //! Sums stay in the registers in which they are, so D and C are one fragment, or there is no C.
 
@@ -87,7 +87,7 @@ pub(super) enum Left<'v, 'k> {
     Rows(&'v Fragment<'k>),
 }
 
-/// The most groups of products that a wait leaves under way (PTX ISA, `wgmma.wait_group`).
+/// The largest argument of `wgmma.wait_group` (PTX ISA).
 const MOST_GROUPS: u32 = 7;
 
 impl Build {
@@ -193,8 +193,8 @@ impl Build {
         Ok(())
     }
 
-    /// Gives sums registers of their own, where they have not: those of a product, and those that a
-    /// loop carries, are.
+    /// Copies accumulators to registers of their own, unless they already have them: results of an
+    /// MMA and loop-carried values do.
     fn prepared(&self, d: &Fragment<'_>) -> Result<(), Reason> {
         let slots = d.slots()?;
         let mut core = self.core();
@@ -273,10 +273,10 @@ impl Build {
         Ok(GroupOperand { view: View { map: None, ..tile.clone() }, described, starts, count })
     }
 
-    /// Waits until at most so many of the wgmma products that this warp has issued are under way:
-    /// each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their sums are
-    /// not read, and their operands not replaced. The hardware waits until at most 7 are left, or
-    /// fewer; a kernel that leaves more is refused.
+    /// Waits until at most `groups` of the wgmma groups of this warp are in flight: each
+    /// [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Before that, accumulators may
+    /// not be read, and operands may not be overwritten. The hardware keeps at most 7 in flight; a
+    /// kernel that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
         let location = Location::caller();

@@ -1,7 +1,8 @@
 //! Loads, stores and atomic operations, and what every access is checked for.
 //!
-//! Law: an access is carried out if it lies inside its buffer and is aligned; it is ordered after
-//! every access that it conflicts with; it reads what was written, and writes what may be written.
+//! Law: an access is executed if it is inside its buffer and aligned; it must be ordered after
+//! every access that it conflicts with, must read only written bytes, and must write only writable
+//! ones.
 
 mod check;
 mod matrix;
@@ -253,7 +254,7 @@ impl Machine<'_> {
     }
 }
 
-/// What an atomic operation leaves in memory.
+/// The value that an atomic operation writes to memory.
 fn combined(operation: AtomicOperation, number: Number, before: u64, value: u64) -> u64 {
     let operation = match operation {
         AtomicOperation::Add => Binary::Add,

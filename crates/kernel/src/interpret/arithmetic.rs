@@ -2,8 +2,8 @@
 //!
 //! Law: integers wrap; floating-point numbers are rounded once, to nearest with ties to even, and
 //! keep subnormal numbers. Sums, products, quotients and roots of f16 and bf16 are computed in f32,
-//! whose 24 bits are at least twice 11 and two more, so that rounding twice is rounding once;
-//! `a * b + c` goes through f64 rounded to odd. Approximations of the hardware are computed in f64.
+//! whose 24 bits are at least twice 11 plus two, so that rounding twice is rounding once; `a * b +
+//! c` goes through f64 rounded to odd. Approximations of the hardware are computed in f64.
 
 use super::lanes::{Lanes, has_sign, low, one, signed, three, two};
 use super::rounding::{BF16, F16, from_bf16, from_f16, multiply_add_to_odd, to_bf16, to_f16};
@@ -183,7 +183,7 @@ fn double(operation: Binary, a: f64, b: f64) -> f64 {
         Binary::MinimumNan | Binary::MaximumNan if a.is_nan() || b.is_nan() => f64::NAN,
         _ if a.is_nan() => b,
         _ if b.is_nan() => a,
-        // Of two zeros the one with a sign is the lesser.
+        // Of two zeros, the negative one is the smaller.
         Binary::Minimum | Binary::MinimumNan if a < b || (a == b && a.is_sign_negative()) => a,
         Binary::Minimum | Binary::MinimumNan => b,
         _ if a > b || (a == b && a.is_sign_positive()) => a,

@@ -22,10 +22,10 @@ use crate::program::operation::Operation;
 /// A block that was counted.
 #[derive(Debug)]
 struct Arrival {
-    /// Of which cluster, from 1 in the order in which they run, and its rank there.
+    /// The cluster, from 1 in the order of execution, and the rank of the block in it.
     cluster: u64,
     rank: usize,
-    /// What its thread knew to have happened.
+    /// The clock of its thread.
     clock: Clock,
 }
 
@@ -33,7 +33,7 @@ struct Arrival {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     all: Vec<Arrival>,
-    /// Of each cluster, in the order in which they run, where its blocks begin among these.
+    /// For each cluster, in the order of execution, the index of its first block here.
     first: Vec<usize>,
 }
 
@@ -108,9 +108,9 @@ impl Machine<'_> {
     }
 }
 
-/// Accesses of one kind by clusters that ran before: one of which no later block is told, and the
-/// last one of which they are, with the number from which on they know of it. Who knows of the last
-/// one knows of all.
+/// Accesses of one kind by earlier clusters: one that no later block knows of, and the last one
+/// that is known, with the arrival that publishes it. A block that knows of the last one knows of
+/// all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Others {
     untold: Foreign,
@@ -130,7 +130,7 @@ impl Others {
         }
     }
 
-    /// An access that is not ordered before what a thread does that knows of so many arrivals.
+    /// An access that is not ordered before what a thread does that knows of `known` arrivals.
     pub(super) fn unordered(&self, known: u32) -> Option<Foreign> {
         let open = self.told.event.is_some() && self.number >= known;
         [(self.untold.event.is_some(), self.untold), (open, self.told)]

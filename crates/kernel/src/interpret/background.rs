@@ -1,10 +1,10 @@
 //! Copies that go on behind a thread's back.
 //!
-//! Law: from where it is issued until somebody has waited for it, an asynchronous copy may read its
-//! source and write its destination at any moment. So it must be ordered after what touched either
-//! before, and whatever touches either afterwards must be ordered after the waiting. The history of
-//! memory says so with agents of its own (`clock.rs`); when the bytes are moved, early or late, is
-//! left to the schedule.
+//! Law: from when it is issued until a thread has waited for it, an asynchronous copy may read its
+//! source and write its destination at any moment. So it must be ordered after earlier accesses to
+//! either, and later accesses to either must be ordered after the wait. The history of memory
+//! records it with agents of its own (`clock.rs`); the schedule decides whether the bytes are moved
+//! early or late.
 
 use std::collections::VecDeque;
 

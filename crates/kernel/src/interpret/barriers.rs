@@ -1,9 +1,9 @@
-//! Barriers: of the block, of the warp, and those that lie in shared memory.
+//! Barriers: of the block, of the warp, and mbarriers in shared memory.
 //!
-//! Law: a thread that leaves a barrier knows what all threads that arrived at it had done and knew.
-//! A barrier in memory (`mbarrier`) ends a phase when as many threads have arrived as it counts and
-//! no more bytes are expected; bytes may come before they are expected. A wait for parity `p` goes
-//! on when the current phase has the other parity.
+//! Law: a thread that leaves a barrier knows everything that all arriving threads had done and
+//! knew. An mbarrier ends a phase when its count of threads has arrived and no more bytes are
+//! expected; bytes may arrive before they are expected. A wait for parity `p` proceeds when the
+//! current phase has the other parity.
 
 use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined};
@@ -25,12 +25,12 @@ pub(super) const OBJECT: u64 = 8;
 /// The bytes that a barrier may expect have less than this absolute value.
 const MAX_EXPECTED: i64 = 1 << 20;
 
-/// Who has arrived at one of the barriers of the block.
+/// The arrivals at one of the barriers of the block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rendezvous {
     /// The warps that wait.
     arrived: Vec<usize>,
-    /// What those know who came and went on.
+    /// The knowledge of threads that arrived without waiting.
     early: Option<Clock>,
     came: u32,
     expected: u32,
@@ -42,27 +42,27 @@ pub(super) struct Rendezvous {
 #[derive(Debug)]
 pub(super) struct Object {
     buffer: BufferId,
-    /// Of its block.
+    /// The rank of its block.
     pub(super) rank: usize,
     address: i64,
     /// Where it begins in the shared memory of the cluster.
     first: u64,
     /// Arrivals of a phase.
     count: u32,
-    /// Those that are still to come.
+    /// The arrivals that are missing.
     pending: u32,
     /// Bytes that are still to come.
     pub(super) expects: i64,
     /// How many phases are over.
     pub(super) phase: u32,
     init: Event,
-    /// What the threads that arrived in this phase know.
+    /// The knowledge of the threads that arrived in this phase.
     arriving: Clock,
-    /// What the threads that arrived in the last phase knew.
+    /// The knowledge of the threads that arrived in the last phase.
     released: Clock,
     /// The last bulk load: the count of its event, and who set it off.
     pub(super) last_load: Option<(u32, Actor)>,
-    /// Who has waited for its phases and arrived in them.
+    /// The waits for its phases and the arrivals in them.
     pub(super) phases: Phases,
     /// Where it was initialised.
     place: usize,
@@ -83,7 +83,7 @@ impl Machine<'_> {
         Ok(State::Barrier { number, place })
     }
 
-    /// A warp comes to a barrier of the block, and goes on.
+    /// A warp arrives at a barrier of the block without waiting.
     pub(super) fn arrive_early(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
         self.come(warp, place, number, threads)?;
         let clock = self.block.clocks.release(warp.threads(warp.exists));
@@ -96,7 +96,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// One more warp has come to a barrier of the block.
+    /// One more warp arrives at a barrier of the block.
     fn come(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         if warp.mask != warp.exists {
@@ -119,8 +119,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// After a warp has gone on: where the last one has come to a barrier of its block, all who
-    /// wait there go on.
+    /// After a warp has proceeded: if the last warp has arrived at a barrier of its block, all
+    /// warps that wait there proceed.
     pub(super) fn meet(&mut self, warps: &mut [Warp], at: usize) -> Result<(), Stop> {
         let rank = warps[at].rank;
         for number in 0..self.block.rendezvous[rank].len() {
@@ -143,7 +143,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Who is at a barrier with a number, in words.
+    /// The warps at a numbered barrier, as text.
     pub(super) fn rendezvous_text(&self, rank: usize, number: usize) -> String {
         let rendezvous = &self.block.rendezvous[rank][number];
         format!("at barrier {number}, to which {} of {} threads have come", rendezvous.came, rendezvous.expected)
@@ -197,7 +197,7 @@ impl Machine<'_> {
         Ok(at)
     }
 
-    /// Where a barrier in memory lies.
+    /// The place of an mbarrier.
     pub(super) fn object_place(&self, object: usize) -> Place {
         let object = &self.block.objects[object];
         self.place(object.buffer, object.address, OBJECT)
@@ -222,7 +222,7 @@ impl Machine<'_> {
             let first = self.shared_at(memory, address);
             let event = self.block.clocks.now(thread, place);
             let before = self.block.objects.iter().any(|object| object.meets(first, OBJECT));
-            // What meets another barrier is reported by this.
+            // Accesses that overlap another mbarrier are reported by this.
             self.touch(&Touch { by, span, kind: AccessKind::Write, event })?;
             if before {
                 return Err(Stop);
@@ -361,8 +361,8 @@ impl Machine<'_> {
         self.block.objects.iter().position(|object| object.first == first)
     }
 
-    /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where
-    /// they alone are missing.
+    /// What lanes wait for at an mbarrier, as text; and the mbarrier and its bytes if only bytes
+    /// are missing.
     pub(super) fn phase_text(&self, warp: &Warp, place: usize, waiting: u32) -> (String, Option<(usize, i64)>) {
         let lane = waiting.trailing_zeros() as usize % WARP_LANES;
         let Some(at) = self.waited_for(warp, place, lane) else { return ("for a barrier in memory".to_string(), None) };

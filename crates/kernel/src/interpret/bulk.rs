@@ -4,12 +4,11 @@
 //! memory, in its block, with its bytes; a store is over when its thread has waited for its group.
 //! What ordinary stores left is taken or replaced only after a fence of who stored.
 //!
-//! At the edges of a tensor the engine differs by direction, as was measured on an H200 (the book,
-//! "What the device was compared with"). A load fills element for element: what lies before the
-//! first coordinate or past an extent is 0. A store writes whole chunks of 16 bytes, so a row that
-//! ends inside a chunk is written past its end; it leaves out rows and boxes past an extent, and
-//! traps at a negative coordinate. Both trap where the innermost coordinate is no multiple of 16
-//! bytes.
+//! At the edges of a tensor, TMA differs by direction, as measured on an H200 (the book, "What the
+//! device was compared with"). A load fills element by element: elements before the first
+//! coordinate or past an extent are 0. A store writes whole chunks of 16 bytes, so a row that ends
+//! inside a chunk is written past its end; it skips rows and boxes past an extent, and traps at a
+//! negative coordinate. Both trap if the innermost coordinate is not a multiple of 16 bytes.
 
 use std::collections::VecDeque;
 
@@ -25,7 +24,7 @@ use super::warp::Warp;
 use crate::program::memory::{Access, MapId};
 use crate::program::{BULK_CHUNK_BYTES, Instruction};
 
-/// What boxes in shared memory begin at multiples of, in bytes.
+/// The alignment of boxes in shared memory, in bytes.
 const PLACES: u32 = 128;
 
 /// A bulk store that was issued.
@@ -64,7 +63,7 @@ pub(super) struct Load {
     /// The phase of its barrier when it was issued.
     phase: u32,
     by: Actor,
-    /// What the thread knew that set it off.
+    /// The knowledge of the thread that issued it.
     known: Known,
 }
 
@@ -72,8 +71,8 @@ pub(super) struct Load {
 struct Row {
     /// Where it begins in the box, in bytes.
     boxed: i64,
-    /// What of it exists: bytes from its beginning, bytes from the beginning of the tensor, and how
-    /// many.
+    /// Its part inside the tensor: bytes from its beginning, bytes from the beginning of the
+    /// tensor, and length.
     real: Option<(i64, i64, u64)>,
 }
 
@@ -102,7 +101,7 @@ impl Boxes {
             .collect()
     }
 
-    /// Where a byte of a box lies: an address in the shared memory of the block.
+    /// The address in the shared memory of the block of a byte of a box.
     fn swizzled(&self, address: i64) -> i64 {
         address ^ (address >> 3 & self.flips)
     }
@@ -265,7 +264,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a bulk load does that arrives at a barrier in memory now.
+    /// The event of a bulk load that completes on an mbarrier now.
     fn load_event(&self, object: usize, place: usize) -> Event {
         Event::new(self.block.clocks.load_agent(object), self.block.objects[object].phase + 1, place)
     }
@@ -286,7 +285,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// One of the bulk loads under way is done.
+    /// Completes one of the bulk loads in flight.
     pub(super) fn complete_load(&mut self) -> Result<(), Stop> {
         let at = match self.schedule.order {
             Order::Random(_) => self.random.below(self.block.loads.len() as u64) as usize,

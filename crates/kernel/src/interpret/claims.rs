@@ -1,10 +1,11 @@
 //! Numbers that clusters take of the count of a launch.
 //!
-//! Law: of C clusters, which cluster has which number below n is open; each has its own in order,
-//! and then, once, one from n to n + C - 1. So the count, which begins again after n + C - 1, is
-//! 0 behind the launch. Clusters run one after another here, and a schedule says which of the
-//! numbers each of them would have had among the others: each its share in turn, one cluster all of
-//! them, or at random. Nothing else passes through the count, so each is an order of a device.
+//! Law: with C clusters, any cluster may get any number less than n; each gets its own in
+//! increasing order, and then, once, one from n to n + C - 1. So the counter, which restarts after
+//! n + C - 1, is 0 after the launch. Clusters run one after another here, and a schedule decides
+//! which numbers each would have got among the others: equal shares, all for one cluster, or at
+//! random. Nothing else is communicated through the counter, so each of these is a possible order
+//! of a device.
 
 use super::finding::Defect;
 use super::lanes::lanes;
@@ -15,13 +16,13 @@ use crate::program::Instruction;
 use crate::program::WARP_LANES;
 use crate::program::operation::Operation;
 
-/// What the clusters have had.
+/// The numbers that clusters have claimed.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     /// The number after which the count begins again.
     last: Option<u64>,
-    /// Of each cluster, by its number, what it would have at least next; none once it was told that
-    /// there are no more.
+    /// For each cluster, the least number that it may get next; None after it was told that there
+    /// are no more.
     next: Vec<Option<u64>>,
 }
 
@@ -74,7 +75,7 @@ impl Machine<'_> {
         };
         let found = (from..end).find(|number| self.claimer(*number) == own);
         self.claims.next[own as usize] = found.map(|number| number + 1);
-        // Of the numbers behind the last one each cluster has one.
+        // Of the numbers from the end on, each cluster gets one.
         Ok(found.unwrap_or(end + own))
     }
 

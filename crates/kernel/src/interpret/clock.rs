@@ -1,13 +1,13 @@
-//! What each thread of a cluster knows to have happened.
+//! Vector clocks: what each thread of a cluster knows to have happened.
 //!
-//! Law: an access is ordered before what a thread does next exactly when the thread did it itself,
-//! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
-//! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
-//! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
-//! at barriers of other blocks tell no more, what it reads itself, and its waits for phases and
-//! arrivals (`phases.rs`); the objects at which bulk loads arrive, and the phases that are over
-//! there; and the count of the launch (`arrivals.rs`). What an agent does in the background is
-//! known to a thread that waits for it, and to those that this thread tells.
+//! Law: an access is ordered before what a thread does next exactly if the thread made it itself,
+//! or if a chain of barriers leads from one to the other. Each *agent* counts its events; a
+//! thread's clock holds, for each agent, the count up to which it knows them. Agents are the
+//! threads; for each thread its asynchronous copies, the reads and the writes of its bulk stores,
+//! and, for arrivals at barriers of other blocks that publish only this, its own reads, and its
+//! waits for phases and arrivals (`phases.rs`); the mbarriers on which bulk loads complete, and
+//! their finished phases; and the counter of the launch (`arrivals.rs`). Asynchronous events of an
+//! agent are known to a thread that waits for them, and to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
 //! barrier costs one pass over the agents.
@@ -71,7 +71,7 @@ impl Event {
     }
 }
 
-/// What a thread does in the background.
+/// The asynchronous work of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// Asynchronous copies; the count is that of the group.
@@ -94,7 +94,7 @@ pub(super) enum Work {
 /// How many kinds of work there are.
 const WORKS: usize = 6;
 
-/// Who did something.
+/// The agent of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Agent {
     /// A thread itself.
@@ -110,7 +110,7 @@ pub(super) enum Agent {
 }
 
 impl Agent {
-    /// Whether what it does goes on behind the back of a thread.
+    /// Whether its events are asynchronous to a thread.
     pub(super) fn is_background(self) -> bool {
         !matches!(self, Agent::Thread(_) | Agent::Work(_, Work::Read | Work::Phase))
     }
@@ -125,7 +125,7 @@ pub(super) struct Clocks {
     threads: usize,
     /// Whether reads of threads have clocks of their own, beside those of writes.
     reads: bool,
-    /// What each thread has been told.
+    /// The clock of each thread.
     told: Vec<Clock>,
     /// The current count of each thread, from 1.
     counts: Vec<u32>,
@@ -135,7 +135,7 @@ pub(super) struct Clocks {
     /// The counts that fences of each thread end, and up to which group its copies were over then;
     /// rising.
     fences: Vec<Vec<(u32, u32)>>,
-    /// The same of fences that publish barriers.
+    /// The same for fences that publish mbarriers.
     published: Vec<Vec<(u32, u32)>>,
     /// The fences for global memory of each thread that has made one, in order.
     global_fences: BTreeMap<usize, Vec<Known>>,
@@ -159,7 +159,7 @@ impl Clocks {
         }
     }
 
-    /// What an event's agent is.
+    /// The agent of an event.
     pub(super) fn agent(&self, agent: usize) -> Agent {
         let thread = agent % self.threads;
         match agent / self.threads {
@@ -193,12 +193,12 @@ impl Clocks {
         (WORKS + 1) * self.threads + 1
     }
 
-    /// What a thread does now, at a place.
+    /// An event of a thread, now, at a place.
     pub(super) fn now(&self, thread: usize, place: usize) -> Event {
         Event::new(thread, self.counts[thread], place)
     }
 
-    /// What a thread reads now, at a place.
+    /// A read of a thread, now, at a place.
     pub(super) fn reading(&self, thread: usize, place: usize) -> Event {
         if self.reads {
             self.background(thread, Work::Read, self.counts[thread], place)
@@ -207,7 +207,7 @@ impl Clocks {
         }
     }
 
-    /// What a thread's background work of a count does.
+    /// The event of asynchronous work of a thread.
     pub(super) fn background(&self, thread: usize, work: Work, count: u32, place: usize) -> Event {
         Event::new(work as usize * self.threads + thread, count, place)
     }
@@ -258,8 +258,8 @@ impl Clocks {
         self.acquire(threads, &clock);
     }
 
-    /// What the given threads know together, themselves included; what they do from now on is not
-    /// in it. None where a count has reached its end.
+    /// The joint knowledge of the given threads, including their own events; later events are not
+    /// in it. None if a count overflows.
     pub(super) fn release(&mut self, threads: impl Iterator<Item = usize> + Clone) -> Option<Clock> {
         let agents = if self.done[0].is_empty() { self.threads } else { (WORKS + 1) * self.threads };
         let mut clock = vec![0; agents];
@@ -291,8 +291,8 @@ impl Clocks {
         Some(clock.into())
     }
 
-    /// What a thread has read, and knows others to have read, for those who may not rely on what
-    /// was written: an arrival without a release. None where a count has reached its end.
+    /// The reads that a thread has made or knows of, for threads that may not rely on its writes:
+    /// an arrival without a release. None if a count overflows.
     pub(super) fn release_reads(&mut self, thread: usize) -> Option<Clock> {
         let mut clock = self.told[thread].to_vec();
         clock.resize(clock.len().max((WORKS + 1) * self.threads), 0);
@@ -325,14 +325,14 @@ impl Clocks {
         self.told[thread].get((WORKS + 1) * self.threads).is_some_and(|count| *count > 0)
     }
 
-    /// A thread has been told by so many blocks of the launch what they knew.
+    /// A thread has been told of `count` blocks of the launch.
     pub(super) fn know_arrivals(&mut self, thread: usize, count: u32) {
         let nothing: Clock = Rc::from([]);
         let clock = with(&nothing, self.grid_agent(), count);
         self.acquire(std::iter::once(thread), &clock);
     }
 
-    /// How many blocks of the launch have told a thread what they knew.
+    /// The number of blocks of the launch that a thread has been told of.
     pub(super) fn known_arrivals(&self, thread: usize) -> u32 {
         self.told[thread].get(self.grid_agent()).copied().unwrap_or(0)
     }
@@ -374,7 +374,7 @@ fn join(clock: &mut Vec<u32>, other: &[u32]) {
     }
 }
 
-/// What either clock says.
+/// The union of two clocks.
 pub(super) fn joined(first: &Clock, second: &Clock) -> Clock {
     if Rc::ptr_eq(first, second) {
         return Rc::clone(first);

@@ -1,10 +1,10 @@
 //! Clusters: blocks that run together, and reach each other's shared memory.
 //!
-//! Law: a thread that leaves the barrier of a cluster knows what all threads that arrived at it had
-//! done and knew; those that have ended are not waited for. Shared memory of a block is there from
-//! when the block is known to have begun until its last thread ends: each use from another block is
-//! ordered after something that a thread of the block did, and before the end of one of its
-//! threads.
+//! Law: a thread that leaves the barrier of a cluster knows everything that all arriving threads
+//! had done and knew; threads that have ended are not waited for. The shared memory of a block
+//! exists from when the block is known to have started until its last thread ends: each use from
+//! another block must be ordered after some event of a thread of the block, and before the end of
+//! one of its threads.
 
 use super::access::addresses;
 use super::barriers::OBJECT;
@@ -22,7 +22,7 @@ use crate::program::memory::{Access, BufferId, Space};
 #[derive(Debug)]
 pub(super) struct Use {
     event: Event,
-    /// Who did it or set it off.
+    /// The thread that made or issued it.
     by: Actor,
     of: Place,
 }
@@ -30,9 +30,9 @@ pub(super) struct Use {
 /// The barrier of a cluster.
 #[derive(Debug)]
 pub(super) struct Gathering {
-    /// Which warps have arrived in this phase.
+    /// The warps that have arrived in this phase.
     arrived: Vec<bool>,
-    /// Which warps have ended.
+    /// The warps that have ended.
     ended: Vec<bool>,
     /// How many phases are over.
     phase: u32,
@@ -53,7 +53,7 @@ impl Gathering {
         self.end_phase();
     }
 
-    /// Ends the phase if somebody has come, and nobody is missing.
+    /// Ends the phase if some warp has arrived, and none is missing.
     fn end_phase(&mut self) {
         let all = self.arrived.iter().zip(&self.ended).all(|(arrived, ended)| *arrived || *ended);
         if all && self.arrived.contains(&true) {
@@ -85,7 +85,7 @@ impl Machine<'_> {
         Memory { buffer, rank: self.rank_of(thread) }
     }
 
-    /// Where a byte of a shared array lies in the shared memory of the cluster.
+    /// The address of a byte of a shared array in the shared memory of the cluster.
     pub(super) fn shared_at(&self, memory: Memory, address: i64) -> u64 {
         let start = i64::from(self.program.buffer(memory.buffer).start);
         (address + start) as u64 + (memory.rank * self.setup.shared_bytes) as u64
@@ -139,7 +139,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Who is missing at the barrier of the cluster, in words.
+    /// The warps that are missing at the barrier of the cluster, as text.
     pub(super) fn gathering_text(&self) -> String {
         let gathering = &self.block.gathering;
         let come = gathering.arrived.iter().filter(|arrived| **arrived).count();

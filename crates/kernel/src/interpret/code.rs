@@ -1,4 +1,4 @@
-//! A program as a list: loops and conditions are places to go on from.
+//! A program as a list: loops and conditions are jump targets.
 //!
 //! Law: executing the list from its first node to its end does what the nested steps say.
 

@@ -1,7 +1,7 @@
 //! Instructions that read and write registers alone.
 //!
-//! Law: what such an instruction leaves depends on its inputs and on nothing else, lane by lane. So
-//! the interpreter and the cost report compute it alike.
+//! Law: the result of such an instruction depends only on its inputs, lane by lane. So the
+//! interpreter and the cost report compute it with the same code.
 
 use super::arithmetic;
 use super::convert;
@@ -101,7 +101,7 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
     true
 }
 
-/// What a table gives for each three bits.
+/// The result of a three-input truth table, bit by bit.
 fn by_table(table: u8, [a, b, c]: [u64; 3]) -> u64 {
     let bit = |at: u32| {
         let row = (a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1);

@@ -9,7 +9,7 @@ use super::lanes::{Lanes, has_sign, low, one, signed};
 use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};
 use crate::program::operation::{Format, Number, Rounding};
 
-/// What a format is.
+/// The kind of a format.
 enum Kind {
     /// An integer: the bits of its value, and whether it has a sign.
     Integer(u32, bool),

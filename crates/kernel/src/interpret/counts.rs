@@ -1,9 +1,9 @@
-//! How often a run executed what, and what its accesses cost.
+//! Counts of a run: executed instructions, and the cost of accesses.
 //!
 //! Law: an access of a warp to shared memory is served in phases of 32 lanes of up to 4 bytes, 16
-//! of 8 or 8 of 16; a phase takes as many wavefronts as words of 4 bytes are wanted from the bank
-//! that is wanted most. An access to global memory takes the sectors of 32 bytes and the lines of
-//! 128 that its lanes touch.
+//! of 8 or 8 of 16. A phase takes as many wavefronts as 4-byte words are accessed in the bank with
+//! the most of them. An access to global memory takes the sectors of 32 bytes and the lines of 128
+//! bytes that its lanes touch.
 
 use crate::interpret::lanes::lanes;
 use crate::program::Source;
@@ -107,7 +107,7 @@ impl Class {
     }
 }
 
-/// What the executions of one instruction took of one memory.
+/// The accesses of one instruction to one memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessCount {
     /// The statement.
@@ -118,12 +118,12 @@ pub struct AccessCount {
     pub buffer: String,
     /// How often a warp executed it with some lane that took part.
     pub requests: u64,
-    /// How many bytes the lanes wanted, each its own.
+    /// The bytes that lanes accessed, summed over lanes.
     pub bytes: u64,
     /// Wavefronts of shared memory; 0 for global memory.
     pub wavefronts: u64,
-    /// What the wavefronts would be without bank conflicts: the words wanted in a phase by 32,
-    /// rounded up, over all phases.
+    /// Wavefronts without bank conflicts: the words of a phase divided by 32, rounded up, summed
+    /// over all phases.
     pub least_wavefronts: u64,
     /// Sectors of 32 bytes of global memory; 0 for shared memory.
     pub sectors: u64,
@@ -170,8 +170,8 @@ impl AccessCount {
         table
     }
 
-    /// What it took of its memory, behind the bytes: sectors, or wavefronts and the least that they
-    /// could be. Of what TMA moves neither is counted.
+    /// Its cost, after the bytes: sectors, or wavefronts and their minimum. Neither is counted for
+    /// TMA.
     fn place(&self) -> String {
         match (self.class, self.wavefronts) {
             (Class::Bulk, _) => format!("{:>9}", "bulk"),
@@ -211,11 +211,11 @@ impl AccessCount {
     }
 }
 
-/// What a run executed.
+/// The instructions that a run executed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     pub(super) classes: [u64; Class::ALL.len()],
-    /// What each instruction that touches memory took, in the order of the program.
+    /// The accesses of each memory instruction, in the order of the program.
     pub accesses: Vec<AccessCount>,
 }
 
@@ -246,7 +246,7 @@ const WORD: i64 = 4;
 const BANKS: usize = 32;
 
 impl Tally {
-    /// All sums.
+    /// All counts.
     pub(crate) fn fields(&mut self) -> [&mut u64; 6] {
         let Tally { requests, bytes, wavefronts, least, sectors, lines } = self;
         [requests, bytes, wavefronts, least, sectors, lines]
@@ -298,7 +298,7 @@ impl Tally {
     }
 }
 
-/// How many lanes shared memory serves together, each of so many bytes.
+/// The lanes that shared memory serves in one phase, by the bytes of each.
 pub(crate) fn phase_lanes(bytes: u32) -> u32 {
     match bytes {
         16 => 8,
@@ -307,9 +307,9 @@ pub(crate) fn phase_lanes(bytes: u32) -> u32 {
     }
 }
 
-/// How many words the bank wants that is wanted most, and how many words are wanted.
+/// The words of the bank with the most words, and the words of all banks.
 fn wavefronts(mask: u32, addresses: &[i64; 32], bytes: u32) -> (u64, u64) {
-    // At most 32 words are wanted in a phase.
+    // At most 32 words are accessed in a phase.
     let mut words = [0_i64; 32];
     let mut count = 0;
     for lane in lanes(mask) {

@@ -1,8 +1,8 @@
 //! Elements as numbers of f64.
 //!
-//! Law: what [`Element::to_f64`] gives is exact, but for integers of 64 bits, and
-//! [`Element::of_f64`] takes it back to the same bits, but for NaN and for the infinities of E5M2:
-//! numbers become the greatest one there, as the hardware converts them.
+//! Law: [`Element::to_f64`] is exact, except for 64-bit integers, and [`Element::of_f64`] converts
+//! its result back to the same bits, except for NaN and for the infinities of E5M2: out-of-range
+//! numbers saturate there, as in the hardware's conversion.
 
 use super::rounding::{BF16, E4M3, E5M2, F16, F32};
 use crate::element::Element;
@@ -37,9 +37,8 @@ impl Element {
         }
     }
 
-    /// The bits of the number that is nearest to a value, of two the even one. Beyond the greatest
-    /// number is infinity, or the greatest number again in types of 8 bits. NaN is 0 in types of
-    /// integers.
+    /// The bits of the nearest number to a value, ties to even. Numbers beyond the largest one
+    /// become infinity, or the largest number in 8-bit types. NaN becomes 0 in integer types.
     ///
     /// ```
     /// use tilewright_kernel::Element;

@@ -1,7 +1,7 @@
-//! How a run ends that is stuck, and what it may not leave unwritten.
+//! The end of a run: deadlocks, and unwritten outputs.
 //!
-//! Law: when no warp can go on, the finding says of each where it waits and for what; when all have
-//! ended, each element of an output was written.
+//! Law: if no warp can proceed, a finding says where each one waits and for what; when all have
+//! ended, each element of an output must have been written.
 
 use super::finding::{Defect, Finding, Waiting};
 use super::machine::{Machine, Stop};
@@ -11,7 +11,7 @@ use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 
 impl Machine<'_> {
-    /// Nobody can go on: says why.
+    /// Reports a deadlock.
     pub(super) fn stuck(&mut self, warps: &[Warp]) -> Result<(), Stop> {
         let mut waiting: Vec<Waiting> = Vec::new();
         let mut ended = Vec::new();

@@ -119,7 +119,7 @@ impl Machine<'_> {
             Operation::WarpBarrier => self.warp_barrier(warp, place)?,
             Operation::Elect => {
                 self.whole_warp(warp, place)?;
-                // Which lane it is, is left open: another one in the schedules that go backward.
+                // The elected lane is unspecified: schedules in reverse order elect another one.
                 let lane = match self.schedule.order {
                     Order::Backward => 31 - warp.mask.leading_zeros().min(31),
                     _ => warp.mask.trailing_zeros().min(31),
@@ -146,7 +146,7 @@ impl Machine<'_> {
                 self.report(Defect::Trap, place, Some(thread))?;
                 return Err(Stop);
             }
-            // What `compute` has done; no `_`, so that a new operation is not forgotten.
+            // Executed by `compute`; no `_`, so that a new operation is not forgotten.
             computes!() => {}
         }
         Ok(State::Ready)

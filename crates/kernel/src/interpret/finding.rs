@@ -1,4 +1,4 @@
-//! What the interpreter finds wrong with a kernel.
+//! Findings: the defects of a kernel.
 //!
 //! A finding is data with a stable [code](Finding::code); its sentence is made when it is printed,
 //! in `message.rs`.
@@ -52,7 +52,7 @@ pub struct Waiting {
     pub rank: Option<u32>,
     /// The statement at which they wait; none for threads that have ended.
     pub source: Option<Source>,
-    /// What for.
+    /// The purpose.
     pub what: String,
 }
 
@@ -62,28 +62,28 @@ pub struct Waiting {
 pub enum Defect {
     /// E1010: an access outside its buffer.
     OutOfBounds {
-        /// What it would take.
+        /// The bytes of the access.
         place: Place,
         /// How many bytes the buffer has.
         size: u64,
     },
     /// E1011: an access that is not a multiple of what it has to be.
     Misaligned {
-        /// What it would take.
+        /// The bytes of the access.
         place: Place,
-        /// What its address has to be a multiple of.
+        /// The required alignment.
         alignment: u32,
     },
     /// E1012: a read of bytes that nobody has written.
     Unwritten {
-        /// What is read.
+        /// The bytes that are read.
         place: Place,
     },
     /// E1013: an element of an output that two threads write.
     WrittenTwice {
-        /// What is written.
+        /// The bytes that are written.
         place: Place,
-        /// Who wrote it before.
+        /// The earlier writer.
         before: Party,
     },
     /// E1014: elements of an output that nobody writes.
@@ -96,9 +96,9 @@ pub enum Defect {
     /// E1015: an input that is written, or an output that is read by a block that was told of no
     /// other.
     Role {
-        /// What is touched.
+        /// The bytes that are accessed.
         place: Place,
-        /// What was said of it.
+        /// The declared role.
         role: Role,
     },
     /// E1016: two accesses that nothing orders, by threads of one block or of blocks of one
@@ -136,7 +136,7 @@ pub enum Defect {
     },
     /// E1020: a thread that ends before its asynchronous work.
     PendingAtExit {
-        /// What is pending.
+        /// The pending work.
         what: &'static str,
     },
     /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
@@ -144,12 +144,12 @@ pub enum Defect {
         /// The threads that are missing; none where some came and went on, and nobody else before
         /// the end.
         missing: Vec<u32>,
-        /// How many threads had to come.
+        /// The number of expected threads.
         expected: u32,
     },
     /// E1022: threads that wait for each other.
     Deadlock {
-        /// Who waits where.
+        /// The waiting warps, and where they wait.
         waiting: Vec<Waiting>,
     },
     /// E1023: more arrivals at a barrier than it counts, or a phase left unfinished.
@@ -180,7 +180,7 @@ pub enum Defect {
     LoopBounds {
         /// How many iterations these threads take.
         iterations: u64,
-        /// How many others take; none where the variable would leave its range.
+        /// The value in other lanes; None if the variable would overflow.
         others: Option<u64>,
     },
     /// E1027: an instruction of a whole warp that part of it executes.
@@ -213,7 +213,7 @@ pub enum Defect {
     },
     /// E1032: the check was stopped.
     Interrupted,
-    /// E1033: a sum that is read while a wgmma may still be under way, or a product that adds to a
+    /// E1033: an accumulator is read while a wgmma may still be in flight, or a wgmma adds to a
     /// register before a fence for registers.
     Sums {
         /// The statement that wrote the register, where it is known.
@@ -221,7 +221,7 @@ pub enum Defect {
         /// Whether it is the fence that is missing.
         fence: bool,
     },
-    /// E1034: a warpgroup whose warps do not execute one wgmma, or one `setmaxnreg`,
+    /// E1034: the warps of a warpgroup do not execute the same wgmma, or the same `setmaxnreg`,
     /// together.
     Group {
         /// The first warp of the warpgroup.
@@ -241,12 +241,12 @@ pub enum Defect {
     },
     /// E1036: an arrival at the barrier of the cluster, or a wait for it, out of iteration.
     ClusterBarrier {
-        /// What is out of iteration.
+        /// The operation out of order.
         what: &'static str,
     },
     /// E1037: registers that a warpgroup takes and the block has not, or releases and has not.
     Registers {
-        /// What is wrong.
+        /// The defect.
         what: &'static str,
         /// How many registers a thread is to have.
         asked: u32,
@@ -262,19 +262,19 @@ pub enum Defect {
         before: Party,
         /// Bytes of a line of the swizzle with which it wrote: 16, which is none, 32, 64 or 128.
         wrote: u32,
-        /// The same of the descriptor.
+        /// The swizzle of the descriptor.
         reads: u32,
     },
     /// E1040: numbers of the count of a launch taken so that it is not where it was behind it.
     Count {
-        /// What is wrong.
+        /// The defect.
         what: &'static str,
     },
     /// E1041: a bulk store that TMA does not keep inside its tensor. It writes whole chunks of 16
     /// bytes, also past the extent of the innermost mode, and it traps where a coordinate of the
     /// box is negative.
     BulkEdge {
-        /// What it would write past the extent, or the first byte of the box.
+        /// The bytes past the extent that it would write, or the first byte of the box.
         place: Place,
         /// The mode of the tensor map and the coordinate, where one is negative.
         before: Option<(usize, i64)>,
@@ -287,7 +287,7 @@ pub enum Defect {
         /// The phase that the wait sees here, or in which the arrival counts; -1 is the one before
         /// the first, which counts as over.
         phase: i64,
-        /// What may go wrong.
+        /// The possible fault.
         fault: PhaseFault,
     },
     /// E1043: atomic operations of two kinds at one element, which nothing orders and which leave
@@ -306,7 +306,7 @@ pub enum Defect {
     },
 }
 
-/// What may become of a wait for a phase, or of an arrival, under another schedule.
+/// How a wait for a phase, or an arrival, may differ under another schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseFault {
     /// The next phase may be over before the wait looks.
@@ -320,7 +320,7 @@ pub enum PhaseFault {
 /// Something wrong with a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// The defect.
     pub defect: Defect,
     /// The statement; none where a whole run shows it.
     pub source: Option<Source>,
@@ -330,7 +330,7 @@ pub struct Finding {
     pub schedule: Schedule,
 }
 
-/// What a run found: at least one finding, the first that was met first.
+/// The findings of a run, at least one, in the order in which they were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings(pub(crate) Vec<Finding>);
 

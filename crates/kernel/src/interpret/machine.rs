@@ -1,10 +1,10 @@
 //! A run of a grid: its memory, its clusters one after another, and what was found.
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
-//! at once, so nothing that one does is ordered before what another does, but by the count of the
-//! launch; running them one after another shows one order that the hardware may take. The blocks of
-//! one cluster run together, their warps interleaved by the schedule, and are ordered by what they
-//! say to each other. A block without a cluster is a cluster of one.
+//! concurrently, so nothing orders one before another, except the counter of the launch; running
+//! them one after another is one order that the hardware may choose. The blocks of one cluster run
+//! concurrently, their warps interleaved by the schedule, and are ordered by their communication. A
+//! block without a cluster is a cluster of one.
 //!
 //! Threads, warps and bytes of shared memory are counted through the cluster, those of a block
 //! adjacent; threads as if all warps were full.
@@ -45,20 +45,20 @@ pub(super) struct Stop;
 #[derive(Debug, Default)]
 pub(super) struct Global {
     pub(super) data: Vec<u8>,
-    /// Of an output, who wrote each cell.
+    /// For an output, the writer of each cell.
     pub(super) writers: Vec<Foreign>,
-    /// Of an output that is read again, who read a cell last.
+    /// For an output that is read again, the last reader of a cell.
     pub(super) readers: HashMap<usize, Foreign>,
-    /// Of a tensor that is read and written, the history of each cell.
+    /// For a tensor that is read and written, the history of each cell.
     pub(super) cells: Vec<GlobalCell>,
 }
 
-/// What the blocks of a cluster have while they run.
+/// The state of the blocks of a cluster.
 #[derive(Debug)]
 pub(super) struct Block {
     /// The coordinate of the first of them.
     pub(super) first: [u32; 3],
-    /// Of the cluster: from 1, in the order in which they run.
+    /// The index of the cluster, from 1, in the order of execution.
     pub(super) number: u64,
     pub(super) shared: Vec<u8>,
     pub(super) cells: Vec<Cell>,
@@ -70,22 +70,21 @@ pub(super) struct Block {
     pub(super) pools: Vec<u32>,
     /// The barrier of the cluster.
     pub(super) gathering: Gathering,
-    /// Who has used the shared memory of another block: by its rank and the agent, the last time.
+    /// The last use of the shared memory of another block, by its rank and the agent.
     pub(super) uses: BTreeMap<(usize, usize), Use>,
     pub(super) objects: Vec<Object>,
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<Stores>,
     pub(super) loads: VecDeque<Load>,
-    /// The wgmma products that each warp has issued: where, and the bytes at which their factors
-    /// begin.
+    /// The wgmma instructions that each warp has issued: location, and the addresses of their
+    /// operands.
     pub(super) products: Vec<Vec<Product>>,
-    /// Reads of what nobody had written, by their nodes: the first cell, the thread and the
-    /// finding.
+    /// Reads of unwritten cells, by node: the first cell, the thread and the finding.
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
     /// Cells of shared memory that were written in a race.
     pub(super) raced: HashSet<u64>,
-    /// How many turns a loop took, by its number, the rank of the block and the iterations of the
-    /// loops around it.
+    /// The iterations of a loop, by its index, the rank of the block and the iterations of
+    /// enclosing loops.
     pub(super) iterations: HashMap<(usize, usize, Box<[u32]>), u64>,
 }
 
@@ -102,12 +101,12 @@ pub(super) struct Machine<'a> {
     pub(super) groups: Groups,
     pub(super) claims: Claims,
     pub(super) arrivals: Arrivals,
-    /// What atomic operations did to cells at which several kinds of them meet.
+    /// Atomic operations on cells that receive several kinds of them.
     pub(super) mixed: Histories,
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
-    /// Which clusters of the grid have run, by their numbers.
+    /// The clusters of the grid that have run, by their indices.
     pub(super) order: Vec<u64>,
     /// Every access since it was emptied, where somebody looks (`stepper.rs`).
     pub(super) trail: Option<Vec<Touch>>,
@@ -254,7 +253,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// What a count that has reached its end means.
+    /// Converts the overflow of a count into a refusal.
     pub(super) fn counted<T>(&mut self, value: Option<T>) -> Result<T, Stop> {
         match value {
             Some(value) => Ok(value),
@@ -363,7 +362,7 @@ impl<'a> Machine<'a> {
         self.end_of_warps()
     }
 
-    /// Lets a warp go on that waits for what has come.
+    /// Lets a warp proceed if what it waits for has arrived.
     pub(super) fn wake(&mut self, warp: &mut Warp) -> Result<(), Stop> {
         match warp.state {
             State::Phase { .. } => self.poll(warp)?,

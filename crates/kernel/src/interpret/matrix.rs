@@ -1,9 +1,9 @@
 //! Matrix instructions of one warp.
 //!
-//! Law: `D = A B + C`, where lane `4g + t` holds of A the rows `g` and `g + 8`, of B the column
-//! `g`, of C and D the columns `2t` and `2t + 1` (PTX ISA, "Matrix fragments for mma.m16n8k8,
+//! Law: `D = A B + C`, where lane `4g + t` holds the rows `g` and `g + 8` of A, the column `g` of
+//! B, and the columns `2t` and `2t + 1` of C and D (PTX ISA, "Matrix fragments for mma.m16n8k8,
 //! .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go through K in order; in f32 each
-//! product is exact but for its range. TF32 leaves the last 13 bits of f32 out.
+//! product is exact except for overflow. TF32 ignores the last 13 bits of f32.
 
 use super::convert::{from_e4m3, from_e5m2};
 use super::lanes::Lanes;
@@ -54,9 +54,9 @@ fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     }
 }
 
-/// Hands over each place of A or B that a register of 32 bits holds `packed` to: register, lane,
-/// which of the packed values, the place along the rows of A or the columns of B, and the place
-/// along K.
+/// Calls a function for each element of A or B in 32-bit registers of `packed` elements: with its
+/// register, lane, index within the register, index along the rows of A or the columns of B, and
+/// index along K.
 fn each_operand(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
     for register in 0..registers {
         // Four registers of A: two halves of the rows, then the second half of K. Two registers of

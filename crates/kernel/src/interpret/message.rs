@@ -1,4 +1,4 @@
-//! Findings in words: what, where and by whom, and what would help.
+//! Findings as text: what, where, by which thread, and how to fix it.
 
 use std::error::Error;
 use std::fmt;

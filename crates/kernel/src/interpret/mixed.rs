@@ -1,16 +1,15 @@
 //! Atomic operations of several kinds at one element.
 //!
-//! Law: two atomic operations that nothing orders may come in either order, and that is no race.
-//! But the element has one value afterwards only if they commute: sums with sums, minima with
-//! minima, and so on; minima with maxima where no minimum is below a maximum; bits that are set
-//! with bits that are kept, where they are others. Operations of two kinds that do not commute are
+//! Law: two unordered atomic operations may happen in either order, which is not a race. But the
+//! final value of the element is unique only if they commute: additions with additions, minima with
+//! minima, and so on; minima with maxima if no minimum is less than a maximum; bits that are set
+//! with bits that are kept, if they are disjoint. Operations of two kinds that do not commute are
 //! reported unless they are ordered, whether the two orders differ for the values of this run or
-//! not. Sums of floating-point numbers count as commuting with each other: the order of additions
-//! is open, and their tensors are not compared. Exchanges among themselves are left to that
-//! comparison.
+//! not. Floating-point additions count as commuting: their order is unspecified, and their tensors
+//! are not compared. Exchanges among themselves are left to that comparison.
 //!
-//! Of each kind a cell keeps the last operation of each thread and the values of all: operations of
-//! one thread are ordered, so who knows of the last one knows of all.
+//! For each kind, a cell keeps the last operation of each thread and the values of all: operations
+//! of one thread are ordered, so a thread that knows of the last one knows of all.
 
 use std::collections::HashMap;
 
@@ -56,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Where a value stands among those of this kind.
+    /// The position of a value in the order of this kind.
     fn rank(self, value: u64) -> i128 {
         // The bits of floating-point numbers are in their order, but for the sign.
         let float = |number: f64| {
@@ -76,11 +75,11 @@ impl Kind {
     }
 }
 
-/// What operations of one kind did to a cell.
+/// The operations of one kind on a cell.
 #[derive(Debug, Clone)]
 struct Done {
     kind: Kind,
-    /// Of each agent of the cluster that runs, the last one.
+    /// The last event of each agent of the current cluster.
     own: Vec<Event>,
     others: Others,
     least: i128,
@@ -124,7 +123,7 @@ impl Done {
     }
 }
 
-/// What was done to a cell.
+/// The atomic operations on a cell.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// The cluster whose events are the own ones.
@@ -153,8 +152,8 @@ pub(super) fn mixed_buffers(program: &Program, code: &Code<'_>) -> Vec<bool> {
 }
 
 impl Machine<'_> {
-    /// Remembers what an atomic operation does to an element, and looks whether another one, which
-    /// nothing orders before it, would leave something else behind it.
+    /// Records an atomic operation on an element, and checks whether an unordered earlier one would
+    /// give another result if it came after it.
     pub(super) fn mixes(
         &mut self,
         by: Actor,

@@ -1,9 +1,10 @@
-//! Which phase of a barrier in memory a wait sees, and in which one an arrival counts.
+//! Which phase of an mbarrier a wait sees, and in which phase an arrival counts.
 //!
-//! Law: in every execution a wait sees the phase that it sees in this one, and an arrival counts in
-//! the phase in which it counts here; or there is a finding. A wait sees parities alone: a thread
-//! that comes too early takes the phase before the last for its own, and one that comes too late
-//! waits for the one after the next. So of phase `p`, all of this follows from what is known:
+//! Law: in every execution, a wait sees the phase that it sees in this one, and an arrival counts
+//! in the phase in which it counts here; otherwise there is a finding. A wait sees only parities: a
+//! thread that is too early mistakes the phase before the last for its own, and one that is too
+//! late waits for the phase after the next. So for phase `p`, all of this must follow from what is
+//! known:
 //!
 //! * who waits for it knows that phase `p - 1` is over;
 //! * what completes phase `p + 1` knows of the wait;
@@ -18,7 +19,7 @@ use super::finding::{Defect, PhaseFault};
 use super::machine::{MAX_FINDINGS, Machine, Stop};
 use super::touch::Actor;
 
-/// What happened at a barrier in memory in one phase.
+/// The events of one phase of an mbarrier.
 #[derive(Debug, Default)]
 struct Phase {
     arrivals: Vec<Event>,
@@ -26,14 +27,14 @@ struct Phase {
     bytes: bool,
 }
 
-/// What is kept of the phases of a barrier in memory.
+/// The recorded phases of an mbarrier.
 #[derive(Debug, Default)]
 pub(super) struct Phases {
-    /// This phase, the last one that is over, and the one before it.
+    /// This phase, the last finished one, and the one before it.
     recent: [Phase; 3],
-    /// Who has waited for the last one that is over.
+    /// The waits for the last finished phase.
     waits: Vec<Event>,
-    /// What those knew who issued the loads of this phase.
+    /// The knowledge of threads that issued the loads of this phase.
     setters: Vec<Known>,
     /// The first arrival that may count in the phase before its own, and the number of its own.
     misplaced: Option<(Actor, i64)>,
@@ -73,8 +74,8 @@ impl Phases {
         (clock, missed)
     }
 
-    /// Whether a thread knows that a phase is over, from what it knows of its arrivals: the last
-    /// one that is over, or the one so many before it.
+    /// Whether a thread knows that a phase has ended, from what it knows of its arrivals: the last
+    /// finished phase, or the one `before` it.
     fn are_known(&self, clocks: &Clocks, thread: usize, before: usize) -> bool {
         let phase = &self.recent[1 + before];
         !phase.bytes && phase.arrivals.iter().all(|arrival| clocks.ordered(*arrival, thread))
@@ -82,8 +83,8 @@ impl Phases {
 }
 
 impl Machine<'_> {
-    /// Whether a thread knows that the last phase of a barrier that is over is over, or the one so
-    /// many before it.
+    /// Whether a thread knows that the last finished phase of an mbarrier has ended, or the one
+    /// `before` it.
     fn knows_over(&self, thread: usize, at: usize, before: u32) -> bool {
         let (object, clocks) = (&self.block.objects[at], &self.block.clocks);
         match object.phase.checked_sub(before) {
@@ -104,8 +105,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What is found besides, where nothing else is but threads that wait for ever, or a run that
-    /// did not end.
+    /// Reports phase findings, if there are no others than deadlocks or unfinished runs.
     pub(super) fn report_phases(&mut self) {
         let kept = std::mem::take(&mut self.phase_findings);
         let of_ending = |defect: &Defect| {
@@ -124,7 +124,7 @@ impl Machine<'_> {
         }
         let object = &mut self.block.objects[at];
         let phase = i64::from(object.phase);
-        // Where nobody waits, nobody sees in which phase it counts.
+        // If nobody waits, nobody sees in which phase it counts.
         match object.phases.waits.is_empty() {
             true => {
                 object.phases.misplaced.get_or_insert((by, phase));

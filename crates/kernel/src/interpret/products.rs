@@ -1,15 +1,15 @@
 //! wgmma products.
 //!
-//! Law: from where a product is issued until its warp has waited for its group, its operands may be
-//! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
-//! an operand that is replaced in between is a race. Registers say so themselves: a sum that is
-//! read in between is a defect, and so is a product that adds to a register written since the last
-//! fence for registers, and what writes a register from which a product under way reads its rows of
-//! A. Values are those of the moment at which a product is issued.
+//! Law: from when a wgmma is issued until its warp has waited for its group, its operands may be
+//! read and its accumulators written at any moment. Memory records this with an agent of the warp
+//! (`clock.rs`): an operand that is overwritten in between is a race. For registers, these are
+//! defects: reading an accumulator in between, a wgmma that adds to a register written since the
+//! last register fence, and writing a register from which a wgmma in flight reads A. Values are
+//! those at the moment of issue.
 //!
-//! A warp reads the 16 rows of A whose sums it has, and all of B. That a warpgroup executes a
-//! product together is checked at the end of the block: each must have issued the same products,
-//! whose operands begin at the same bytes.
+//! A warp reads the 16 rows of A of its accumulators, and all of B. Whether the warps of a
+//! warpgroup execute a wgmma together is checked at the end of the block: each must have issued the
+//! same instructions, with operands at the same addresses.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ const UNIT: i64 = 16;
 /// A product that was issued: its node, and the bytes at which A and B begin.
 pub(super) type Product = (usize, [i64; 2]);
 
-/// What is known of the registers of a warp's products.
+/// The state of the registers of a warp's wgmma.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     /// Groups that were committed, and those that are over.
@@ -50,16 +50,16 @@ pub(super) struct Sums {
     fence: u64,
     /// When registers were written by something else than a product.
     written: HashMap<usize, u64>,
-    /// Of registers that a product may still write, its group and its node.
+    /// For registers that a wgmma may still write, its group and its node.
     pending: HashMap<usize, (u32, usize)>,
-    /// The same of registers that a product may still read.
+    /// The same for registers that a wgmma may still read.
     read: HashMap<usize, (u32, usize)>,
-    /// The product whose registers of A a loop or a condition has just written over.
+    /// The wgmma whose registers of A a loop or a condition has just overwritten.
     replaced: Option<usize>,
 }
 
 impl Sums {
-    /// Whether no product is under way.
+    /// Whether no wgmma is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.read.is_empty()
     }
@@ -79,7 +79,7 @@ impl Sums {
             Some(pending) => {
                 self.pending.insert(to, pending);
             }
-            // Where no product was ever issued or prepared, nothing is asked.
+            // If no wgmma was ever issued or prepared, nothing is checked.
             None if self.written.contains_key(&from) || self.fence > 0 => self.written(to),
             None => {}
         }
@@ -96,7 +96,7 @@ impl Sums {
 }
 
 impl Machine<'_> {
-    /// An instruction that reads what a product may still write.
+    /// An instruction that reads what a wgmma may still write.
     pub(super) fn check_sums(&mut self, warp: &Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let mut written = instruction.outputs.iter();
         let replaced = written.find_map(|register| Some(warp.sums.read.get(&register.index())?.1));
@@ -170,8 +170,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Where in shared memory A and B begin, 0 for what lies in registers. All lanes name the same
-    /// place.
+    /// The addresses of A and B in shared memory, 0 for an operand in registers. All lanes give the
+    /// same address.
     fn starts(
         &mut self,
         warp: &Warp,
@@ -231,7 +231,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a bulk load left is read with the swizzle with which it was written.
+    /// Data of a bulk load must be read with the swizzle with which it was written.
     fn same_swizzle(&mut self, by: Actor, span: Span, reads: SwizzleMode) -> Result<(), Stop> {
         let cell = self.shared_at(span.memory, span.address) >> self.setup.shared_shift;
         let written = self.block.cells[cell as usize].last_write();
@@ -287,7 +287,7 @@ impl Machine<'_> {
         self.report(Defect::PendingAtExit { what }, place, Some(warp.thread(0)))
     }
 
-    /// Four warps execute a product together.
+    /// Checks that the four warps of a warpgroup execute a wgmma together.
     pub(super) fn check_groups(&mut self) -> Result<(), Stop> {
         let own = |warp: usize| self.block.products.get(warp).map_or(&[][..], Vec::as_slice);
         let mut found = None;
@@ -328,8 +328,7 @@ fn value(operands: WgmmaOperands, bits: u64) -> f32 {
     }
 }
 
-/// Adds the products of the rows of A that a warp has with all of B to a register of sums, by its
-/// number.
+/// Multiplies the rows of A of a warp by all of B, into an accumulator register, by its index.
 fn add_products(operands: WgmmaOperands, [a, b]: &[Vec<f32>; 2], number: usize, sums: &mut Lanes) {
     let depth = operands.depth() as usize;
     for (lane, sum) in sums.iter_mut().enumerate() {

@@ -1,15 +1,15 @@
 //! Global memory that both threads and TMA touch.
 //!
-//! Law: what a bulk copy reads or replaces in global memory was not written by an ordinary store or
-//! an atomic operation, by `cp.async` nor by a bulk copy of another block, unless a fence for
-//! global memory stands between: made by a thread of the block that sets the bulk copy off, which
-//! knew of the write, and known to the thread that sets it off.
+//! Law: global memory that a bulk copy reads or overwrites must not have been written by an
+//! ordinary store or an atomic operation, by `cp.async` or by a bulk copy of another block, unless
+//! there is a fence for global memory in between: made by a thread of the block that issues the
+//! bulk copy, which knew of the write, and known to the issuing thread.
 //!
-//! PTX has accesses of two kinds, the generic proxy and the asynchronous one, and each block an
-//! asynchronous proxy of its own. An access in one is ordered before an access in another only by a
-//! fence of proxies on the way, in the block of the access that is not generic. The other way no
-//! fence is asked for: the end of a bulk copy, once it is known, is such a fence itself, and what a
-//! load has read cannot change any more. A launch comes after the one before it in all proxies.
+//! PTX has accesses of two kinds, the generic proxy and the asynchronous proxy, of which each block
+//! has its own. An access in one proxy is ordered before an access in another only by a proxy fence
+//! on the way, in the block of the access that is not generic. In the other direction no fence is
+//! needed: the completion of a bulk copy, once it is known, is such a fence, and a load cannot be
+//! affected afterwards. A launch comes after the previous one in all proxies.
 
 use super::clock::{Agent, Event, Work};
 use super::finding::Defect;
@@ -40,7 +40,7 @@ impl Machine<'_> {
         !same && !self.block.clocks.fences_known(touch.by.thread, block).iter().any(|fence| fence.covers(write))
     }
 
-    /// How many counted blocks had told a thread what they knew that made a fence before an access.
+    /// The blocks that the thread that made a fence before an access had been told of.
     fn fenced_arrivals(&self, touch: &Touch) -> u32 {
         let clocks = &self.block.clocks;
         let fences = clocks.fences_known(touch.by.thread, self.block_of_access(touch));

@@ -1,4 +1,4 @@
-//! What the bits of registers mean.
+//! The interpretation of the bits of registers.
 //!
 //! Law: a register is read as the numbers that the instruction which writes it gives, as far as
 //! that is said: elements of the tensor that it loads, or the type in which it computes. A constant
@@ -16,7 +16,7 @@ use crate::program::{Instruction, Program, Step};
 pub enum Reading {
     /// True or false.
     Predicate,
-    /// So many elements of a type side by side, the first in the lowest bits.
+    /// Packed elements of a type, the first one in the lowest bits.
     Elements(Element, u32),
     /// Bits of which nothing is said: their number.
     Bits(u32),

@@ -1,9 +1,9 @@
 //! Registers that warps give back and take, and launches that overlap.
 //!
-//! Law: the warps of a block share the registers that it had at its beginning. A warp that takes
-//! more waits until others have given back enough. If that never happens, no warp can go on, which
-//! is reported. In a program that waits for the launches before it, a thread may touch memory of
-//! the device only after it knows that they are over.
+//! Law: the warps of a block share the registers that it had at launch. A warp that takes more
+//! waits until others have returned enough. If that never happens, no warp can proceed, which is
+//! reported. In a program that waits for previous launches, a thread may access global memory only
+//! after it knows that these have finished.
 
 use super::finding::Defect;
 use super::machine::{Machine, Stop};
@@ -35,7 +35,7 @@ impl Machine<'_> {
         Ok(warp.state)
     }
 
-    /// A warp goes on with so many registers a thread if the block has them.
+    /// A warp continues with `count` registers for each thread if the block has them.
     pub(super) fn take_registers(&mut self, warp: &mut Warp, place: usize, count: u32) {
         let held = warp.held.unwrap_or(self.program.entry_registers());
         let threads = WARP_LANES as u32;

@@ -1,4 +1,4 @@
-//! What is kept of a defect: where it is, who met it, and who was there before.
+//! The data of a finding: its location, its thread, and the earlier thread.
 //!
 //! Law: a statement has one finding of a kind, the first; a run stops after as many findings as it
 //! may keep.
@@ -29,7 +29,7 @@ impl Machine<'_> {
         Some(Finding { defect, source, thread, schedule: self.schedule })
     }
 
-    /// Keeps a finding in what somebody does.
+    /// Records a finding by an actor.
     pub(super) fn report_by(&mut self, by: Actor, defect: Defect) -> Result<(), Stop> {
         self.report(defect, by.place, Some(by.thread))
     }
@@ -55,7 +55,7 @@ impl Machine<'_> {
         Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
     }
 
-    /// Who an event of this cluster was.
+    /// The thread of an event of this cluster.
     pub(super) fn party(&self, event: Event) -> Party {
         self.party_of(event, self.block.first)
     }
@@ -69,7 +69,7 @@ impl Machine<'_> {
         Party { thread, source: self.source_at(event.place()), background: agent.is_background() }
     }
 
-    /// Who an event of some cluster was.
+    /// The thread of an event of some cluster.
     pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
         let iteration = foreign.block.saturating_sub(1) as usize;
         let number = self.order.get(iteration).copied().unwrap_or(0);

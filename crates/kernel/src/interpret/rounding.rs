@@ -1,9 +1,9 @@
 //! Numbers in narrow formats.
 //!
-//! Law: a number is rounded once, from its exact value, to the number of the format that the
-//! rounding names; where the format has none that large, to infinity, or to its greatest number
-//! where it saturates. NaN becomes the one NaN of the format whose bits but the sign are all set,
-//! as the hardware gives it.
+//! Law: a number is rounded once, from its exact value, to a number of the format by the given
+//! rounding mode. If it is too large for the format, it becomes infinity, or the largest number if
+//! the conversion saturates. NaN becomes the one NaN of the format with all bits but the sign set,
+//! as in the hardware.
 
 use crate::program::operation::Rounding;
 
@@ -58,7 +58,8 @@ impl Narrow {
         let mut last = top.max(1 - self.bias()) - self.mantissa as i32;
         let dropped = last - exponent;
         let mut kept = if dropped <= 0 {
-            // All bits are kept, and fit: the highest is at the place of the leading one, or below.
+            // All bits are kept, and fit: the highest is at the position of the leading one, or
+            // below.
             magnitude << dropped.unsigned_abs()
         } else {
             let dropped = dropped.unsigned_abs().min(66);
@@ -84,7 +85,7 @@ impl Narrow {
         if bits <= self.greatest { sign | bits } else { sign | self.beyond(negative, rounding) }
     }
 
-    /// What stands for numbers that are too large.
+    /// The result for numbers that are too large.
     fn beyond(self, negative: bool, rounding: Rounding) -> u64 {
         let away = match rounding {
             Rounding::Nearest => true,
@@ -120,8 +121,8 @@ impl Narrow {
     pub(super) fn to_f64(self, bits: u64) -> f64 {
         let sign = if bits & self.sign(true) == 0 { 1.0 } else { -1.0 };
         let bits = bits & self.not_a_number();
-        // E4M3 has one NaN and no infinity; the others have both beyond their greatest number, E5M2
-        // too.
+        // E4M3 has one NaN and no infinity; the others, including E5M2, have both beyond their
+        // largest number.
         if bits > self.greatest {
             let infinite = bits == self.greatest + 1 && bits & ((1 << self.mantissa) - 1) == 0;
             return if infinite { sign * f64::INFINITY } else { f64::NAN };
@@ -162,15 +163,15 @@ pub(super) fn from_bf16(bits: u64) -> f32 {
     f32::from_bits((bits as u32) << 16)
 }
 
-/// `a * b + c` for factors of at most 26 bits, rounded to the nearest odd where it is not exact, so
-/// that rounding it again to half as many bits rounds it once.
+/// `a * b + c` for operands of at most 26 bits, rounded to odd if it is not exact, so that a second
+/// rounding to half as many bits is correct.
 pub(super) fn multiply_add_to_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;
     if !sum.is_finite() {
         return sum;
     }
-    // What the addition has lost, exactly (Knuth's two-sum).
+    // The rounding error of the addition, exactly (Knuth's two-sum).
     let part = sum - product;
     let lost = (product - (sum - part)) + (c - part);
     if lost == 0.0 || sum.to_bits() & 1 == 1 {

@@ -1,13 +1,13 @@
-//! In which order things happen that a kernel leaves open.
+//! Schedules: the order of events that a kernel leaves unspecified.
 //!
-//! Law: a schedule picks, among the warps that can go on, the one that does, and when asynchronous
-//! work is done. Each is an order that the hardware may take. Races are found by what orders
-//! accesses, so under every schedule; schedules differ in the values that a kernel with a defect
-//! computes, and in where it gets stuck.
+//! Law: a schedule picks the warp that proceeds among those that can, and decides when asynchronous
+//! work completes. Each is an order that the hardware may choose. Races are found from the ordering
+//! of accesses, so under every schedule; schedules differ in the values that a defective kernel
+//! computes, and in where it deadlocks.
 
 use std::fmt;
 
-/// Which warps go on.
+/// The order of warps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// In iteration, some instructions each.
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Which of `count` clusters runs after `iteration` others.
+    /// The cluster, of `count`, that runs after `iteration` others.
     pub(super) fn nth_of(self, count: u64, iteration: u64) -> u64 {
         match self {
             Order::InTurn => iteration,
@@ -46,14 +46,14 @@ fn divisor(a: u64, b: u64) -> u64 {
 pub enum Completion {
     /// At once.
     Early,
-    /// When somebody waits for it, and nothing else can go on.
+    /// When a warp waits for it, and no other can proceed.
     Late,
 }
 
 /// An order in which a kernel may be executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Which warps go on, and which block is next.
+    /// The order of warps and of blocks.
     pub order: Order,
     /// When asynchronous work is done.
     pub completion: Completion,

@@ -1,4 +1,4 @@
-//! What a launch fixes: numbers in place of sizes.
+//! The fixed numbers of a launch: sizes and arguments.
 //!
 //! Law: every expression of a program has a value for the sizes that are given, each size is one
 //! that its facts admit, and what the interpreter keeps in memory has a bound.
@@ -54,7 +54,7 @@ pub(super) struct Setup {
     pub(super) blocks: u64,
     pub(super) extents: Vec<Extent>,
     pub(super) maps: Vec<Boxes>,
-    /// What a launch passes; none for numbers that the caller has to give.
+    /// The launch arguments; None for numbers that the caller must set.
     pub(super) scalars: Vec<Option<u64>>,
     /// A cell of the history of shared memory has `2^shift` bytes.
     pub(super) shared_shift: u32,
@@ -66,7 +66,7 @@ pub(super) struct Setup {
     pub(super) reads: bool,
     /// Whether the program waits for the launches before it.
     pub(super) waits: bool,
-    /// Of each buffer, whether atomic operations meet there that do not all commute.
+    /// For each buffer, whether it receives atomic operations that do not all commute.
     pub(super) mixed: Vec<bool>,
     /// How many threads a block would have, were its warps full.
     pub(super) padded: usize,
@@ -211,7 +211,7 @@ fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
             }
         }
         if let Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } = &instruction.operation {
-            // What lies past the edges is left out, element by element.
+            // Elements past the edges are skipped, one by one.
             let buffer = program.map(*map).buffer;
             let shift = program.buffer(buffer).element.bytes().ilog2();
             shifts[buffer.index()] = shifts[buffer.index()].min(shift);
@@ -244,7 +244,7 @@ fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<
     } else {
         let layout: Layout<Expr> = layout.parse().ok()?;
         let layout = layout.numbers(values).ok()?;
-        // As many different ones as there are places.
+        // As many distinct elements as places.
         if u64::try_from(layout.size()).ok()? == elements && layout.is_injective().is_ok_and(|injective| injective) {
             return None;
         }

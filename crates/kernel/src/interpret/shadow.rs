@@ -1,9 +1,9 @@
-//! Who touched which bytes, and whether that was ordered.
+//! Shadow memory: the accesses to each byte, and whether they are ordered.
 //!
-//! Law: two accesses to a byte, of which one writes and which are not both atomic, are ordered;
-//! otherwise the later one conflicts with the earlier one, and this is found whatever order they
-//! were executed in. A cell stands for as many bytes as the least access to its memory takes, and
-//! every access takes whole cells.
+//! Law: two accesses to a byte, of which one is a write and which are not both atomic, must be
+//! ordered; otherwise the later one conflicts with the earlier one, and this is found in any order
+//! of execution. A cell stands for as many bytes as the narrowest access to its memory, and every
+//! access covers whole cells.
 //!
 //! A cell remembers its last write, and the reads and atomic operations since. What a later one is
 //! ordered after is forgotten, because every access that is ordered after the later one is ordered
@@ -33,7 +33,7 @@ impl Cell {
     }
 }
 
-/// Several events: none, one, or those of a place in [`Groups`], which the highest bit marks.
+/// Several events: none, one, or an index into [`Groups`], marked by the highest bit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group(u64);
 
@@ -80,12 +80,12 @@ impl Groups {
         std::iter::once(one).chain(list.iter().copied()).filter(|event| event.is_some())
     }
 
-    /// Adds what a thread does now, and forgets what it is ordered after.
+    /// Adds an event of a thread, and drops those that it is ordered after.
     fn add(&mut self, group: &mut Group, event: Event, thread: usize, clocks: &Clocks) {
         if group.0 & MARK == 0 {
             let other = Event::from_bits(group.0);
-            // Background work is not ordered after what its thread goes on to do, but after what it
-            // has done.
+            // Asynchronous work is not ordered before later events of its thread, but after earlier
+            // ones.
             if !other.is_some() || other == event || clocks.ordered(other, thread) {
                 *group = Group(event.bits());
                 return;
@@ -189,9 +189,9 @@ pub(super) struct Foreign {
     pub(super) block: u64,
 }
 
-/// The history of a cell of global memory: of the cluster that touched it last, and of others as
-/// much of each kind as it takes to find every conflict with them. Clusters of one launch are
-/// ordered by the count of the launch alone.
+/// The history of a cell of global memory: for the last cluster that accessed it, and for the
+/// others as many events of each kind as are needed to find every conflict with them. Clusters of
+/// one launch are ordered only by the counter of the launch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     block: u64,
@@ -201,7 +201,7 @@ pub(super) struct GlobalCell {
     atomic: Others,
 }
 
-/// What an access conflicts with.
+/// The earlier access of a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Conflict {
     /// An access of the same block.
@@ -211,7 +211,7 @@ pub(super) enum Conflict {
 }
 
 impl Groups {
-    /// A cluster comes to a cell: what others did there is kept as theirs.
+    /// A cluster begins to access a cell: the events of others are kept as theirs.
     fn enter(&mut self, cell: &mut GlobalCell, block: u64, arrivals: &Arrivals) {
         if cell.block == block {
             return;
@@ -229,9 +229,9 @@ impl Groups {
         cell.block = block;
     }
 
-    /// Of what was written to a cell, something that an access of TMA may not see: the cluster's
-    /// own writes for which `crosses` says so, and those of others of which no thread knew that has
-    /// made a fence, the arrivals counted that it knew of.
+    /// A write to a cell that an access of TMA may not see: the cluster's own writes for which
+    /// `crosses` holds, and those of others that were unknown to every thread when it made its
+    /// fence, given the arrivals that it knew of.
     pub(super) fn crossed(
         &mut self,
         cell: &mut GlobalCell,

@@ -1,10 +1,10 @@
-//! A block, statement by statement: what each one touches, and what is in memory and in registers
-//! after it.
+//! A block, statement by statement: the accesses of each statement, and the contents of memory and
+//! registers after it.
 //!
-//! Law: what is shown is a run of the interpreter under one schedule, so an order that the hardware
-//! may take, with all that is checked there. In a step each warp that can go on executes the rest
-//! of the line that it stands at: instructions one after another that came from one line of the
-//! kernel, and of a loop those of one iteration.
+//! Law: the steps are a run of the interpreter under one schedule, so an order that the hardware
+//! may choose, with all checks. In a step, each warp that can proceed executes the rest of its
+//! current line: consecutive instructions that came from one line of the kernel, and in a loop
+//! those of one iteration.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ use crate::program::{Instruction, Source};
 /// Bytes that a thread touches, or that are touched on its behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// Who. Of a copy of TMA, who set it off.
+    /// The thread. For a TMA copy, the thread that issued it.
     pub thread: Thread,
     /// The memory, by its place in [`Program::buffers`](crate::Program::buffers).
     pub buffer: usize,
@@ -39,17 +39,17 @@ pub struct Touched {
     pub kind: AccessKind,
     /// By which statement.
     pub source: Source,
-    /// Which of the instructions of a warp in this step it belongs to; those of an instruction that
-    /// goes to shared memory together are served together, in wavefronts.
+    /// The index of its instruction among those of the warp in this step; accesses of one
+    /// instruction to shared memory are served together, in wavefronts.
     pub request: usize,
-    /// Whether it goes on behind the thread's back.
+    /// Whether it is asynchronous.
     pub background: bool,
 }
 
 /// A line of the kernel, and the warps that executed it in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
-    /// The last of its statements, which took what the others gave.
+    /// The last of its statements.
     pub source: Source,
     /// The warps, by their numbers in the cluster: those of a block are adjacent.
     pub warps: Vec<u32>,
@@ -57,16 +57,16 @@ pub struct Executed {
     pub instructions: u64,
     /// Wavefronts of shared memory that its loads and stores take.
     pub wavefronts: u64,
-    /// As many would do without bank conflicts.
+    /// Wavefronts without bank conflicts.
     pub least_wavefronts: u64,
 }
 
-/// What happened in a step.
+/// The events of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// What was executed, in the order of the warps. Nothing where only TMA did something.
+    /// The executed instructions, in the order of the warps; empty if only TMA made progress.
     pub executed: Vec<Executed>,
-    /// What was touched.
+    /// The accesses.
     pub touched: Vec<Touched>,
 }
 
@@ -75,9 +75,9 @@ pub struct Step {
 pub struct Held<'p> {
     /// The register.
     pub register: Register,
-    /// What wrote it.
+    /// The operation that wrote it.
     pub operation: &'p Operation,
-    /// What its bits mean.
+    /// The interpretation of its bits.
     pub reading: Reading,
     /// Its bits after the step.
     pub bits: u64,
@@ -128,7 +128,7 @@ pub struct Stepper<'i> {
     executed: Vec<(usize, u32, usize)>,
     /// The length of the trail before each of them.
     begins: Vec<usize>,
-    /// What copies under way have still to write.
+    /// The ranges that copies in flight have not yet written.
     under_way: Vec<(u64, u64)>,
     ended: bool,
 }
@@ -184,7 +184,7 @@ impl<'i> Stepper<'i> {
         self.machine.trail.as_deref().unwrap_or_default()
     }
 
-    /// Each warp that can go on executes a statement; whether anybody could.
+    /// Each warp that can proceed executes a statement; returns whether any could.
     fn round(&mut self) -> Result<bool, Stop> {
         for warp in &mut self.warps {
             self.machine.wake(warp)?;
@@ -237,7 +237,7 @@ impl<'i> Stepper<'i> {
         Ok(())
     }
 
-    /// What the step was, of what was executed and touched in it.
+    /// The step, from its executed instructions and accesses.
     fn describe(&self) -> Step {
         let mut step = Step::default();
         for (request, (warp, _, place)) in self.executed.iter().enumerate() {
@@ -275,7 +275,7 @@ impl<'i> Stepper<'i> {
         step
     }
 
-    /// What an instruction touched.
+    /// The accesses of an instruction.
     fn touches(&self, request: usize) -> &[Touch] {
         let begin = self.begins.get(request).copied().unwrap_or(0);
         let end = self.begins.get(request + 1).copied().unwrap_or(self.trail().len());
@@ -343,8 +343,8 @@ impl<'i> Stepper<'i> {
         (0..self.machine.program.cluster_size() as usize).find(|rank| self.machine.block_of(*rank) == block)
     }
 
-    /// The bytes of a tensor, or of a shared array of a block, by its place in
-    /// [`Program::buffers`](crate::Program::buffers); none where there is no such memory here.
+    /// The bytes of a tensor, or of a shared array of a block, by its index in
+    /// [`Program::buffers`](crate::Program::buffers); None if there is no such memory.
     pub fn bytes(&self, buffer: usize, block: [u32; 3]) -> Option<&[u8]> {
         let own = self.machine.program.buffers.get(buffer)?;
         match own.space {

@@ -1,4 +1,4 @@
-//! Which tensor of a kernel is meant.
+//! Lookup of a tensor of a kernel by name.
 
 use crate::launch::SetupError;
 

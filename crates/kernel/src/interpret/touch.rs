@@ -1,4 +1,4 @@
-//! An access as the machine records it: who makes it, to which bytes, and what it does to them.
+//! An access as the machine records it: the thread, the bytes, and the kind.
 
 use super::clock::Event;
 use crate::program::memory::BufferId;
@@ -39,10 +39,10 @@ pub enum AccessKind {
 /// An access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
-    /// Who makes it, or has set it off.
+    /// The thread that makes or issued it.
     pub(super) by: Actor,
     pub(super) span: Span,
     pub(super) kind: AccessKind,
-    /// What it is to the clocks: something that the thread does itself, or work behind its back.
+    /// Its event for the clocks: an action of the thread, or asynchronous work.
     pub(super) event: Event,
 }

@@ -1,8 +1,8 @@
 //! A warp: 32 threads that go through the program together, some of them at a time.
 //!
-//! Law: a condition splits the lanes that are active; those of one side go through its body, then
-//! those of the other through theirs, and then all go on together. Lanes of one side do not wait
-//! for the other side in between.
+//! Law: a condition splits the active lanes. The lanes of one branch execute its body, then those
+//! of the other branch execute theirs, and then all continue together. Lanes of one branch do not
+//! wait for the other branch in between.
 
 use super::code::{Choice, Looped, Node};
 use super::finding::Defect;
@@ -12,24 +12,24 @@ use super::products::Sums;
 use super::schedule::Order;
 use crate::program::WARP_LANES;
 
-/// What a warp is inside of.
+/// A body that a warp is inside of.
 #[derive(Debug)]
 enum Frame {
-    /// A loop of so many iterations, and those that are over.
+    /// A loop: its iterations, and how many are finished.
     Loop { iterations: u64, done: u64 },
-    /// A condition: all lanes, those of either side, and those of the side that is still to come.
+    /// A condition: all lanes, those of the current branch, and those of the branch that follows.
     Branch { outer: u32, then: u32, left: u32 },
 }
 
-/// What a warp does.
+/// The state of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum State {
-    /// It can go on.
+    /// Ready.
     #[default]
     Ready,
     /// It waits at a barrier of the block.
     Barrier { number: usize, place: usize },
-    /// It waits for so many registers a thread.
+    /// Waits until the block has this many registers for each thread.
     Registers { place: usize, count: u32 },
     /// It waits at the barrier of the cluster.
     Cluster { place: usize },
@@ -59,7 +59,7 @@ pub(super) struct Warp {
     frames: Vec<Frame>,
     /// The iterations of the loops that it is inside of.
     path: Vec<u32>,
-    /// What it knows of the registers of its wgmma products.
+    /// The state of its accumulators of wgmma.
     pub(super) sums: Sums,
     /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
     pub(super) arrived: Option<u32>,
@@ -68,7 +68,7 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    /// A warp of a cluster whose blocks have so many threads.
+    /// A warp of a cluster whose blocks have `threads` threads.
     pub(super) fn new(number: usize, threads: u32, registers: usize) -> Warp {
         let warps = (threads.div_ceil(WARP_LANES as u32) as usize).max(1);
         let (rank, local) = (number / warps, number % warps);
@@ -148,7 +148,7 @@ impl Machine<'_> {
         let own = count(first);
         let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
-        // Other warps that have come here on the same iterations of the loops around.
+        // Other warps that are here in the same iterations of the enclosing loops.
         let key = (number, warp.rank, warp.path.as_slice().into());
         let before = self.block.iterations.entry(key).or_insert(own.unsigned_abs());
         let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));

@@ -167,10 +167,9 @@ pub(super) const RTX_4090: Card = Card {
     },
 };
 
-/// NVIDIA L4. Bandwidth and rates: L4 data sheet, whose matrix rates are those of sparse operands,
-/// twice these. L2 cache: NVIDIA Ada GPU Architecture whitepaper. 58 multiprocessors, of 256
-/// operations a cycle each, give the f32 rate at the boost clock of 2040 MHz. f64 as on the RTX
-/// 4090.
+/// NVIDIA L4. Bandwidth and rates: L4 data sheet, whose matrix rates are for sparse operands, twice
+/// these. L2 cache: NVIDIA Ada GPU Architecture whitepaper. 58 multiprocessors with 256 operations
+/// per cycle each give the f32 rate at the boost clock of 2040 MHz. f64 as on the RTX 4090.
 const L4: Card = Card {
     name: "L4",
     capability: (8, 9),
@@ -227,10 +226,10 @@ const H100: Card = Card {
 /// the right one. Through 8 MiB, in the cache, it took 160 ns.
 pub(super) const H200: Card = Card { name: "H200", bandwidth: 4.8e12, latency: Some(354e-9), ..H100 };
 
-/// NVIDIA B200 (SXM). L2 cache: Blackwell Tuning Guide. Multiprocessors: what the driver gives.
-/// Bandwidth: NVIDIA Blackwell Architecture Technical Brief, up to 8 TB/s; drivers give 7.7. Rates:
-/// the eighth part of an HGX B200, Blackwell data sheet. Clock: the one at which its f32 rate
-/// holds, of 256 operations a cycle of each multiprocessor.
+/// NVIDIA B200 (SXM). L2 cache: Blackwell Tuning Guide. Multiprocessors: from the driver.
+/// Bandwidth: NVIDIA Blackwell Architecture Technical Brief, up to 8 TB/s; drivers report 7.7.
+/// Rates: an eighth of an HGX B200, Blackwell data sheet. Clock: the one that gives its f32 rate
+/// with 256 operations per cycle and multiprocessor.
 const B200: Card = Card {
     name: "B200",
     capability: (10, 0),
@@ -361,7 +360,7 @@ mod tests {
             assert!(Target::latest(card.capability).is_some(), "{name}");
             assert_eq!(Machine::named(name).unwrap(), card.machine());
             assert_eq!(name.parse(), Ok(card.machine()));
-            // What a driver calls it is the card too.
+            // The name that a driver reports names the card too.
             let driver = Machine { name: format!("NVIDIA {name} PCIe"), latency: None, clock: 1.0, ..card.machine() };
             assert_eq!(Machine::described(driver), card.machine());
         }

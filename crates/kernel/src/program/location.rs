@@ -8,8 +8,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// Where a statement is written: a file, a line and a column, and where the statement ends, if that
 /// is known. Lines and columns count from 1, columns in characters.
 ///
-/// In Rust it is the line that calls. A front end that writes kernels for another language says
-/// instead which of its lines the following calls stand for: [`Location::during`].
+/// In Rust, it is the line of the call. A front end for another language sets which of its lines
+/// the following calls stand for: [`Location::during`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
     file: &'static str,
@@ -55,8 +55,8 @@ impl Location {
         Location { file, line, column, end }
     }
 
-    /// Does what `statements` does, as if it were written here: what this thread adds to a kernel
-    /// meanwhile, and what is refused, stands at this place.
+    /// Runs `statements` as if they were written at this location: statements that this thread adds
+    /// to a kernel meanwhile, and refusals, get this location.
     ///
     /// ```
     /// use tilewright_kernel::program::Location;
@@ -71,8 +71,8 @@ impl Location {
         written(Some(self), statements)
     }
 
-    /// Does what `statements` does in the middle of [`Location::during`] as if that were not there:
-    /// the body of a loop, whose statements stand elsewhere.
+    /// Runs `statements` inside of [`Location::during`] without its location: the body of a loop,
+    /// whose statements have locations of their own.
     pub fn elsewhere<R>(statements: impl FnOnce() -> R) -> R {
         written(None, statements)
     }
@@ -100,7 +100,7 @@ impl Location {
         self.column
     }
 
-    /// The line and the column behind the last character of the statement, where they are known.
+    /// The line and the column after the last character of the statement, if known.
     pub fn end(&self) -> Option<(u32, u32)> {
         self.end
     }

@@ -39,7 +39,7 @@ pub enum Space {
     Shared,
 }
 
-/// What a kernel does with a global buffer.
+/// How a kernel uses a global buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// It is read and never written.
@@ -50,7 +50,7 @@ pub enum Role {
     Both,
 }
 
-/// What the instructions of a program do with a tensor.
+/// How the instructions of a program use a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Use {
     /// Whether one reads it.
@@ -70,7 +70,7 @@ pub struct Buffer {
     pub element: Element,
     /// Where it is.
     pub space: Space,
-    /// What is done with it; [`Role::Both`] for shared memory.
+    /// How it is used; [`Role::Both`] for shared memory.
     pub role: Role,
     /// How many elements it has, from its first to its last: the cosize of its layout.
     pub elements: Expr,
@@ -82,10 +82,10 @@ pub struct Buffer {
     pub layout: String,
 }
 
-/// What the caches should do with what an access brings.
+/// The cache hint of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Cache {
-    /// What they do by themselves.
+    /// The default behaviour.
     #[default]
     Default,
     /// Through the path of data that nobody writes during the launch.
@@ -103,11 +103,11 @@ pub enum Cache {
 
 /// A place in memory, and how much of it an instruction takes.
 ///
-/// An access takes `count` pieces of `bits` each, side by side; all of them together are aligned to
-/// their size. A piece of 8 bits is in the low half of a register of 16, whose other half is 0.
+/// An access moves `count` contiguous pieces of `bits` bits each, aligned to their total size. A
+/// piece of 8 bits is in the low half of a 16-bit register, whose other half is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Of which memory.
+    /// The buffer.
     pub buffer: BufferId,
     /// Whether the first input of the instruction is an address: bytes from where the buffer
     /// begins, 64 bits for global memory, 32 for shared memory.
@@ -116,9 +116,9 @@ pub struct Access {
     pub offset: i64,
     /// How many bits a piece has: 8, 16, 32 or 64.
     pub bits: u32,
-    /// How many pieces: 1, 2 or 4. All together have at most 128 bits.
+    /// The number of pieces: 1, 2 or 4. All together have at most 128 bits.
     pub count: u32,
-    /// What the caches should do.
+    /// The cache hint.
     pub cache: Cache,
 }
 
@@ -142,9 +142,8 @@ pub struct Dimension {
 
 /// How a tensor in global memory is cut into boxes for TMA.
 ///
-/// What a box has outside the extents is read as 0 and not written. Boxes lie densely in shared
-/// memory, the first dimension fastest, with the bits of their addresses permuted as the swizzle
-/// says.
+/// Elements of a box outside the extents are read as 0 and not written. Boxes are compact in shared
+/// memory, the first dimension fastest, with address bits permuted by the swizzle.
 #[derive(Debug, Clone)]
 pub struct TensorMap {
     /// The tensor.
@@ -156,7 +155,7 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// How many bytes a box has, what is past the edges of the tensor included.
+    /// The size of a box in bytes, including elements past the edges of the tensor.
     pub fn box_bytes(&self, program: &super::Program) -> u32 {
         let element = program.buffer(self.buffer).element.bytes();
         self.dimensions.iter().fold(element, |bytes, dimension| bytes.saturating_mul(dimension.boxed))

@@ -1,4 +1,4 @@
-//! What one instruction of a thread does.
+//! The operations of the instructions of a thread.
 //!
 //! Law: an operation has one meaning, said here. The interpreter executes it, the PTX writer prints
 //! an instruction that has it, the cost report counts it. Registers are bits; each operation says
@@ -18,7 +18,7 @@ pub use thread::{AtomicOperation, Axis, Fence, Shuffle, Special};
 use super::memory::{Access, BufferId, MapId};
 use super::wgmma::{Described, WgmmaOperands};
 
-/// What an instruction does. The comment of each says its inputs and outputs, in order.
+/// An operation. Each comment lists its inputs and outputs, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// These bits. -> value
@@ -45,9 +45,9 @@ pub enum Operation {
     /// a -> value. To a float from a wider float or an integer, or to an integer from a float, it
     /// rounds; between integers it extends or cuts.
     Convert {
-        /// What is read.
+        /// The source format.
         from: Format,
-        /// What is given.
+        /// The destination format.
         to: Format,
         /// How it rounds, where it must.
         rounding: Rounding,
@@ -68,8 +68,8 @@ pub enum Operation {
     Pack,
     /// The opposite of [`Operation::Pack`]. value -> parts..
     Unpack,
-    /// Four bytes of eight: byte `i` of the result is that which digit `i` of the selector names,
-    /// those of `a` being 0 to 3 and those of `b` 4 to 7. a, b -> value
+    /// Four bytes of eight: byte `i` of the result is the one that digit `i` of the selector names;
+    /// the bytes of `a` are 0 to 3 and those of `b` 4 to 7. a, b -> value
     Permute(u16),
     /// The high 32 bits of `(a,b) << (c mod 32)`, `b` the high half. a, b, c -> value
     FunnelShiftLeft,
@@ -83,21 +83,20 @@ pub enum Operation {
     Load(Access),
     /// Registers to memory. address?, registers.. ->
     Store(Access),
-    /// One element in memory replaced, indivisibly. address?, value, and for a compare-exchange the
-    /// new one -> what it was
+    /// An atomic operation on one element in memory. address?, value, and for a compare-exchange
+    /// the new value -> the old value
     Atomic(AtomicOperation, Number, Access),
-    /// The same, vectors of up to four f32 included, where nobody asks what it was. address?,
-    /// values.. ->
+    /// The same without the old value, including vectors of up to four f32. address?, values.. ->
     Reduce(AtomicOperation, Number, Access),
-    /// The next number of the count of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0
-    /// again. Whoever comes first has it first, over all blocks. Which of the counts of the module
-    /// the launch has comes with it ([`Scalar::Count`](super::scalar::Scalar::Count)). which, last
-    /// (32 bits each) -> number
+    /// The next number of the counter of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0
+    /// again, in the order of arrival over all blocks. The index of the counter in the module is an
+    /// input ([`Scalar::Count`](super::scalar::Scalar::Count)). counter, last (32 bits each) ->
+    /// number
     Claim,
-    /// Counts a block at the count of the launch, as one that has come here: how many came before
-    /// it. What its thread knows to have happened is known to the threads that count a block later,
-    /// and to those that they tell (`atom.acq_rel.gpu.inc`). After `last` the count is 0 again.
-    /// which, last (32 bits each) -> number
+    /// Counts a block in the counter of the launch; the result is the number of blocks before it.
+    /// Everything that its thread knows is known to threads that count a block later, and to those
+    /// that they tell (`atom.acq_rel.gpu.inc`). After `last`, the counter is 0 again. counter, last
+    /// (32 bits each) -> number
     CountBlock,
     /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where
     /// a last register is given, a predicate, and it is false, zeros are written and nothing is
@@ -131,13 +130,13 @@ pub enum Operation {
     },
     /// D = A B + C of one warp. a.., b.., c.. -> d..
     Multiply(Matrix),
-    /// The same values in registers of their own, as accumulators need them. values.. -> values..
+    /// The same values in new registers, as accumulators need them. values.. -> values..
     Move,
-    /// D += A B, or D = A B, of a warpgroup: four warps, the first with a number that is a multiple
-    /// of four (`wgmma`, sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on
-    /// behind the threads' backs: A and B are read, and the sums written, until a wait for the
-    /// group that it is committed to. a address? or its four registers, b address?, sums.. ->
-    /// sums..
+    /// D += A B, or D = A B, by a warpgroup: four warps, the first with an index that is a multiple
+    /// of four (`wgmma`, sm_90a). It has 64 rows, 16 for each warp, and this many columns. It is
+    /// asynchronous: A and B are read, and the accumulators written, until a wait for the group
+    /// that it is committed to. a address? or its four registers, b address?, accumulators.. ->
+    /// accumulators..
     Wgmma {
         /// The types of A and B.
         operands: WgmmaOperands,
@@ -148,31 +147,31 @@ pub enum Operation {
         a: Option<Described>,
         /// B, a row for each column of the sums.
         b: Described,
-        /// Whether it is added to what the sums were.
+        /// Whether the product is added to the accumulators.
         adds: bool,
     },
-    /// What this thread did with registers comes before the products that follow (`wgmma.fence`).
+    /// Orders register accesses of this thread before wgmma that follow (`wgmma.fence`).
     FenceRegisters,
     /// The products of the warp since the last such instruction are a group.
     CommitMultiply,
-    /// Waits until no more than this many groups of products of the warp are under way.
+    /// Waits until at most this many wgmma groups of the warp are in flight.
     WaitMultiply(u32),
-    /// All threads of the block wait for each other; their accesses before it come before those
-    /// after it.
+    /// A barrier of all threads of the block: accesses before it are ordered before accesses after
+    /// it.
     Barrier,
     /// As [`Operation::Barrier`], for the given number of threads, a multiple of 32, at barrier 1
     /// to 15.
     NamedBarrier {
-        /// Which barrier.
+        /// The index of the barrier.
         number: u32,
         /// How many threads arrive.
         threads: u32,
     },
-    /// As [`Operation::NamedBarrier`], but the thread goes on at once: it counts as one that came.
+    /// As [`Operation::NamedBarrier`], but the thread arrives without waiting.
     NamedArrive {
-        /// Which barrier.
+        /// The index of the barrier.
         number: u32,
-        /// How many threads arrive, those that wait included.
+        /// The number of threads that arrive, including those that wait.
         threads: u32,
     },
     /// The threads of the warp wait for each other; their accesses before it come before those
@@ -193,37 +192,37 @@ pub enum Operation {
     WaitLaunches,
     /// The next launch on the stream may begin, as far as this block is concerned.
     LaunchNext,
-    /// This thread has come to the barrier of its cluster; a wait for it follows.
+    /// Arrives at the barrier of the cluster; a wait for it follows.
     ClusterArrive,
-    /// Waits until all threads of the cluster that have not ended have come to its barrier: their
-    /// accesses before it come before those after the wait.
+    /// Waits until all threads of the cluster that have not ended have arrived: their accesses
+    /// before it are ordered before those after the wait.
     ClusterWait,
     /// Orders accesses.
     Fence(Fence),
     /// An object in shared memory that counts arrivals and bytes (`mbarrier`) begins its phase 0.
     /// address? ->
     BarrierInit {
-        /// Where it lies: 8 bytes.
+        /// Its place: 8 bytes.
         access: Access,
         /// How many arrivals complete a phase.
         count: u32,
     },
     /// One arrival, after which this many bytes more are expected in the phase. address? ->
     BarrierArrive {
-        /// Where it lies.
+        /// Its place.
         access: Access,
         /// Bytes of asynchronous copies that the phase waits for besides.
         expect: u32,
     },
     /// Waits until the phase of this parity (32 bits, 0 or 1) is over. address?, parity ->
     BarrierWait {
-        /// Where it lies.
+        /// Its place.
         access: Access,
     },
-    /// One arrival at the barrier that lies at this place in the shared memory of a block of the
-    /// cluster. address?, rank of the block (32 bits) ->
+    /// Arrives once at the mbarrier at this place in the shared memory of a block of the cluster.
+    /// address?, rank of the block (32 bits) ->
     RemoteArrive {
-        /// Where it lies.
+        /// Its place.
         access: Access,
         /// Whether the arrival is a release: what this thread wrote and knows is visible after the
         /// wait. Otherwise it only says that the thread has finished reading.
@@ -256,7 +255,7 @@ pub enum Operation {
         to: Access,
         /// The barrier of the other block at which they arrive.
         barrier: Access,
-        /// Where they come from.
+        /// The source.
         from: Access,
         /// How many: a multiple of 16.
         bytes: u32,
@@ -265,7 +264,7 @@ pub enum Operation {
     BulkStore {
         /// The tensor map.
         map: MapId,
-        /// Where the box comes from.
+        /// The source of the box.
         from: Access,
     },
     /// The bulk stores since the last such instruction are a group.
@@ -316,7 +315,7 @@ macro_rules! accesses {
     }};
 }
 
-/// What an operation does besides giving its outputs.
+/// The effect of an operation besides its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing: its outputs depend on its inputs alone, lane by lane.
@@ -324,8 +323,8 @@ pub(crate) enum Effect {
     /// Nothing, but its outputs depend on more than its inputs: on where the thread is, on memory,
     /// or on other lanes.
     Observes,
-    /// It changes memory, orders accesses, waits, or holds what goes on behind the threads' backs:
-    /// it remains, whoever reads its outputs.
+    /// It changes memory, orders accesses, waits, or keeps asynchronous work: it is not dead code
+    /// even if its outputs are not read.
     Acts,
 }
 
@@ -353,8 +352,7 @@ macro_rules! computes {
 pub(crate) use computes;
 
 impl Operation {
-    /// What it does besides giving its outputs. There is no `_`, so that a new operation is not
-    /// forgotten.
+    /// The effect besides outputs. There is no `_`, so that a new operation is not forgotten.
     pub(crate) fn effect(&self) -> Effect {
         match self {
             computes!() => Effect::None,
@@ -406,7 +404,7 @@ impl Operation {
         }
     }
 
-    /// Where the sums of a wgmma begin among its inputs; none for other operations.
+    /// The index of the first accumulator of a wgmma among its inputs; None for other operations.
     pub(crate) fn first_sum(&self) -> Option<usize> {
         let Operation::Wgmma { a, b, .. } = self else { return None };
         Some(

@@ -8,8 +8,8 @@ use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 
-/// How many counts a module has whose kernel takes numbers of one or counts its blocks: as many
-/// streams, and recordings of graphs, may launch it.
+/// The number of counters of a module whose kernel claims numbers or counts blocks: as many streams
+/// and graphs may launch it.
 pub const COUNTS: u32 = 1 << 16;
 
 /// A number that the launch passes to all threads.
@@ -17,14 +17,14 @@ pub const COUNTS: u32 = 1 << 16;
 pub enum Scalar {
     /// The value of an expression over the sizes, in 32 or 64 bits.
     Size {
-        /// What it is.
+        /// The expression.
         value: Expr,
         /// In how many bits it is passed: 32 or 64.
         bits: u32,
     },
-    /// What turns a division by an expression over the sizes into a multiplication: for
-    /// `0 <= n < 2^31`, `n / d = high(n * multiplier) >> shift`, where `high` are the upper 32
-    /// bits. This is the multiplier, of 32 bits.
+    /// Replaces a division by an expression of sizes by a multiplication: for `0 <= n < 2^31`, `n /
+    /// d = high(n * multiplier) >> shift`, where `high` is the upper 32 bits. This is the 32-bit
+    /// multiplier.
     Multiplier {
         /// The divisor, from 2 to 2^31 - 1. A divisor of 1 has multiplier 0, see [`reciprocal`].
         divisor: Expr,
@@ -34,9 +34,10 @@ pub enum Scalar {
         /// The divisor.
         divisor: Expr,
     },
-    /// Which of the [`COUNTS`] counts of its module a launch has ([`Operation::Claim`],
-    /// [`Operation::CountBlock`]), of 32 bits: one that no launch has that may run at the same
-    /// time. Launches that follow one another may have the same, as each leaves it as it found it.
+    /// The index of the counter of a launch, among the [`COUNTS`] of its module
+    /// ([`Operation::Claim`], [`Operation::CountBlock`]), of 32 bits. No two launches that may run
+    /// at the same time have the same counter. Consecutive launches may, because each leaves the
+    /// counter at 0.
     ///
     /// [`Operation::Claim`]: super::operation::Operation::Claim
     /// [`Operation::CountBlock`]: super::operation::Operation::CountBlock

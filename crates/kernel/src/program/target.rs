@@ -1,4 +1,4 @@
-//! Which target has the instructions of a program.
+//! The least target that has the instructions of a program.
 //!
 //! Law: text for a target can be written if and only if the target is not before
 //! [`Program::least_target`], but for shared memory and operations that no target has.

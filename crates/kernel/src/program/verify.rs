@@ -15,13 +15,13 @@ use super::{Branch, Instruction, Loop, Program, SourceId, Step};
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// Which rule, and what breaks it.
+    /// The rule, and what breaks it.
     pub what: String,
-    /// The statement; none for what stands outside all of them.
+    /// The statement; None for parts outside of all statements.
     pub source: Option<SourceId>,
 }
 
-/// How deep loops and conditions may stand in one another.
+/// The deepest nesting of loops and conditions.
 const MAX_DEPTH: usize = 64;
 
 impl Program {
@@ -38,9 +38,9 @@ impl Program {
 
 struct Checker<'a> {
     program: &'a Program,
-    /// Which registers may be read here.
+    /// The registers that may be read here.
     readable: Vec<bool>,
-    /// Which registers were written anywhere.
+    /// The registers that have been written anywhere.
     written: Vec<bool>,
 }
 
@@ -213,7 +213,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// What a body wrote can no longer be read.
+    /// Registers written by a body can no longer be read.
     fn leave(&mut self, scope: &[Register]) {
         for register in scope {
             self.readable[register.index()] = false;

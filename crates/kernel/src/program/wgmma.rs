@@ -1,7 +1,7 @@
 //! Operands of wgmma products (`wgmma`).
 //!
-//! Law: an operand is 32 bytes along K of as many rows as the instruction takes, and a descriptor
-//! says at which byte of shared memory each of its elements lies.
+//! Law: an operand is 32 bytes along K of all rows of the instruction, and a descriptor gives the
+//! byte of shared memory of each of its elements.
 
 use tilewright_layout::atoms::{Major, SwizzleMode};
 
@@ -36,7 +36,7 @@ impl WgmmaOperands {
         }
     }
 
-    /// Whether they are integers, whose sums are i32 and go round where they do not fit.
+    /// Whether they are integers, whose accumulators are i32 and wrap.
     pub fn is_integer(self) -> bool {
         matches!(self, WgmmaOperands::I8 | WgmmaOperands::U8)
     }
@@ -54,13 +54,14 @@ impl WgmmaOperands {
     }
 }
 
-/// Where an operand of a wgmma lies: the fields of a matrix descriptor
-/// ([`tilewright_layout::atoms::MatrixDescriptor`]), whose start is that of an access.
+/// The location of an operand of a wgmma: the fields of a matrix descriptor
+/// ([`tilewright_layout::atoms::MatrixDescriptor`]), except for the start address, which is that of an
+/// access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {
     /// Where it begins: before the swizzle, which permutes by the bits of addresses.
     pub access: Access,
-    /// In which dimension neighbours lie side by side.
+    /// The contiguous dimension.
     pub major: Major,
     /// The swizzle.
     pub mode: SwizzleMode,
@@ -71,9 +72,9 @@ pub struct Described {
 }
 
 impl Described {
-    /// The byte of shared memory at which an element of so many bytes lies, where the operand
-    /// begins at a byte `start`, counted from an address at which every swizzle begins (PTX ISA,
-    /// "Asynchronous Warpgroup Level Matrix Operation": canonical layouts).
+    /// The byte in shared memory of an element of `bytes` bytes, for an operand that begins at byte
+    /// `start`, counted from an address at which every swizzle begins (PTX ISA, "Asynchronous
+    /// Warpgroup Level Matrix Operation": canonical layouts).
     pub fn byte(&self, start: i64, bytes: i64, [mn, k]: [i64; 2]) -> i64 {
         let (unit, line) = (16 / bytes, 16 * self.mode.units());
         let (leading, stride) = (i64::from(self.leading), i64::from(self.stride));

@@ -48,7 +48,7 @@ impl Writer<'_> {
         let done = self.temporary(Width::Predicate);
         self.line("{");
         self.body.push_str("WAIT:\n");
-        // What other blocks pass on is meant for the cluster on both sides.
+        // If other blocks publish data, both sides have cluster scope.
         let given = |operation: &Operation| matches!(operation, Operation::RemoteArrive { releases: true, .. });
         let scope = if self.program.has(given) { ".acquire.cluster" } else { "" };
         self.line(&format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {at}, {parity};"));
@@ -129,7 +129,7 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &text);
     }
 
-    /// What a bulk copy says to the cache: the name of its hint, and the operand.
+    /// The cache hint of a bulk copy: its suffix, and its operand.
     fn hint_of(&mut self, shared: &Access) -> (&'static str, String) {
         if shared.cache != Cache::Streaming {
             return ("", String::new());

@@ -174,7 +174,7 @@ impl Writer<'_> {
                     Fence::Block => "fence.acq_rel.cta;",
                     Fence::Device => "fence.acq_rel.gpu;",
                     Fence::AsyncShared => {
-                        // What was stored may be in another block.
+                        // The stored data may be in another block.
                         match self.program.has(|operation| {
                             matches!(operation, Operation::RemoteStore(_) | Operation::RemoteReduce(..))
                         }) {

@@ -86,7 +86,7 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &format!("red.relaxed.cluster.shared::cluster.{name}.{bits} [{at}], {value};"));
     }
 
-    /// What a load leaves where its predicate is false.
+    /// The result of a load whose predicate is false.
     fn zeros(&mut self, instruction: &Instruction, outputs: &[String]) {
         if instruction.guard.is_some() {
             for (output, register) in outputs.iter().zip(&instruction.outputs) {

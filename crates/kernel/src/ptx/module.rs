@@ -1,4 +1,4 @@
-//! The frame of a module: what stands around the instructions of its kernel.
+//! The frame of a module: directives and declarations around the instructions of its kernel.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use crate::program::operation::Operation;
 use crate::program::register::Width;
 use crate::program::scalar::{COUNTS, Scalar};
 
-/// Bytes of a tensor map, and those of arguments that all versions of the language take, less what
-/// aligning maps may cost.
+/// The size of a tensor map, and of the arguments that all PTX versions allow, minus padding of
+/// maps.
 const MAP_BYTES: u64 = 128;
 const FEW_ARGUMENT_BYTES: u64 = 4352 - 64;
 
@@ -90,7 +90,7 @@ impl Writer<'_> {
         text
     }
 
-    /// What is said of every launch: threads, blocks that are resident, registers, the cluster.
+    /// Directives that hold for every launch: threads, resident blocks, registers, the cluster.
     fn directives(&self) -> String {
         let program = self.program;
         let mut text = format!(".reqntid {}, 1, 1\n", program.threads);
@@ -98,7 +98,7 @@ impl Writer<'_> {
             let _ = writeln!(text, ".minnctapersm {}", program.resident);
         }
         if program.has(|operation| matches!(operation, Operation::SetRegisters { .. })) {
-            // What the roles share has to be known.
+            // The registers that roles share must be known.
             let _ = writeln!(text, ".maxnreg {}", program.entry_registers());
         }
         if program.cluster_size() > 1 {

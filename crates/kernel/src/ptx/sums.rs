@@ -1,10 +1,10 @@
-//! Accumulators of wgmma products stay where they are.
+//! Register allocation of wgmma accumulators: they are updated in place.
 //!
-//! Law: a product adds to registers in place, and nothing may touch them while it is under way. In
-//! a program its sums are values: what it reads, what it writes, and what a loop carries from one
-//! to the other. These become one register, which is possible because each is read once, by the
-//! product or the loop that makes the next of it; a copy in between would read what is under way. A
-//! product that begins anew takes over a register whose value others have read before, in the same
+//! Law: a wgmma updates registers in place, and nothing may touch them while it is in flight. In a
+//! program, its accumulators are SSA values: its inputs, its outputs, and loop-carried values
+//! between them. These are merged into one register, which is possible because each is read once,
+//! by the wgmma or the loop that defines the next one; a copy in between would read a register in
+//! flight. A wgmma that starts from zero reuses a register whose value was read before, in the same
 //! iteration.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Program, SourceId, Step};
 
-/// Which registers are one.
+/// Sets of merged registers.
 struct Classes {
     of: Vec<u32>,
     /// Whether a product reads or writes it.
@@ -37,8 +37,7 @@ impl Classes {
     }
 }
 
-/// The program with one register for the accumulators that are one; none where there is no product
-/// of four warps.
+/// The program with accumulators merged into one register; None if there is no wgmma.
 ///
 /// Errors: an accumulator that is read twice, or whose first value is not its own.
 pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
@@ -52,8 +51,8 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
     }
     check(program, &program.body, &uses, &mut Place::default())?;
     let own = uses.own;
-    // What a loop carries of them is one with what it begins and ends with, from the inner loops to
-    // the outer ones, until nothing changes.
+    // A loop-carried accumulator is merged with its initial and final values, from the inner loops
+    // to the outer ones, until nothing changes.
     loop {
         let before = (classes.of.clone(), classes.summed.clone());
         carry(&program.body, &mut classes, &own);
@@ -173,7 +172,8 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> R
                 let at = place.next();
                 let Some(first) = instruction.operation.first_sum() else { continue };
                 let anew = matches!(instruction.operation, Operation::Wgmma { adds: false, .. });
-                // What begins anew is read last by the product, and written in the same iteration.
+                // A wgmma that starts from zero is the last reader of these, and writes them in the
+                // same iteration.
                 let over = |sum: &Register| {
                     anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.iterations
                 };

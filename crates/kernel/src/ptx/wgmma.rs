@@ -35,7 +35,7 @@ impl Writer<'_> {
             WgmmaOperands::I8 => "s8.s8",
             WgmmaOperands::U8 => "u8.u8",
         };
-        // The sums are read and written in the same registers (`sums.rs`).
+        // Accumulators are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
         // Operands of other widths than 16 bits are not turned, nor are registers, and nothing is
         // said.
@@ -52,9 +52,9 @@ impl Writer<'_> {
 
     /// A register with the matrix descriptor of an operand.
     fn descriptor(&mut self, operand: &Described, register: Option<Register>) -> String {
-        // Units of 16 bytes from where the buffer begins, and what is added to it: the sum is the
-        // start field, which has no carry, because shared memory ends before the field does. So
-        // what is the same for all steps is computed once.
+        // The address in units of 16 bytes, plus an offset: the addition to the start field has no
+        // carry, because shared memory ends before the field does. So the common part of all steps
+        // is computed once.
         let begin = self.shared_address(&Access { offset: 0, ..operand.access }, None);
         let (low, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
         self.line(&format!("shr.u32 {low}, {begin}, 4;"));

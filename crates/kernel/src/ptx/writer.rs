@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
                 sum
             }
         };
-        // What does not fit into an instruction is added before.
+        // Offsets that do not fit into an instruction are added before.
         match i32::try_from(offset) {
             Ok(0) => format!("[{at}]"),
             Ok(offset) => format!("[{at}+{offset}]"),
@@ -280,7 +280,7 @@ pub(super) fn name(register: Register, width: Width) -> String {
     format!("%{}{}", letter(width), register.index())
 }
 
-/// What the names of registers of a width begin with.
+/// The first letter of the names of registers of a width.
 pub(super) fn letter(width: Width) -> char {
     match width {
         Width::Predicate => 'p',

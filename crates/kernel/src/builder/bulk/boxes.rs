@@ -1,12 +1,12 @@
 //! The boxes of a tile.
 //!
-//! Law: a box is as many elements of a tile as lie in shared memory one after the other while each
-//! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. Going along
-//! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
-//! follow from the two layouts (`tilewright_layout::atoms::TensorMap` has the same law for known numbers).
-//! A mode whose elements change places in shared memory is several dimensions, where its extent is
-//! shown to be a multiple of theirs. A mode of one element is a dimension where a box may begin
-//! past it, which has no edges otherwise.
+//! Law: a box has as many elements of a tile as are contiguous in shared memory, while each further
+//! mode is a step of 1 in a dimension of the tensor that is not in the box yet. The order of shared
+//! memory determines the coordinates, so boxes, their corners and the tensor map follow from the
+//! two layouts (`tilewright_layout::atoms::TensorMap` has the same law for constants). A mode whose
+//! elements are permuted in shared memory becomes several dimensions, if its extent is proved to be
+//! a multiple of theirs. A mode of extent 1 needs a dimension of its own if a box may begin past
+//! it, because it would have no edge otherwise.
 //!
 //! The engine permutes by the bits of addresses, so a box may begin at any line of the pattern of
 //! its swizzle.
@@ -29,9 +29,9 @@ use crate::program::memory::{Dimension, MapId, TensorMap};
 
 /// The most elements of a box along a dimension.
 const MAX_BOX: i64 = 256;
-/// What places in shared memory are multiples of, in bytes.
+/// The alignment of boxes in shared memory, in bytes.
 const LINE: i64 = 128;
-/// What strides and corners are multiples of, in bytes.
+/// The alignment of strides and corners, in bytes.
 const UNIT: i64 = 16;
 
 /// One box: its corner, a number for each dimension of the map, and where it begins in shared
@@ -49,8 +49,8 @@ pub(crate) struct Boxes {
     pub(crate) bytes: i64,
 }
 
-/// A dimension of a tensor map: a mode of the tensor, or a part of one, whose coordinates are those
-/// of the mode divided by `from`, modulo the extent where it is not the last part.
+/// A dimension of a tensor map: a mode of the tensor, or a part of one. Its coordinates are those
+/// of the mode divided by `from`, modulo the extent unless it is the last part.
 struct Part {
     path: ModePath,
     from: i64,
@@ -58,7 +58,7 @@ struct Part {
     modulus: Option<i64>,
     extent: Expr,
     stride: Expr,
-    /// How much of it a box has; none where it has one coordinate.
+    /// The extent of a box along it, if a box covers several coordinates.
     boxed: Option<i64>,
 }
 
@@ -130,7 +130,7 @@ impl Core {
 /// An index of shared memory at which a box begins, and the coordinate that lies there.
 type Place = (i64, Coordinate<Expr>);
 
-/// What lies along shared memory, and the parts that a box has of it.
+/// The coordinates along shared memory, and the parts that a box covers.
 struct Inside {
     /// The coordinate of the tensor at each index of shared memory.
     along: Layout<Coordinate<Expr>>,
@@ -218,8 +218,8 @@ fn common_size(global: &View<'_>, shared: &View<'_>) -> Result<i64, Reason> {
     })
 }
 
-/// Which coordinates lie along shared memory, and what a box has of them: modes are parted where
-/// that makes it as large as the pattern of the swizzle.
+/// The coordinates along shared memory, and the parts that a box covers. Modes are split if that
+/// makes the box as large as the pattern of the swizzle.
 fn inside(
     global: &View<'_>,
     shared: &View<'_>,
@@ -268,8 +268,8 @@ fn bytes(elements: &Expr, bits: i64) -> Result<Expr, Reason> {
     Stride::times(elements, &Expr::from(bits / 8)).ok_or_else(overflow)
 }
 
-/// The dimensions of the tensor map, each with its part: first those that a box has several
-/// coordinates of, in this order. A mode of one element is none where every box begins with it.
+/// The dimensions of the tensor map, each with its part: first those with several coordinates in a
+/// box, in this order. A mode of extent 1 is omitted if every box begins with it.
 fn dimensions<'p>(
     parts: &'p [Part],
     mut order: Vec<usize>,
@@ -337,7 +337,7 @@ fn stays_inside(global: &View<'_>, dimensions: &[(&Part, Dimension)], own: &Box)
     Err(Reason::Chunk { tensor: tensor(), extent: inner.extent.to_string(), unit, fact: fact(&inner.extent, unit) })
 }
 
-/// The fact that makes an extent a multiple of so many, where it is a multiple of one size.
+/// The fact that makes an extent a multiple of `unit`, if it is a multiple of one size.
 fn fact(extent: &Expr, unit: i64) -> Option<String> {
     let Terms { moving, constant: 0 } = Terms::of(extent)? else { return None };
     let [(factor, size)] = moving.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! Which moves give each thread what it needs, by comparing who holds what.
+//! The moves that convert one distribution into another.
 //!
 //! Law: after the rounds of a plan, every value of every lane has been kept from a round in which
 //! the lane it came from offered the right register. Plans are compared by the instructions that
@@ -21,16 +21,16 @@ pub(super) enum Plan {
 /// One shuffle.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Round {
-    /// Which value each lane offers: value and lanes. The first stands for all lanes that no other
-    /// entry names.
+    /// The value that each lane offers: value and lanes. The first entry applies to all lanes that
+    /// no other entry names.
     pub(super) offers: Vec<(usize, u32)>,
     /// From which lane each lane takes.
     pub(super) sources: Sources,
-    /// Which value of the result it is, in which lanes.
+    /// The value of the result that is received, and the lanes that keep it.
     pub(super) keeps: Vec<(usize, u32)>,
 }
 
-/// What one value of one lane is taken from.
+/// The source of one value of one lane.
 #[derive(Debug, Clone, Copy)]
 struct Move {
     lane: usize,
@@ -69,8 +69,8 @@ pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize
     1
 }
 
-/// About how many instructions a warp executes to store so many values of each thread and to load
-/// so many.
+/// The approximate number of instructions for a warp in which each thread stores and loads this
+/// many values.
 pub(super) fn through_shared(stored: u32, loaded: u32) -> u32 {
     SHARED + STORED * (stored + loaded)
 }
@@ -186,8 +186,7 @@ fn pull_rounds(moves: &[Move]) -> Option<Vec<Round>> {
     Some(rounds)
 }
 
-/// Moves in sets of which `key` says which go together; of a set, each round takes one move of each
-/// lane.
+/// Groups moves by `key`; in each round, every lane makes one move of a group.
 fn grouped(moves: &[Move], key: impl Fn(&Move) -> usize) -> Vec<Round> {
     let mut rounds = Vec::new();
     let mut keys: Vec<usize> = moves.iter().map(&key).collect();

@@ -1,8 +1,8 @@
-//! How a tile lies in shared memory between two distributions.
+//! The layout of a tile in shared memory between two distributions.
 //!
-//! Law: of the arrangements that are looked at, the one with which storing and loading together
-//! take the fewest wavefronts: the tile in its own order, in the order in which either side holds
-//! it, each as it is and with the best swizzle of all that leave accesses as wide
+//! Law: of the tried layouts, the one in which stores and loads together take the fewest
+//! wavefronts. Tried are the order of the tile and the orders of both distributions, each without a
+//! swizzle and with the best swizzle that keeps accesses as wide
 //! ([`tilewright_layout::analysis::suggest`]).
 
 use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};

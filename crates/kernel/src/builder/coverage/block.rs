@@ -25,7 +25,7 @@ pub(super) enum NoBox {
 
 /// The elements of a block: who writes each coordinate.
 pub(super) struct Listed {
-    /// The greatest extents of the modes, where there are such.
+    /// The upper bounds of the extents of the modes, if there are any.
     extents: Vec<Option<i64>>,
     pub(super) writers: HashMap<Vec<i64>, usize>,
     twice: Option<(usize, usize, Vec<i64>)>,

@@ -1,19 +1,19 @@
 //! Numbers whose digits, by divisors that only a launch knows, are coordinates.
 //!
-//! Law: a number `n` is had once for each value from 0 to below `units`. It is that of an iteration
-//! or of a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
-//! `ceil((units - b) / B)` iterations; or several stores share the numbers, store `s` of `m` those
-//! of blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k`
-//! divide `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as
-//! the last, have each combination once. With them
+//! Law: a number `n` takes each value from 0 to below `units` once. It is the index of an iteration
+//! or of a block; or blocks `b` of `B` take `b, b + B, b + 2B, ..`, each in `ceil((units - b) / B)`
+//! iterations; or several stores share the numbers, store `s` of `m` taking those of blocks `b + s
+//! * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide `units`.
+//! Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last one, take
+//! each combination once. With them
 //!
 //! ```text
 //! sum of a_i * floor(n / d_i) = sum of b_i * digit_i
 //! b_0 = a_0,  b_(i+1) = b_i * d_(i+1) / d_i + a_(i+1)
 //! ```
 //!
-//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, of which
-//! each is a variable of its own.
+//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, each of
+//! which is a variable.
 
 use std::cell::RefCell;
 
@@ -30,7 +30,8 @@ use crate::program::operation::Axis;
 
 /// Coordinates as sums of digits of one number.
 pub(super) struct Digits {
-    /// Ranges of the number, in each of which they are such sums; mostly one, of all there are.
+    /// Ranges of the number, in each of which the coordinates are such sums; usually a single
+    /// range.
     pub(super) cases: Vec<Case>,
     /// The axis of the blocks, and the iteration, that the number tells.
     pub(super) axis: Option<Axis>,
@@ -66,13 +67,13 @@ impl Digits {
         self.iterations.len().max(1)
     }
 
-    /// Which share of the numbers a store has that is in these loops.
+    /// The share of the numbers of a store in these loops.
     pub(super) fn share(&self, iterations: &[(Parameter, Expr)]) -> usize {
         share(&self.iterations, iterations).unwrap_or(0)
     }
 
-    /// The digits of a number of which the coordinates are such sums; none where they are sums of
-    /// variables as they are, or no number is found.
+    /// The digits of a number of which the coordinates are sums; None if they are already sums of
+    /// variables, or no number is found.
     pub(super) fn of(core: &Core, starts: &[Start]) -> Option<Digits> {
         let is_plain = |start: &Expr| {
             Terms::of(start).is_some() && !start.parameters().iter().any(|own| limited(core, own).is_some())
@@ -98,7 +99,7 @@ impl Digits {
     }
 }
 
-/// Which of some iterations those of a store have.
+/// The iterations, among some, of a store.
 fn share(of: &[Parameter], iterations: &[(Parameter, Expr)]) -> Option<usize> {
     of.iter().position(|own| iterations.iter().any(|(iteration, _)| own.stands_for(iteration)))
 }
@@ -112,8 +113,7 @@ fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
     expr.parameters().iter().any(|own| own.stands_for(on) || made(own))
 }
 
-/// The index that a variable is where that is not negative and at most a number, which comes
-/// second.
+/// The index behind a variable that is clamped to be from 0 to a maximum, and the maximum.
 fn limited<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64)> {
     let found = core.limited.iter().find(|(own, ..)| own.stands_for(parameter));
     found.map(|(_, index, greatest)| (index, *greatest))
@@ -130,29 +130,29 @@ fn natural() -> Option<Facts> {
     Facts::integer().at_least(0).ok()
 }
 
-/// What is in the place of a number.
+/// A replacement of a number by its parts.
 struct InParts {
     number: Expr,
     /// The number is a part below this and a multiple of it.
     modulus: i64,
-    /// The limited indices that were met, and what they are at most if that is what they are.
+    /// The clamped indices that were found, with their maxima.
     limits: RefCell<Vec<(Expr, i64)>>,
 }
 
-/// A number of which each value is had once.
+/// A number that takes each of its values once.
 struct Number {
     own: Parameter,
     units: Expr,
     axis: Option<Axis>,
     /// The iterations of the stores that share the numbers.
     iterations: Vec<Parameter>,
-    /// The number of the block, where it follows from those of the number and of the iteration, and
-    /// what it is then in each share.
+    /// The index of the block, if it follows from the number and the iteration, and its value in
+    /// each share.
     block: Option<(Parameter, Vec<Expr>)>,
 }
 
-/// The numbers that blocks have in turns, and those of iterations and of blocks: of loops around
-/// all stores, and of those that share them.
+/// The numbers that blocks take in a grid-stride loop, and those of iterations and of blocks: of
+/// loops around all stores, and of those that share them.
 fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<Number> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Paramete
             found.extend(grid.known().and_then(|blocks| taken(core, iterations, axis, (block, blocks))));
         }
         let [(iteration, count)] = iterations else { continue };
-        // Where blocks have as many iterations each, those are a number of their own.
+        // If all blocks have equally many iterations, these are a number of their own.
         let even = |number: &Number| {
             let grid = core.grid[number.axis? as usize].as_ref()?;
             let even = number.iterations[0].stands_for(iteration) && grid.divides(&number.units).proved();
@@ -294,9 +294,9 @@ impl Number {
         Some(Case { starts, list })
     }
 
-    /// An expression over this number in the place of block and iteration, and of digits of it.
-    /// With parts, these are in the place of the number, and digits of a block or an iteration as
-    /// they are and limited indices are written out, too.
+    /// An expression with this number in place of block and iteration, and with its digits. With
+    /// parts, these replace the number, and digits of a block or an iteration and clamped indices
+    /// are expanded, too.
     fn in_terms(&self, core: &Core, share: usize, expr: &Expr, parts: Option<&InParts>) -> Option<Expr> {
         let block = self.block.as_ref();
         if block.is_none() && parts.is_none() {
@@ -333,8 +333,8 @@ impl Number {
         })
     }
 
-    /// What the number is divided by, from 1 on, each of which divides the next, and the last one
-    /// how many values there are.
+    /// The divisors of the number, from 1 on: each divides the next one, and the last one divides
+    /// the number of values.
     fn divisors<'e>(&self, starts: impl Iterator<Item = &'e Expr>) -> Option<Vec<Expr>> {
         let mut found = vec![Expr::from(1)];
         for start in starts {

@@ -1,16 +1,17 @@
 //! Blocks and iterations that count the parts of a tensor.
 //!
 //! Law: along a mode, variables `v_1, .., v_n` with `factor_1` the side of the part and
-//! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number is counted once;
-//! the last may reach past the extent of the mode, and the number must reach it. A variable is the
-//! number of a block or of an iteration, or a digit of a number; digits `(number / d) mod m` with
-//! `d` and `m` in a chain determine that number, up to where it is a whole multiple of their
-//! product, and a number that is such a sum again determines its terms. Every axis of the grid with
-//! more than one block has to be determined, and the thread, unless the parts of a block determine
-//! it. Each number of the tile counter is fetched once, by one cluster, so it determines the
-//! cluster; of a block, only its rank remains to be determined (`pipeline/scheduler.rs`). Digits by
-//! sizes, if all are in coordinates, determine their number, and with it the block and the
-//! iteration that have it (`digits.rs`).
+//! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number occurs once; the
+//! last one may go past the extent of the mode, and the number must reach it. A variable is the
+//! index of a block or of an iteration, or a digit of a number. Digits `(number / d) mod m` with
+//! `d` and `m` in a chain determine that number, if it is a whole multiple of their product, and a
+//! number that is such a sum again determines its terms.
+//!
+//! Every axis of the grid with more than one block must be determined, and the thread too, unless
+//! the parts of a block determine it. Each number of the tile counter is fetched once, by one
+//! cluster, so it determines the cluster; of a block, only its rank remains to be determined
+//! (`pipeline/scheduler.rs`). Digits by sizes, if all of them are in coordinates, determine their
+//! number, and with it the block and the iteration (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
@@ -22,7 +23,7 @@ use super::{Doubt, is_plain, undecided};
 use crate::error::Reason;
 use crate::program::operation::Axis;
 
-/// What a variable is.
+/// The kind of a variable.
 enum Origin {
     Block(Axis),
     Iteration,
@@ -40,15 +41,15 @@ enum Origin {
 /// A variable that is to take its values each once.
 struct Need {
     parameter: Parameter,
-    /// How many values it must take, from 0 on: exactly, or at least so many with whatever follows.
+    /// The values that it must take, from 0 on: exactly these, or at least these.
     reach: Reach,
 }
 
 #[derive(Clone)]
 enum Reach {
-    /// It takes these, and no others.
+    /// Exactly these values.
     Exactly(i64),
-    /// It takes these; `from + factor * reach` is the extent of a mode, or more.
+    /// At least these values: `from + factor * reach` is the extent of a mode, or more.
     ToExtent { from: i64, factor: i64, extent: Expr },
 }
 
@@ -206,7 +207,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// How many values a variable takes, where that is a known number.
+    /// The number of values of a variable, if it is a constant.
     fn exact(&self, parameter: &Parameter) -> Result<i64, Doubt> {
         let open =
             || undecided("how many blocks or iterations there are along an inner count is known at launch alone");
@@ -259,15 +260,15 @@ impl Search<'_> {
         Ok(Origin::Digit { number: number.clone(), divisor: *divisor, modulus })
     }
 
-    /// How many values a number takes, from 0 on, where it is a sum that counts.
+    /// The number of values of a number, from 0 on, if it is a sum that counts.
     fn range(&self, number: &Expr) -> Result<Expr, Doubt> {
         let (terms, last) = self.counting(number)?;
         let factor = terms.last().map_or(1, |(factor, _)| *factor);
         Stride::times(&last, &Expr::from(factor)).ok_or_else(|| undecided("a number is too large"))
     }
 
-    /// The terms of a number whose values are counted without gaps, the one of factor 1 first, and
-    /// how many values the last takes.
+    /// The terms of a number whose values have no gaps, the one of factor 1 first, and the number
+    /// of values of the last term.
     fn counting(&self, number: &Expr) -> Result<(Vec<(i64, Parameter)>, Expr), Doubt> {
         let doubt = || undecided(format!("the number {number} is no sum that counts blocks, iterations or threads"));
         let mut terms = Terms::of(number).filter(|terms| terms.constant == 0).ok_or_else(doubt)?.moving;
@@ -295,7 +296,8 @@ impl Search<'_> {
     /// Goes from variables to what they are digits of, until only blocks, iterations and the thread
     /// are left.
     fn resolve(&mut self, mut needs: Vec<Need>) -> Result<(), Doubt> {
-        // Each round takes numbers apart that were made of others; there are as many as variables.
+        // Each round expands numbers that are made of others; there are at most as many rounds as
+        // variables.
         for _ in 0..=self.core.variables.len() {
             let mut digits: Vec<(Expr, i64, Option<i64>, Reach)> = Vec::new();
             for Need { parameter, reach } in std::mem::take(&mut needs) {

@@ -1,8 +1,8 @@
 //! Kernels for one list of sizes, of which every store is listed.
 //!
-//! Law: where addresses and predicates follow from the numbers of blocks, threads and iterations,
-//! what is listed of each thread is what it stores in every launch. So each element of the layout
-//! is stored by one thread, or the kernel is refused.
+//! Law: if addresses and predicates depend only on the indices of blocks, threads and iterations,
+//! the list of the stores of each thread holds for every launch. So each element of the layout is
+//! stored by exactly one thread, or the kernel is refused.
 
 use tilewright_layout::{Composed, Layout};
 
@@ -18,7 +18,7 @@ const MAX_ELEMENTS: i64 = 1 << 18;
 /// Nodes of warps that are walked through, for each element.
 const STEPS: u64 = 16;
 
-/// In the place of a thread: none, and several.
+/// Stands for no thread, or for several.
 const NONE: u64 = u64::MAX;
 const SEVERAL: u64 = u64::MAX - 1;
 

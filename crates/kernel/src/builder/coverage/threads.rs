@@ -1,4 +1,4 @@
-//! What registers hold in each thread of a block.
+//! The values of registers in each thread of a block.
 //!
 //! Law: a register that follows from the number of the thread and from constants alone has these
 //! values, computed by the instructions of the program as the interpreter executes them. What lanes
@@ -19,7 +19,7 @@ pub(in crate::builder) struct ThreadValues {
     threads: usize,
 }
 
-/// All instructions, those of bodies in the place of their steps.
+/// All instructions, with bodies inlined.
 fn flatten<'s>(steps: &'s [Step], found: &mut Vec<&'s Instruction>) {
     for step in steps {
         match step {
@@ -37,7 +37,7 @@ impl ThreadValues {
     pub(super) fn of(steps: &[Step], widths: &[Width], threads: u32, wanted: &[Register]) -> ThreadValues {
         let mut all = Vec::new();
         flatten(steps, &mut all);
-        // What the wanted ones follow from; a register is read after it is written.
+        // The registers that the wanted ones depend on; a register is read after it is written.
         let mut needed = vec![false; widths.len()];
         wanted.iter().for_each(|register| needed[register.index()] = true);
         let mut chain: Vec<&Instruction> = Vec::new();

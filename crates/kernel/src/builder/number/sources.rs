@@ -1,5 +1,5 @@
-//! Where the numbers of a thread come from: constants, the launch, and indices; and how a number
-//! becomes an index.
+//! The sources of the numbers of a thread: constants, launch arguments, and indices; and numbers as
+//! indices.
 
 use tilewright_layout::symbolic::Expr;
 

@@ -1,8 +1,8 @@
 //! The two barriers of a stage: who waits until it is free or full, and who frees it.
 //!
-//! Law: those who use wait at the full barrier for the parity of their iteration, those who fill at
-//! the empty one for the other parity, so that the first iteration of a stage waits for nobody. A
-//! warp that is done arrives once at the empty barrier of each block that fills the stage.
+//! Law: consumers wait at the full barrier for the parity of their iteration, producers at the
+//! empty barrier for the other parity, so that the first iteration of a stage does not wait. A warp
+//! that has finished arrives once at the empty barrier of each block that fills the stage.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -68,10 +68,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// As [`Stage::release`], to the blocks that fill the stage in this one: the ranks that a
-    /// layout names, `first` added. The lanes of the warp meet, and one arrives at the stage of
-    /// each. It says that the stage has been read; what ordinary stores wrote there is not passed
-    /// on.
+    /// As [`Stage::release`], for the blocks that fill the stage in this block: the ranks that a
+    /// layout names, plus `first`. The lanes of the warp synchronize, and one arrives at the stage
+    /// of each block. The arrival says that the stage has been read; it does not publish ordinary
+    /// stores.
     ///
     /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
     #[track_caller]
@@ -79,10 +79,11 @@ impl Stage<'_> {
         self.arrive_at("release_to", (fillers, &first.into()), false, Location::caller())
     }
 
-    /// As [`Stage::release_to`], and what the warp stored, in shared memory of other blocks too, is
-    /// passed on to who waits there with [`Stage::acquire`] (`mbarrier.arrive.release.cluster`).
-    /// It waits for all stores of the thread that arrives, and waits in such a kernel are for the
-    /// whole cluster: where nothing was stored, [`Stage::release_to`] is faster.
+    /// As [`Stage::release_to`], and also publishes the stores of the warp, including those to
+    /// shared memory of other blocks, to threads that wait with [`Stage::acquire`]
+    /// (`mbarrier.arrive.release.cluster`). It waits for all stores of the arriving thread, and
+    /// waits in such a kernel have cluster scope: if nothing was stored, [`Stage::release_to`] is
+    /// faster.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;

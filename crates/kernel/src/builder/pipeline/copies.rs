@@ -23,8 +23,8 @@ impl<'k> Stage<'k> {
     /// from the layouts of both. What the tile has past the edges of the tensor is filled with
     /// zeros.
     ///
-    /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
-    /// lie; what is not shown to be aligned.
+    /// Errors: sizes or types differ; the layout of the tile in shared memory does not consist of
+    /// boxes of the tensor; an alignment that is not proved.
     #[track_caller]
     pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -32,8 +32,8 @@ impl<'k> Stage<'k> {
         self.filled(source, destination, None, Cache::Default).map_err(|refusal| refusal.at("load", location))
     }
 
-    /// As [`Stage::load`], for data that nobody else reads soon: the L2 cache evicts its lines
-    /// first (`L2::evict_first`).
+    /// As [`Stage::load`], for data that nobody else reads soon: L2 evicts its lines first
+    /// (`L2::evict_first`).
     ///
     /// Errors: as [`Stage::load`].
     #[track_caller]
@@ -43,11 +43,11 @@ impl<'k> Stage<'k> {
         self.filled(source, destination, None, Cache::Streaming).map_err(|refusal| refusal.at("load_once", location))
     }
 
-    /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the
-    /// receivers are the ranks that a layout names, `first` added. Each block of them issues a part
-    /// of the same size, so that a stage gets one from each, and [`Stage::publish`] expects as
-    /// many. A stage is free when it is in all receivers: their users release it to all who fill it
-    /// ([`Stage::release_to`]).
+    /// As [`Stage::load`], multicast to the same place in several blocks of the cluster: the
+    /// receivers are the ranks that a layout names, plus `first`. Each of these blocks issues a
+    /// part of the same size, so that a stage gets one part from each, and [`Stage::publish`]
+    /// expects all of them. A stage is empty when it is empty in all receivers: its users release
+    /// it to all blocks that fill it ([`Stage::release_to`]).
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -142,10 +142,10 @@ impl<'k> Stage<'k> {
         Ok(())
     }
 
-    /// Sets off a bulk copy from a tile of shared memory to one of a block of the cluster, by one
-    /// thread: it arrives at this stage of that block (`cp.async.bulk.shared::cluster`). Each block
-    /// sends as many bytes as it gets, and [`Stage::publish`] expects as many. Both tiles have the
-    /// same layout, without gaps.
+    /// Issues a bulk copy, by one thread, from a tile of shared memory to a tile of another block
+    /// of the cluster; it completes on this stage of that block (`cp.async.bulk.shared::cluster`).
+    /// Each block sends as many bytes as it receives, and [`Stage::publish`] expects that many.
+    /// Both tiles have the same compact layout.
     ///
     /// Errors: types or layouts differ, or have gaps; what is not shown to be aligned, or to be a
     /// rank of the cluster.
@@ -195,7 +195,7 @@ impl<'k> Stage<'k> {
 }
 
 impl View<'_> {
-    /// How many bytes two tiles of shared memory have that lie alike, without gaps.
+    /// The size in bytes of two tiles in shared memory with equal compact layouts.
     fn same_bytes(&self, other: &View<'_>) -> Result<i64, Reason> {
         let refuse = |because: &str| Reason::Width {
             tensor: self.text(),

@@ -130,9 +130,9 @@ impl Build {
     }
 
     /// As [`Build::dynamic_scheduler`], for short iterations: one more index is prefetched (so
-    /// `ahead` is at most 3). The body says where the next index is requested ([`Claim::ask`]);
-    /// otherwise it is requested at the end of the iteration instead of the beginning. No thread
-    /// then waits for global memory before the blocks of a cluster have synchronized.
+    /// `ahead` is at most 3). The body requests the next index ([`Claim::ask`]); otherwise it is
+    /// requested at the end of the iteration instead of the beginning. No thread then waits for
+    /// global memory before the blocks of a cluster have synchronized.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;

@@ -1,4 +1,4 @@
-//! What cuts a view: by tiles, layouts, coordinates, copies, products and threads.
+//! Operations that cut a view: by tiles, layouts, coordinates, tiled copies, tiled MMA and threads.
 //!
 //! Law: each is a function of a layout, whatever its strides are, so that it is done alike to the
 //! offsets of a view and to the coordinates of its elements in the whole tensor.
@@ -117,7 +117,7 @@ impl Cut for ByGroup {
 /// Where this thread is in a shape of threads.
 type ThreadAt<'a> = dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Reason> + 'a;
 
-/// The same for one of the four modes of the threads of a product.
+/// The same for one of the four thread modes of a tiled MMA.
 type ThreadOfMode<'a> = dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Reason> + 'a;
 
 pub(super) struct ByCopy<'a> {

@@ -15,7 +15,7 @@ use crate::builder::core::Core;
 use crate::builder::part::Part;
 use crate::error::Reason;
 
-/// What is cut by tiles, coordinates, copies and products.
+/// Types that tiles, coordinates, tiled copies and tiled MMA can cut.
 pub(crate) trait Cuttable<'k>: Sized {
     fn build(&self) -> &'k Build;
 
@@ -25,7 +25,7 @@ pub(crate) trait Cuttable<'k>: Sized {
 
     fn of_part(self, part: Part) -> Self;
 
-    /// What it is, in messages.
+    /// Its name in messages.
     fn name(&self) -> String;
 
     fn cut(&self, by: &impl Cut) -> Result<Self, Reason>;
@@ -71,7 +71,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         self.cut(&BySlice(at))
     }
 
-    /// What a thread has by a tiled copy: this one, or that of a number.
+    /// The part of a thread by a tiled copy: of this thread, or of the one with an index.
     fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd, thread: Option<&Expr>) -> Result<Self, Reason> {
         self.is_no_part()?;
         let thread = self.build().core().one_of(copy.threads(), thread, copy.atom().name())?;
@@ -80,7 +80,8 @@ pub(crate) trait Cuttable<'k>: Sized {
         Ok(part.of_part(Part::of_copy(copy, end, Some(thread))))
     }
 
-    /// What a thread has of an operand of a tiled product: this one, or that of a number.
+    /// The part of a thread in an operand of a tiled MMA: of this thread, or of the one with an
+    /// index.
     fn partition_of(&self, mma: &TiledMma, operand: Operand, thread: Option<&Expr>) -> Result<Self, Reason> {
         self.is_no_part()?;
         let thread = self.build().core().one_of(mma.threads(), thread, mma.atom().name())?;
@@ -108,7 +109,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         Ok(part.of_part(own))
     }
 
-    /// That it is a tile, of which threads have parts.
+    /// Checks that it is a tile, which can be partitioned.
     fn is_no_part(&self) -> Result<(), Reason> {
         let Some(part) = self.part() else { return Ok(()) };
         let first = format!("what is partitioned is {}", part.name());
@@ -184,7 +185,7 @@ struct Index {
     steps: bool,
 }
 
-/// The numbers in a coordinate that stand for whole modes of a shape, which are at a place.
+/// The numbers in a coordinate that stand for whole modes of a shape, at a place.
 fn indices(
     shape: &Tree<Expr>,
     place: Option<&Layout<Coordinate<Expr>>>,

@@ -1,5 +1,5 @@
-//! What every byte that is touched is checked for: what was written, who may touch it, and in which
-//! order.
+//! Checks of every byte that is accessed: whether it was written, whether it may be accessed, and
+//! in which order.
 
 use std::ops::Range;
 

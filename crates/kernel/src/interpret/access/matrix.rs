@@ -14,7 +14,7 @@ use crate::program::memory::Access;
 const ROW: u32 = 16;
 
 impl Machine<'_> {
-    /// The lanes that give rows of so many matrices, and may go on.
+    /// The lanes that give the row addresses of `count` matrices, if they may proceed.
     fn rows(
         &mut self,
         warp: &Warp,

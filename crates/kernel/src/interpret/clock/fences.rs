@@ -1,31 +1,32 @@
-//! Fences between accesses of threads and those of TMA and of products.
+//! Proxy fences between ordinary accesses of threads and those of TMA and wgmma.
 //!
-//! Law: in shared memory a fence is made by the thread that stored, and known to the one that sets
-//! off the access. In global memory it is made by a thread of the block that issues the access,
-//! which knows of the store when it makes it; the access is issued by who knows of the fence.
+//! Law: in shared memory, a fence is made by the thread that stored, and must be known to the
+//! thread that issues the access. In global memory, it is made by a thread of the block that issues
+//! the access, which must know of the store when it makes it; the access is issued by a thread that
+//! knows of the fence.
 
 use std::ops::Range;
 
 use super::{Agent, Clocks, Event, Known, MAX_COUNT, Work};
 
 impl Clocks {
-    /// What a thread has done is ordered before asynchronous accesses of those that it tells from
-    /// now on.
+    /// Orders the past of a thread before asynchronous accesses of threads that it tells from now
+    /// on.
     pub(in crate::interpret) fn fence(&mut self, thread: usize) -> Option<()> {
         let copies = self.done[0].get(thread).copied().unwrap_or(0);
         self.fences[thread].push((self.counts[thread], copies));
         self.advance(thread)
     }
 
-    /// What a thread has done in global memory, and knows others to have done, is ordered before
-    /// asynchronous accesses of its block that follow.
+    /// Orders accesses to global memory that a thread has made or knows of before asynchronous
+    /// accesses of its block that follow.
     pub(in crate::interpret) fn fence_global(&mut self, thread: usize) -> Option<()> {
         let known = Known { count: self.counts[thread], ..self.known_to(thread) };
         self.global_fences.entry(thread).or_default().push(known);
         self.advance(thread)
     }
 
-    /// Of each of some threads the last fence for global memory that a thread knows of.
+    /// For each of some threads, the last fence for global memory that a thread knows of.
     pub(in crate::interpret) fn fences_known(&self, thread: usize, of: Range<usize>) -> Vec<&Known> {
         let last = |(other, fences): (&usize, &'_ Vec<Known>)| {
             let known = match *other == thread {
@@ -38,7 +39,7 @@ impl Clocks {
         found.filter_map(|(other, fences)| fences.get(last((other, fences))?)).collect()
     }
 
-    /// How many blocks of the launch had told a thread, when it made the fence, what they knew.
+    /// The number of blocks of the launch that a thread had been told of when it made the fence.
     pub(in crate::interpret) fn arrivals_at(&self, fence: &Known) -> u32 {
         fence.told.get(self.grid_agent()).copied().unwrap_or(0)
     }
@@ -49,8 +50,8 @@ impl Clocks {
         self.advance(thread)
     }
 
-    /// Whether what an event wrote was followed by a fence of its thread that the given thread
-    /// knows of. What bulk copies write needs none.
+    /// Whether the write of an event was followed by a fence of its thread that the given thread
+    /// knows of. Writes of bulk copies need none.
     pub(in crate::interpret) fn fenced(&self, event: Event, thread: usize) -> bool {
         match self.agent(event.agent()) {
             Agent::Thread(writer) => {

@@ -1,21 +1,21 @@
-//! What is known of waits for phases and of arrivals: the order by which phases are judged
+//! Knowledge of waits for phases and of arrivals: the order by which phases are checked
 //! (`phases.rs`).
 //!
-//! Law: a wait or an arrival is known to a thread exactly when a chain leads from it to what the
-//! thread does now, of barriers, of arrivals and waits, of arrivals that pass on no data, and of
-//! bulk loads from the thread that set one off to those who wait for it. So more of them are known
-//! than accesses are.
+//! Law: a wait or an arrival is known to a thread exactly if a chain leads from it to what the
+//! thread does now, of barriers, of arrivals and waits, of arrivals that publish no data, and of
+//! bulk loads from the issuing thread to those that wait for it. So more of them are known than
+//! accesses are.
 
 use std::rc::Rc;
 
 use super::{Clock, Clocks, Event, Work};
 
-/// What a thread knew and had done at some moment.
+/// The knowledge and the past of a thread at some moment.
 #[derive(Debug, Clone)]
 pub(in crate::interpret) struct Known {
     pub(super) told: Clock,
     pub(super) thread: usize,
-    /// Up to which count its own events are among what it had done.
+    /// The count up to which its own events are included.
     pub(super) count: u32,
 }
 
@@ -34,8 +34,8 @@ impl Known {
 }
 
 impl Clocks {
-    /// A thread has waited for a phase at a place; what it does from now on comes later. None where
-    /// a count has reached its end.
+    /// A thread has waited for a phase at a place; later events come after it. None if a count
+    /// overflows.
     pub(in crate::interpret) fn wait(&mut self, thread: usize, place: usize) -> Option<Event> {
         let event = self.background(thread, Work::Phase, self.counts[thread], place);
         self.advance(thread)?;
@@ -52,7 +52,7 @@ impl Clocks {
         event.agent() % self.threads
     }
 
-    /// What a thread has done up to its last release or wait, and what it knows.
+    /// The past of a thread up to its last release or wait, and its knowledge.
     pub(in crate::interpret) fn known_to(&self, thread: usize) -> Known {
         Known { told: Rc::clone(&self.told[thread]), thread, count: self.counts[thread] - 1 }
     }
@@ -62,9 +62,8 @@ impl Clocks {
         count == 0 || self.told[thread].get(self.phase_agent(object)).is_some_and(|known| *known >= count)
     }
 
-    /// What those know who wait for a phase of an object, so many of which are over then: what the
-    /// threads knew that arrived; and of what the threads knew that issued loads, the waits and
-    /// arrivals alone.
+    /// The knowledge of threads that wait for a phase of an mbarrier after `over` phases: that of
+    /// the threads that arrived; and from the threads that issued loads, only waits and arrivals.
     pub(in crate::interpret) fn of_phase(
         &self,
         arrived: &[u32],

@@ -11,20 +11,20 @@ use crate::program::scalar::Scalar;
 const BLOCKS: i64 = 4;
 const THREADS: i64 = 64;
 
-/// What may be wrong with a kernel whose last block adds what all have left.
+/// The possible defects of a kernel whose last block adds the results of all blocks.
 #[derive(Clone, Copy)]
 struct How {
-    /// What the parts of blocks are.
+    /// The role of the partial results.
     role: Role,
     /// Whether a part is stored before and after the block is counted.
     before: bool,
     after: bool,
     /// Whether the threads of a block meet before it is counted, and after.
     meet: [bool; 2],
-    /// How many blocks came before the one that adds, and how often each block is counted.
+    /// The number of blocks before the one that adds, and how often each block is counted.
     adds: i64,
     times: i64,
-    /// Which blocks are counted, and how many the count is told there are.
+    /// The blocks that are counted, and the number of blocks in the counter.
     counted: i64,
     all: i64,
 }
@@ -40,7 +40,7 @@ const RIGHT: How = How {
     all: BLOCKS,
 };
 
-/// Each thread stores a number; of the last block each adds those of the thread beside it in all
+/// Each thread stores a number; each thread of the last block adds those of its counterparts in all
 /// blocks.
 fn added(how: How) -> Program {
     let mut k = Assembler::new(BLOCKS, THREADS as u32);
@@ -127,11 +127,11 @@ pub(super) fn what_is_not_passed_on_is_found() {
             assert!(findings.iter().all(|finding| finding.code() == "E1017"), "{}", findings[0]);
         }
     }
-    // Of an output nothing was written yet.
+    // Nothing was written to the output yet.
     for run in runs(&added(How { adds: BLOCKS - 2, ..RIGHT })) {
         assert!(run.unwrap_err().iter().any(|finding| finding.code() == "E1012"));
     }
-    // What the threads of a block are told they have to wait for; before that nobody may read.
+    // The barrier that the threads of a block must wait at; before it nobody may read.
     for run in runs(&added(How { meet: [true, false], ..RIGHT })) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
         assert!(codes.contains(&"E1016") && codes.iter().all(|code| ["E1015", "E1016"].contains(code)), "{codes:?}");

@@ -22,7 +22,7 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Blocks of so many threads, so many of them.
+    /// A grid of `blocks` blocks of `threads` threads.
     pub(crate) fn new(blocks: i64, threads: u32) -> Assembler {
         let program = Program {
             name: "test".to_string(),
@@ -50,7 +50,7 @@ impl Assembler {
         self.program
     }
 
-    /// The program, for what has no line.
+    /// The program, for fields without a method.
     pub(crate) fn raw(&mut self) -> &mut Program {
         &mut self.program
     }
@@ -307,7 +307,7 @@ impl Assembler {
         self.step(Step::Branch(Branch { condition, then, otherwise, chosen: Vec::new(), source }));
     }
 
-    /// What threads do that have a number below `end`.
+    /// Code for the threads with an index less than `end`.
     #[track_caller]
     pub(crate) fn below(&mut self, end: i64, write: impl FnOnce(&mut Assembler)) {
         let thread = self.thread();
@@ -315,7 +315,7 @@ impl Assembler {
         self.branch(condition, write, |_| {});
     }
 
-    /// What one thread does.
+    /// Code for one thread.
     #[track_caller]
     pub(crate) fn only(&mut self, thread: i64, write: impl FnOnce(&mut Assembler)) {
         let own = self.thread();

@@ -122,8 +122,8 @@ fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
 pub(super) fn rings_of_stages_work() {
     for stages in [2, 3, 4] {
         is_right(&ring(stages, stages as u32 - 2, [true, true]).program());
-        // The barrier of the next iteration comes before the next copy over what is read in this
-        // one.
+        // The barrier of the next iteration precedes the next copy over the stage that this one
+        // reads.
         let run = is_right(&ring(stages, stages as u32 - 2, [true, false]).program());
         let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
         for (at, value) in target.iter().enumerate() {
@@ -134,11 +134,11 @@ pub(super) fn rings_of_stages_work() {
 
 #[test]
 pub(super) fn rings_with_a_defect_are_found() {
-    // One group too many may be under way: the stage that is read is.
+    // One group too many may be in flight: that of the stage that is read.
     finds(&ring(3, 2, [true, true]).program(), "E1018");
     finds(&ring(2, 1, [true, true]).program(), "E1018");
     finds(&ring(4, 3, [true, true]).program(), "E1018");
-    // Nobody is told that the others have waited.
+    // The other threads are not told that these have waited.
     finds(&ring(3, 1, [false, true]).program(), "E1018");
 }
 

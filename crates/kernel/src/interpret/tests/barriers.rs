@@ -21,7 +21,7 @@ pub(super) fn wait(k: &mut Assembler, objects: BufferId, address: Register, pari
     k.emit(Operation::BarrierWait { access }, &[address, parity], &[]);
 }
 
-/// How the threads of two warps tell each other what they wrote, by a barrier in memory.
+/// How the threads of two warps publish their stores to each other, by an mbarrier.
 #[derive(Clone, Copy)]
 struct Exchange {
     count: u32,
@@ -81,7 +81,7 @@ pub(super) fn phases_order_those_who_arrive_before_those_who_wait() {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
         assert!(codes.iter().all(|code| ["E1016", "E1022", "E1042"].contains(code)), "{codes:?}");
     }
-    // Half of the threads arrive, and half are enough: what the others wrote is not known.
+    // Half of the threads arrive, and the count is half: the stores of the others are not known.
     finds(&exchange(Exchange { arrivals: 32, count: 32, ..EXCHANGE }), "E1016");
 }
 

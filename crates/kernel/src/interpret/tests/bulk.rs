@@ -15,7 +15,7 @@ use crate::program::register::{Register, Width};
 struct Boxed {
     swizzle: SwizzleMode,
     boxed: [u32; 2],
-    /// The corner that is loaded, and the one that is stored where that is another.
+    /// The corner of the load, and that of the store if it differs.
     at: [i64; 2],
     to: Option<[i64; 2]>,
     expect: i64,
@@ -23,7 +23,7 @@ struct Boxed {
     wait: bool,
     fence: bool,
     barrier: bool,
-    /// What the storing thread waits for, if anything, and writes then.
+    /// What the storing thread waits for, if anything, and what it writes then.
     stored: Option<bool>,
     reuse: bool,
     offset: i64,
@@ -175,7 +175,7 @@ pub(super) fn swizzled_boxes_lie_as_the_swizzle_says() {
 
 #[test]
 pub(super) fn bulk_loads_are_waited_for() {
-    // Nobody waits, and the load is left behind as well.
+    // Nobody waits, and the load is never completed.
     for boxed_by in [[32, 4], [64, 4], [16, 8]] {
         for run in runs(&boxed(Boxed { wait: false, boxed: boxed_by, ..BOXED })) {
             let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
@@ -329,7 +329,7 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
     };
     let run = is_right(&program(true, true));
     assert_eq!(run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
-    // One lane arrives for its warp, and does not know that the others have read.
+    // One lane arrives for its warp, but does not know that the others have read.
     finds(&program(true, false), "E1018");
     // The producer runs ahead.
     for run in runs(&program(false, true)) {
@@ -389,7 +389,7 @@ impl Stored {
         let (bytes, [columns, rows]) = (i64::from(self.element.bytes()), self.extents);
         let words = i64::from(self.boxed[0] * self.boxed[1]) * bytes / 4;
         let mut k = Assembler::new(1, 32);
-        // What lies behind the last row belongs to somebody else; what lies between rows does too.
+        // The memory after the last row, and between rows, belongs to others.
         let target = k.global(Role::Both, self.element, self.pitch * (rows - 1) + columns);
         let shared = k.shared(self.element, words * 4 / bytes);
         let dimension =
@@ -422,7 +422,7 @@ impl Stored {
 pub(super) fn stores_that_end_inside_a_chunk_are_found() {
     let (u8s, u16s, u64s) = (Element::U8, Element::Bf16, Element::U64);
     let none = SwizzleMode::None;
-    // As measured on a device: each of these overwrites what lies behind its rows.
+    // As measured on a device: each of these overwrites memory after its rows.
     for (element, extents, pitch, boxed, at, swizzle) in [
         (Element::U32, [13, 4], 16, [8, 4], [8, 0], none),
         (Element::U32, [14, 4], 16, [16, 4], [0, 0], none),
@@ -474,7 +474,7 @@ pub(super) fn stores_that_stay_inside_are_right() {
         (Element::Bf16, [136, 1], 136, [8, 1], [128, 0], SwizzleMode::None),
         (Element::U64, [6, 4], 6, [8, 4], [0, 0], SwizzleMode::None),
         (Element::U8, [48, 2], 64, [64, 2], [0, 0], SwizzleMode::None),
-        // It ends inside a chunk, and the box does not reach that chunk, or lies past it.
+        // The row ends inside a chunk, but the box does not reach that chunk, or is past it.
         (Element::U32, [13, 4], 16, [8, 4], [0, 0], SwizzleMode::None),
         (Element::U32, [13, 4], 16, [8, 4], [4, 0], SwizzleMode::None),
         (Element::U32, [13, 4], 16, [8, 4], [16, 0], SwizzleMode::None),

@@ -59,7 +59,7 @@ pub(super) fn counts_that_are_not_where_they_were_are_found() {
         vec![left(k, taken, 2), k.compare(Comparison::GreaterEqual, zero, 0)]
     });
     finds(&again, "E1040");
-    // Each block takes one number, and does not ask until it gets the end.
+    // Each block claims one number, and does not claim until it gets the end.
     finds(&taking(BLOCKS, 2 * BLOCKS - 1, |_, _| Vec::new()), "E1040");
     // The count begins again before all blocks have taken a number.
     finds(&taking(1, BLOCKS - 2, |_, _| Vec::new()), "E1040");

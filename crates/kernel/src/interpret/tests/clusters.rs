@@ -43,8 +43,8 @@ fn arrive_there(k: &mut Assembler, objects: BufferId, address: Register, rank: R
     k.emit(Operation::RemoteArrive { access, releases: false }, &[address, rank], &[]);
 }
 
-/// Where the barriers of the cluster stand in a kernel in which each thread of two blocks leaves a
-/// number, and takes that of the other block; or gives its number to the other block.
+/// The positions of cluster barriers in a kernel in which each thread of two blocks writes a
+/// number, and reads that of the other block; or writes its number to the other block.
 #[derive(Clone, Copy)]
 struct Barriers {
     first: bool,
@@ -209,7 +209,7 @@ pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
         k.program()
     };
     is_right(&program(Does::Reads, true, true));
-    // What was written is not told.
+    // The store is not published.
     finds(&program(Does::Writes, true, true), "E1016");
     finds(&program(Does::OthersWrite, true, true), "E1016");
     finds(&program(Does::Reads, false, true), "E1016");

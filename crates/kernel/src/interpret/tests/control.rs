@@ -139,7 +139,7 @@ pub(super) fn barriers_that_not_all_reach_are_found() {
     for (end, threads) in [(16, 128), (32, 128), (64, 128), (96, 128), (33, 40)] {
         finds(&program(end, threads), "E1021");
     }
-    // All lanes of a warp, whatever the others do.
+    // All lanes of a warp, independent of other warps.
     let program = |end: i64| {
         let mut k = Assembler::new(1, 64);
         k.below(end, |k| k.plain(Operation::WarpBarrier));
@@ -168,7 +168,7 @@ pub(super) fn named_barriers_of_different_numbers_are_found() {
 
 #[test]
 pub(super) fn deadlocks_are_found() {
-    // Too few come; two warps meet two others in opposite orders.
+    // Too few threads arrive; two warps wait for two others in opposite orders.
     let program = |threads: u32| {
         let mut k = Assembler::new(1, 64);
         k.plain(Operation::NamedBarrier { number: 3, threads });
@@ -299,8 +299,8 @@ pub(super) fn a_run_has_a_limit() {
 #[test]
 pub(super) fn results_that_depend_on_the_schedule_are_found() {
     use crate::program::operation::AtomicOperation::{self, Add, CompareExchange, Exchange, Maximum};
-    // The last one to come wins (an exchange), or the first (a compare-exchange); or the one that
-    // comes takes the next place of a list (an addition).
+    // The last thread wins (an exchange), or the first (a compare-exchange); or each takes the next
+    // place of a list (an addition).
     let program = |operation: AtomicOperation| {
         let mut k = Assembler::new(1, 64);
         let memory = k.global(Role::Both, Element::U32, 1);

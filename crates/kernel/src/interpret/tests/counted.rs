@@ -1,4 +1,4 @@
-//! What accesses cost: patterns whose wavefronts and sectors are known.
+//! Counts of accesses: patterns whose wavefronts and sectors are known.
 
 use super::assembler::{Assembler, is_right};
 use crate::element::Element;

@@ -2,7 +2,7 @@
 
 use crate::program::operation::Number;
 
-/// All magnitudes of a format, by their bits, up to the greatest number.
+/// All magnitudes of a format, in the order of their bits, up to the largest finite number.
 pub(super) fn magnitudes(exponent: u32, mantissa: u32, greatest: u64) -> Vec<f64> {
     let bias = (1 << (exponent - 1)) - 1;
     let number = |bits: u64| {
@@ -17,7 +17,7 @@ pub(super) fn magnitudes(exponent: u32, mantissa: u32, greatest: u64) -> Vec<f64
     (0..=greatest).map(number).collect()
 }
 
-/// The bits of the nearest number of a format; beyond the greatest, those of what follows it.
+/// The bits of the nearest number of a format; beyond the largest one, those of what follows it.
 pub(super) fn nearest(magnitudes: &[f64], value: f64, saturates: bool) -> u64 {
     let size = value.abs();
     let above = magnitudes.partition_point(|number| *number < size);
@@ -26,7 +26,7 @@ pub(super) fn nearest(magnitudes: &[f64], value: f64, saturates: bool) -> u64 {
     }
     let last = magnitudes.len() - 1;
     if above > last {
-        // What would follow the greatest number.
+        // The number that would follow the largest one.
         let step = magnitudes[last] - magnitudes[last - 1];
         let beyond = size - magnitudes[last] >= step / 2.0;
         return last as u64 + u64::from(beyond && !saturates);

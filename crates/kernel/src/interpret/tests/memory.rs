@@ -25,8 +25,8 @@ pub(super) fn loads_and_stores_past_the_end_are_found() {
     is_right(&copy(64, 64, 0, 0).program());
     finds(&copy(64, 63, 0, 0).program(), "E1010");
     finds(&copy(64, 64, -1, 0).program(), "E1010");
-    // Of the store the first element is left out as well, but what is found first ends a run's
-    // check of its outputs.
+    // The store misses the first element as well, but the first finding ends the check of the
+    // outputs.
     finds(&copy(64, 64, 0, 1).program(), "E1010");
 }
 
@@ -114,7 +114,7 @@ pub(super) fn misaligned_shared_vectors_are_found() {
 
 #[test]
 pub(super) fn reads_of_what_nobody_wrote_are_found() {
-    // Of shared memory, some of it; of another array beside; of an output.
+    // Partially written memory: a shared array, with another one beside it, and an output.
     let program = |written: i64, shared_too: bool| {
         let mut k = Assembler::new(1, 64);
         let target = k.global(Role::Output, Element::U32, 64);
@@ -196,7 +196,7 @@ pub(super) fn outputs_written_by_two_threads_are_found() {
         k.program()
     };
     is_right(&program(3, 32, 1, 1));
-    // The same thread may write again.
+    // The same thread may write twice.
     is_right(&program(1, 32, 1, 2));
     finds(&program(3, 31, 1, 1), "E1013");
     finds(&program(2, 0, 1, 1), "E1013");
@@ -226,7 +226,8 @@ pub(super) fn outputs_that_are_not_written_are_found() {
     // More coordinates than places, and yet holes.
     is_right(&program(63, 2, "(32,2):(2,0)"));
     finds(&program(63, 2, "(31,3):(2,1)"), "E1014");
-    // Behind a swizzle: places 0, 2, .., with every second pair exchanged, and the others left out.
+    // With a swizzle: places 0, 2, .., with every second pair exchanged, and the others not
+    // written.
     is_right(&program(64, 2, "S<1,1,2> o 0 o 32:2"));
     finds(&program(64, 1, "S<1,1,2> o 0 o 32:2"), "E1014");
     finds(&program(64, 2, "S<1,0,2> o 0 o 32:2"), "E1014");

@@ -8,12 +8,12 @@ use crate::program::operation::AtomicOperation::{self, Add, And, Exchange, Maxim
 use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::Width;
 
-/// Where two operations meet, and what stands between.
+/// The memory in which two operations meet, and what orders them.
 #[derive(Clone, Copy, PartialEq)]
 enum Meeting {
     /// Two warps, at one element of global memory.
     Warps,
-    /// The same in shared memory.
+    /// Shared memory.
     Shared,
     /// Two warps, with a barrier between.
     Ordered,

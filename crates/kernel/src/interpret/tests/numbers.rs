@@ -1,5 +1,5 @@
-//! Arithmetic, compared with oracles that go another way: integers of 128 bits, and sums and
-//! products of f64 that are rounded once by a search among all numbers of the format.
+//! Arithmetic, compared with independent oracles: 128-bit integers, and sums and products of f64
+//! that are rounded once, by a search over all numbers of the format.
 
 use super::formats::{formats, nearest, number_of};
 use crate::interpret::arithmetic;

@@ -266,7 +266,7 @@ pub(super) fn atomic_operations_do_not_race_with_each_other() {
 
 #[test]
 pub(super) fn blocks_are_not_ordered() {
-    // Each block reads what the one before wrote; adds to one element, atomically or not; reads
+    // Each block reads what the previous one wrote; adds to one element, atomically or not; reads
     // what nobody writes.
     let program = |read: i64, write: i64| {
         let mut k = Assembler::new(4, 32);

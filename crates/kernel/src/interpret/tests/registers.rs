@@ -39,7 +39,7 @@ pub(super) fn registers_are_shared() {
     // In any order, and back again.
     is_right(&shares(&[&[(240, true)], &[(240, true)], &[(24, false)]]));
     is_right(&shares(&[&[(96, false)], &[(240, true), (168, false)], &[]]));
-    // One step of 8 beyond what there is.
+    // 8 registers more than there are.
     finds(&shares(&[&[(40, false)], &[(232, true)], &[(240, true)]]), "E1037");
     finds(&shares(&[&[], &[(176, true)], &[]]), "E1037");
     finds(&shares(&[&[(96, false)], &[(240, true)], &[(176, true)]]), "E1037");
@@ -60,7 +60,7 @@ pub(super) fn four_warps_change_registers_together() {
 
 #[test]
 pub(super) fn whoever_comes_early_tells_what_it_did() {
-    // Warp 0 leaves numbers, comes and goes on; warp 1 waits.
+    // Warp 0 writes numbers and arrives without waiting; warp 1 waits.
     let program = |arrives: bool, stores_after: bool, threads: u32| {
         let mut k = Assembler::new(1, 64);
         let shared = k.shared(Element::U32, 64);
@@ -91,10 +91,10 @@ pub(super) fn whoever_comes_early_tells_what_it_did() {
     };
     is_right(&program(true, false, 64));
     finds(&program(true, true, 64), "E1016");
-    // Nobody comes, or one warp too few.
+    // Nobody arrives, or one warp too few.
     finds(&program(false, false, 64), "E1022");
     finds(&program(true, false, 96), "E1022");
-    // Nobody waits, and not all come.
+    // Nobody waits, and not all arrive.
     let mut k = Assembler::new(1, 64);
     k.below(32, |k| k.plain(Operation::NamedArrive { number: 1, threads: 64 }));
     let left = k.program();
@@ -116,7 +116,7 @@ pub(super) fn one_lane_of_a_warp_is_elected() {
     k.branch(elected, |k| k.store(target, place, warp), |_| {});
     let run = is_right(&k.program());
     assert_eq!(run.tensor::<u32>(0).unwrap(), [0, 1]);
-    // Which lane it is, is open.
+    // Any lane may be elected.
     let mut k = Assembler::new(1, 32);
     let target = k.global(Role::Output, Element::U32, 1);
     let (thread, zero) = (k.thread(), k.constant(0));
@@ -135,7 +135,7 @@ pub(super) fn one_lane_of_a_warp_is_elected() {
 
 #[test]
 pub(super) fn memory_is_left_alone_until_earlier_launches_are_over() {
-    /// Who waits for the launches before.
+    /// The threads that wait for previous launches.
     #[derive(Clone, Copy, PartialEq)]
     enum Waits {
         All,

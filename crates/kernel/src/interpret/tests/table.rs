@@ -1,7 +1,7 @@
 //! Every kind of defect by at least three kernels that have just that one.
 //!
-//! Law: what the other tests find, taken together, is each kind of report of the interpreter, in
-//! kernels that differ; and none of them is found in a kernel that is right (`is_right`).
+//! Law: the other tests together find each kind of report of the interpreter, in different kernels;
+//! and none of them is found in a correct kernel (`is_right`).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::assembler::FOUND;
 use super::{arrivals, background, barriers, bulk, claims, clusters, control, memory, mixed, phases, races, registers};
 use crate::interpret::explanation;
 
-/// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
+/// Reports that no kernel causes by itself: a limit that the caller sets, and a request to stop.
 const NOT_OF_KERNELS: [&str; 2] = ["E1029", "E1032"];
 
 /// wgmma products: `tests/suite/group_products.rs` and `tests/suite/defects.rs` have three kernels

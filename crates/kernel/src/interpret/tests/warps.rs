@@ -1,5 +1,5 @@
-//! What lanes do together, compared with plain loops: bits that move between them, matrices that a
-//! warp loads, stores and multiplies, and atomic operations.
+//! Operations of whole warps, compared with plain loops: shuffles and votes, matrices that a warp
+//! loads, stores and multiplies, and atomic operations.
 
 use super::assembler::{Assembler, is_right};
 use crate::element::Element;
@@ -11,7 +11,7 @@ use crate::program::memory::Role;
 use crate::program::operation::{AtomicOperation, Comparison, Matrix, Number, Operation, Shuffle};
 use crate::program::register::Width;
 
-/// Runs a program whose threads have four words each, and store as many.
+/// Runs a program whose threads load four words each, and store four.
 fn words(
     inputs: &[u32; 128],
     write: impl FnOnce(&mut Assembler, &[crate::program::register::Register]) -> Vec<crate::program::register::Register>,
@@ -131,8 +131,8 @@ fn matrices_are_loaded_and_stored_by_rows() {
     }
 }
 
-/// Where the published tables put the elements of A, B and C: lane and place, `(row, column)` of
-/// each.
+/// The lanes of the elements of A, B and C in the published tables: `(row, column)` for each lane
+/// and register.
 type Fragment = fn(usize, usize) -> (usize, usize);
 
 #[test]
@@ -242,7 +242,7 @@ fn atomic_operations_do_what_they_say() {
         interpreter.tensor(0, &[5_u32]).unwrap();
         assert_eq!(interpreter.check().unwrap().run.tensor::<u32>(0).unwrap(), [expected], "{operation:?}");
     }
-    // One lane alone finds what it expects; each is told what was there.
+    // One lane finds the expected value; each gets the old value.
     let mut k = Assembler::new(1, 32);
     let memory = k.global(Role::Both, Element::U32, 1);
     let told = k.global(Role::Output, Element::U32, 32);

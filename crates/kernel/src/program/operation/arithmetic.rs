@@ -48,8 +48,8 @@ impl Number {
     }
 }
 
-/// What a conversion reads or gives: numbers in registers, and narrower ones that registers hold in
-/// their low bits.
+/// The source or destination format of a conversion: numbers in registers, and narrower ones in the
+/// low bits of registers.
 ///
 /// A register of a type of 8 bits has 16: the byte is in the low half, and the high half is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,7 +114,7 @@ pub enum Binary {
     /// `a / b`: toward zero for integers (0 for `b = 0`), rounded to nearest for floating-point
     /// numbers.
     Divide,
-    /// What [`Binary::Divide`] leaves of integers.
+    /// The remainder of integers in [`Binary::Divide`].
     Remainder,
     /// The lesser; the other one if one is NaN.
     Minimum,

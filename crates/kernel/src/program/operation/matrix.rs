@@ -34,7 +34,7 @@ impl Matrix {
         }
     }
 
-    /// How many registers a thread gives for A, B and C; D has as many as C. Those of
+    /// The number of registers of a thread for A, B and C; D has as many as C. Those of
     /// [`Matrix::F64`] have 64 bits.
     pub fn registers(self) -> [usize; 3] {
         match self {

@@ -1,5 +1,4 @@
-//! Words of threads: where one is, what it takes from others, and how its accesses are ordered for
-//! them.
+//! Operations about threads: indices, exchange between lanes, and the order of accesses.
 
 use std::fmt;
 
@@ -52,7 +51,7 @@ pub enum Special {
 pub enum Shuffle {
     /// From the lane that the second register names (modulo 32).
     Index,
-    /// From the lane whose number is one's own XOR this mask.
+    /// From the lane with one's own index XOR this mask.
     Butterfly(u32),
     /// From the lane this many below; a lane that has none keeps its own.
     Up(u32),
@@ -60,7 +59,7 @@ pub enum Shuffle {
     Down(u32),
 }
 
-/// From which lane a lane takes; `index` is what the second register has.
+/// The lane that a lane reads from; `index` is the value of the second register.
 pub(crate) fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
     match shuffle {
         Shuffle::Index => index as usize % WARP_LANES,
@@ -70,7 +69,7 @@ pub(crate) fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
     }
 }
 
-/// What an atomic operation does with the element in memory and the register.
+/// How an atomic operation combines the element in memory with the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AtomicOperation {
     /// Adds.
@@ -93,8 +92,8 @@ pub enum AtomicOperation {
 
 impl AtomicOperation {
     /// Whether the hardware does it in one step in shared memory of another block of the cluster.
-    /// Of 64 bits it adds integers there, and no more: of other operations the assembler makes a
-    /// load and a store, between which another thread may come.
+    /// For 64 bits it only adds integers there: other operations are compiled to a load and a
+    /// store, between which another thread may write.
     pub(crate) fn reaches_other_blocks(self, number: Number) -> bool {
         match number {
             Number::I32 | Number::U32 => !matches!(self, AtomicOperation::Exchange | AtomicOperation::CompareExchange),
@@ -104,20 +103,19 @@ impl AtomicOperation {
     }
 }
 
-/// Which memory accesses a fence orders, and for whom.
+/// The accesses that a fence orders, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fence {
     /// This thread's accesses before it, for the threads of its block.
     Block,
     /// For all threads of the device.
     Device,
-    /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies,
+    /// Ordinary accesses of this thread to shared memory, before asynchronous ones (bulk copies,
     /// `wgmma`) that follow.
     AsyncShared,
     /// Accesses to global memory that this thread has made or knows of, ordinary ones and those of
-    /// other blocks' bulk copies, for asynchronous ones of its block that follow.
+    /// bulk copies of other blocks, before asynchronous ones of its block that follow.
     AsyncGlobal,
-    /// That barriers of shared memory have been initialised, for the other threads and the copy
-    /// engine.
+    /// The initialisation of mbarriers, for the other threads and for TMA.
     BarrierInit,
 }

@@ -1,4 +1,4 @@
-//! Which registers an operation has.
+//! The registers that an operation must have.
 
 use tilewright_layout::atoms::Major;
 
@@ -8,7 +8,7 @@ use crate::program::memory::{Access, Space};
 use crate::program::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use crate::program::register::Width;
 
-/// A wait leaves fewer groups of wgmma products than these under way (PTX ISA, `wgmma.wait_group`).
+/// A wait leaves fewer wgmma groups than this in flight (PTX ISA, `wgmma.wait_group`).
 const GROUPS: u32 = 8;
 
 fn wide(number: Number) -> Option<Width> {

@@ -34,7 +34,7 @@ impl Images {
         );
         let chunks = all * whole[0];
         let to = format!("({once},{chunks},{},{images}):(1,{once},{line},{apart})", whole[1]);
-        let before = self.window().before;
+        let before = self.window().padding_before;
         let kernel = Kernel::build("image_borders", |k| {
             let from = k.tensor_of(element, "from", &from, Role::Input)?;
             let to = k.tensor_of(element, "to", &to, Role::Output)?;

@@ -1,16 +1,16 @@
 //! Ranges of a number, in each of which coordinates are sums of its digits.
 //!
-//! Law: let `x = n mod X` be a digit of a number, and let `floor(x / d)` be multiplied by what else
-//! a coordinate is made of, as a flag that says which of several places is meant. From `v * d` on,
-//! up to `(v + 1) * d` or to `X`, that quotient is `v`. So these ranges are cases, and in each
+//! Law: let `x = n mod X` be a digit of a number, and let `floor(x / d)` be multiplied by other
+//! terms of a coordinate, as a flag that selects one of several places. For `x` from `v * d` to `(v
+//! + 1) * d`, or to `X`, that quotient is `v`. So these ranges are cases, and in each
 //!
 //! ```text
 //! n = v * d + y + X * z,   y below u = min(d, X - v * d),   m = y + u * z
 //! ```
 //!
-//! where `m` is had once for each value from 0 to below `u * units / X`. Coordinates that are sums
-//! of digits of `m` in each case are places of all numbers together, if those of the cases are
-//! apart and fill the tensor (`coverage.rs`).
+//! where `m` takes each value from 0 to below `u * units / X` once. If coordinates are sums of
+//! digits of `m` in each case, the places of all numbers are covered if those of the cases are
+//! disjoint and fill the tensor (`coverage.rs`).
 
 use std::cell::RefCell;
 
@@ -120,8 +120,8 @@ impl Number {
             starts.iter().map(|start| of_one(&self.in_terms(core, share, start, Some(&parts))?)).collect()
         };
         let mut starts: Vec<Vec<Expr>> = starts.iter().map(place).collect::<Option<_>>()?;
-        // Behind the coordinates come limited indices: as sums of digits, it is seen whether they
-        // are within their limits.
+        // After the coordinates come clamped indices: as sums of digits, they can be compared with
+        // their limits.
         let (indices, limits): (Vec<Expr>, Vec<i64>) = parts.limits.into_inner().into_iter().unzip();
         starts.push(indices.iter().map(of_one).collect::<Option<_>>()?);
         let units = Stride::times(&times, &Expr::from(count))?;

@@ -1,4 +1,4 @@
-//! What a dynamic scheduler refuses.
+//! Refusals of a dynamic scheduler.
 
 use tilewright_layout::Extent;
 
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// Refuses a scheduler whose indices are never claimed, and what it cannot be combined with.
+    /// Refuses a scheduler whose indices are never claimed, and features that exclude it.
     pub(crate) fn scheduler_is_run(&self, program: &Program) -> Result<(), Reason> {
         match &self.tile_counter {
             Some(state) if !state.iterations => Err(refuse("its iterations are never run: call `scheduler.each`")),
