@@ -1,9 +1,9 @@
-//! Which layout each value has.
+//! Layout assignment: chooses a layout for each value.
 //!
-//! Law: the cost of an assignment is what its operations cost in the layouts that they have, and
-//! what is converted between, each counted as often as it is executed, and once for a value and a
-//! layout however many operations take it so (`demand`). The best assignment is the solution of a
-//! [`Network`].
+//! Law: the cost of an assignment is the cost of its operations in their layouts plus that of the
+//! conversions between layouts. Each is counted as often as it is executed; a conversion counts
+//! once for a value and a layout, however many operations use it (`demand`). The best assignment is
+//! the solution of a [`Network`].
 
 mod conversions;
 
@@ -27,12 +27,12 @@ pub(crate) struct Assignment {
     pub(crate) layouts: BTreeMap<ValueId, Held>,
     /// The layout in which each store writes, by the number of its statement.
     pub(crate) stores: HashMap<usize, Held>,
-    /// The way of each product.
+    /// The tiling of each `dot`.
     pub(crate) tilings: HashMap<ValueId, Tiling>,
     pub(crate) solution: Solution,
     network: Network,
     variables: HashMap<ValueId, usize>,
-    /// What the parts of the network are.
+    /// The parts of the network.
     parts: Vec<Part>,
 }
 
@@ -51,24 +51,24 @@ pub(crate) enum Part {
 pub(crate) struct Next {
     pub(crate) held: Held,
     pub(crate) cost: u64,
-    /// What every such assignment costs at least.
+    /// A lower bound of the cost of such assignments.
     pub(crate) bound: u64,
-    /// What costs more or less there than in the best, and by how much, the greatest first.
+    /// The differences in cost from the best assignment, by part, the largest first.
     pub(crate) parts: Vec<(Part, i64)>,
 }
 
-/// What the parts of a program cost in the layouts that it was assigned, in cycles of a
-/// multiprocessor per block. Together they are [`crate::Explanation::cycles`].
+/// The cost of the parts of a program in the assigned layouts, in cycles of a multiprocessor per
+/// block. Their sum is [`crate::Explanation::cycles`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Costs {
-    /// What it costs to give each value, and to convert it to the layouts in which it is used.
+    /// The cost of computing each value, and of its conversions.
     pub values: BTreeMap<ValueId, f64>,
-    /// What the stores to each tensor cost, by its number.
+    /// The cost of the stores to each tensor, by its index.
     pub stores: BTreeMap<usize, f64>,
 }
 
 impl Assignment {
-    /// What each part costs.
+    /// The cost of each part.
     pub(crate) fn costs(&self) -> Costs {
         let mut costs = Costs::default();
         let shares = self.network.shares(&self.solution.choice);
@@ -111,7 +111,7 @@ impl Assignment {
 struct Weighing<'p> {
     program: &'p Program,
     pools: &'p Pools,
-    /// What the machine takes for device memory and products.
+    /// The costs of device memory and MMA on the machine.
     rates: Weights,
     network: Network,
     variables: HashMap<ValueId, usize>,
@@ -122,7 +122,7 @@ struct Weighing<'p> {
     demands: BTreeMap<ValueId, Vec<Demand>>,
     parts: Vec<Part>,
     warps: u64,
-    /// Whether products are those of warpgroups.
+    /// Whether `dot` uses wgmma.
     by_groups: bool,
 }
 
@@ -187,18 +187,18 @@ impl Weighing<'_> {
         Assignment { layouts, stores, tilings, solution, network, variables, parts }
     }
 
-    /// What follows costs as this part.
+    /// Costs that follow belong to this part.
     fn begin(&mut self, part: Part) {
         self.network.begin_part();
         self.parts.push(part);
     }
 
-    /// What it costs that each value comes to the layouts in which it is taken.
+    /// Adds the cost of converting each value to the layouts in which it is used.
     fn convert(&mut self, conversions: &mut Conversions) -> Result<(), Reason> {
         for (value, demands) in std::mem::take(&mut self.demands) {
             let Some(from) = self.variable(value) else { continue };
             self.begin(Part::Converted(value));
-            // It is converted where it is given.
+            // It is converted where it is defined.
             let weight = self.weights.get(&value).copied().unwrap_or(1);
             let element = self.program.type_of(value).element;
             let layouts = self.pools.layouts_of(value);
@@ -230,8 +230,8 @@ impl Weighing<'_> {
                 self.begin(Part::Stored(*tensor));
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
-                // With roles, tiles leave as they lie: a conversion would take shared memory from
-                // the rings.
+                // With roles, tiles are stored in their own layout: a conversion would take shared
+                // memory from the rings.
                 let own = match self.by_groups {
                     true => vec![0; layouts.len()],
                     false => access_costs(&self.rates, place, layouts, node.weight)?,
@@ -261,7 +261,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// What an operation costs by the layout of its result alone.
+    /// The cost of an operation that depends only on the layout of its result.
     fn own(&mut self, number: usize, node: &Node<'_>) -> Result<(), Reason> {
         let Statement::Let { result, operation, operands, .. } = node.statement else { return Ok(()) };
         let (layouts, warps, weight) = (self.pools.layouts_of(*result), self.warps, node.weight);
@@ -308,7 +308,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// What an operand costs: how it comes to the layout in which the operation wants it.
+    /// The cost of an operand: its conversion to the layout that the operation needs.
     fn operand(
         &mut self,
         (result, operation): (ValueId, &Operation),
@@ -329,8 +329,8 @@ impl Weighing<'_> {
                 self.taken(operand, (variable, wants));
                 Ok(())
             }
-            // Each element is counted wherever it is, and all threads have the place of a tile that
-            // is staged.
+            // A histogram accepts any distribution, and all threads know the index of a staged
+            // tile.
             Operation::Histogram(_) | Operation::Stage { .. } => Ok(()),
             Operation::Top(mode, count) => {
                 self.searched((result, variable), operand, (*mode, *count), weight, conversions)
@@ -350,8 +350,8 @@ impl Weighing<'_> {
         }
     }
 
-    /// What it costs to search for so many of the greatest elements along a mode: by a network, to
-    /// which the operand is converted, and from which its result is.
+    /// The cost of `top`: a sorting network along a mode, with the conversions of its operand and
+    /// its result.
     fn searched(
         &mut self,
         (result, variable): (ValueId, usize),
@@ -380,7 +380,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// What it costs to reduce modes, so many times a number, and to convert what that leaves.
+    /// The cost of reducing modes, `count` numbers at a time, and of converting the result.
     fn reduced(
         &mut self,
         (result, variable): (ValueId, usize),
@@ -409,7 +409,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// What a scan along a mode costs in each layout.
+    /// The cost of a scan along a mode in each layout.
     fn scanned(&mut self, (result, variable): (ValueId, usize), operand: ValueId, mode: usize, weight: u64) {
         let (layouts, warps, shape) = (self.pools.layouts_of(result), self.warps, &self.program.type_of(operand).shape);
         let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
@@ -427,13 +427,13 @@ impl Weighing<'_> {
         self.taken(value, (variable, layouts.iter().cloned().map(Some).collect()));
     }
 
-    /// The same where each option wants some layout; those that want none are not possible.
+    /// The same if each option needs a certain layout; options that need none are impossible.
     fn taken(&mut self, value: ValueId, (variable, wants): (usize, Vec<Option<Held>>)) {
         self.demands.entry(value).or_default().push(Demand { variable, wants });
     }
 }
 
-/// What an access costs in each of some layouts.
+/// The cost of an access in each of some layouts.
 fn access_costs(rates: &Weights, place: &Place, layouts: &[Held], weight: u64) -> Result<Vec<u64>, Reason> {
     let cost = |held: &Held| Ok(rates.access(&place.cost(held)?).saturating_mul(weight));
     layouts.iter().map(cost).collect()
@@ -457,7 +457,7 @@ pub(crate) fn needed(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
     }
 }
 
-/// What a reduction leaves of a layout.
+/// The layout of the result of a reduction.
 pub(crate) fn left(operation: &Operation, shape: &[i64], held: &Held) -> Option<Held> {
     forward(operation, shape, held)
 }

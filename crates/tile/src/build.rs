@@ -149,7 +149,7 @@ impl Build {
         is_stored(element)?;
         let refused = |error| Reason::Expression { what: "a layout", text: layout.to_string(), error };
         let read: Layout<Expr> = layout.parse().map_err(refused)?;
-        // What tensors say of one size holds together.
+        // Facts of one size hold in all tensors.
         let mut names = Declarations::new();
         self.program().tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout))?;
         names.gather(layout)?;
@@ -309,8 +309,9 @@ impl Build {
         self.apply("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
     }
 
-    /// Iterations of a body: it gets the iteration and the values that the iteration before handed
-    /// on, and hands on as many of the same types. Returns what the last iteration handed on.
+    /// Iterations of a body: it gets the index of the iteration and the loop-carried values, and
+    /// returns the values of the next iteration, of the same types. Returns the values after the
+    /// last iteration.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program};
@@ -348,8 +349,8 @@ impl Build {
         Ok(results.into_iter().map(|id| Value { build: self, id }).collect())
     }
 
-    /// Values of the same types; some values for those of another program, which are refused where
-    /// they are used.
+    /// Values of the same types; placeholder values if they come from another program, which are
+    /// refused where they are used.
     pub(crate) fn alike(&self, values: &[ValueId]) -> Vec<ValueId> {
         let mut program = self.program();
         let number = Type { shape: Vec::new(), element: Element::F32 };

@@ -1,9 +1,8 @@
 //! Instructions that the author names.
 //!
-//! Law: `atom(a, NAME)` is the tile `a`, given by the instruction of this name: a product by a
-//! matrix instruction, a load by one that copies. What cannot be given so is refused; nothing else
-//! is taken in its place. The passes behind find the names beside the program, and the program
-//! without these operations.
+//! Law: `atom(a, NAME)` is the tile `a`, computed by the instruction of this name: `dot` by an MMA
+//! instruction, a load by a copy. If that is impossible, it is refused; no other instruction is
+//! used instead. Later passes get the names separately, and the program without these operations.
 
 use std::collections::HashMap;
 
@@ -16,7 +15,7 @@ use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 
 /// How threads copy a tile to shared memory.
 pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
-/// How TMA brings one.
+/// The name of the TMA load.
 pub(crate) const BY_ENGINE: &str = "SM90_TMA_LOAD";
 /// Threads read a tile, so many bits at once.
 const BY_READING: [(&str, i64); 5] = [
@@ -27,7 +26,7 @@ const BY_READING: [(&str, i64); 5] = [
     ("UniversalCopy<uint128_t>", 128),
 ];
 
-/// What gives a value.
+/// The instruction of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
     /// An instruction of a warp multiplies.
@@ -58,7 +57,7 @@ impl ByHand {
         self.of.get(&value).map(|own| own.0)
     }
 
-    /// That the instruction of a value cannot give it.
+    /// Refuses an instruction that cannot compute a value.
     pub(crate) fn refused(&self, value: ValueId, because: &str) -> Reason {
         match self.of.get(&value) {
             Some((_, name, place)) => refuse(name, *place, because),
@@ -114,7 +113,7 @@ pub(crate) fn taken(program: &Program) -> Result<(Program, ByHand), Reason> {
 
 struct Taker<'p> {
     program: &'p Program,
-    /// What gives each value.
+    /// The operation that computes each value.
     of: HashMap<ValueId, (Operation, Vec<ValueId>)>,
     /// The value that stands for another.
     same: HashMap<ValueId, ValueId>,
@@ -168,7 +167,7 @@ impl Taker<'_> {
         Ok(found)
     }
 
-    /// What an instruction is for the value that it should give.
+    /// The role of an instruction for the value that it computes.
     fn given(&self, value: ValueId, name: &str, place: Location) -> Result<Given, Reason> {
         match self.of.get(&value) {
             Some((Operation::Dot, operands)) => self.product(operands, name, place),

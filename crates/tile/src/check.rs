@@ -4,8 +4,8 @@
 //! kernels, under every schedule. Every element that the program writes is compared. A check speaks
 //! of its sizes and numbers alone.
 //!
-//! Numbers are eighths in [-1,1], so that products of two and sums of many are exact in f32, small
-//! integers of 8 bits, and integers of 32 bits that count from 0: as places they are all different.
+//! Inputs are multiples of 1/8 in [-1,1], so that products of two and sums of many are exact in
+//! f32; small 8-bit integers; and 32-bit integers that count from 0, which are distinct as indices.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::error::TileError;
 use crate::interpret;
 use crate::program::{Program, Role, Statement};
 
-/// What a check compared, and found in order.
+/// The result of a check.
 ///
 /// ```
 /// use tilewright_tile::{LIBRARY, Program};
@@ -29,7 +29,7 @@ use crate::program::{Program, Role, Statement};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What the interpreter of kernels executed, and under which schedules.
+    /// The checked run of the interpreter of kernels.
     pub checked: Checked,
     /// The tensors that the program writes, in their order.
     pub outputs: Vec<Compared>,
@@ -42,8 +42,8 @@ pub struct Compared {
     pub tensor: String,
     /// How many of its elements were compared.
     pub compared: u64,
-    /// How far an element of the kernel is at most from that of the program, as a part of the
-    /// greatest number that the program writes there; 0 where all are equal.
+    /// The largest difference between an element of the kernel and of the program, relative to the
+    /// largest number that the program writes there; 0 if all are equal.
     pub farthest: f64,
     /// Up to where such a part is taken as rounding: see [`Compiled::check`].
     pub rounding: f64,
@@ -63,11 +63,11 @@ pub enum Unchecked {
         tensor: String,
         /// The element, as an offset.
         offset: usize,
-        /// What the kernel left there.
+        /// The value that the kernel wrote.
         found: f64,
-        /// What the program means.
+        /// The value of the program.
         wanted: f64,
-        /// What is taken as rounding.
+        /// The tolerance for rounding.
         rounding: f64,
     },
 }
@@ -103,14 +103,14 @@ impl From<CheckError> for Unchecked {
 pub type Contents = Vec<(String, Vec<u8>)>;
 
 impl Compiled {
-    /// Runs the kernel on the interpreter at sizes, and compares what it leaves with what the
-    /// program means.
+    /// Runs the kernel in the interpreter at given sizes, and compares the results with those of
+    /// the program.
     ///
-    /// Integers have to be equal. A number of a floating-point type may be another one where sums
-    /// are taken in another order or functions are approximated, by a part of the greatest number
-    /// of its tensor: two units of the last digit of the narrowest floating-point type in the
-    /// program, and 2^-16 where all are f32. That is no bound of what rounding does, so the report
-    /// says how far the farthest is.
+    /// Integers must be equal. Floating-point numbers may differ, because sums are taken in another
+    /// order or functions are approximated. The tolerance is relative to the largest number of the
+    /// tensor: two units of the last digit of the narrowest floating-point type in the program, and
+    /// 2^-16 if all are f32. That is not a bound of the rounding error, so the report gives the
+    /// largest difference.
     ///
     /// Errors: a size is missing or not admitted; there is too much to do; the kernel has a defect;
     /// an element is another one than the program means.
@@ -187,7 +187,7 @@ impl Compiled {
     }
 }
 
-/// What a program means to leave in its tensors: see [`Compiled::meant`].
+/// The contents that a program should write to its tensors: see [`Compiled::meant`].
 pub struct Meant {
     outputs: Vec<(Element, String, Vec<Option<f64>>)>,
     rounding: f64,
@@ -210,7 +210,7 @@ impl Meant {
     }
 }
 
-/// Compares what a kernel left in a tensor with what the program writes there.
+/// Compares a tensor that a kernel wrote with that of the program.
 fn compared(
     tensor: String,
     (element, bytes): (Element, &[u8]),
@@ -256,7 +256,7 @@ fn number_at(element: Element, at: usize, tensor: usize) -> f64 {
     }
 }
 
-/// What is taken as rounding, as a part of the greatest number of a tensor.
+/// The tolerance for rounding, relative to the largest number of a tensor.
 fn rounding(program: &Program) -> f64 {
     fn narrowest(program: &Program, body: &[Statement]) -> f64 {
         let of = |statement: &Statement| match statement {

@@ -1,9 +1,9 @@
 //! From a tile program to a kernel.
 //!
-//! Law: each pass takes a program to one with the same meaning: operands of products by way of
-//! shared memory (`operand_staging`), candidates (`pools`), assignment (`assign`), conversions
-//! (`place`), the kernel (`lower`). What each of them chose is kept, and [`Compiled::explain`] says
-//! it.
+//! Law: each pass preserves the meaning of the program: staging of operands in shared memory
+//! (`operand_staging`), candidates (`pools`), assignment (`assign`), conversions (`place`),
+//! lowering to a kernel (`lower`). The choices of each pass are kept, and [`Compiled::explain`]
+//! reports them.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ pub struct Compiled {
     pub(crate) placed: Placed,
     pub(crate) kernel: Kernel,
     pub(crate) warps: i64,
-    /// Who does what, or why all do the same; none for machines on which all do.
+    /// The roles of warps, or why all warps do the same; None on machines without roles.
     pub(crate) roles: Option<Result<Roles, String>>,
     /// How long each pass took.
     pub(crate) times: Vec<(&'static str, Duration)>,
@@ -58,8 +58,8 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Program {
-    /// Assigns layouts, writes the conversions between them, and makes the kernel, which runs on
-    /// every target. Costs are those of an H200; [`Program::compile_for`] takes those of a machine.
+    /// Assigns layouts, inserts conversions, and makes a kernel that runs on every target. Costs
+    /// are those of an H200; [`Program::compile_for`] uses those of a machine.
     ///
     /// ```
     /// use tilewright_kernel::interpret;
@@ -80,8 +80,8 @@ impl Program {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors: a tile has not as many extents as its tensor; values take more registers, or
-    /// conversions more shared memory, than a block has; what the kernel language refuses.
+    /// Errors: a tile and its tensor have different ranks; values take more registers, or
+    /// conversions more shared memory, than a block has; errors of the kernel language.
     pub fn compile(&self) -> Result<Compiled, TileError> {
         self.verify()?;
         let (own, by_hand) = by_hand::taken(self)?;
@@ -102,10 +102,10 @@ impl Program {
         passes.compiled(self, staged, ((warps, machine), None), by_hand, &sizes)
     }
 
-    /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
-    /// warpgroups, where that fits: producer warps load the operands by TMA, and the grid is
-    /// persistent. [`crate::Explanation::roles`] says who does what, or why that does not fit;
-    /// then all warps do the same, as on other machines. Layouts are those that cost least on the
+    /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if
+    /// possible: producer warps load the operands by TMA, and the grid is persistent.
+    /// [`crate::Explanation::roles`] describes the roles of warps, or says why that is not
+    /// possible; then all warps do the same, as on other machines. Layouts are the cheapest on the
     /// machine.
     ///
     /// ```
@@ -148,9 +148,9 @@ impl Program {
         Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(machine, &own, &by_hand)? })
     }
 
-    /// The kernel of [`Program::compile_for`], and others of the same program: with warps that all
-    /// do the same, where they have roles there, and with half or twice as many warps, where the
-    /// program does not say how many. No two have the same [`Compiled::line`].
+    /// The kernel of [`Program::compile_for`], and other kernels for the same program: without
+    /// roles, if that one has roles, and with half or twice as many warps, if the program does not
+    /// set their number. All have different [`Compiled::line`].
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -273,9 +273,9 @@ fn no_room(error: KernelError, taken: Vec<(Location, i64)>) -> Reason {
     Reason::Room { what: "bytes of shared memory", asked, limit, takers }
 }
 
-/// How many warps a block has where nobody says it: a thread has two vectors of 16 bytes of the
-/// largest tile that is read; products take four, so that a thread has up to 128 sums, and eight
-/// for larger tiles. Measured so on an H200.
+/// The default number of warps of a block. A thread gets two vectors of 16 bytes of the largest
+/// tile that is loaded; `dot` uses four warps, so that a thread has up to 128 accumulators, and
+/// eight for larger tiles. Measured on an H200.
 fn warps(program: &Program) -> i64 {
     let (mut bytes, mut sums, mut least) = (0, 0, 32);
     for node in pools::nodes(program) {
@@ -306,11 +306,11 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
-/// How many blocks should be on a processor at once, where that should be said: 1024 threads, where
-/// a value takes 17 to 32 registers of a thread. With fewer the assembler leaves room for as many
-/// by itself, and with more it would have to spill. Products take the registers that they want; but
-/// 512 threads, where an iteration reads while the one before computes: then registers are what
-/// bytes on their way take, and with half as many threads memory waits. Measured so on an H200.
+/// The number of resident blocks to request, if any: 1024 threads, if a value takes 17 to 32
+/// registers of a thread. With fewer registers the assembler leaves enough room by itself, and with
+/// more it would have to spill. Kernels with `dot` take the registers that they need. If iterations
+/// overlap, 512 threads: registers then hold the bytes in flight, and with half of them threads
+/// wait for memory. Measured on an H200.
 fn resident(placed: &Placed, warps: i64) -> u32 {
     if !placed.tilings.is_empty() && crate::lower::is_early(placed) {
         let fits = pressure::pressure(placed, |_| false).registers <= 128;
@@ -339,8 +339,8 @@ impl Compiled {
         &self.kernel
     }
 
-    /// What tells this kernel from the others of its program for a machine
-    /// ([`Program::candidates`]), in one line.
+    /// One line that distinguishes this kernel from the others of its program for a machine
+    /// ([`Program::candidates`]).
     pub fn line(&self) -> String {
         let roles = if matches!(self.roles, Some(Ok(_))) { " roles" } else { "" };
         format!("warps={}{roles}", self.warps)
@@ -352,7 +352,7 @@ impl Compiled {
         self.assignment.layouts.get(&self.pools.of(value)).or_else(|| self.placed.layouts.get(&value))
     }
 
-    /// What the values and the stores of the program cost, in cycles of a multiprocessor per block.
+    /// The cost of the values and stores of the program, in cycles of a multiprocessor per block.
     ///
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};

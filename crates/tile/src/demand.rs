@@ -14,7 +14,7 @@ use crate::network::{NEVER, Network};
 /// The most entries of a table of all who take a value.
 const MOST: usize = 1 << 14;
 
-/// In which layout each option of a variable takes a value; none where that is not possible.
+/// The layout in which each option of a variable takes a value; None if the option is impossible.
 pub(crate) struct Demand {
     pub(crate) variable: usize,
     pub(crate) wants: Vec<Option<Held>>,
@@ -26,7 +26,8 @@ struct Taker {
     wants: Vec<Option<BTreeSet<usize>>>,
 }
 
-/// Adds what it costs that a value, whose variable has these layouts, comes to what is demanded.
+/// Adds the cost of converting a value, whose variable has these layouts, to the layouts that its
+/// users need.
 pub(crate) fn settle(
     network: &mut Network,
     (from, layouts): (usize, &[Held]),
@@ -92,8 +93,8 @@ fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<Taker>) {
     (wanted, takers)
 }
 
-/// The same where so many variables have no table together: each taker by itself, and a switch for
-/// each layout that several want, which says whether it is made.
+/// The same for too many variables for one table: each user separately, and a switch for each
+/// layout that several users need, which says whether that conversion is made.
 fn apart_from(network: &mut Network, from: usize, takers: &[Taker], costs: &[Vec<u64>]) {
     let takes = |taker: &Taker, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
     let count = costs.first().map_or(0, Vec::len);
@@ -117,7 +118,7 @@ fn apart_from(network: &mut Network, from: usize, takers: &[Taker], costs: &[Vec
     }
 }
 
-/// What some layouts cost together.
+/// The total cost of some layouts.
 fn sum(costs: &[u64], wants: impl Iterator<Item = usize>) -> u64 {
     wants.fold(0, |sum: u64, want| sum.saturating_add(costs[want]))
 }
@@ -132,7 +133,7 @@ mod tests {
         texts.into_iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// What a conversion costs, by the first values of both.
+    /// The cost of a conversion, by the distributions of both layouts.
     fn price(from: &Held, to: &Held) -> Result<u64, Reason> {
         let number = |held: &Held| held.element(1, 1).unsigned_abs();
         Ok(if from == to { 0 } else { 10 + 7 * number(from) + number(to) })
@@ -159,7 +160,7 @@ mod tests {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (number >> 33) % end
         };
-        // With seven the table of all is too large, and switches stand in its place.
+        // With seven users the table of all is too large, and switches replace it.
         for (count, rounds) in [(1, 40), (2, 40), (3, 40), (7, 6)] {
             for round in 0..rounds {
                 let own: Vec<Vec<u64>> = (0..=count).map(|_| (0..4).map(|_| chance(40)).collect()).collect();

@@ -1,7 +1,7 @@
 //! Refusals of tile programs.
 //!
-//! Each knows the statement that was refused and the line it stands on. What is wrong is data; the
-//! sentence is made when it is printed.
+//! Each error knows the statement that was refused and its line. It holds data; the sentence is
+//! made when it is printed.
 
 use std::error::Error;
 use std::fmt;
@@ -17,11 +17,11 @@ use tilewright_layout::{LayoutError, Refusal, nearest};
 pub enum Reason {
     /// E1201: a shape that does not fit.
     Shape {
-        /// What has it.
+        /// The object.
         what: String,
         /// The shape.
         shape: Vec<i64>,
-        /// What it should be.
+        /// The expected type or shape.
         wanted: String,
     },
     /// E1201: extents that a broadcast does not make of others.
@@ -44,7 +44,7 @@ pub enum Reason {
         operation: String,
         /// The type.
         element: Element,
-        /// What would do.
+        /// The types that are possible.
         wanted: &'static str,
     },
     /// E1202: a number that a type cannot hold.
@@ -56,7 +56,7 @@ pub enum Reason {
     },
     /// E1203: something that is not there, or not there any more.
     Unknown {
-        /// What it should be: a tensor, a value.
+        /// The kind of object: a tensor, a value.
         what: &'static str,
         /// Its name.
         name: String,
@@ -77,18 +77,18 @@ pub enum Reason {
     },
     /// A text that is no layout and no expression of sizes; the code is that of the reader.
     Expression {
-        /// What it should be.
+        /// The kind of object.
         what: &'static str,
         /// The text.
         text: String,
-        /// What is wrong in it.
+        /// The defect.
         error: LayoutError,
     },
     /// E1204: a text that is no program.
     Text {
-        /// What stands there.
+        /// The text that was found.
         found: String,
-        /// What should.
+        /// The text that was expected.
         expected: String,
     },
     /// E1204: a declaration behind a statement.
@@ -100,12 +100,12 @@ pub enum Reason {
     Role {
         /// The tensor.
         tensor: String,
-        /// What was tried.
+        /// The attempted operation.
         tried: &'static str,
     },
     /// E1206: a limit is exceeded.
     TooMuch {
-        /// Of what.
+        /// The object.
         what: String,
         /// How many.
         asked: i64,
@@ -148,11 +148,11 @@ pub enum Reason {
     },
     /// E1207: an iteration of a loop hands on other tiles than it began with.
     Iteration {
-        /// Which of the values, from 0.
+        /// The index of the loop-carried value, from 0.
         number: usize,
-        /// What the iteration begins with.
+        /// The type of its initial value.
         begins: String,
-        /// What it hands on.
+        /// The type of its next value.
         hands_on: String,
     },
     /// E1208: a layout by which no threads hold a tile.
@@ -164,7 +164,7 @@ pub enum Reason {
     },
     /// E1209: a size, or the contents of a tensor, that a run needs or cannot take.
     Argument {
-        /// What is wrong.
+        /// The defect.
         what: String,
     },
     /// E1210: an element of an output that two tiles are written to.
@@ -181,13 +181,13 @@ pub enum Reason {
     },
     /// E1211: what a block has suffices for no layouts of the program's values.
     Room {
-        /// Of what.
+        /// The resource.
         what: &'static str,
-        /// How much the program takes at least.
+        /// The least amount that the program needs.
         asked: i64,
         /// How much there is.
         limit: i64,
-        /// How much each value or statement takes, and where it is written, the largest first.
+        /// The amount that each value or statement needs, with its location, the largest first.
         takers: Vec<Taker>,
     },
     /// E1212: an atom that cannot give a value.
@@ -205,7 +205,7 @@ pub enum Reason {
     Kernel(Box<KernelError>),
 }
 
-/// What takes registers or shared memory.
+/// A value or statement that needs registers or shared memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taker {
     /// A value or a statement.
@@ -216,8 +216,7 @@ pub struct Taker {
     pub takes: i64,
 }
 
-/// How many of those that take most a message names, and by how much less than there is they are
-/// passed over.
+/// The number of such values that a message names, and a threshold below which they are ignored.
 const NAMED: usize = 5;
 const LITTLE: i64 = 16;
 
@@ -254,7 +253,7 @@ impl TileError {
         &self.reason
     }
 
-    /// Where the statement is written, or where an atom is named; none for what no line says.
+    /// The location of the statement, or of a named atom; None if there is no line.
     pub fn place(&self) -> Option<Location> {
         match &*self.reason {
             Reason::Atom { place, .. } => Some(*place),
@@ -379,7 +378,7 @@ impl fmt::Display for Reason {
                     // The whole of it: no line of the program.
                     "kernel" => {}
                     statement => {
-                        // What the kernel language does for a statement of this one.
+                        // The kernel language uses this word for a statement of this one.
                         let own = ["store", "load"].into_iter().find(|own| statement.starts_with(own));
                         write!(f, "{} at {}: ", own.unwrap_or(statement), source.location)?;
                     }
@@ -395,8 +394,8 @@ fn plural(count: usize, what: &str) -> String {
     if count == 1 { what.to_string() } else { format!("{what}s") }
 }
 
-/// What helps where the kernel is refused that a program becomes: in words of tile programs, where
-/// those of kernels are other ones.
+/// A hint for a refusal of the kernel that a program compiles to, in terms of tile programs if
+/// these differ.
 fn of_kernel(error: &KernelError) -> Option<String> {
     Some(match error.reason() {
         KernelReason::NeverWritten { .. } => {
@@ -411,7 +410,7 @@ fn of_kernel(error: &KernelError) -> Option<String> {
     })
 }
 
-/// What helps where an operation does not have elements of a type.
+/// A hint if an operation does not support elements of a type.
 fn of_element(operation: &str) -> &'static str {
     match operation {
         "a tensor" => "declare it with one of these types",
@@ -424,7 +423,7 @@ fn of_element(operation: &str) -> &'static str {
     }
 }
 
-/// What helps where a limit is exceeded.
+/// A hint if a limit is exceeded.
 fn of_limit(what: &str) -> &'static str {
     match what {
         "elements of a tile" => "take smaller tiles, and a loop or more blocks for the rest",
@@ -440,7 +439,7 @@ fn of_limit(what: &str) -> &'static str {
 /// How a loop hands a value on.
 const CARRY: &str = "carry it, as in `loop i < 4 with s = zero { .. next s + a } -> s`";
 
-/// What to write in place of a function that other libraries have.
+/// Replacements for function names of other libraries.
 const MEANT: [(&[&str], &str); 12] = [
     (&["where"], "select(a < b, yes, no)"),
     (&["sum", "mean", "reduce_mean"], "reduce_sum(a, 1), and for a mean times 1 / the extent"),
@@ -456,7 +455,7 @@ const MEANT: [(&[&str], &str); 12] = [
     (&["sort", "topk"], "top(a, 1, 8)"),
 ];
 
-/// What helps where there is no such thing.
+/// A hint for an unknown name.
 fn of_unknown(what: &str, name: &str) -> String {
     match what {
         "type" => "tensors have elements of f32, f16, bf16, e4m3, e5m2, i32, i8 or u8".to_string(),

@@ -1,8 +1,8 @@
 //! Why each value has its layout.
 //!
-//! Law: what is said was computed: the layouts are those of the kernel, the costs those by which
-//! the assignment was chosen, and what the next best costs is the cost of the best assignment in
-//! which a value has any other of its layouts.
+//! Law: everything reported was computed: the layouts are those of the kernel, the costs are those
+//! by which the assignment was chosen, and the cost of the next best layout is that of the best
+//! assignment in which the value has any other of its layouts.
 
 mod print;
 
@@ -24,11 +24,11 @@ use tilewright_layout::Composed;
 pub struct Choice {
     /// The name in the text of the explanation.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub ty: Type,
     /// The layout that it has.
     pub held: Held,
-    /// What asked for this layout, there or at a value that is connected with it.
+    /// The origin of this layout: the operation that asked for it, here or at a connected value.
     pub origin: String,
     /// How many layouts were weighed.
     pub weighed: usize,
@@ -43,21 +43,21 @@ pub struct NextBest {
     pub held: Held,
     /// The cycles that the whole would cost.
     pub cycles: f64,
-    /// What every assignment costs at least in which the value has another layout; the same number
-    /// where this one is shown to be the best of them.
+    /// A lower bound of the cost of every assignment in which the value has another layout; equal
+    /// to the cost if that is proved optimal.
     pub bound: f64,
-    /// What costs more there, or less, and by how many cycles, the most first.
+    /// The differences in cost there, in cycles, the largest first.
     pub because: Vec<(String, f64)>,
 }
 
-/// A tile that lies in shared memory on its way to products.
+/// A tile that is staged in shared memory as an operand of `dot`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Staged {
     /// The name of the value in the text of the explanation.
     pub name: String,
     /// The tensor.
     pub tensor: String,
-    /// Where its rows and columns lie in a stage, in elements.
+    /// The layout of its rows and columns in a stage, in elements.
     pub layout: Composed,
     /// The bits of an element.
     pub bits: i64,
@@ -89,7 +89,7 @@ pub struct Conversion {
     pub instructions: u32,
 }
 
-/// What was chosen for a program, and why: what `tilewright kernel explain` prints.
+/// The choices for a program, and the reasons: what `tilewright kernel explain` prints.
 ///
 /// ```
 /// use tilewright_tile::Program;
@@ -112,8 +112,8 @@ pub struct Conversion {
 pub struct Explanation {
     /// How many warps a block has that hold tiles.
     pub warps: i64,
-    /// What which warps do, line by line, or why all do the same; nothing for machines on which all
-    /// do.
+    /// The roles of warps, line by line, or why all warps do the same; empty on machines without
+    /// roles.
     pub roles: Vec<String>,
     /// The program with its conversions, the layout of each value beside it.
     pub program: String,
@@ -127,14 +127,14 @@ pub struct Explanation {
     pub widest: Option<Location>,
     /// The values that live there, the largest first.
     pub taken: Vec<Taken>,
-    /// What is not known and was assumed: of which tiles the coordinates are read from memory.
+    /// The assumptions: tiles whose coordinates are read from memory.
     pub assumed: Vec<String>,
     /// Cycles of a multiprocessor for the work of a block, by the rates of the machine.
     pub cycles: f64,
-    /// What every assignment of these layouts costs at least; the same number where the choice is
-    /// shown to be the best.
+    /// A lower bound of the cost of every assignment of these layouts; equal to the cost if the
+    /// choice is proved optimal.
     pub bound: f64,
-    /// What was shown of each output when the kernel was built.
+    /// The coverage of each output, proved when the kernel was built.
     pub outputs: Vec<Coverage>,
 }
 

@@ -1,10 +1,10 @@
-//! Which thread holds which elements of a tile.
+//! Distributions over bits: which thread holds which elements of a tile.
 //!
 //! Law: a tile has `2^n` elements, numbered first mode fastest, and a block `2^t` threads. Each bit
-//! of an element's number is one bit of the number of a thread, or of a value of a thread; the
-//! other bits of a thread's number count copies. So what an operation does to a layout it does to
-//! bits: a reshape leaves them where they are, a transpose exchanges them, a reduction takes them
-//! out, and what a broadcast adds is held by whoever holds the rest.
+//! of an element's number is one bit of the index of a thread, or of a value of a thread; the other
+//! bits of a thread's index count copies. So an operation on a layout is an operation on bits: a
+//! reshape keeps them, a transpose permutes them, a reduction removes some, and a broadcast adds
+//! bits that every holder of the rest has.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::error::Reason;
 /// The most bits of a thread's number.
 const MAX_THREAD_BITS: usize = 10;
 
-/// Which thread holds which elements of a tile.
+/// A distribution over bits: which thread holds which elements of a tile.
 ///
 /// ```
 /// use tilewright_tile::Held;
@@ -29,9 +29,9 @@ const MAX_THREAD_BITS: usize = 10;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Held {
-    /// Which bit of an element's number each bit of a thread's number is; none for copies.
+    /// The bit of an element's number for each bit of a thread's index; None for copies.
     pub(crate) threads: Vec<Option<u8>>,
-    /// Which bit each bit of a value's number is.
+    /// The bit for each bit of a value's index.
     pub(crate) values: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ impl Held {
         Distribution::of_layout(&tree(shape)?, &self.layout()?)
     }
 
-    /// What a layout `(threads, values)` says, if it is one of bits.
+    /// The distribution of a layout `(threads, values)`, if it is linear over bits.
     pub(crate) fn of(layout: &Layout) -> Result<Held, Reason> {
         let refuse = |because: &str| Reason::Held { layout: layout.to_string(), because: because.to_string() };
         let [Some(threads), Some(values), None] = [0, 1, 2].map(|mode| layout.mode(mode)) else {
@@ -112,7 +112,7 @@ impl Held {
         Ok(held)
     }
 
-    /// The same threads, each bit become another; none where one becomes nothing.
+    /// The same distribution with each bit mapped; None if a bit has no image.
     pub(crate) fn mapped(&self, map: impl Fn(u8) -> Option<u8>) -> Held {
         let threads = self.threads.iter().map(|bit| bit.and_then(&map)).collect();
         Held { threads, values: self.values.iter().filter_map(|bit| map(*bit)).collect() }
@@ -160,8 +160,8 @@ pub(crate) mod bits {
         (before, shape[mode].trailing_zeros())
     }
 
-    /// Which bit of the whole tile each becomes where some modes have one element: none for bits of
-    /// these.
+    /// The bit of the whole tile for each bit of a tile in which some modes have extent 1; None for
+    /// bits of these modes.
     pub(crate) fn without(shape: &[i64], modes: &[usize]) -> Vec<Option<u8>> {
         let mut next = 0;
         let mut found = Vec::new();
@@ -176,7 +176,7 @@ pub(crate) mod bits {
         found
     }
 
-    /// Which bit of the result each bit of a tile becomes, where mode `i` of the result is mode
+    /// The bit of the result for each bit of a tile, where mode `i` of the result is mode
     /// `order[i]`.
     pub(crate) fn transposed(shape: &[i64], order: &[usize]) -> Vec<u8> {
         let total: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();

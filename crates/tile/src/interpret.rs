@@ -1,10 +1,9 @@
-//! What a tile program means.
+//! The semantics of tile programs: an interpreter.
 //!
 //! Law: blocks are executed one after another, statements in their order. A tile is a list of
 //! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
-//! result, integers wrap around. Sums of reductions and products are taken in the order of the
-//! elements, each rounded: where a program leaves an order open, this is one of those that it
-//! admits.
+//! result, and integers wrap. Sums of reductions and `dot` are taken in the order of the elements,
+//! each rounded: if a program leaves an order unspecified, this is one of the allowed ones.
 
 pub(crate) mod coordinates;
 mod number;
@@ -25,8 +24,8 @@ pub const MAX_WORK: u64 = 1 << 32;
 /// The most elements of a tensor of a run.
 pub const MAX_MEMORY: i64 = 1 << 28;
 
-/// The tensors after a run, by their names: what each element is, none for those of outputs that
-/// were never written and for holes between elements.
+/// The tensors after a run, by their names: the value of each element; None for outputs that were
+/// never written and for gaps between elements.
 pub type Contents = Vec<(String, Vec<Option<f64>>)>;
 
 /// A tensor at numbers.
@@ -157,7 +156,7 @@ fn fitting(value: i64, of: impl Fn() -> String) -> Result<i32, Reason> {
     i32::try_from(value).map_err(|_| Reason::Argument { what: format!("{} is {value}, more than 32 bits hold", of()) })
 }
 
-/// What values are.
+/// The tiles of values.
 type Tiles = HashMap<ValueId, Vec<f64>>;
 
 struct Run<'p> {
@@ -166,7 +165,7 @@ struct Run<'p> {
     values: Values,
     memories: Vec<Memory>,
     contents: Vec<Vec<Option<f64>>>,
-    /// What was done to each element: it was written, or combined in some way.
+    /// The state of each element: not written, written, or combined in some way.
     written: Vec<Vec<Option<Option<Reduction>>>>,
     iterations: HashMap<u32, i64>,
     block: [i64; 3],
@@ -341,7 +340,7 @@ impl Run<'_> {
         let Some(tile) = tiles.get(value) else { return Ok(()) };
         for (offset, value) in offsets.into_iter().zip(tile) {
             let Some(offset) = offset else { continue };
-            // Blocks come in any order, so an element is written once, or combined in one way.
+            // Blocks run in any order, so an element is written once, or combined in one way.
             let before = self.written[*tensor][offset as usize].replace(*with);
             if before.is_some_and(|before| with.is_none() || before != *with) {
                 return Err(Reason::WrittenTwice { tensor: self.program.tensors[*tensor].name.clone(), offset });

@@ -28,7 +28,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it computes, in the first sentence of its text, without a full stop.
+    /// A summary: the first sentence of its text, without a full stop.
     ///
     /// ```
     /// assert_eq!(

@@ -1,8 +1,8 @@
 //! A tile program in the kernel language.
 //!
-//! Law: each value is what the threads hold of it in its layout, number by number. Operations on
-//! elements are those of the numbers; what moves through layouts alone renames numbers; loads,
-//! stores, reductions, scans and conversions are those of distributed tiles, and products those of
+//! Law: each value becomes the numbers that threads hold of it in its layout. Elementwise
+//! operations apply to these numbers; operations that only change layouts rename numbers; loads,
+//! stores, reductions, scans and conversions are those of distributed tiles, and `dot` is MMA on
 //! fragments.
 
 mod early;
@@ -38,10 +38,10 @@ const MOST_TURNS: i64 = 8;
 const MOST_ELEMENTS: i64 = 1 << 15;
 /// The bytes of a line of a cache.
 const LINE: i64 = 128;
-/// The bytes of which a cache brings all or none.
+/// Bytes of a sector, the unit of memory transactions.
 const SECTOR: i64 = 32;
 
-/// The kernel of a program whose values have layouts, so many blocks of it on a processor.
+/// The kernel of a program whose values have layouts, with a number of resident blocks.
 pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
@@ -50,7 +50,7 @@ pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Ke
             let declare = || k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role);
             tensors.push(place.during(declare)?);
         }
-        // What the program does not say is one block.
+        // Axes that the program does not set have one block.
         let counts = program.grid.iter().map(String::as_str).chain(std::iter::repeat("1"));
         for (axis, count) in Axis::ALL.into_iter().zip(counts) {
             program.at_grid(|| k.grid(axis, count))?;
@@ -64,10 +64,10 @@ pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Ke
     })
 }
 
-/// Who took each array in shared memory, and its bytes.
+/// The arrays in shared memory: the statement and its bytes.
 pub(crate) type Memory = RefCell<Vec<(Location, i64)>>;
 
-/// What a thread holds of a value.
+/// The part of a value in a thread.
 #[derive(Clone)]
 enum Own<'k> {
     Numbers(Vec<Num<'k>>),
@@ -84,7 +84,7 @@ struct Lowering<'k, 'p> {
     k: &'k Build,
     placed: &'p Placed,
     tensors: Vec<View<'k>>,
-    /// What a thread holds of each value.
+    /// The part of each value in a thread.
     values: HashMap<ValueId, Own<'k>>,
     iterations: HashMap<u32, Expr>,
     /// Tiles that were asked for, by the load that would read them.
@@ -97,7 +97,7 @@ struct Lowering<'k, 'p> {
     block: Option<[Expr; 3]>,
     /// The statements that took shared memory, and how many bytes: one for each array.
     taken: &'p Memory,
-    /// What warpgroups have, where these multiply.
+    /// The state of consumer warpgroups, with roles.
     groups: Option<roles::Groups<'k, 'p>>,
 }
 
@@ -120,7 +120,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         taken.extend(arrays[known..].iter().map(|bytes| (place, *bytes)));
     }
 
-    /// How many turns a loop has.
+    /// The number of iterations of a loop.
     fn count(&self, own: &Loop) -> Result<Expr, KernelError> {
         match &own.count {
             Count::Sizes(text) => self.k.size(text),
@@ -264,8 +264,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(())
     }
 
-    /// The iterations of a loop one after another, so that what later ones read can be under way
-    /// early.
+    /// Unrolls the iterations of a loop, so that loads of later ones are in flight early.
     fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
         let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
         let mut carried: Vec<Option<Own<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
@@ -286,8 +285,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 }
 
-/// How many turns a loop has that is written out: one of few iterations and few statements, none of
-/// which is a loop or a product, meets other threads, or goes through shared memory.
+/// The number of iterations of a loop that is unrolled: a loop of few iterations and few
+/// statements, without loops, `dot`, barriers or shared memory.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let count = iterations_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
@@ -304,7 +303,7 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
 }
 
-/// How many turns a loop has, where that is known.
+/// The number of iterations of a loop, if it is known.
 fn iterations_of(own: &Loop) -> Option<i64> {
     match &own.count {
         Count::Sizes(text) => text.trim().parse::<i64>().ok(),

@@ -1,13 +1,13 @@
 //! Products by matrix instructions: who holds which part of the operands and of the sums.
 //!
-//! Law: an instruction of a warp multiplies 16 x K by K x 8, K being 16 numbers of 16 bits or 32 of
-//! 8 bits. Warps stand in rows and columns of the sums, and each does its part of a step along K
-//! after the other. An wgmma multiplies 64 rows by all columns. The layouts are those of the
-//! instruction, as `atoms` has them.
+//! Law: an MMA instruction of a warp multiplies 16 x K by K x 8, where K is 16 elements of 16 bits
+//! or 32 of 8 bits. Warps are arranged in rows and columns of the result, and each computes its
+//! part of a step along K. wgmma multiplies 64 rows by all columns. The layouts are those of the
+//! instruction, from `atoms`.
 //!
-//! Sums of 32 bits lie in pairs of columns, and an A operand of 8 bits in runs of four. Where the
-//! columns of the B operand change places in shared memory, each thread has four neighbours of
-//! the sums: so sums become an operand of 8 bits without moving between threads
+//! 32-bit accumulators are held in pairs of columns, and an 8-bit A operand in runs of four. If the
+//! columns of the B operand are permuted in shared memory, each thread holds four adjacent
+//! accumulators: so accumulators become an 8-bit operand without an exchange between threads
 //! ([`Tiling::crossed`]).
 
 use tilewright_kernel::{Distribution, Element};
@@ -17,7 +17,7 @@ use tilewright_layout::{Layout, Tiler};
 use crate::error::Reason;
 use crate::held::{self, Held};
 
-/// How a product is carried out.
+/// The tiling of a `dot`.
 #[derive(Debug, Clone)]
 pub(crate) struct Tiling {
     pub(crate) mma: TiledMma,
@@ -29,8 +29,7 @@ pub(crate) struct Tiling {
     pub(crate) c: Held,
     /// Rows and columns of warps.
     pub(crate) warps: [i64; 2],
-    /// How many columns a warp has side by side: those of one instruction or two; in groups of
-    /// warps, those of one.
+    /// The adjacent columns of a warp: those of one instruction or two; with wgmma, those of one.
     pub(crate) beside: i64,
     /// Whether a warpgroup multiplies, B from shared memory.
     pub(crate) by_groups: bool,
@@ -43,10 +42,10 @@ pub(crate) fn depth(factors: Element) -> i64 {
     256 / i64::from(factors.bits()).max(1)
 }
 
-/// Where each of so many columns lies in shared memory where they are crossed: of 16 of them,
-/// column `a + 2b + 4c` as number `a + 8b + 2c`, where `a` and `b` are below 2, and `c` below 4.
-/// The instruction gives a thread its columns `2c`, `2c + 1`, `8 + 2c` and `9 + 2c`: these are
-/// `4c` to `4c + 3` now.
+/// The position of each of `columns` columns in shared memory if they are permuted: of 16 columns,
+/// column `a + 2b + 4c` is at position `a + 8b + 2c`, where `a` and `b` are less than 2, and `c`
+/// less than 4. The instruction gives a thread the columns `2c`, `2c + 1`, `8 + 2c` and `9 + 2c`:
+/// these are then `4c` to `4c + 3`.
 pub(crate) fn crossing(columns: i64) -> String {
     format!("(2,2,4,{}):(1,8,2,16)", columns / 16)
 }
@@ -61,8 +60,8 @@ pub(crate) fn atom(factors: Element) -> &'static str {
     }
 }
 
-/// The ways in which so many warps multiply tiles of these extents. None of them where there are
-/// more warps than instructions.
+/// The tilings of these extents for a number of warps; none if there are more warps than
+/// instructions.
 pub(crate) fn tilings(factors: Element, [m, n, k]: [i64; 3], warps: i64) -> Result<Vec<Tiling>, Reason> {
     let mut found = Vec::new();
     let mut rows = warps;
@@ -108,9 +107,9 @@ pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from
     format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(factors))
 }
 
-/// How so many warpgroups multiply tiles of these extents, each its rows of 64, by an instruction
-/// of so many columns; and with crossed columns, where that may be. An operand in shared memory is
-/// given, which no thread holds.
+/// The tilings of these extents for a number of warpgroups, 64 rows each, by a wgmma of `columns`
+/// columns; also with permuted columns, if possible. An operand in shared memory is held by no
+/// thread.
 pub(crate) fn of_groups(
     factors: Element,
     [m, n, k]: [i64; 3],

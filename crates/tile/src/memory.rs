@@ -1,9 +1,9 @@
 //! Tiles of tensors in memory: which layouts read them well, and what each costs.
 //!
-//! Law: a tile's bit `b` is a step of so many elements of memory ([`Place::steps`]), at sizes that
-//! the facts admit and that are multiples of nothing else. The sectors of an access are counted at
-//! these sizes, lane by lane, by `analysis`. Coordinates that a tile says are computed where they
-//! do not depend on the contents of a tensor; others are assumed to be far apart.
+//! Law: bit `b` of a tile is a step of a number of elements in memory ([`Place::steps`]), at sizes
+//! that satisfy the facts and are multiples of nothing else. The sectors of an access are counted
+//! at these sizes, lane by lane, by `analysis`. Coordinates that are read from a tile are computed
+//! if they do not depend on the contents of a tensor; others are assumed to be far apart.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,8 +21,8 @@ use crate::program::{Program, Tensor};
 const VECTOR_BYTES: i64 = 16;
 /// The bytes of a sector.
 const SECTOR_BYTES: i64 = 32;
-/// How far apart coordinates are taken to be that a tile says and nobody knows: an odd number, so
-/// that their offsets are multiples of what the stride is a multiple of, and no more.
+/// The assumed distance of unknown coordinates: an odd number, so that their offsets are multiples
+/// of nothing but the stride's own divisors.
 const ANYWHERE: i64 = (1 << 20) + 1;
 /// About how large a size is taken to be that is known at launch alone.
 const TYPICAL: i64 = 4096;
@@ -57,7 +57,7 @@ fn sizes_of(program: &Program, about: i64) -> Result<Values, TileError> {
         let refused = |error: LayoutError| Reason::from(error).at("tensor", *place);
         let layout: Layout<Expr> = tensor.layout.parse().map_err(refused)?;
         for name in layout.parameters().iter().filter_map(Parameter::name) {
-            // What all tensors say of it.
+            // The facts of all tensors about it.
             let facts = names.parameter(name).map_err(refused)?.facts();
             let divisor = facts.divisor().max(1);
             let value = divisor.saturating_mul((about / divisor) | 1);
@@ -82,7 +82,7 @@ pub(crate) struct Place {
     pub(crate) assumed: bool,
 }
 
-/// What an access of all threads of a block costs.
+/// The cost of an access by all threads of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessCost {
     /// Sectors of 32 bytes that the tile has.
@@ -177,7 +177,7 @@ impl Place {
 
     /// The cost of an access in which each thread takes the elements that it holds.
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
-        // In which order a thread has its values is open: accesses take what is side by side.
+        // The order of the values of a thread is free: accesses take contiguous ones.
         let mut held = held.clone();
         held.values.sort_by_key(|bit| (self.picked.contains(&usize::from(*bit)), self.steps[usize::from(*bit)].abs()));
         let held = &held;
@@ -191,14 +191,14 @@ impl Place {
         let access = Access::new("tile", &held.layout()?, bits, vector).map_err(refuse)?;
         let report = global_access(&Storage::from(&storage), &access).map_err(refuse)?;
         let instructions = report.requests().len() as i64;
-        // What an instruction leaves of a sector the next one finds in the first cache.
+        // The next instruction finds the rest of a sector in L1.
         let far = |step: &&i64| step.abs() * i64::from(self.element.bytes()) >= SECTOR_BYTES;
         let sectors = 1 << self.steps.iter().filter(far).count().min(62);
         Ok(AccessCost { sectors, moved: report.sectors(), lines: report.lines(), instructions })
     }
 
-    /// Layouts whose lanes lie side by side in memory, for so many bits of threads: by the width of
-    /// a thread's access, and by whether warps have the nearest parts or the farthest.
+    /// Layouts whose lanes are coalesced, for a number of thread bits: by the width of a thread's
+    /// access, and by whether warps have the nearest parts or the farthest.
     pub(crate) fn coalesced(&self, thread_bits: usize) -> Vec<Held> {
         let mut near: Vec<u8> = (0..self.steps.len() as u8).collect();
         near.sort_by_key(|bit| {

@@ -1,20 +1,20 @@
 //! The cheapest choice for many variables at once.
 //!
-//! Law: a network has variables, each with a few options, and costs that depend on one variable or
-//! several; each cost belongs to a part of the whole. A solution is a choice of an option for each;
-//! its cost is the sum. Variables are eliminated one after another: what one costs at best becomes
-//! a cost of those that it is connected with. That is exact. Where a table would have more than
-//! [`MAX_TABLE`] entries, the costs of the variable are taken apart, and each part is allowed its
-//! own option: what comes out is no more than the least cost then, and the solution that is read
-//! off is improved variable by variable. So the least cost lies between [`Solution::bound`] and
-//! [`Solution::cost`], and where both are equal the solution is the best there is.
+//! Law: a network has variables with a few options each, and costs that depend on one or several
+//! variables; each cost belongs to a part of the whole. A solution chooses an option for each
+//! variable; its cost is the sum. Variables are eliminated one after another: the best cost of a
+//! variable becomes a cost of the variables that it is connected with. That is exact. If a table
+//! would have more than [`MAX_TABLE`] entries, the costs of the variable are split, and each part
+//! may choose its own option: the result is then a lower bound, and the solution that is read off
+//! is improved variable by variable. So the least cost is between [`Solution::bound`] and
+//! [`Solution::cost`], and if both are equal the solution is optimal.
 
 use std::collections::BTreeSet;
 
 /// The most entries of a table.
 pub(crate) const MAX_TABLE: usize = 1 << 16;
 
-/// What is not possible.
+/// The cost of an impossible option.
 pub(crate) const NEVER: u64 = u64::MAX / 1024;
 
 /// Costs that depend on variables: one for each combination of options, the first variable fastest.
@@ -23,7 +23,7 @@ pub(crate) struct Factor {
     /// The variables, ascending.
     scope: Vec<usize>,
     costs: Vec<u64>,
-    /// Which part of the whole this is.
+    /// The part of the whole.
     part: usize,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Network {
     /// Variables of two options, no two of which share a cost. The best option of each follows from
     /// the other variables.
     switches: Vec<usize>,
-    /// Which part of the whole costs are from here on.
+    /// The part of the whole that further costs belong to.
     part: usize,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct Network {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Solution {
     pub(crate) choice: Vec<usize>,
-    /// What it costs.
+    /// Its cost.
     pub(crate) cost: u64,
-    /// What every choice costs at least.
+    /// A lower bound of the cost of every choice.
     pub(crate) bound: u64,
 }
 
@@ -93,17 +93,17 @@ impl Network {
         self.part
     }
 
-    /// What each option of a variable costs.
+    /// Adds the cost of each option of a variable.
     pub(crate) fn costs(&mut self, variable: usize, cost: impl Fn(usize) -> u64) {
         self.together(&[variable], |options| cost(options[0]));
     }
 
-    /// What two variables cost together.
+    /// Adds the joint cost of two variables.
     pub(crate) fn both(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> u64) {
         self.together(&[a, b], |options| cost(options[0], options[1]));
     }
 
-    /// What several variables cost together, of which some may be the same.
+    /// Adds the joint cost of several variables, which need not be distinct.
     pub(crate) fn together(&mut self, variables: &[usize], cost: impl Fn(&[usize]) -> u64) {
         let mut scope = variables.to_vec();
         scope.sort_unstable();
@@ -128,7 +128,7 @@ impl Network {
         scope.iter().fold(1, |size: usize, variable| size.saturating_mul(self.options[*variable]))
     }
 
-    /// What each part of the whole costs, by its number.
+    /// The cost of each part of the whole, by its index.
     pub(crate) fn shares(&self, choice: &[usize]) -> Vec<u64> {
         let mut shares = vec![0; self.part + 1];
         for factor in &self.factors {
@@ -137,12 +137,12 @@ impl Network {
         shares
     }
 
-    /// What a choice costs.
+    /// The cost of a choice.
     pub(crate) fn cost(&self, choice: &[usize]) -> u64 {
         self.factors.iter().fold(0, |sum, factor| add(sum, factor.at(&self.options, choice)))
     }
 
-    /// Gives each switch what costs least where all else is chosen.
+    /// Gives each switch its cheapest option, with all other choices fixed.
     fn follow(&self, choice: &mut [usize]) {
         for switch in &self.switches {
             let own = || self.factors.iter().filter(|factor| factor.scope.contains(switch));
@@ -169,7 +169,7 @@ impl Network {
         let mut buckets: Vec<(usize, Vec<Factor>)> = Vec::new();
         let mut bound = 0;
         while !left.is_empty() {
-            // The variable whose table is least.
+            // The variable with the smallest table.
             let size = |variable: usize| {
                 let others = beside[variable].iter().filter(|own| **own != variable);
                 others.fold(self.options[variable], |size, own| size.saturating_mul(self.options[*own]))
@@ -226,7 +226,7 @@ impl Network {
         Solution { choice, cost, bound }
     }
 
-    /// Costs in groups whose tables have at most so many entries.
+    /// Costs in groups whose tables have a limited number of entries.
     fn parts(&self, bucket: &[Factor], most: usize) -> Vec<Vec<Factor>> {
         let mut parts: Vec<(Vec<usize>, Vec<Factor>)> = Vec::new();
         for factor in bucket {
@@ -248,7 +248,7 @@ impl Network {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// What costs come to at best along a variable, for each choice of the others.
+    /// The best costs along a variable, for each choice of the others.
     fn eliminated(&self, variable: usize, part: &[Factor]) -> Factor {
         let mut scope: Vec<usize> = part.iter().flat_map(|factor| factor.scope.clone()).collect();
         scope.sort_unstable();
@@ -342,7 +342,7 @@ mod tests {
                 let number = options.iter().fold(seed, |sum, option| sum.wrapping_mul(31) ^ *option as u64);
                 Chance(number).below(90) as u64
             });
-            // What is made once for two uses.
+            // A conversion that is made once for two users.
             let (switch, price) = (network.switch(), 1 + chance.below(60) as u64);
             network.costs(switch, |made| made as u64 * price);
             for _ in 0..2 {

@@ -1,11 +1,11 @@
-//! Operands of products by way of shared memory.
+//! Staging of `dot` operands in shared memory.
 //!
-//! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
-//! [`Operation::Stage`] of the same matrix; the program means the same. A tile may say the
-//! coordinate along one of its other modes: one that is known before the loop of the product, since
-//! copies are ahead of it. It is done where memory has 16 bytes of a row side by side, so that
-//! copies are asynchronous, and where the threads of a block have a copy each. TMA needs no
-//! threads, and brings a tile once for several products.
+//! Law: a load whose tile is used only by `dot`, reshaped and transposed or not, becomes an
+//! [`Operation::Stage`] of the same matrix; the program means the same. Another tile may give the
+//! coordinate along one of its other modes: it must be known before the loop, because copies run
+//! ahead. It is done if 16 bytes of a row are contiguous in memory, so that copies are
+//! asynchronous, and if the threads of a block have a copy each. TMA needs no threads, and loads a
+//! tile once for several `dot`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -81,8 +81,8 @@ fn bodies(body: &[Statement], number: usize, count: &mut usize, found: &mut Hash
     }
 }
 
-/// A tile of a tensor that is read: the tensor, the shape, which tile, what lies past the edges,
-/// and the mode along which another tile says where.
+/// A tile of a tensor that is loaded: the tensor, the shape, the indices, the value past the edges,
+/// and the mode along which another tile gives the coordinates.
 type Tile<'p> = (&'p usize, &'p Vec<i64>, &'p Vec<Index>, &'p f64, Option<usize>);
 
 fn tile(operation: &Operation) -> Option<Tile<'_>> {
@@ -93,16 +93,16 @@ fn tile(operation: &Operation) -> Option<Tile<'_>> {
     }
 }
 
-/// What stands in place of the last operation before a product, and the tile that says where.
+/// The replacement of the last operation before a `dot`, and the tile with the coordinates.
 type Staged = (Operation, Option<ValueId>);
 
-/// The same of each operand.
+/// The replacement for each operand.
 type Stages = HashMap<ValueId, Staged>;
 
-/// Who copies the operands.
+/// How operands are copied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Copies {
-    /// So many threads, each its part.
+    /// By threads, each its part.
     Threads(i64),
     /// TMA.
     Bulk,
@@ -112,7 +112,7 @@ pub(crate) enum Copies {
 struct Uses<'p> {
     program: &'p Program,
     copies: Copies,
-    /// How often each is used, what gives it, and in which body.
+    /// The number of uses of each value, the operation that computes it, and its body.
     used: HashMap<ValueId, usize>,
     known: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
     within: HashMap<ValueId, usize>,
@@ -133,11 +133,11 @@ impl<'p> Uses<'p> {
         products.flat_map(|(_, operands)| operands[..2].iter().copied())
     }
 
-    /// The load from which an operand comes by transposing and reshaping alone, and which nobody
-    /// else takes.
+    /// The load that an operand comes from by transposing and reshaping only, if nothing else uses
+    /// it.
     fn matrix(&self, factor: ValueId) -> Option<Matrix> {
         let (mut chain, mut value) = (Vec::new(), factor);
-        // Products may share what the engine brings.
+        // Several `dot` may share what TMA loads.
         let shared = match self.copies {
             Copies::Threads(_) => 1,
             Copies::Bulk => self.factors().filter(|own| *own == factor).count().max(1),
@@ -173,7 +173,7 @@ impl<'p> Uses<'p> {
         within[0] != within[1] || within[1] == Some(&0)
     }
 
-    /// What stands in place of an operand that goes by way of shared memory, and its load.
+    /// The replacement of an operand that is staged, and its load.
     fn stage(&self, factor: ValueId, by_hand: &ByHand, sizes: &Values) -> Result<Option<(ValueId, Staged)>, Reason> {
         let Some(Matrix { load, modes }) = self.matrix(factor) else { return Ok(None) };
         let [Some(rows), Some(columns)] = modes[..] else { return Ok(None) };
@@ -215,7 +215,7 @@ fn reshaped(modes: &[Option<usize>], from: &[i64], to: &[i64]) -> Option<Vec<Opt
 
 /// The program with its operands by way of shared memory.
 ///
-/// Errors: what an author's atom brings to shared memory is no operand, or does not fit.
+/// Errors: a tile staged by the author's atom is not an operand, or does not fit.
 pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
     let uses = Uses::of(program, copies);
     let mut stages: Stages = HashMap::new();
@@ -237,7 +237,7 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
     Ok(staged)
 }
 
-/// Statements with stages in place of the last operations before products.
+/// Statements with stages in place of the last operations before `dot`.
 fn written(body: &[Statement], stages: &Stages) -> Vec<Statement> {
     let one = |statement: &Statement| match statement {
         Statement::Let { result, place, .. } if stages.contains_key(result) => {

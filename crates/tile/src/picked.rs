@@ -1,8 +1,7 @@
 //! Tiles along one of whose modes another tile says the coordinates.
 //!
-//! Law: values of a thread that differ in bits of that mode alone, or in its bits and others, lie
-//! in groups: within a group the mode has one coordinate, so the group is a tile of the tensor like
-//! any other, whose place the thread has read.
+//! Law: the values of a thread are divided into groups with one coordinate along that mode. A group
+//! is a tile of the tensor like any other, at a coordinate that the thread has read.
 
 use crate::held::{Held, bits};
 
@@ -13,8 +12,8 @@ pub(crate) fn coordinates(shape: &[i64], mode: usize, held: &Held) -> Held {
     held.mapped(|bit| onto[usize::from(bit)])
 }
 
-/// How a thread holds the tile of one coordinate, and for each coordinate that it has, in their
-/// order, which of its values lie there.
+/// The distribution of the tile of one coordinate in a thread, and for each coordinate, in order,
+/// its values.
 pub(crate) fn groups(shape: &[i64], mode: usize, held: &Held) -> (Held, Vec<Vec<usize>>) {
     let onto = bits::without(shape, &[mode]);
     let part = held.mapped(|bit| onto[usize::from(bit)]);

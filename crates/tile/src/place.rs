@@ -1,9 +1,9 @@
 //! Conversions where layouts meet.
 //!
-//! Law: the program stays what it is; each operation finds its operands in the layouts in which it
-//! takes them. A conversion is made once for a value and a layout, and where the value is given: a
-//! value that a loop does not change is converted before it. What costs nothing to make anew
-//! (ranges, tiles of one number) is, and what nobody uses is left out.
+//! Law: the program does not change, except that each operation gets its operands in the layouts
+//! that it needs. A conversion is made once for a value and a layout, where the value is defined: a
+//! loop-invariant value is converted before the loop. Values that are cheap to recompute (ranges,
+//! scalars) are recomputed, and dead code is removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::picked;
 use crate::pools::{Pools, is_anywhere};
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
-/// A program with a layout for each value, and a way for each product.
+/// A program with a layout for each value, and a tiling for each `dot`.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     pub(crate) program: Program,
@@ -34,9 +34,9 @@ struct Placer<'p> {
     bodies: Vec<Vec<Statement>>,
     /// In which of them each value is given.
     depths: HashMap<ValueId, usize>,
-    /// What each value is in other layouts: given where the value is, so known wherever it is.
+    /// The converted values of each value: defined with the value, so known wherever it is.
     others: HashMap<(ValueId, Held), ValueId>,
-    /// Operations that are made anew where they are wanted.
+    /// Operations that are recomputed at each use.
     anywhere: HashMap<ValueId, (Operation, Vec<ValueId>)>,
     number: usize,
 }
@@ -61,7 +61,7 @@ pub(crate) fn place(program: &Program, pools: &Pools, assignment: &Assignment) -
     Ok(placed)
 }
 
-/// Statements without those whose values nobody uses.
+/// Statements without dead code.
 pub(crate) fn live(body: Vec<Statement>) -> Vec<Statement> {
     let mut used = HashSet::new();
     uses(&body, &mut used);
@@ -219,7 +219,7 @@ impl Placer<'_> {
             self.give(depth, (result, held), operation.clone(), &taken, place);
             return Ok(());
         }
-        // A reduction leaves its result where its operand lies.
+        // The result of a reduction has a layout derived from its operand.
         let shape = &self.source.type_of(operands[0]).shape;
         let own = left(operation, shape, &self.layout(taken[0])?).unwrap_or(held.clone());
         if own == held {

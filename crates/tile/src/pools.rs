@@ -1,9 +1,9 @@
 //! The layouts that each value may have.
 //!
-//! Law: layouts come from where something asks for one: from tensors those whose lanes lie side by
-//! side in memory, from products those of the instructions, from the author those that are given.
-//! They go from there to the values that are connected with these by operations that take layouts
-//! to layouts: exactly, as bits. A value has at most [`MOST`] of them, the nearest first.
+//! Law: layouts originate where an operation asks for one: tensors ask for coalesced lanes, `dot`
+//! for the layouts of its instructions, the author for given ones. They are propagated to connected
+//! values through operations that map layouts exactly, as bits. A value has at most [`MOST`] of
+//! them, the nearest first.
 
 mod seeds;
 
@@ -28,7 +28,7 @@ use crate::top::Network;
 pub(crate) const MOST: usize = 12;
 /// The most registers of a thread that a value may take.
 const REGISTERS: i64 = 240;
-/// How often a loop is taken to iteration whose count is known at launch.
+/// The assumed number of iterations of a loop whose count is known only at launch.
 const TURNS: u64 = 16;
 
 /// Registers that a value of so many numbers of a thread takes.
@@ -94,7 +94,7 @@ pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[
     }
 }
 
-/// Where a layout comes from.
+/// The origin of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A tile of a tensor that is read, or written, by its number.
@@ -110,20 +110,21 @@ pub(crate) enum Origin {
     Plain,
 }
 
-/// What each value may be held by.
+/// The candidate layouts of each value.
 pub(crate) struct Pools {
-    /// The value that stands for each: values that a loop carries are held alike in all iterations.
+    /// The representative of each value: loop-carried values have the same layout in all
+    /// iterations.
     alike: HashMap<ValueId, ValueId>,
     pub(crate) layouts: BTreeMap<ValueId, Vec<Held>>,
-    /// Where each of them comes from.
+    /// The origin of each of them.
     origins: HashMap<(ValueId, Held), (Origin, Held)>,
     /// The layouts of stores, by the number of their statement.
     pub(crate) stores: HashMap<usize, Vec<Held>>,
-    /// The ways of each product, by its result.
+    /// The tilings of each `dot`, by its result.
     pub(crate) tilings: HashMap<ValueId, Vec<Tiling>>,
-    /// The accesses whose coordinates are not known: the tensor, what is done, and where.
+    /// The accesses with unknown coordinates: the tensor, the operation, and the location.
     pub(crate) assumed: Vec<(usize, (&'static str, Location))>,
-    /// Where tiles of tensors lie, by the number of the statement that moves them.
+    /// The memory of tiles, by the index of the load or store.
     pub(crate) places: HashMap<usize, Place>,
 }
 
@@ -137,8 +138,8 @@ impl Pools {
         self.layouts.get(&self.of(value)).map_or(&[], Vec::as_slice)
     }
 
-    /// Where a layout of a value comes from in the end: what asks for it, and for which value
-    /// first.
+    /// The final origin of a layout of a value: the operation that asks for it, and the value that
+    /// it asks for.
     pub(crate) fn origin(&self, value: ValueId, held: &Held) -> Origin {
         let (mut value, mut held) = (self.of(value), held.clone());
         // A layout was known before those that came from it, so this ends.
@@ -157,7 +158,7 @@ impl Pools {
         self.add_from(value, held, (origin, before))
     }
 
-    /// Adds a layout with where it comes from, and what it was there.
+    /// Adds a layout with its origin, and the layout there.
     fn add_from(&mut self, value: ValueId, held: Held, origin: (Origin, Held)) -> bool {
         let value = self.of(value);
         let own = self.layouts.entry(value).or_default();
@@ -222,7 +223,7 @@ impl Pools {
         while nodes.iter().fold(false, |any, node| any | self.spread(program, node)) {}
     }
 
-    /// Gives what nothing asks for a layout: broadcasts backwards, then whatever is left.
+    /// Gives values without a candidate a layout: broadcasts backwards, then the rest.
     fn fill(&mut self, program: &Program, nodes: &[Node<'_>], thread_bits: usize) {
         for node in nodes {
             let Statement::Let { result, .. } = node.statement else { continue };

@@ -1,10 +1,10 @@
 //! How many registers the values of a program take at once.
 //!
-//! Law: a value takes the registers of its layout from the statement that gives it to the last one
-//! that uses it. What only has another shape is the value that it was; what is made anew wherever
-//! it is wanted takes none, nor does a tile that lies in shared memory. Values are counted where
-//! whole tiles must be there: at loops, and at operations that combine elements. Between these one
-//! element is computed after the other, and the assembler keeps what it will.
+//! Law: a value takes the registers of its layout from its definition to its last use. A value that
+//! is only reshaped shares registers; one that is recomputed at each use takes none, nor does a
+//! tile in shared memory. Values are counted where whole tiles must exist: at loops, and at
+//! operations that combine elements. Between these, elements are computed one after the other, and
+//! the assembler decides.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -132,7 +132,8 @@ impl Walk<'_> {
                 Statement::Loop(own) => {
                     // The results are the parameters of an iteration that is not.
                     live.retain(|value| !own.parameters.contains(value));
-                    // What an iteration uses from before lives through all of them.
+                    // A value that an iteration uses from before the loop lives through all
+                    // iterations.
                     for _ in 0..2 {
                         let mut iteration = live.clone();
                         self.uses(&mut iteration, &own.next);

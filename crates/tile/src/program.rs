@@ -1,9 +1,9 @@
 //! Tile programs.
 //!
-//! Law: a program is executed once for each block of its grid. Values are tiles: a shape and a type
-//! of elements, and no layout. Each value is given once, before it is used, and is known from there
-//! to the end of the body that gives it. Whatever changes a program keeps what
-//! [`crate::interpret::run`] makes of it.
+//! Law: a program is executed once for each block of its grid. Values are tiles: a shape and an
+//! element type, without a layout. Each value is defined once, before it is used, and is visible to
+//! the end of the body that defines it. Every pass preserves the result of
+//! [`crate::interpret::run`].
 
 mod index;
 mod infer;
@@ -28,8 +28,8 @@ pub const MAX_RANK: usize = 5;
 /// The most elements of a tile.
 pub const MAX_ELEMENTS: i64 = 1 << 16;
 
-/// What a value is: the shape of a tile, and the type of its elements. A tile without extents is
-/// one number.
+/// The type of a value: the shape of a tile, and the type of its elements. A tile without extents
+/// is a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Type {
     /// The extents, powers of two.
@@ -153,7 +153,7 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// Those that are written as functions, by their names.
+    /// Operators that are written as functions, with their names.
     pub const NAMES: [(&'static str, Binary); 8] = [
         ("min", Binary::Minimum),
         ("max", Binary::Maximum),
@@ -221,7 +221,7 @@ impl Reduction {
         Reduction::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
     }
 
-    /// What changes no number that it is combined with; of integers the end of the type.
+    /// The neutral element; for integers, the end of the range.
     pub fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
@@ -242,7 +242,7 @@ impl Reduction {
     }
 }
 
-/// What a value is computed by.
+/// The operation that computes a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     /// A number.
@@ -264,9 +264,9 @@ pub enum Operation {
         tensor: usize,
         /// The shape of the tile.
         shape: Vec<i64>,
-        /// Which tile, along each mode.
+        /// The index of the tile, along each mode.
         at: Vec<Index>,
-        /// What lies past the edges.
+        /// The value of elements past the edges.
         other: f64,
     },
     /// A tile of a tensor, some of its rows: an operand says the coordinate of each element along
@@ -277,22 +277,22 @@ pub enum Operation {
         tensor: usize,
         /// The shape of the tile.
         shape: Vec<i64>,
-        /// Which tile, along each other mode.
+        /// The index of the tile, along each other mode.
         at: Vec<Index>,
         /// The mode along which the operand says where.
         mode: usize,
-        /// What lies past the edges.
+        /// The value of elements past the edges.
         other: f64,
     },
-    /// A matrix in a tile of a tensor, by way of shared memory: rows are one mode of the tile,
-    /// columns another, and the others have one element. What a product takes. An operand may say
-    /// the coordinate along one of the others.
+    /// Stages a matrix in a tile of a tensor in shared memory: rows are one mode of the tile,
+    /// columns another, and the other modes have extent 1. It is an operand of `dot`. An operand
+    /// may give the coordinate along one of the other modes.
     Stage {
         /// The tensor, by its number.
         tensor: usize,
         /// The shape of the tile.
         shape: Vec<i64>,
-        /// Which tile, along each mode.
+        /// The index of the tile, along each mode.
         at: Vec<Index>,
         /// The modes of rows and of columns.
         modes: [usize; 2],
@@ -310,7 +310,7 @@ pub enum Operation {
     /// The elements in another type: rounded to nearest, to integers toward zero. e4m3 and e5m2
     /// saturate.
     To(Element),
-    /// The same bits as elements of another type of 32 bits.
+    /// The same bits as elements of another 32-bit type.
     Recast(Element),
     /// Eight elements for each word of i32, along the first mode: its numbers of four bits, the
     /// lowest bits first.
@@ -323,20 +323,19 @@ pub enum Operation {
     /// 32 random bits for each counter of the first tile and seed of the second: one of the four
     /// words that Philox4x32-10 makes of the counter (c,0,0,0) and the key (s,0).
     Random(u8),
-    /// Extents of 1 become others: each element stands for all along the mode. One number becomes
-    /// any tile.
+    /// Modes of extent 1 get other extents by broadcasting. A scalar becomes any tile.
     Broadcast(Vec<i64>),
-    /// As many elements in another shape, in the same order, the first mode fastest.
+    /// The same elements in another shape, in the same order, the first mode fastest.
     Reshape(Vec<i64>),
     /// Mode `i` of the result is mode `order[i]` of the tile.
     Transpose(Vec<usize>),
     /// The tile combined along modes, which keep one element each.
     Reduce(Reduction, Vec<usize>),
-    /// The place of the greatest element along a mode, as i32: of equal ones the first. NaN is
-    /// greater than every number. The mode keeps one element.
+    /// Argmax along a mode, as i32: of equal elements the first. NaN is greater than every number.
+    /// The mode keeps extent 1.
     ArgMax(usize),
-    /// So many of the greatest elements along a mode, in descending order. Of f32, NaN is
-    /// greater than all numbers (less, where its sign is set), and 0 greater than -0.
+    /// The largest `k` elements along a mode, in descending order. For f32, NaN is greater than all
+    /// numbers (less, if its sign is set), and 0 greater than -0.
     Top(usize, i64),
     /// A histogram: how often each of so many numbers, from 0 on, occurs in the tile.
     Histogram(i64),
@@ -347,9 +346,9 @@ pub enum Operation {
     ScanBefore(Reduction, usize),
     /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: operands of 16 or 8 bits, sums of f32.
     Dot,
-    /// The same tile, given by the instruction of this name: see [`crate::Value::atom`].
+    /// The same tile, computed by the named instruction: see [`crate::Value::atom`].
     Atom(String),
-    /// The same tile, held by the threads of the block in this way.
+    /// The same tile, with this distribution over the threads of the block.
     Held(Held),
 }
 
@@ -360,25 +359,24 @@ pub enum Statement {
     Let {
         /// The value.
         result: ValueId,
-        /// What it is computed by.
+        /// The operation that computes it.
         operation: Operation,
         /// From which values.
         operands: Vec<ValueId>,
         /// Where it was written.
         place: Location,
     },
-    /// Writes a tile of a tensor; what lies past the edges is left out.
+    /// Writes a tile of a tensor; elements past the edges are skipped.
     Store {
         /// The tensor, by its number.
         tensor: usize,
-        /// Which tile, along each mode.
+        /// The index of the tile, along each mode.
         at: Vec<Index>,
         /// A mode, and the tile that says the coordinate of each element along it.
         rows: Option<(usize, ValueId)>,
-        /// How elements are combined with what the tensor has, each indivisibly; else they are
-        /// written over it.
+        /// How elements are combined atomically with those of the tensor; None overwrites them.
         with: Option<Reduction>,
-        /// What is written.
+        /// The value that is written.
         value: ValueId,
         /// Where it was written.
         place: Location,
@@ -388,7 +386,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Statement::Let { operation: Operation::Load { .. } | Operation::Gather { .. }, .. } => "load",
@@ -416,15 +414,15 @@ pub struct Loop {
     pub iteration: u32,
     /// How many iterations there are.
     pub count: Count,
-    /// What the first iteration begins with.
+    /// The values before the first iteration.
     pub initial: Vec<ValueId>,
-    /// What an iteration begins with.
+    /// The values at the beginning of an iteration.
     pub parameters: Vec<ValueId>,
-    /// What an iteration does.
+    /// The body of an iteration.
     pub body: Vec<Statement>,
-    /// What an iteration hands on.
+    /// The values for the next iteration.
     pub next: Vec<ValueId>,
-    /// What the last iteration handed on; what the first began with where there is none.
+    /// The values after the last iteration, or the initial ones if there is none.
     pub results: Vec<ValueId>,
     /// Where it was written.
     pub place: Location,
@@ -455,7 +453,7 @@ pub struct Program {
     /// Where each tensor is declared, and how many modes it has.
     pub(crate) declared: Vec<(Location, usize)>,
     pub(crate) grid: Vec<String>,
-    /// Where it is said.
+    /// The location of the statement.
     pub(crate) grid_place: Option<Location>,
     pub(crate) warps: Option<u32>,
     /// The type of each value.
@@ -505,7 +503,7 @@ impl Program {
         (0..self.types.len() as u32).map(ValueId)
     }
 
-    /// What a value is.
+    /// The type of a value.
     pub fn type_of(&self, value: ValueId) -> &Type {
         &self.types[value.index()]
     }

@@ -59,7 +59,7 @@ use crate::build::{Build, TensorId};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Count, Index, Program, Reduction, Role, ValueId, atomic};
 
-/// What names stand for.
+/// The meaning of names.
 #[derive(Clone, Default)]
 struct Names {
     values: HashMap<String, ValueId>,
@@ -71,9 +71,9 @@ struct Names {
 /// The body of a loop that is being read.
 struct Body {
     place: Location,
-    /// What names stood for before it.
+    /// The meaning of names before it.
     around: HashMap<String, ValueId>,
-    /// Of these, which it read; and which names it gave.
+    /// The names that it read; and those that it defined.
     read: HashSet<String>,
     given: HashSet<String>,
 }
@@ -89,7 +89,7 @@ struct Reader<'t, 'b> {
     outline: Option<&'b RefCell<Outline>>,
 }
 
-/// How deep expressions and bodies may lie in one another.
+/// The deepest nesting of expressions and bodies.
 const MAX_DEPTH: u32 = 64;
 
 /// The words that stand before the first statement.
@@ -111,8 +111,8 @@ impl Program {
         Program::of_text(Text::new(file, text, &[]))
     }
 
-    /// Reads a program that was written from something else: each line of the text, the first one
-    /// first, stands for a place there, which messages name.
+    /// Reads a program that was translated from another text: line `i` of the program has the
+    /// location `i` of a list, which messages name.
     ///
     /// ```
     /// use tilewright_kernel::program::Location;
@@ -220,12 +220,12 @@ impl<'b> Reader<'_, 'b> {
                 self.mention(&name, place, Subject::Value(value), true);
                 self.gives(name, value, place)?;
             }
-            // What an operator refused, at once: what follows would only repeat it.
+            // Reports what an operator refused at once: later errors would only repeat it.
             self.build.complaint()?;
         }
     }
 
-    /// What a name stands for.
+    /// The value of a name.
     fn named(&mut self, name: &str, place: Location) -> Result<ValueId, TileError> {
         if let Some(of) = self.names.gone.get(name) {
             return Err(Reason::Gone { name: name.to_string(), place: *of }.at("value", place));
@@ -242,8 +242,8 @@ impl<'b> Reader<'_, 'b> {
         Ok(value)
     }
 
-    /// Gives a name. An iteration that read what it stood for before the loop was meant to read
-    /// what the iteration before gave, which only a value that is carried does.
+    /// Defines a name. If the iteration read the value from before the loop, it was meant to read
+    /// that of the previous iteration, which only a loop-carried value has.
     fn gives(&mut self, name: String, value: ValueId, place: Location) -> Result<(), TileError> {
         if let Some(body) = self.bodies.iter().find(|body| body.read.contains(&name)) {
             return Err(Reason::Forgotten { name, place: body.place }.at("value", place));
@@ -460,7 +460,7 @@ impl<'b> Reader<'_, 'b> {
     }
 }
 
-/// Which tile, and the mode along which another tile says the coordinates.
+/// The index of a tile, and the mode along which another tile gives the coordinates.
 type Picked = (Vec<Index>, Option<(usize, ValueId)>);
 
 /// Parts between commas that stand in no parentheses.

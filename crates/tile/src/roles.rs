@@ -1,11 +1,10 @@
-//! Which warps do what, where products are wgmma.
+//! Warp specialization for programs whose `dot` uses wgmma.
 //!
-//! Law: one warp starts copies of tiles of tensors into rings of shared memory; groups of four
-//! warps multiply them, 64 rows a group and instruction, and do all else. A tile that only products
-//! take is brought once for each iteration of its loop, in the order of the program; those of one
-//! product that are brought in one body share a ring. Blocks stay, and take the blocks of the grid
-//! in turn. Where a program does not fit this, [`plan`] says why, and products are those of single
-//! warps.
+//! Law: one producer warp issues TMA loads of tiles into rings of shared memory; consumer
+//! warpgroups multiply them, 64 rows for each warpgroup and instruction, and do everything else. A
+//! tile that only `dot` uses is loaded once for each iteration of its loop, in the order of the
+//! program; the operands of one `dot` in one body share a ring. The grid is persistent. If a
+//! program does not fit this scheme, [`plan`] says why, and `dot` uses `mma.sync`.
 
 mod masks;
 mod overlap;
@@ -35,9 +34,10 @@ const SUMS: i64 = 128;
 /// Blocks along x that are taken side by side, where each axis says which tile of an operand it is:
 /// so blocks that run at once share both operands.
 const BAND: i64 = 8;
-/// The most bytes that an iteration brings for each sum of a product, where blocks that run at once
-/// need not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 %
-/// faster where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
+/// The most bytes that an iteration loads for each accumulator of `dot`, if concurrent blocks need
+/// not share operands. Measured on an H200: attention with heads of 128 loads 4 bytes, and is 2 %
+/// faster if the blocks of a wave have equal work; with heads of 256 it loads 8 bytes, and is 5 %
+/// slower.
 const APART: i64 = 4;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
@@ -57,7 +57,7 @@ impl Brought {
     }
 }
 
-/// Stages of shared memory for tiles that come together.
+/// Stages of shared memory for tiles that are loaded together.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
     pub(crate) parts: Vec<Brought>,
@@ -76,7 +76,7 @@ impl Ring {
     }
 }
 
-/// Who does what in a block.
+/// The roles in a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Roles {
     /// Warpgroups that multiply.
@@ -84,41 +84,41 @@ pub(crate) struct Roles {
     pub(crate) rings: Vec<Ring>,
     /// The ring of each tile that is brought, and which of its parts it is.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
-    /// Right operands whose columns may change places in shared memory.
+    /// B operands whose columns may be permuted in shared memory.
     pub(crate) crosses: HashSet<ValueId>,
-    /// Whether tiles of 16 bits that lie as sums leave through shared memory.
+    /// Whether 16-bit tiles in the accumulator layout are stored by TMA.
     pub(crate) leaves: bool,
     /// Blocks along x that are taken side by side; 1 where x goes first.
     pub(crate) band: i64,
-    /// How blocks are taken of which those further along x have more iterations; none where all are
-    /// alike.
+    /// The order of blocks if those further along x have more iterations; None if all have equal
+    /// work.
     pub(crate) longest: Option<Longest>,
-    /// Numbers that say how many turns a loop has, or which tile is brought, and what they are
-    /// computed from: each of those who bring tiles computes them, too.
+    /// Numbers that determine iteration counts or the tile that is loaded, with their inputs:
+    /// producers compute them, too.
     pub(crate) places: HashSet<ValueId>,
 }
 
-/// Who stands beside a block with many iterations.
+/// The blocks that run together with a block with many iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Longest {
-    /// Those of the same x: all of these come first, so the blocks of a round are alike.
+    /// Blocks of the same x: all of these come first, so the blocks of a wave have equal work.
     Alike,
-    /// Those of the same y and z, which share what is brought.
+    /// Blocks of the same y and z, which share operands.
     Near,
 }
 
-/// A product, and the body in which it stands.
+/// A `dot`, and its body.
 struct Product<'p> {
     result: ValueId,
     operands: &'p [ValueId],
     body: usize,
 }
 
-/// What stands where.
+/// The bodies of loads, loops and `dot`.
 #[derive(Default)]
 struct Seen<'p> {
     products: Vec<Product<'p>>,
-    /// Tiles that are brought: the value, the tile, the place, and the body.
+    /// Tiles that are loaded: the value, the tile, the index, and the body.
     brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
     stores: Vec<(usize, &'p [Index], ValueId)>,
     loops: Vec<&'p Loop>,
@@ -178,7 +178,7 @@ pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bo
 pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) -> bool {
     let own = &program.tensors[tensor];
     let unit = Expr::from((i64::from(BULK_CHUNK_BYTES) / i64::from(own.element.bytes())).max(1));
-    // What is said of a size with one tensor holds for all.
+    // Facts of one size hold in all tensors.
     let mut names = Declarations::new();
     if program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).is_err() {
         return false;
@@ -190,8 +190,8 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
         && at.iter().all(|index| index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
-/// Who does what in a program whose operands are staged for TMA; why not, where its products are
-/// none of groups.
+/// The roles of a program whose operands are staged for TMA; or why there are none, if its `dot`
+/// cannot use wgmma.
 pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
@@ -227,7 +227,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     })
 }
 
-/// Who stands beside a block with many iterations.
+/// The blocks that run together with a block with many iterations.
 fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
     let brought: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
     let sums = seen.products.iter().filter(|own| own.body > 0).map(|own| program.type_of(own.result).size()).min();
@@ -277,12 +277,12 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
     Ok(found)
 }
 
-/// The loops of a program in which a product goes on while the next iteration begins.
+/// The loops in which a wgmma overlaps the beginning of the next iteration.
 pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
-    // Tiles of one ring are taken in the order in which they come, iteration by iteration: so the
-    // products of two iterations change places only where they take those of different rings.
+    // Tiles of one ring are used in the order in which they are loaded, iteration by iteration: so
+    // the `dot` of two iterations can be reordered only if they use different rings.
     let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
     let factors = |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
     let apart = |own: &Overlap| {
@@ -332,10 +332,10 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
     Ok(())
 }
 
-/// The B operand of a product whose columns may change places in shared memory: one of 8 bits,
-/// of this product alone, each of whose columns is a row of memory. TMA takes the columns by twos
-/// and fours, so their number in the tensor is a multiple of four, and its map has two dimensions
-/// more.
+/// The B operand of `dot` if its columns may be permuted in shared memory: an 8-bit operand of only
+/// this `dot`, each column of which is a row of memory. TMA loads the columns by twos and fours, so
+/// their number in the tensor must be a multiple of four, and the tensor map has two more
+/// dimensions.
 fn crosses(
     program: &Program,
     seen: &Seen<'_>,
@@ -347,7 +347,7 @@ fn crosses(
     let ty = program.type_of(value);
     let uses = seen.products.iter().flat_map(|own| &own.operands[..2]).filter(|other| **other == value).count();
     let same = of.values().filter(|place| Some(*place) == of.get(&value)).count();
-    // What is said of a size with one tensor holds for all.
+    // Facts of one size hold in all tensors.
     let mut names = Declarations::new();
     program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).ok()?;
     let layout = names.layout(&program.tensors[brought.tensor].layout).ok()?;
@@ -368,7 +368,7 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
         if of.contains_key(value) {
             continue;
         }
-        // Both operands of one product of the same body come together.
+        // Both operands of one `dot` of the same body are loaded together.
         let product =
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
         let together: Vec<(ValueId, Brought)> = match product {
@@ -395,8 +395,7 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
     (rings, of)
 }
 
-/// Gives the rings as many stages as there is room for; whether tiles leave through shared memory
-/// besides.
+/// Gives the rings as many stages as fit; returns whether there is also room for TMA stores.
 fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
     let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES;
     let bytes = |turned: bool| rings.iter().filter(|ring| ring.turned == turned).map(|ring| ring.bytes(program)).sum();

@@ -1,15 +1,14 @@
-//! Whole numbers that are sums of blocks, iterations, sizes and coordinates.
+//! Integers that are sums of blocks, iterations, sizes and coordinates.
 //!
-//! Law: a value that such sums are made of is, at each element of its tile, a number times each
-//! name, a number times the coordinate along each mode, and a number between two bounds. They are
-//! whole numbers: sums that do not fit 32 bits are not compared ([`crate::interpret`] refuses
-//! that).
+//! Law: such a value is, at each element of its tile, a multiple of each name, plus a multiple of
+//! the coordinate along each mode, plus a number between two bounds. These are exact integers: sums
+//! that overflow 32 bits are not compared ([`crate::interpret`] refuses them).
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::program::{Binary, Comparison, Index, Name, Operation, Program, Statement, ValueId};
 
-/// What has a number at launch, or in a block or an iteration.
+/// A name with a value at launch, or in a block or an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Term {
     Name(Name),
@@ -42,7 +41,7 @@ impl Sum {
         Sum { terms, ..Sum::number(index.constant) }
     }
 
-    /// The number that the sum has besides, where it is one.
+    /// The constant term of the sum, if it is known exactly.
     pub(crate) fn constant(&self) -> Option<i64> {
         (self.least == self.greatest).then_some(self.least)
     }
@@ -90,7 +89,7 @@ impl Sum {
         Some(sum)
     }
 
-    /// The same with coordinates of which only the range is known.
+    /// The same, with only the range of coordinates.
     fn without_modes(mut self) -> Option<Sum> {
         for (by, extent) in std::mem::take(&mut self.coordinates).into_values() {
             let end = by.checked_mul(extent - 1)?;
@@ -138,7 +137,7 @@ impl<'p> Sums<'p> {
                 let coordinates = (extent > 1).then_some((*mode, (1, extent))).into_iter().collect();
                 Some(Sum { coordinates, ..Sum::default() })
             }
-            // Extents of 1, whose coordinate is 0, become others.
+            // Modes of extent 1, whose coordinate is 0, get other extents.
             Operation::Broadcast(_) | Operation::Held(_) => self.of(operands[0]),
             Operation::Transpose(order) => {
                 let sum = self.of(operands[0])?;
@@ -170,7 +169,7 @@ impl<'p> Sums<'p> {
         Some((left.plus(&right.scaled(-1)?)?, bound))
     }
 
-    /// The same, where no part of either side is negative.
+    /// The same, if no term of either side is negative.
     pub(crate) fn counted(&self, comparison: Comparison, operands: &[ValueId]) -> Option<(Sum, i64)> {
         let counted = self.sides(operands)?.iter().all(Sum::is_counted);
         self.difference(comparison, operands).filter(|_| counted)

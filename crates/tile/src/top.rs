@@ -1,11 +1,11 @@
 //! The greatest elements along a mode: which bits a sorting network goes along.
 //!
 //! Law: some bits of the mode, as many as the result has, are sorted: each set of elements that
-//! differ in them alone becomes descending. Of two sorted sets, the greater of each element and its
-//! opposite are the greatest of both, and steps along the sorted bits put them in order again. So
-//! every other bit of the mode is merged away: a bit of a value's number first, since it leaves
-//! half of the values, then those of lanes, which leaves copies, and at last those of warps, which
-//! come to lanes that have copies by one trip through shared memory.
+//! differ only in these bits becomes descending. Of two sorted sets, the maximum of each element
+//! and its opposite gives the largest elements of both, and steps along the sorted bits sort them
+//! again. So every other bit of the mode is merged away: first bits of values, which halves their
+//! number, then those of lanes, which leaves copies, and finally those of warps, which are moved to
+//! lanes with copies through shared memory once.
 
 use crate::held::Held;
 
@@ -28,8 +28,8 @@ pub(crate) struct Network {
     pub(crate) sorted: Vec<Slot>,
     /// The bits that are merged within warps, in their order.
     pub(crate) merged: Vec<Slot>,
-    /// What is left then, where something is between warps: the layout of a tile whose mode has the
-    /// sorted bits and then those of warps, and the layout to which it comes.
+    /// The rest, if bits are between warps: the layout of a tile whose mode has the sorted bits and
+    /// then those of warps, and the layout that it is converted to.
     pub(crate) moved: Option<(Held, Held)>,
     /// The bits that are merged there.
     pub(crate) merged_then: Vec<Slot>,
@@ -82,7 +82,7 @@ impl Network {
         }
         let merged = within.split_off((kept as usize).min(within.len()));
         let sorted = within;
-        // What is left: the sorted bits are those of the mode, then those of warps.
+        // The rest: the sorted bits are those of the mode, then those of warps.
         let gone = count - (sorted.len() + across.len()) as u8;
         let left = |slots: &[Slot], gone: u8| {
             let place = |slot: Slot, bit: u8| match slots.iter().position(|own| *own == slot) {
@@ -126,7 +126,7 @@ impl Network {
             bit if bit < low + warps => None,
             bit => Some(bit - warps),
         });
-        // The sorted bits have places of their own behind the bits of values that were merged.
+        // The sorted bits get new positions after the merged bits of values.
         Network { begins, sorted, merged, moved: Some((from, to)), merged_then, result }
     }
 

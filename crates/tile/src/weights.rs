@@ -1,11 +1,11 @@
-//! What work costs, in hundredths of a cycle of a multiprocessor.
+//! The cost of work, in hundredths of a cycle of a multiprocessor.
 //!
-//! Law: work is counted, and the cost of each unit of work follows from the rates of a machine.
-//! None is fitted to times. A multiprocessor of every card of the table, by NVIDIA's figures,
-//! issues four warp instructions a cycle, serves one line of 128 bytes of its first cache or of
-//! shared memory, and computes 16 special functions, half a warp's. Device memory and tensor cores
-//! are those of the card ([`Weights::of`]). The cost of a barrier, and the rate of `mma.sync`
-//! beside that of the tensor cores, are assumptions: they stand where they are used.
+//! Law: work is counted, and the cost of each unit follows from the rates of a machine. None is
+//! fitted to measured times. A multiprocessor of every card in the table, by NVIDIA's figures,
+//! issues four warp instructions per cycle, serves one line of 128 bytes of L1 or shared memory,
+//! and computes 16 special functions, half a warp's. Device memory and tensor cores are those of
+//! the card ([`Weights::of`]). The cost of a barrier, and the rate of `mma.sync` relative to the
+//! tensor cores, are assumptions, stated where they are used.
 
 use tilewright_kernel::machine::Machine;
 
@@ -25,7 +25,7 @@ const MATRIX_OPERATIONS: f64 = (2 * 16 * 8 * 16) as f64;
 /// Bytes of a sector of device memory.
 const SECTOR_BYTES: f64 = 32.0;
 
-/// What device memory and matrix instructions cost on a machine.
+/// The cost of device memory and MMA on a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights {
     /// A sector of device memory.
@@ -36,9 +36,9 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// Those of a machine: its bandwidth and its rate of matrix instructions, shared by the
-    /// multiprocessors, at its clock. `mma.sync` is taken to have half the rate of the tensor cores
-    /// where these have instructions of their own (compute capabilities 9.0 and 10.0).
+    /// The costs of a machine: its bandwidth and its MMA rate, divided among the multiprocessors,
+    /// at its clock. `mma.sync` is assumed to have half the rate of the tensor cores if these have
+    /// instructions of their own (compute capabilities 9.0 and 10.0).
     pub(crate) fn of(machine: &Machine) -> Weights {
         let cycles = f64::from(machine.multiprocessors.max(1)) * machine.clock;
         let hundredths = |work: f64, rate: f64| ((100.0 * work * cycles / rate).round() as u64).max(1);
@@ -56,13 +56,13 @@ impl Weights {
         count(cost.sectors, self.sector) + count(lines, LINE) + count(cost.instructions, INSTRUCTION)
     }
 
-    /// An operand that goes through shared memory to threads that hold so many bytes of it
+    /// The cost of staging an operand in shared memory for threads that hold `bytes` bytes of it
     /// together: it is written once and read by them, a line at a time.
     pub(crate) fn staged(&self, cost: &AccessCost, bytes: u64, held: u64) -> u64 {
         self.access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION
     }
 
-    /// A product of matrices, by instructions that take so many numbers along K.
+    /// The cost of `dot` by instructions that take a number of elements along K.
     pub(crate) fn product(&self, [m, n, k]: [i64; 3], depth: i64) -> u64 {
         (m / 16 * (n / 8) * (k / depth)).unsigned_abs() * self.matrix
     }
@@ -95,12 +95,13 @@ pub(crate) fn reduction(values: u64, left: u64, lanes: u64, across: u64, warps: 
     warps * (values * INSTRUCTION + shuffles) + meeting
 }
 
-/// So many instructions of each warp.
+/// The cost of a number of instructions of each warp.
 pub(crate) fn instructions(count: u64, warps: u64) -> u64 {
     count.saturating_mul(warps).saturating_mul(INSTRUCTION)
 }
 
-/// A histogram whose counts threads hold so many of each: cleared, met twice, and read.
+/// The cost of a histogram with a number of counts in each thread: cleared, synchronized twice, and
+/// read.
 pub(crate) fn histogram(values: u64, warps: u64) -> u64 {
     2 * BARRIER + warps * values * 2 * (INSTRUCTION + LINE)
 }

@@ -1,7 +1,7 @@
-//! What it costs to give a tile from one layout to another.
+//! The cost of converting a tile from one layout to another.
 //!
-//! Law: the way is that of the kernel language between the two distributions, and so are its
-//! instructions; through shared memory these are about as many.
+//! Law: conversions are those of the kernel language between the two distributions, and so are
+//! their instruction counts; through shared memory these are approximate.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::error::Reason;
 use crate::held::Held;
 use crate::weights;
 
-/// What conversions cost, each pair of layouts once.
+/// The costs of conversions; each pair of layouts is computed once.
 pub(crate) struct Conversions {
     known: HashMap<(Held, Held, u32), (Route, u32)>,
     pub(super) warps: u64,
@@ -29,7 +29,8 @@ impl Conversions {
         }
         let lanes = from.threads.len().min(5);
         if from.threads[lanes..] != to.threads[lanes..] {
-            // Some warp wants what it does not have. Values that stay side by side go together.
+            // Some warp needs elements that it does not hold. Values that stay adjacent are moved
+            // together.
             let most = (32 / element.bits()).max(1).trailing_zeros() as usize;
             let alike =
                 |count: &usize| from.values.get(..*count).is_some_and(|own| to.values.get(..*count) == Some(own));

@@ -17,8 +17,8 @@ impl Build {
         self.loaded(tensor, shape, at, 0.0, here())
     }
 
-    /// As [`Build::load`], with a number for elements past the edges: one that does not count in
-    /// what follows, as minus infinity in a search for the greatest.
+    /// As [`Build::load`], with a number for elements past the edges: one that is neutral in what
+    /// follows, such as minus infinity for a maximum.
     #[track_caller]
     pub fn load_or(&self, tensor: TensorId, shape: &[i64], at: &[Index], other: f64) -> Value<'_> {
         self.loaded(tensor, shape, at, other, here())
@@ -37,17 +37,18 @@ impl Build {
         self.apply("load", operation, &[], place)
     }
 
-    /// A matrix in a tile of a tensor by way of shared memory, for a product: rows are one mode of
-    /// the tile, columns another, and the others have one element. Where a product takes what
-    /// [`Build::load`] gave, reshaped and transposed or not, a pass writes this; say it to be sure.
+    /// Stages a matrix in a tile of a tensor in shared memory, as an operand of `dot`: rows are one
+    /// mode of the tile, columns another, and the other modes have extent 1. A pass inserts this if
+    /// `dot` takes the result of [`Build::load`], reshaped and transposed or not; write it to be
+    /// sure.
     #[track_caller]
     pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
         self.staged(tensor, shape, (at, None), modes, here())
     }
 
-    /// As [`Build::stage`], where a tile of one element says the coordinate along a mode: which of
-    /// many matrices a product takes. In a loop the tile is known before it: copies are ahead of
-    /// their iterations.
+    /// As [`Build::stage`], with a tile of one element as the coordinate along a mode: for example,
+    /// which of several matrices is multiplied. In a loop, that tile must be known before the loop,
+    /// because copies run ahead of their iterations.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -123,9 +124,9 @@ impl Build {
         self.stored(tensor, (at, None), None, value.id, here());
     }
 
-    /// Some rows of a tile of a tensor: `rows` says the coordinate of each element along a mode,
-    /// and has one element along the others. What lies past the edges is a number, and so is what
-    /// lies at a negative coordinate.
+    /// Gathers rows of a tile of a tensor: `rows` has the coordinate of each element along a mode,
+    /// and has extent 1 along the others. Elements past the edges become a number, and so do
+    /// elements at a negative coordinate.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -183,9 +184,9 @@ impl Build {
         self.stored(tensor, (at, Some((rows.0, rows.1.id))), None, value.id, here());
     }
 
-    /// Combines a tile with what a tensor has, an [`Build::inout`], each element indivisibly: sums
-    /// of f32 and i32, the least and the greatest of i32. With `rows`, the coordinates along a mode
-    /// are what that tile says. In which order blocks come is open.
+    /// Atomically combines a tile with the elements of a tensor, an [`Build::inout`]: sums of f32
+    /// and i32, minimum and maximum of i32. With `rows`, that tile gives the coordinates along a
+    /// mode. The order of blocks is unspecified.
     #[track_caller]
     pub fn atomic(
         &self,

@@ -1,7 +1,7 @@
 //! Values, with operators.
 //!
-//! Law: an operator makes one statement; where extents differ and one of them is 1, a broadcast
-//! stands before it.
+//! Law: an operator makes one statement; if extents differ and one of them is 1, a broadcast comes
+//! before it.
 
 use std::ops;
 
@@ -48,7 +48,7 @@ impl From<Value<'_>> for Count {
     }
 }
 
-/// Where one tile compares with another, element by element: what chooses between two more.
+/// A comparison of two tiles, element by element: it selects between two others.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask<'t> {
     pub(crate) comparison: Comparison,
@@ -169,7 +169,7 @@ impl<'t> Value<'t> {
         self.apply("broadcast", Operation::Broadcast(shape.to_vec()), here())
     }
 
-    /// As many elements in another shape, in the same order, first mode fastest.
+    /// The same elements in another shape, in the same order, first mode fastest.
     #[track_caller]
     pub fn reshape(self, shape: &[i64]) -> Value<'t> {
         self.apply("reshape", Operation::Reshape(shape.to_vec()), here())
@@ -200,8 +200,8 @@ impl<'t> Value<'t> {
         self.apply("scan_before", Operation::ScanBefore(reduction, mode), here())
     }
 
-    /// The place of the greatest element along a mode, as i32; of equal ones the first, and NaN is
-    /// greater than every number.
+    /// Argmax along a mode, as i32; of equal elements the first, and NaN is greater than every
+    /// number.
     #[track_caller]
     pub fn argmax(self, mode: usize) -> Value<'t> {
         self.apply("argmax", Operation::ArgMax(mode), here())
@@ -246,9 +246,9 @@ impl<'t> Value<'t> {
         self.build.apply("dot", Operation::Dot, &[self.id, b.id, c.id], here())
     }
 
-    /// The same tile, given by the instruction of this name, where it is a product or a load: by
-    /// which matrix instruction operands are multiplied, how many bits a thread reads at once, or
-    /// by which copies an operand comes to shared memory.
+    /// The same tile, computed by the named instruction, if it is the result of `dot` or of a load:
+    /// the MMA instruction that multiplies, the width in bits of a thread's loads, or the copy that
+    /// stages an operand in shared memory.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program};
@@ -275,7 +275,7 @@ impl<'t> Value<'t> {
         self.apply("atom", Operation::Atom(name.to_string()), here())
     }
 
-    /// The same tile, held by the threads of the block in this way.
+    /// The same tile, with this distribution over the threads of the block.
     #[track_caller]
     pub fn held(self, held: &Held) -> Value<'t> {
         self.apply("held", Operation::Held(held.clone()), here())

@@ -1,7 +1,8 @@
 //! Tiles of coordinates at one block, without the contents of tensors.
 //!
-//! Law: what is known is what [`super::run`] computes at these sizes in block (1,1,1) and in the
-//! first iteration of each loop. What depends on the contents of a tensor is not known.
+//! Law: a coordinate is known if [`super::run`] computes it at these sizes in block (1,1,1) and in
+//! the first iteration of each loop. A coordinate that depends on the contents of a tensor is
+//! unknown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,7 @@ use crate::program::{Name, Operation, Program, Statement, ValueId};
 
 /// The elements of each wanted value that is known.
 ///
-/// Block 1 stands for the others: at the edges, where coordinates are cut off, few blocks are.
+/// Block 1 represents the others: few blocks are at the edges, where coordinates are clipped.
 pub(crate) fn known(
     program: &Program,
     statements: &[&Statement],

@@ -34,14 +34,14 @@ pub(super) fn converted(value: f64, to: Element) -> f64 {
     }
 }
 
-/// A floating-point type of 8 bits: the digits behind the first, the least exponent of a number
-/// with a first digit, and the greatest number.
+/// An 8-bit floating-point type: mantissa bits, the exponent of the smallest normal number, and the
+/// largest number.
 type Narrow = (i32, i32, f64);
 
 const E4M3: Narrow = (3, -6, 448.0);
 const E5M2: Narrow = (2, -14, 57344.0);
 
-/// The nearest number of a type, ties to even; the greatest where it is beyond.
+/// The nearest number of a type, ties to even; saturates.
 fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
     if value.is_nan() || value == 0.0 {
         return value;
@@ -51,7 +51,7 @@ fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
     ((value / unit).round_ties_even() * unit).clamp(-greatest, greatest)
 }
 
-/// The same bits as a number of another type of 32 bits.
+/// The same bits as a number of another 32-bit type.
 pub(super) fn recast(value: f64, to: Element) -> f64 {
     match to {
         Element::I32 => f64::from((value as f32).to_bits() as i32),
@@ -127,7 +127,7 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
         Binary::Minimum | Binary::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
-        // Of two zeros the one with the sign that counts.
+        // Of two zeros, the one whose sign decides.
         Binary::Minimum if a == b => {
             if a.is_sign_negative() {
                 a

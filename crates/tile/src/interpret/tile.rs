@@ -1,4 +1,4 @@
-//! What each operation makes of tiles.
+//! The operations on tiles.
 
 use super::number;
 use crate::program::{Operation, Reduction, Type};

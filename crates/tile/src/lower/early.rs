@@ -1,11 +1,11 @@
 //! Loads of a loop that begin an iteration before the one that takes them.
 //!
-//! Law: each iteration does what it did, in the same order; what it reads was asked for while the
-//! iteration before it computed. It is done where nothing is stored in the loop, and where it is
-//! known how many iterations there are: none is read that does not come; and where the warps of a
-//! block meet in each iteration, since then all of them wait for memory at once. Warps that do not
-//! meet compute while others wait, and take fewer registers so. Iterations stand in pairs, so that
-//! no number that is on its way changes its register.
+//! Law: each iteration computes the same as before, in the same order, but its loads are issued
+//! while the previous iteration computes (prefetching). It is done if nothing is stored in the loop
+//! and the number of iterations is known, so that no load is in vain. It is also limited to loops
+//! in which the warps of a block synchronize in each iteration, because otherwise warps hide each
+//! other's latency with fewer registers. Iterations are unrolled in pairs, so that numbers in
+//! flight never move to another register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
@@ -16,7 +16,7 @@ use crate::place::Placed;
 use crate::pools::registers;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
-/// How many iterations are written out together.
+/// The number of iterations that are unrolled together.
 const TOGETHER: i64 = 2;
 /// The bits of a lane's number.
 const LANE_BITS: usize = 5;
@@ -29,14 +29,14 @@ pub(super) type Iterations = Vec<(u32, i64)>;
 /// A load, by its value, and the iterations in which it is meant.
 pub(super) type Key = (ValueId, Iterations);
 
-/// A load, and the iterations of the loops within the one whose loads begin early.
+/// A load, and the iterations of the loops inside the one whose loads are prefetched.
 struct Early<'s> {
     statement: &'s Statement,
     inner: Iterations,
 }
 
-/// What the iterations of a loop read, and how many there are; none where loads begin with their
-/// iterations.
+/// The loads of an iteration of a loop, and the number of iterations; None if loads are not
+/// prefetched.
 fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     let count = iterations_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
     let mut loads = Vec::new();
@@ -122,7 +122,7 @@ impl<'k> Lowering<'k, '_> {
         let placed = self.placed;
         let Some((loads, count)) = early(own, placed) else { return Ok(false) };
         let first = self.asked_for(own, &loads, &Expr::from(0))?;
-        // What is on its way where a pair of iterations begins.
+        // The loads in flight at the beginning of a pair of iterations.
         let kept = first.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
         let pairs = count / TOGETHER;
         if pairs > 1 {
@@ -193,7 +193,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    /// The same numbers in a fragment of its own, which keeps them.
+    /// The same numbers in a new fragment, which keeps them.
     fn same(&self, from: &Fragment<'k>) -> Result<Fragment<'k>, KernelError> {
         let own = self.k.register(from.element(), &from.size().to_string())?;
         own.assign(from)?;

@@ -1,9 +1,9 @@
 //! Comparisons of sums of coordinates.
 //!
-//! Law: where both sides of a comparison are sums of coordinates, the values of a thread differ in
-//! constants alone. So `left <= right` is `constant <= limit`: a constant for each value, and one
-//! number that all of them are compared with, in place of a register for each coordinate. Both
-//! sides are sums of what is not negative, and fit 32 bits, as their difference then does.
+//! Law: if both sides of a comparison are sums of coordinates, the values of a thread differ by
+//! constants. So `left <= right` is `constant <= limit`, with a constant for each value and one
+//! limit for all of them, instead of a register for each coordinate. Both sides are sums of
+//! non-negative terms that fit in 32 bits, and so does their difference.
 
 use tilewright_kernel::{Element, KernelError, Num};
 use tilewright_layout::Stride;
@@ -14,8 +14,8 @@ use crate::program::{Comparison, Index, Name, ValueId};
 use crate::sums::{Sums, Term};
 
 impl<'k> Lowering<'k, '_> {
-    /// The constant of each value of a selection, and what it is at most where the first tile is
-    /// taken; none where the comparison is none of sums of coordinates.
+    /// The constant of each value of a selection, and the limit up to which the first tile is
+    /// selected; None if the comparison is not of sums of coordinates.
     pub(super) fn limit(
         &self,
         result: ValueId,
@@ -29,7 +29,7 @@ impl<'k> Lowering<'k, '_> {
         let Some(constant) = difference.constant().filter(|_| !difference.coordinates.is_empty()) else {
             return Ok(None);
         };
-        // What changes from iteration to iteration is added last: the rest is computed once.
+        // Terms that change in each iteration are added last: the rest is computed once.
         let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
         for (term, by) in &difference.terms {
             let one = match term {

@@ -1,8 +1,8 @@
-//! What each operation gives, as the threads hold it.
+//! Lowering of operations.
 //!
-//! Law: operations on elements are those of the numbers, one by one; what moves through layouts
-//! alone renames numbers; loads, reductions, scans and conversions are those of distributed tiles,
-//! and products those of fragments.
+//! Law: elementwise operations apply to the numbers of a thread, one by one; operations that only
+//! change layouts rename numbers; loads, reductions, scans and conversions are those of distributed
+//! tiles, and `dot` is MMA on fragments.
 
 use tilewright_kernel::{Element, Fragment, KernelError, Num};
 use tilewright_layout::{Layout, Slot, Tree};
@@ -13,7 +13,7 @@ use crate::held::bits;
 use crate::program::{Index, Name, Operation, Program, ValueId};
 
 impl<'k> Lowering<'k, '_> {
-    /// What an operation gives.
+    /// The result of an operation.
     pub(super) fn given(
         &mut self,
         result: ValueId,
@@ -32,7 +32,7 @@ impl<'k> Lowering<'k, '_> {
         if let Operation::Gather { .. } = operation {
             return self.gathered(result, operation, *operands.first().ok_or_else(over)?);
         }
-        // What only has another shape stays as it is in registers.
+        // A change of shape keeps the registers.
         if let (Operation::Reshape(_) | Operation::Transpose(_), Some(Own::Tile(tile))) =
             (operation, operands.first().and_then(|own| self.values.get(own)))
         {
@@ -52,7 +52,7 @@ impl<'k> Lowering<'k, '_> {
         self.computed(result, operation, operands)
     }
 
-    /// A tile of a tensor; what lies past its edge is `other`.
+    /// Loads a tile of a tensor; elements past its edge become `other`.
     fn loaded(
         &self,
         result: ValueId,
@@ -75,7 +75,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(Own::Tile(tile.load_distributed_or(&held, other)?))
     }
 
-    /// What an operation gives that takes numbers.
+    /// The result of an operation on numbers.
     fn computed(
         &mut self,
         result: ValueId,
@@ -102,7 +102,7 @@ impl<'k> Lowering<'k, '_> {
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
             Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
-                // In place: a comparison takes less than a register that keeps what it found.
+                // In place: a comparison costs less than a register that keeps its result.
                 Some((constants, limit)) => k.in_place(|| {
                     Ok(each(&|at| {
                         let constant = k.number_of(Element::I32, constants[at] as f64);
@@ -171,7 +171,7 @@ impl<'k> Lowering<'k, '_> {
         Ok((0..held.values() as usize).map(|value| given[own(value)]).collect())
     }
 
-    /// Numbers of four bits: those of a word lie as bits of values, in whatever order.
+    /// 4-bit numbers: those of a word are distributed as bits of values, in any order.
     fn unpacked(
         &self,
         result: ValueId,
@@ -196,7 +196,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(Own::Tile(fragment.distributed(&self.distribution(result)?)?))
     }
 
-    /// The sums of a product, step by step along K.
+    /// The accumulators of `dot`, step by step along K.
     fn multiplied(&self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
         let k = self.k;
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
@@ -239,7 +239,7 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// How many bytes a tile has of each line that it lies in, where that is a part of it, and the next
+/// The bytes of each cache line that a tile reads, if that is a part of the line, and the next
 /// iteration reads the next part.
 fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
     let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode))?;

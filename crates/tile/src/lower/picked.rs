@@ -1,8 +1,8 @@
 //! Tiles along one of whose modes another tile says the coordinates.
 //!
-//! Law: for each coordinate that a thread has, its values there are a tile of the tensor whose
-//! place is that number, so they move as any tile does. Of threads with the same elements one
-//! writes.
+//! Law: for each coordinate that a thread has read, its values there are a tile of the tensor at
+//! that coordinate, so they are loaded or stored like any tile. Of threads with the same elements,
+//! one writes.
 
 use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;

@@ -1,8 +1,8 @@
 //! A tile program whose warps have roles.
 //!
-//! Law: those who bring and those who multiply walk the same program, block by block and iteration
-//! by iteration, so tiles come in the order in which they are taken. A stage is free again when the
-//! product that reads it is over.
+//! Law: producers and consumers execute the same program, block by block and iteration by
+//! iteration, so tiles arrive in the order in which they are used. A stage is released when the
+//! wgmma that reads it has finished.
 
 mod bring;
 mod leave;
@@ -23,10 +23,10 @@ use crate::place::Placed;
 use crate::program::{Axis, ValueId};
 use crate::roles::{self, Longest, Overlap, Roles};
 
-/// Warps of those who bring tiles: a group, which gives its registers to the others.
+/// Producer warps: a warpgroup, which returns registers to the consumers.
 const BRINGERS: u32 = 4;
-/// Registers of a thread of those who bring, and of one of them that follows numbers of the device
-/// besides, which would keep some in local memory with fewer.
+/// Registers of a producer thread, and of one that also computes numbers from device memory, which
+/// would otherwise spill.
 const FEW: u32 = 24;
 const FOLLOWING: u32 = 40;
 /// The most registers of a thread of those who multiply.
@@ -38,7 +38,7 @@ pub(super) struct Live<'k> {
     pub(super) parts: Vec<View<'k>>,
 }
 
-/// What those who multiply have besides values.
+/// The state of consumers besides values.
 pub(super) struct Groups<'k, 'p> {
     pub(super) plan: &'p Roles,
     pub(super) rings: &'p [Live<'k>],
@@ -78,7 +78,7 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
         }
         let blocks = Blocks { k, processors, extents, band: plan.band, longest: plan.longest };
         let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
-        // What those who bring leave of the registers that threads have at the beginning.
+        // The registers that producers leave, of those that threads have at launch.
         let groups = plan.groups as u32;
         let all = machine.multiprocessor.registers / (groups + 1) / 1024 * 8 * (groups + 1);
         let few = if plan.places.is_empty() { FEW } else { FOLLOWING };
@@ -145,7 +145,7 @@ impl<'k> Blocks<'k> {
         let k = self.k;
         let block = k.block_number(Axis::X);
         let [x, y, z] = &self.extents;
-        // Bands of blocks along x, of which the last may have some that are none of the grid.
+        // Bands of blocks along x; the last one may be partial.
         let bands = x.divide_up(&Expr::from(self.band)).ok_or_else(over)?;
         let across = times(&bands, &Expr::from(self.band))?;
         let plane = times(&across, y)?;
@@ -164,15 +164,15 @@ impl<'k> Blocks<'k> {
             let own = k.index(&x_at)?;
             let [none, one] = [0, 1].map(|number| own.like(f64::from(number)));
             let there = k.index_of(own.lt(k.index(x)?).select(one, none))?;
-            // A loop of no iteration or one: what is made of the coordinates of a block stays
+            // A loop of at most one iteration: values made of the coordinates of a block stay
             // inside.
             k.range(there, |zero| body([plus(&x_at, &zero)?, plus(&y_at, &zero)?, z_at]))
         })
     }
 
-    /// The same where blocks with more iterations lie behind along x, which come first. Blocks of
-    /// the launch take them forwards in one round and backwards in the next, so that who had more
-    /// has less then.
+    /// The same if blocks further along x have more iterations; these come first. A persistent
+    /// block takes tiles forwards in one wave and backwards in the next, so that a block with more
+    /// work gets less in the next wave.
     fn each_by_turns(
         &self,
         longest: Longest,
@@ -183,7 +183,7 @@ impl<'k> Blocks<'k> {
         let beside = times(y, z)?;
         let own = k.index(&k.block_number(Axis::X))?;
         let [none, one, processors] = [0, 1, self.processors].map(|number| own.like(number as f64));
-        // From a place to the one that it is backwards.
+        // Maps an index to the reversed one.
         let turned = processors - one - own - own;
         let place = |round: Num<'k>| own + round.bit_and(one) * turned;
         let all = k.index(&times(x, &beside)?)?;
@@ -209,7 +209,7 @@ impl<'k> Blocks<'k> {
         })
     }
 
-    /// How often `by` is in a number, at most `several` times, and what is left.
+    /// How often `by` is contained in a number, at most `several` times, and the rest.
     fn parted(&self, number: &Expr, by: &Expr, several: &Expr) -> Result<(Expr, Expr), KernelError> {
         if several.known() == Some(1) {
             return Ok((Expr::from(0), number.clone()));

@@ -1,9 +1,8 @@
 //! Tiles that go through shared memory to matrix instructions.
 //!
-//! Law: a tile of an iteration lies in one stage of a ring. Before the threads read it, its copies
-//! are waited for and a barrier lies between; before another tile is copied to the stage, all
-//! threads have read it, and a barrier lies between. Copies of later iterations are under way
-//! meanwhile.
+//! Law: the tile of an iteration is in one stage of a ring. Before threads read it, they wait for
+//! its copies and synchronize; before another tile is copied to the stage, all threads have read it
+//! and synchronized. Copies for later iterations are in flight meanwhile.
 
 use tilewright_kernel::program::Location;
 use tilewright_kernel::program::WARP_LANES;
@@ -24,7 +23,7 @@ const STAGES: i64 = 4;
 const STEP: i64 = 16;
 const LANES: i64 = WARP_LANES as i64;
 
-/// What a stage holds, and how it gets there and out.
+/// The contents of a stage, and how it is filled and read.
 pub(super) struct Ring<'k> {
     value: ValueId,
     tensor: usize,
@@ -37,7 +36,7 @@ pub(super) struct Ring<'k> {
     /// `(rows, columns, stages)` in the order of the tensor.
     ring: View<'k>,
     copy: TiledCopy,
-    /// How many warps copy, where the tile has no part for each.
+    /// The warps that copy, if the tile is too small for all of them.
     movers: Option<u32>,
     /// The loop's iteration, and how many stages there are; one stage outside of loops.
     stages: i64,
@@ -80,7 +79,7 @@ impl<'k> Lowering<'k, '_> {
                 let element = self.placed.program.tensors[tensor].element;
                 let ring = self.k.shared_of(element, &layout)?;
                 self.note(place);
-                // Each thread copies 16 bytes, or 8 where a warp has no more to copy.
+                // Each thread copies 16 bytes, or 8 if a warp has no more to copy.
                 let (atom, part) = match first * second >= 8 * LANES {
                     true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
                     false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),
@@ -244,9 +243,8 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// The layout of a tile in shared memory whose elements along `inner` lie side by side, with more
-/// modes behind its own. Chunks of 16 bytes change places by the row, so that eight rows are in
-/// banks of their own.
+/// The layout of a tile in shared memory that is contiguous along `inner`, with more modes after
+/// its own. Chunks of 16 bytes are swizzled by row, so that eight rows are in different banks.
 fn layout([first, second]: [i64; 2], inner: usize, more: &str, strides: &str) -> String {
     let run = if inner == 0 { first } else { second };
     let bits = (run / 8).min(8).ilog2();

@@ -1,8 +1,8 @@
 //! Sorting networks, and numbers made of bits.
 //!
-//! Law: a step of a network compares elements whose numbers differ in sorted bits, and the one
-//! whose number is lower gets the greater. Numbers of f32 are compared as whole numbers that have
-//! the same order.
+//! Law: a step of a sorting network compares elements whose indices differ in sorted bits; the one
+//! with the lower index gets the larger value. f32 numbers are compared as integers with the same
+//! order.
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
@@ -38,8 +38,8 @@ impl<'k> Keys<'k> {
         Ok(thread.bit_and(thread.like(f64::from(1_u32 << lane))).eq(thread.like(0.0)))
     }
 
-    /// Compares each element with the one whose number differs in these bits; by the last of them,
-    /// the lower one gets the greater.
+    /// Compares each element with the one whose index differs in these bits; by the last of them,
+    /// the lower index gets the larger value.
     fn compare(&mut self, slots: &[Slot]) -> Result<(), KernelError> {
         let (values, lanes) = Keys::masks(slots);
         let other: Vec<Num<'k>> = (0..self.values.len())

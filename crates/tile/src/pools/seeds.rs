@@ -1,7 +1,7 @@
 //! The layouts that something asks for.
 //!
-//! Law: a tile of a tensor is asked for by lanes that lie side by side in memory, the sums and the
-//! operands of a product by its instructions, and a value as its author says.
+//! Law: a tensor asks for coalesced lanes of its tiles, `dot` asks for the layouts of its
+//! instructions for accumulators and operands, and the author asks for given layouts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +17,7 @@ use crate::memory::{self, Place};
 use crate::program::{Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
 
-/// What says which layouts are asked for.
+/// The context that determines which layouts are asked for.
 pub(super) struct Seeds<'a> {
     pub(super) program: &'a Program,
     pub(super) warps: i64,
@@ -29,7 +29,7 @@ pub(super) struct Seeds<'a> {
 }
 
 impl Seeds<'_> {
-    /// Adds the layouts that all statements ask for: those that their author gives.
+    /// Adds the layouts that all statements ask for: those that the author gives.
     pub(super) fn all(&self, nodes: &[Node<'_>], pools: &mut Pools) -> Result<BTreeMap<ValueId, Held>, TileError> {
         let mut given = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
@@ -93,7 +93,7 @@ impl Seeds<'_> {
             Operation::Gather { tensor, shape, mode, .. } => {
                 (*tensor, self.gathered(*tensor, (shape, *mode), operands.first().copied())?)
             }
-            // It goes by way of shared memory, so that its lanes may be any.
+            // It is staged in shared memory, so its lanes may have any order.
             Operation::Stage { tensor, shape, .. } => {
                 pools.places.insert(number, Place::new(self.program, *tensor, shape, self.sizes)?);
                 return Ok(());
@@ -128,7 +128,7 @@ impl Seeds<'_> {
             pools.assumed.push((*tensor, ("the store to", *at)));
         }
         let found = place.coalesced(self.thread_bits());
-        // With roles, tiles leave as they lie.
+        // With roles, tiles are stored in their own layout.
         if self.roles.is_none() {
             for held in &found {
                 pools.add(*value, held.clone(), Origin::Written(*tensor));
@@ -166,7 +166,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// The ways in which instructions make a product.
+    /// The tilings of a `dot`.
     fn tilings(&self, (result, operands): (ValueId, &[ValueId]), extents: [i64; 3]) -> Result<Vec<Tiling>, Reason> {
         let element = self.program.type_of(operands[0]).element;
         let Some(roles) = self.roles else { return matrix::tilings(element, extents, self.warps) };

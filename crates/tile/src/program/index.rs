@@ -1,4 +1,4 @@
-//! Which tile, and how many iterations.
+//! Indices of tiles, and iteration counts.
 //!
 //! Law: an index is a sum of numbers times blocks and iterations of loops, and a number.
 
@@ -9,7 +9,7 @@ pub use tilewright_kernel::program::operation::Axis;
 
 use super::ValueId;
 
-/// What an index is made of.
+/// A variable of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name {
     /// The number of the block along an axis.
@@ -145,14 +145,14 @@ impl fmt::Display for Index {
     }
 }
 
-/// How many turns a loop has.
+/// The iteration count of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Count {
     /// An expression of sizes: `ceil(K/64)`.
     Sizes(String),
     /// A number that depends on the block, or on the iteration of a loop around.
     Index(Index),
-    /// One number of i32, which may come from a tensor; none where it is negative.
+    /// A scalar of type i32, which may come from a tensor; no iteration if it is negative.
     Value(ValueId),
 }
 

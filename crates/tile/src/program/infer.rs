@@ -1,7 +1,7 @@
 //! The types of the results of operations.
 //!
-//! Law: the type of a result follows from the operation and the types of its operands, or there is
-//! none and the operation is refused. Builder, reader, verifier and passes ask here.
+//! Law: the type of a result follows from the operation and the types of its operands; if there is
+//! none, the operation is refused. Builder, reader, verifier and passes use this.
 
 use tilewright_kernel::Element;
 use tilewright_layout::atoms::{BulkCopy, CopyAtom, MmaAtom};
@@ -30,7 +30,7 @@ impl Program {
     }
 }
 
-/// Refuses what is no shape of a tile.
+/// Refuses an invalid shape of a tile.
 pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
     let refuse = |wanted: String| Reason::Shape { what: what.to_string(), shape: shape.to_vec(), wanted };
     if shape.len() > MAX_RANK {
@@ -70,8 +70,7 @@ fn mismatch(what: &str, found: &[i64], wanted: &[i64]) -> Reason {
     Reason::Shape { what: what.to_string(), shape: found.to_vec(), wanted: crate::error::shape_text(wanted) }
 }
 
-/// Refuses a tile that has not as many extents as its tensor, and a place that has not as many
-/// coordinates as its tile.
+/// Refuses a tile whose rank differs from its tensor, or an index whose rank differs from its tile.
 pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize)) -> Result<(), Reason> {
     let extents = |count: usize| if count == 1 { "one extent".to_string() } else { format!("{count} extents") };
     let refuse = |wanted: String| Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted };
@@ -389,7 +388,7 @@ fn whole(operation: &str, element: Element) -> Result<(), Reason> {
     }
 }
 
-/// Refuses what does not say how many turns a loop has.
+/// Refuses a type that is not an iteration count.
 pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
     whole("a count of iterations", count.element)?;
     if count.size() != 1 {

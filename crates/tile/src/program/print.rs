@@ -1,7 +1,7 @@
 //! Programs as text.
 //!
-//! Law: what is printed reads back as the same program ([`crate::read`]), so that it is printed
-//! alike again. Values and loops are numbered as they come; types stand behind as remarks.
+//! Law: printed text reads back as the same program ([`crate::read`]), which prints as the same
+//! text. Values and loops are numbered in order; types follow as comments.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,7 +39,7 @@ struct Printer<'p> {
     program: &'p Program,
     values: HashMap<ValueId, usize>,
     loops: HashMap<u32, u32>,
-    /// What is written beside each value.
+    /// The comment for each value.
     remark: &'p dyn Fn(ValueId) -> String,
 }
 
@@ -66,7 +66,7 @@ impl Printer<'_> {
         format!("({})", at.iter().map(|index| self.index(index)).collect::<Vec<_>>().join(", "))
     }
 
-    /// The place of a tile, along one mode of which another tile says the coordinates.
+    /// The index of a tile, along one mode of which another tile gives the coordinates.
     fn picked(&mut self, at: &[Index], rows: Option<(usize, ValueId)>) -> String {
         let place = |(mode, index)| match rows {
             Some((own, value)) if own == mode => self.named(value),

@@ -48,7 +48,7 @@ impl Program {
             each.map_err(|reason| reason.at("grid", place))?;
         }
         verifier.body(&self.body)?;
-        // That nobody writes an output at all.
+        // Refuses an output that is never written.
         for (number, (tensor, (place, _))) in self.tensors.iter().zip(&self.declared).enumerate() {
             if tensor.role == Role::Output && !is_stored_to(&self.body, number) {
                 let tried = "left unwritten: no statement stores to it";
@@ -286,7 +286,7 @@ pub(crate) fn can_store(
     Ok(())
 }
 
-/// A place that no line stands for.
+/// A location without a line.
 #[track_caller]
 pub(crate) fn here() -> Location {
     let own = std::panic::Location::caller();

@@ -1,7 +1,7 @@
-//! The names in the text of a program: what an editor asks for.
+//! The names in the text of a program, for editors.
 //!
-//! Law: the reader itself says what each name stands for, so scopes and shadowing are those of the
-//! language. A text that is refused has the names that stand before the place of the refusal.
+//! Law: the reader itself resolves each name, so scopes and shadowing are those of the language. A
+//! refused text has the names before the place of the refusal.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::build::Value;
 use crate::error::TileError;
 use crate::program::{Program, Type, ValueId};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A tensor, by its number in [`Program::tensors`].
@@ -29,9 +29,9 @@ pub enum Subject {
 pub struct Mention {
     /// The name.
     pub name: String,
-    /// Where its first character stands.
+    /// The location of its first character.
     pub place: Location,
-    /// What it stands for.
+    /// Its meaning.
     pub of: Subject,
     /// The shape and the type of a value; none for others, and none in a statement that is refused.
     pub ty: Option<Type>,
@@ -42,15 +42,15 @@ pub struct Mention {
 /// The names in the text of a program, as far as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// Each name where it stands, in the order of the text.
+    /// The occurrences of names, in the order of the text.
     pub mentions: Vec<Mention>,
     /// The names that a statement may use where the reader stopped, in the order of the alphabet.
     pub scope: Vec<(String, Subject)>,
 }
 
 impl Program {
-    /// Reads a program, and says what each name in its text stands for. A text that is refused has
-    /// the names that stand before the refusal.
+    /// Reads a program, and resolves each name in its text. A refused text has the names before the
+    /// refusal.
     ///
     /// ```
     /// use tilewright_tile::{Program, Subject};
@@ -73,7 +73,7 @@ impl Program {
 }
 
 impl<'b> Reader<'_, 'b> {
-    /// Keeps what a name stands for.
+    /// Records the meaning of a name.
     pub(super) fn mention(&self, name: &str, place: Location, of: Subject, is_given: bool) {
         let Some(outline) = self.outline else { return };
         let ty = match of {

@@ -15,7 +15,7 @@ pub(super) struct Text<'t> {
     /// A byte up to which lines were counted, how many ended before it, and where the last one
     /// begins. Places are asked for at each name, and mostly further on.
     counted: Cell<(usize, usize, usize)>,
-    /// What its lines stand for, if that is elsewhere.
+    /// The locations of its lines, if they come from another text.
     places: &'t [Location],
 }
 
@@ -26,7 +26,7 @@ impl<'t> Text<'t> {
         own
     }
 
-    /// Goes on to what is no space and no remark.
+    /// Skips spaces and comments.
     fn skip(&mut self) {
         loop {
             let rest = &self.text[self.at..];
@@ -170,7 +170,7 @@ impl<'t> Text<'t> {
         Ok(Some(number))
     }
 
-    /// What stands on the line behind a word, if the word stands here.
+    /// The rest of the line after a word, if the word is here.
     pub(super) fn takes_line(&mut self, word: &str) -> Option<String> {
         if !self.sees_word(word) {
             return None;
@@ -179,7 +179,7 @@ impl<'t> Text<'t> {
         Some(self.line())
     }
 
-    /// What is left of the line.
+    /// The rest of the line.
     pub(super) fn line(&mut self) -> String {
         let rest = self.rest();
         let line = &rest[..rest.find(['\n', '#']).unwrap_or(rest.len())];
@@ -196,7 +196,7 @@ impl<'t> Text<'t> {
         rest[..end].trim().to_string()
     }
 
-    /// What stands before the parenthesis that closes one before.
+    /// The text up to the matching closing parenthesis.
     pub(super) fn enclosed(&mut self) -> Result<String, TileError> {
         let mut open = 0;
         let end = self.rest().find(|sign: char| {
@@ -209,7 +209,7 @@ impl<'t> Text<'t> {
         Ok(inner)
     }
 
-    /// What stands between two quotes.
+    /// The text between two quotes.
     pub(super) fn quoted(&mut self) -> Result<String, TileError> {
         let inner = self.rest().strip_prefix('"').and_then(|rest| rest.find('"').map(|end| &rest[..end]));
         let inner = inner.ok_or_else(|| self.refuse("a layout in quotes"))?;

@@ -1,11 +1,11 @@
 //! Masks that are whole from some iteration on.
 //!
-//! Law: a selection whose comparison is of sums of blocks, iterations and coordinates is true for
-//! all elements of an iteration where the greatest difference of both sides is below its bound.
-//! Where that difference falls from iteration to iteration, it holds from one iteration on. Where
-//! it grows, it holds in all iterations but some last ones: those in which it is seen from the last
-//! iteration not to hold, and where an iteration takes `j*64 + 0..63 < S` in `ceil(S/64)`
-//! iterations, the last one, for there are fewer than `S/64 + 1` of them.
+//! Law: a selection that compares sums of blocks, iterations and coordinates is true for all
+//! elements of an iteration if the largest difference of both sides is below its bound. If that
+//! difference decreases from iteration to iteration, it holds from some iteration on. If it
+//! increases, it holds in all iterations except some last ones: those in which it fails, counted
+//! back from the last iteration. If an iteration handles `j*64 + 0..63 < S` in `ceil(S/64)`
+//! iterations, that is only the last one, because there are fewer than `S/64 + 1` of them.
 
 use std::collections::HashSet;
 
@@ -21,15 +21,15 @@ const TURNS: i64 = 4;
 /// Masks of a loop that its iterations need not take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Masks {
-    /// From this iteration on those of `early` are whole.
+    /// From this iteration on, the masks of `early` are all true.
     pub(crate) first: i64,
     pub(crate) early: HashSet<ValueId>,
-    /// How many iterations are the last in which those of `late` may not be whole.
+    /// The number of last iterations in which the masks of `late` may not be all true.
     pub(crate) last: i64,
     pub(crate) late: HashSet<ValueId>,
 }
 
-/// Which selections of a loop take their first tile alone in most iterations.
+/// The selections of a loop that select only their first tile in most iterations.
 pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
     let iteration = Term::Name(Name::Iteration(own.iteration));
@@ -57,7 +57,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
                 };
                 let behind = behind().filter(|behind| behind.terms.is_empty());
                 let most = behind.and_then(|behind| behind.greatest()?.checked_sub(bound));
-                // So many iterations before the last.
+                // The number of iterations before the last ones.
                 let before = |most: i64, last: &i64| most.saturating_sub(by.saturating_mul(1 + last)) <= 0;
                 most.and_then(|most| (1..=TURNS).find(|last| before(most, last)))
             }
@@ -78,7 +78,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     found
 }
 
-/// Whether a loop has as many iterations as a size has parts of so many.
+/// Whether a loop has `ceil(size / by)` iterations.
 fn iterations(own: &Loop, size: &str, by: i64) -> bool {
     let Count::Sizes(text) = &own.count else { return false };
     let (count, parts) = (text.parse::<Expr>(), format!("ceil(({size})/{by})").parse::<Expr>());

@@ -1,9 +1,9 @@
-//! Loops of two products, of which the second goes on while the next iteration begins.
+//! Loops with two `dot`, the second of which overlaps the next iteration.
 //!
-//! Law: an iteration multiplies what was brought, computes, and multiplies what it computed into
-//! sums that it hands on. So the first product of an iteration needs nothing of the iteration
-//! before, and stands before the second product of that one; what is computed between stands beside
-//! it. What depends on the sums stands behind.
+//! Law: an iteration multiplies loaded operands, computes, and multiplies the result into
+//! loop-carried accumulators. So the first `dot` of an iteration does not depend on the previous
+//! one, and is issued before the second `dot` of the previous iteration; computations in between
+//! run concurrently. Computations that need the accumulators come after.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,11 +17,11 @@ pub(crate) struct Overlap {
     pub(crate) early: ValueId,
     /// The product that ends it.
     pub(crate) late: ValueId,
-    /// Which of the values that iterations hand on are its sums.
+    /// The loop-carried values that are its accumulators.
     pub(crate) sums: usize,
     /// Values that are given when the late product of the iteration before is over.
     pub(crate) behind: HashSet<ValueId>,
-    /// What need not be masked in most iterations.
+    /// The masks that can be omitted in most iterations.
     pub(crate) masks: Masks,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     if uses > 0 || own.next.iter().filter(|value| *value == late).count() > 1 {
         return None;
     }
-    // What an iteration before says reaches the first product not at all, and the sums not what is
-    // multiplied.
+    // The previous iteration must not affect the first `dot`, and accumulators must not affect
+    // operands.
     let reach = |from: &[ValueId]| {
         let mut reached: HashSet<ValueId> = from.iter().copied().collect();
         for value in &order {

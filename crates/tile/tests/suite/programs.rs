@@ -1,5 +1,5 @@
-//! Programs of the library beside plain loops in f64: what the tile interpreter makes of them, what
-//! is left of that when conversions are written, and what the kernel makes of the same numbers.
+//! Programs of the library compared with plain loops in f64: the result of the tile interpreter,
+//! that of the program with conversions, and that of the kernel, for the same inputs.
 
 mod by_hand;
 mod experts;
@@ -24,7 +24,7 @@ fn numbers(seed: u64, count: usize, scale: f64) -> Vec<f64> {
     (0..count).map(next).collect()
 }
 
-/// Every element within `near` of what is wanted, relative to the greater of that and 1.
+/// Every element is within `near` of the expected one, relative to its magnitude or 1.
 fn compare(who: &str, found: &[Option<f64>], wanted: &[f64], near: f64) {
     assert_eq!(found.len(), wanted.len());
     for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
@@ -39,7 +39,7 @@ fn program(name: &str) -> Program {
     Program::read(name, entry.text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same program for rows of another length.
+/// The same program for another row length.
 fn with_rows(name: &str, columns: i64, tile: i64, rows: i64) -> Program {
     let entry = LIBRARY.iter().find(|own| own.name == name).unwrap();
     let text = entry
@@ -52,7 +52,7 @@ fn with_rows(name: &str, columns: i64, tile: i64, rows: i64) -> Program {
     text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The tile interpreter, the placed program and the kernel, each within `near` of what is wanted.
+/// The results of the tile interpreter, the placed program and the kernel are within `near`.
 fn agrees(program: &Program, case: &Case<'_>, wanted: &[f64], near: f64) {
     let (sizes, inputs) = (&case.sizes, &case.inputs);
     let meant = interpret::run(program, sizes, inputs).unwrap_or_else(|error| panic!("{error}"));

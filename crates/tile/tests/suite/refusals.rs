@@ -1,4 +1,4 @@
-//! What is refused: the code, the place of the statement, and words of the message.
+//! Refusals: the code, the location of the statement, and words of the message.
 
 use tilewright_kernel::Written;
 use tilewright_layout::Refusal;
@@ -246,7 +246,7 @@ fn rust_names_the_line_that_calls() {
 #[test]
 fn a_compile_says_what_does_not_fit() {
     let compile = |text: &str| text.parse::<Program>().unwrap().compile().unwrap_err();
-    // Copies to shared memory are iterations ahead of what would say which tile they bring.
+    // Copies to shared memory are iterations ahead of the value that would give their index.
     let late = compile(
         "tile t {\ninput x: bf16 (E,64,64):(4096,64,1)\ninput n: i32 8:1\noutput y: f32 (64,64):(64,1)\n\
          loop i < 8 with s = broadcast(f32(0), (64,64)) {\nw = reshape(load(n, (1), (i)), (1,1,1))\n\
@@ -279,9 +279,9 @@ fn a_compile_says_what_does_not_fit() {
     assert!(room.to_string().contains("bytes of shared memory"), "{room}");
     assert!(room.to_string().contains(":6:1 takes"), "{room}");
     assert!(room.help().is_some_and(|help| help.contains("by hand")), "{room}");
-    // What takes little of what there is has no part in it.
+    // Values that take little are not named.
     assert!(!large.to_string().contains("takes 1,") && !large.to_string().ends_with("takes 1"), "{large}");
-    // What the kernel language refuses, in the words of this one, at its line.
+    // A refusal by the kernel language, in the words of this one, at its line.
     let half = compile(
         "tile t {\ninput x: f32 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\ngrid ceil(M/4)\n\
          store(y, (0, 0), load(x, (4,64), (0, 0)))\n}",
@@ -347,7 +347,8 @@ fn texts_that_are_cut_off_are_refused_without_a_panic() {
     for tilewright_tile::Entry { name, text, .. } in tilewright_tile::LIBRARY {
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(13).collect();
         for end in ends {
-            // What is whole without its end is another program; all else is refused.
+            // A text that is complete without its end is another program; everything else is
+            // refused.
             let _ = Program::read(name, &text[..end]);
             let _ = Program::read(name, &text[end..]);
             let _ = Program::read(name, &format!("{}({}", &text[..end], &text[end..]));
@@ -451,7 +452,7 @@ fn memory_that_goes_backwards_is_refused_by_its_layout() {
                 Ok(_) => panic!("{text} is taken"),
             };
             assert!(error.to_string().contains(layout), "{text}: {error}");
-            // What the program means has no first element either.
+            // The interpreter refuses a program without a first element too.
             if let Ok(program) = Program::read("t.tile", &text) {
                 let error = interpret::run(&program, &[], &[("x", vec![0.0; 32])]).expect_err(&text);
                 assert!(error.to_string().contains(layout), "{text}: {error}");

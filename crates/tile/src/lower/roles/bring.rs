@@ -1,7 +1,7 @@
-//! Those who bring tiles.
+//! The producer: loads tiles.
 //!
-//! Law: they walk the program and leave out all but the tiles that products take, and the loops
-//! around these. Before a tile comes, its stage is free.
+//! Law: it executes only the loads of tiles that `dot` uses, and the loops around them. It loads a
+//! tile when its stage is free.
 
 use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -17,7 +17,7 @@ use crate::roles::{Brought, Roles, brings, is_contiguous};
 /// Bytes of a line, and of what a swizzle moves.
 const LINE: i64 = 128;
 const UNIT: i64 = 16;
-/// Threads of those who bring.
+/// Threads of the producer.
 const BRINGING: u32 = 32 * BRINGERS;
 
 /// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
@@ -27,7 +27,7 @@ pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> Strin
     behind(program, brought, &format!(",{stages}"), &format!(",{size}"))
 }
 
-/// The layout of one stage of a tile that bulk copies bring.
+/// The layout of one stage of a tile that TMA loads.
 pub(crate) fn brought_layout(program: &Program, tensor: usize, shape: &[i64], modes: [usize; 2]) -> String {
     behind(program, &Brought { tensor, shape: shape.to_vec(), modes }, "", "")
 }
@@ -63,12 +63,12 @@ impl<'k> Lowering<'k, '_> {
             match statement {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     let Some((ring, _)) = plan.of.get(result) else { continue };
-                    // The parts of a ring come together, with the first.
+                    // The parts of a ring are loaded together, with the first.
                     if !done.contains(result) {
                         place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
                     }
                 }
-                // What says how many iterations there are, and which tile is brought.
+                // Values that determine the number of iterations, and the tile that is loaded.
                 Statement::Let { result, operation, operands, place } if plan.places.contains(result) => {
                     let number = place.during(|| self.alone(*result, operation, operands))?;
                     self.values.insert(*result, Own::Numbers(vec![number]));
@@ -125,11 +125,11 @@ impl<'k> Lowering<'k, '_> {
         cursor.advance()
     }
 
-    /// A number that one thread computes, as those who bring tiles do: see [`Roles::places`].
+    /// A number that one thread computes, as the producer does: see [`Roles::places`].
     fn alone(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<Num<'k>, KernelError> {
         let element = self.placed.program.type_of(result).element;
         if let Operation::Load { tensor, shape, at, other } = operation {
-            // All threads of the role have the one element.
+            // All threads of the role hold the single element.
             let threads = vec![None; BRINGING.trailing_zeros() as usize];
             let all = Held { threads, values: Vec::new() }.distribution(shape)?;
             let other = self.k.number_of(element, *other);
@@ -178,8 +178,8 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// From the coordinates of a tile, its modes in the order of the tensor, to those at which its
-/// elements lie where its columns are crossed: columns of the operand, which are rows of memory.
+/// From the coordinates of a tile, its modes in the order of the tensor, to those of its elements
+/// with permuted columns: columns of the operand are rows of memory.
 fn crossed(own: &Brought) -> Result<Layout, KernelError> {
     let kept = own.kept();
     let [first, second] = kept.map(|mode| own.shape[mode]);

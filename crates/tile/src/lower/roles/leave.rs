@@ -1,9 +1,9 @@
 //! Results that leave through shared memory.
 //!
 //! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
-//! bytes; then TMA stores it, while the groups go on. Before the next one is written there, the one
-//! before has been read. A tensor whose lines end inside a chunk of 16 bytes, which the engine
-//! would write whole, is stored by threads.
+//! bytes; then TMA stores it while the consumers continue. Before the next result is written there,
+//! the previous one must have been read. If the lines of a tensor end inside a chunk of 16 bytes,
+//! which TMA would overwrite, threads store it.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use crate::roles::{Brought, is_contiguous, is_stored_in_bulk};
 const STRIP: i64 = 64;
 
 impl<'k> Lowering<'k, '_> {
-    /// Where a tile of a store lies: rows and columns, and the tile without modes of one element,
-    /// if it may leave through shared memory.
+    /// The position of a tile of a store: rows and columns, and the tile without modes of extent 1,
+    /// if it can be stored by TMA.
     fn leaves(&self, tensor: usize, at: &[Index], value: ValueId) -> Option<([i64; 2], Brought)> {
         let ty = self.placed.program.type_of(value);
         let several: Vec<usize> = (0..ty.shape.len()).filter(|mode| ty.shape[*mode] > 1).collect();
@@ -57,7 +57,7 @@ impl<'k> Lowering<'k, '_> {
         for (tensor, at, value) in all {
             let Some((extents, _)) = self.leaves(tensor, at, value) else { continue };
             let element = self.placed.program.tensors[tensor].element;
-            // One place serves all stores of one shape.
+            // One buffer serves all stores of one shape.
             if sizes.is_empty() || sizes.contains(&(extents, element)) {
                 sizes.push((extents, element));
                 if let std::collections::hash_map::Entry::Vacant(entry) = found.entry(extents) {

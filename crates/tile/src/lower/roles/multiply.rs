@@ -1,7 +1,7 @@
 //! Products of warpgroups.
 //!
-//! Law: a product is issued when its operands have come, and its stages are released when it is
-//! over. A stage of a body in which no product takes it is held for the loops behind, until the
+//! Law: wgmma is issued when its operands have arrived, and its stages are released when it has
+//! finished. A stage that is not used in its own body is held for inner loops after it, until the
 //! last of these.
 
 use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
@@ -12,7 +12,7 @@ use crate::matrix::{self, Tiling};
 use crate::program::{Operation, Statement, ValueId};
 use crate::roles::is_zero;
 
-/// A product under way.
+/// A wgmma in flight.
 pub(super) struct UnderWay<'k> {
     pub(super) sums: Fragment<'k>,
     stages: Vec<Stage<'k>>,
@@ -34,7 +34,7 @@ impl<'k> Lowering<'k, '_> {
         self.placed.tilings.get(&result).ok_or_else(over)
     }
 
-    /// The shape of a fragment of sums of a product.
+    /// The shape of a fragment of accumulators of `dot`.
     fn shape_of_sums(&self, result: ValueId) -> Result<String, KernelError> {
         let shape = &self.placed.program.type_of(result).shape;
         let tiling = self.tiling(result)?;
@@ -52,7 +52,7 @@ impl<'k> Lowering<'k, '_> {
         if along[0] < along[1] { Ok(tile) } else { tile.select(&[1, 0]) }
     }
 
-    /// The sums with which a product begins, in registers of their own; and whether there are any.
+    /// The initial accumulators of `dot`, in registers of their own; and whether there are any.
     pub(super) fn begun(&self, result: ValueId, sums: ValueId) -> Result<(Fragment<'k>, bool), KernelError> {
         let fragment = self.k.register(Element::F32, &self.shape_of_sums(result)?)?;
         if is_zero(&self.placed.program, sums) {
@@ -78,7 +78,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(fragment)
     }
 
-    /// Waits until the operands of a product have come.
+    /// Waits for the operands of `dot`.
     pub(super) fn await_factors(&self, operands: &[ValueId]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
         let mut rings: Vec<usize> =
@@ -88,7 +88,8 @@ impl<'k> Lowering<'k, '_> {
         new.into_iter().try_for_each(|ring| groups.cursors[ring].stage()?.wait())
     }
 
-    /// Sets a product off whose operands have come: A in registers where it is given.
+    /// Issues the wgmma of `dot` after its operands have arrived, with A in registers if it was
+    /// computed.
     pub(super) fn set_off(
         &self,
         result: ValueId,
@@ -145,7 +146,7 @@ impl<'k> Lowering<'k, '_> {
         under_way.sums.numbers()
     }
 
-    /// A tile of a body that only loops behind it take: it has come, and is held.
+    /// A tile that only inner loops after it use: waits for it, and holds its stage.
     pub(in crate::lower) fn hold(&mut self, value: ValueId, body: &[Statement]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
         let Some((ring, _)) = groups.plan.of.get(&value).copied() else { return Ok(()) };

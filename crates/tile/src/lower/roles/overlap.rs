@@ -1,9 +1,9 @@
-//! A loop whose last product goes on while the next iteration begins.
+//! A loop whose last wgmma overlaps the beginning of the next iteration.
 //!
-//! Law: the first iteration stands before the loop, up to its last product; each further iteration
-//! issues its first product, then the last one of the iteration before, and computes when the first
-//! is over. What depends on the sums waits for the second. Behind the loop stands the last product
-//! of the last iteration. Nothing of it is done where there is no iteration.
+//! Law: the first iteration is peeled off, up to its last wgmma. Each further iteration issues its
+//! first wgmma, then the last one of the previous iteration, and computes when the first has
+//! finished. Computations that need the accumulators wait for the second. After the loop comes the
+//! last wgmma of the last iteration. If there is no iteration, nothing of this is executed.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -13,14 +13,14 @@ use super::super::{Lowering, Own, over};
 use crate::program::{Loop, Operation, Statement, ValueId};
 use crate::roles::Overlap;
 
-/// Which statements of an iteration are written.
+/// The statements of an iteration that are emitted.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Before,
     Behind,
 }
 
-/// Which masks of an iteration are whole.
+/// The masks of an iteration that are omitted.
 #[derive(Clone, Copy)]
 struct Whole {
     early: bool,
@@ -28,7 +28,7 @@ struct Whole {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The values of statements of an iteration, but products and tiles that are brought.
+    /// The values of statements of an iteration, except for `dot` and loaded tiles.
     fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: Whole) -> Result<(), KernelError> {
         for statement in &own.body {
             let Statement::Let { result, operation, operands, place } = statement else { continue };
@@ -68,7 +68,7 @@ impl<'k> Lowering<'k, '_> {
         // Iterations that are written for themselves, the first among them.
         let apart = overlap.masks.first.max(1);
         let k = self.k;
-        // Which iterations there are is known for few counts.
+        // The index of the iteration is known for small counts only.
         if !self.has(count, apart)? {
             let there = k.index(count)?;
             let some = k.index(&Expr::from(0))?.lt(there);
@@ -80,7 +80,7 @@ impl<'k> Lowering<'k, '_> {
         self.iterations_of(own, overlap, (&early, &late), (count, apart, true), carried)
     }
 
-    /// Whether there are as many iterations at least.
+    /// Whether there are at least this many iterations.
     fn has(&self, count: &Expr, least: i64) -> Result<bool, KernelError> {
         Ok(Expr::from(least - 1).less(count) == Truth::Proved)
     }
@@ -95,7 +95,7 @@ impl<'k> Lowering<'k, '_> {
     ) -> Result<(), KernelError> {
         let k = self.k;
         let sums = overlap.sums;
-        // What the last product of an iteration begins with lies as its sums do.
+        // The initial value of the last `dot` of an iteration has the layout of its accumulators.
         let (begun, _) = self.begun(overlap.late, own.initial[sums])?;
         self.iterations.insert(own.iteration, Expr::from(0));
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
@@ -174,8 +174,8 @@ impl<'k> Lowering<'k, '_> {
         self.set_off(result, operands, (&sums, adds), rows.as_ref())
     }
 
-    /// What an iteration hands on: its values, the sums of its last product as far as they are, and
-    /// the operand of that product.
+    /// The loop-carried state: values, the accumulators of the last `dot`, and the operand of that
+    /// `dot`.
     fn hand_on(
         &self,
         own: &Loop,

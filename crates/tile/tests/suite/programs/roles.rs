@@ -6,8 +6,8 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_tile::{Program, interpret};
 
-/// The tile interpreter and the kernel for Hopper, each within `near` of what is wanted; and what
-/// the explanation says of roles.
+/// The results of the tile interpreter and of the kernel for Hopper are within `near`; and the
+/// roles in the explanation.
 fn agrees(text: &str, case: &Case<'_>, wanted: &[f64], near: f64) -> Vec<String> {
     let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
     let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
@@ -115,7 +115,7 @@ tile product {{
     }
 }
 
-/// Which iteration takes which keys, and which of them it masks.
+/// The keys of each iteration, and which of them it masks.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     /// All keys, those past the last left out.
@@ -219,8 +219,8 @@ fn groups_attend() {
     }
 }
 
-/// The text of [`attention`] with operands of e4m3, values in columns, and powers up to 256, of
-/// which e4m3 has more than of those up to 1.
+/// The text of [`attention`] with operands of e4m3, values in columns, and exponentials up to 256,
+/// which e4m3 represents more finely than those up to 1.
 fn narrow(text: &str, head: usize) -> String {
     let columns = format!("v: bf16 (S,{head},H):({head},1,{head}*S)");
     let text = text.replace(&columns, &format!("v: e4m3 (S{{div=16}},{head},H):(1,S,{head}*S)"));
@@ -252,7 +252,7 @@ fn groups_attend_in_eight_bits() {
             let sum: f64 = powers.iter().sum();
             let greatest = powers.iter().copied().fold(0.0, f64::max);
             for d in 0..head {
-                // In columns: all rows of one, then those of the next.
+                // Column-major: all rows of one column, then those of the next.
                 let value = |key: usize| v[d * length + key];
                 let terms = |each: &dyn Fn(usize, f64) -> f64| -> f64 {
                     powers.iter().enumerate().map(|(key, power)| each(key, *power)).sum::<f64>() / sum
@@ -267,7 +267,7 @@ fn groups_attend_in_eight_bits() {
         let text = narrow(&attention(head, keys, order), head);
         let roles = agrees(&text, &case, &wanted, most);
         assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
-        // The powers are an operand where they are: no lane gives any to another, but sums of rows.
+        // The exponentials are an operand in place: lanes exchange nothing but sums of rows.
         let compiled = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
         assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
     }
