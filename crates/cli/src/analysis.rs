@@ -1,6 +1,6 @@
 //! `tilewright banks`, `access`, `suggest` and `footprint`: what layouts cost in memory.
 //!
-//! What they share: reading a layout and accesses to it.
+//! Shared code: reading a layout and the accesses to it.
 
 pub mod access;
 pub mod banks;
@@ -22,7 +22,7 @@ use crate::output::Failure;
 use crate::picture::Window;
 use crate::reader::{self, Reader, plain, unknown};
 
-/// Where the elements of a layout lie.
+/// The storage of a layout.
 fn storage(source: &str, width: Option<i64>, reader: &mut Reader) -> Result<Storage, Failure> {
     let value = reader.value(source)?;
     width.map_or(Ok(()), reader::check_width)?;

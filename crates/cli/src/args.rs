@@ -224,7 +224,7 @@ status 3 if nothing was found wrong, but indices or numbers were left out: then 
         /// An expression: its outermost operation is checked; with OTHER, it is compared.
         #[arg(allow_hyphen_values = true)]
         expression: String,
-        /// What the first expression should equal, as a function.
+        /// The layout that the first expression should equal, as a function.
         #[arg(allow_hyphen_values = true)]
         other: Option<String>,
     },
@@ -421,7 +421,7 @@ After a tuple it has its domain cut so, and its codomain as that requires: the p
         options: crate::morphism::Options,
     },
 
-    /// Say whether a layout is encoded by a morphism, and if not, which modes stand in the way.
+    /// Say whether a layout is encoded by a morphism, and if not, which modes prevent it.
     #[command(after_help = "\
 Examples:
   tilewright tractable '(32,(2,2)):(192,(24,3))'
@@ -501,8 +501,8 @@ mod tests {
 
     use super::Args;
 
-    /// What stands below the options is wrapped by hand: a longer line would be broken once more,
-    /// and an example with it.
+    /// Text below the options is wrapped by hand: a longer line would be broken again, and so would
+    /// its example.
     #[test]
     fn help_below_the_options_is_as_wide_as_the_rest() {
         let whole = Args::command();

@@ -39,7 +39,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let name = &known(name).unwrap_or_else(|| name.to_owned());
     let admits_value = |family: &MmaFamily| options.value_type.is_none_or(|value| takes(family, value));
     let products = || MmaAtom::families().filter(|family| options.admits(*family, name) && admits_value(family));
-    // What copies has values of any type.
+    // Copies move values of any type.
     let any = options.value_type.is_none();
     let copies = || CopyAtom::families().filter(move |family| any && options.admits(*family, name));
     let bulks = || BulkCopy::families().filter(move |family| any && options.admits(*family, name));
@@ -131,8 +131,7 @@ fn contains(text: &str, part: &str) -> bool {
 
 /// Whether some instruction of the family has values of a type.
 fn takes(family: &MmaFamily, value: ValueType) -> bool {
-    // What a name does not say its instruction does not have, but for those that have no types in
-    // their names.
+    // An instruction whose name has no types matches any type; otherwise the name decides.
     let named = |name: &String| name.contains(value.name()) || !name.contains('_') || name.contains("_DP");
     family.names().iter().filter(|name| named(name)).any(|name| {
         family.member(name).is_ok_and(|atom| {

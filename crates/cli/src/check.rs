@@ -1,7 +1,7 @@
 //! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its
 //! law.
 //!
-//! Law: "holds" is said of what was shown; a claim that stays open has an exit status of its own.
+//! Law: "holds" means proved; a claim that stays undecided has its own exit status.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! How the value of an expression comes about: the formulas of its derivation, and a picture of
-//! each operation.
+//! The derivation of an expression: its formulas, and a picture of each operation.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::output::{Failure, write_file};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// Tells on the terminal how the value of an expression comes about, or why there is none.
+/// Prints the derivation of an expression, or why it has no value.
 pub fn tell(source: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     let derivation = derive(source, environment);
     let mut text = derivation.to_string();
@@ -38,7 +37,7 @@ pub fn tell(source: &str, brief: bool, environment: &mut Environment, terminal: 
     derivation.value.map(|_| ()).map_err(|diagnostic| Failure::of_expression(diagnostic, source))
 }
 
-/// Writes a web page on how the value of an expression comes about, or why there is none.
+/// Writes a web page with the derivation of an expression, or why it has no value.
 pub fn write(
     source: &str,
     file: &Path,

@@ -15,7 +15,7 @@ use crate::reader::{Read, Reader, unknown};
 use crate::show::drawable;
 use crate::terminal::Terminal;
 
-/// What is drawn, and how.
+/// The picture and its options.
 #[derive(Debug, Args)]
 pub struct Options {
     #[command(flatten)]
@@ -23,16 +23,16 @@ pub struct Options {
     /// The kind of picture.
     #[arg(long, value_enum, default_value = "auto")]
     kind: Kind,
-    /// What stands above the picture.
+    /// Title above the picture.
     #[arg(long)]
     title: Option<String>,
-    /// What stands below it.
+    /// Caption below the picture.
     #[arg(long)]
     caption: Option<String>,
-    /// How threads, tiles and banks are told apart.
+    /// Colours that distinguish threads, tiles and banks.
     #[arg(long, value_parser = palettes(), default_value = "distinct")]
     palette: Palette,
-    /// What the cells of a grid say.
+    /// Text in the cells of a grid.
     #[arg(long, value_enum, default_value = "offset")]
     label: LabelName,
     /// How the cells of a grid are filled.
@@ -44,10 +44,10 @@ pub struct Options {
     /// A coordinate with `_`: the slice to point out. May be given again.
     #[arg(long, value_name = "COORDINATE", allow_hyphen_values = true)]
     slice: Vec<String>,
-    /// What cuts the layout into tiles, of which --tile-number points some out.
+    /// Tiler that divides the layout into tiles, for --tile-number.
     #[arg(long, value_name = "TILER")]
     tiler: Option<String>,
-    /// The number of a tile to point out, of those that --tiler makes. May be given again.
+    /// Number of a tile to highlight, of those of --tiler. May be given several times.
     #[arg(long, value_name = "N", requires = "tiler", default_value = "0")]
     tile_number: Vec<i64>,
     /// The layout of the atoms of a tiled matrix product, along m, n and k.
@@ -72,13 +72,13 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// What the expression suggests.
+    /// The picture that suits the expression.
     Auto,
     /// A grid of offsets.
     Offsets,
     /// A tile: which thread holds what as which value.
     ThreadValue,
-    /// Two tiles: who reads what, and who writes what.
+    /// Two tiles: the threads that read, and the threads that write.
     Copy,
     /// The operands A, B and C of a matrix product.
     Mma,
@@ -105,7 +105,7 @@ enum LabelName {
 enum ShadeName {
     /// Eight greys, by the offset modulo 8.
     Grey,
-    /// From the least to the greatest offset.
+    /// Colours from the smallest to the largest offset.
     Heat,
     /// The palette, by the offset modulo 32.
     Palette,
@@ -174,7 +174,7 @@ fn read(source: &str, reader: &mut Reader) -> Result<Read, Failure> {
     Ok(read)
 }
 
-/// What is wrong with a word that is neither an expression nor the name of an instruction.
+/// The error for a word that is neither an expression nor the name of an instruction.
 ///
 /// It is meant as a name if it looks like one, or if there are names like it.
 fn unknown_word(name: &str, failure: Failure) -> Failure {
@@ -193,7 +193,7 @@ fn is_name(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }
 
-/// What is drawn of a value; a layout whose numbers are not known yet has nothing to draw.
+/// The layout to draw; a layout with unknown numbers cannot be drawn.
 pub fn map_of(read: &Read) -> Result<Map, Failure> {
     map::of_operand(&read.value).ok_or_else(|| match unknown(&read.source, &read.value) {
         Some(advice) => Failure::Value(format!("this is drawn {advice}")),

@@ -12,7 +12,7 @@ use crate::output::Failure;
 use crate::reader;
 use crate::terminal::Terminal;
 
-/// What is emitted, and how it is written.
+/// The expression to emit, and how it is written.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The language.
@@ -24,7 +24,7 @@ pub struct Options {
     /// The names of the variables, in order, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     names: Option<Vec<String>>,
-    /// What is promised about the variables.
+    /// Assumption about the variables.
     #[arg(long, value_enum, default_value = "inside")]
     promise: Promised,
     /// The coordinate in the shape of the value, instead of the offset.
@@ -96,7 +96,7 @@ fn bits(text: &str) -> Result<Integer, String> {
 }
 
 pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    // What is said about a name in the expression holds in the bounds too.
+    // Facts about a name in the expression hold in the bounds too.
     let mut names = reader::environment();
     let layout = reader::evaluate(expression, &mut names);
     reader::note(&mut names);

@@ -13,7 +13,7 @@ use crate::output::Failure;
 use crate::reader;
 use crate::terminal::Terminal;
 
-/// What is evaluated.
+/// The expression to evaluate.
 #[derive(Debug, Args)]
 pub struct Options {
     /// An expression, or `-` for the lines of standard input.
@@ -55,7 +55,7 @@ impl Read for Named<'_> {
 fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut environment = reader::environment();
     let mut answer = evaluate(source, &mut environment);
-    // What is no expression may be a text of another system.
+    // A text that is not an expression may come from another system.
     if let Err(error) = &answer
         && let Some(ours) = reader::foreign(source, error)?
     {
@@ -81,7 +81,7 @@ fn noted(value: &Value, notes: &[Note]) -> json::Json {
     object
 }
 
-/// With the advice that helps where the name of a file stands in the place of an expression.
+/// Adds advice if a file name was given in place of an expression.
 fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
     let path = Path::new(source);
     let extension = path.extension().and_then(|extension| extension.to_str());

@@ -1,5 +1,5 @@
-//! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about,
-//! what there is to call.
+//! `tilewright explain` and `tilewright functions`: the meaning of a code, derivations, and the
+//! list of functions.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::picture::{Paint, painted};
 use crate::reader;
 use crate::terminal::Terminal;
 
-/// What is explained, and how.
+/// What to explain, and how.
 #[derive(Debug, Args)]
 pub struct Options {
     /// An error code such as E0107, or an expression.
@@ -41,7 +41,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     told
 }
 
-/// Where the pages about codes are: each crate has those of its own refusals.
+/// The pages about codes: each crate has those of its own errors.
 const PAGES: [fn(&str) -> Option<&'static str>; 14] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
@@ -135,7 +135,7 @@ pub fn list(colour: bool) -> String {
     text
 }
 
-/// One function: how it is called, what it gives, an example.
+/// One function: its signature, its result, an example.
 pub fn describe(name: &str, colour: bool) -> Option<String> {
     let function: &Function = functions().iter().find(|function| function.name == name)?;
     Some(format!(
@@ -147,7 +147,7 @@ pub fn describe(name: &str, colour: bool) -> Option<String> {
     ))
 }
 
-/// That there is no such function, and the names that were probably meant.
+/// There is no such function; with the names that were probably meant.
 pub fn unknown(name: &str) -> String {
     let names = || functions().iter().map(|function| function.name);
     let begun: Vec<&str> = names().filter(|known| name.len() >= 2 && known.starts_with(name)).collect();

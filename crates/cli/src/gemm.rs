@@ -55,10 +55,10 @@ an expression of the accumulator x, and of c (M,N), bias (N) and column (M).";
 /// The most threads that are started.
 const MAX_THREADS: i64 = 1024;
 
-/// How often a product is computed where nothing else is said.
+/// The default number of repetitions.
 const REPEAT: u32 = 5;
 
-/// What is multiplied, and how.
+/// The operands of a GEMM, and how it is computed.
 #[derive(Debug, Args)]
 pub struct Options {
     /// M, N and K, instead of the options of these names.
@@ -231,7 +231,7 @@ fn layout(text: &str) -> Result<Layout, Failure> {
     text.parse().map_err(|error| refused(tensor::TensorError::Layout(error)))
 }
 
-/// The extents of a matrix; none of what is no matrix.
+/// The extents of a matrix; None for other ranks.
 fn extents<S>(tensor: &Tensor<S>) -> Option<[i64; 2]> {
     match tensor.shape().leaves() {
         [rows, columns] if tensor.rank() == 2 => Some([*rows, *columns]),
@@ -249,8 +249,8 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
     best
 }
 
-/// What the instructions of an atom do in registers alone on all threads of the pool that this runs
-/// in, in multiplications and additions a second: one slice of about a millisecond.
+/// The rate of the instructions of an atom on registers only, on all threads of the current pool,
+/// in multiplications and additions per second: one slice of about a millisecond.
 ///
 /// The clock of a processor changes with what it and its neighbours do, so that one slice says
 /// little: whoever wants the peak takes the most of many, between the runs that it is compared
@@ -309,7 +309,7 @@ where
     let mut progress = Progress::new("multiplying", u64::from(repeat));
     let mut outcome = Ok(());
     let seconds = best_time(repeat, &mut progress, || {
-        // Where C counts, each run begins with what it was.
+        // If C is read, each run begins with its old contents.
         c.as_mut_slice().copy_from_slice(old.as_slice());
         limit = limit.max(pool.install(|| peak::<S>(&atom)));
         let start = Instant::now();
@@ -352,13 +352,13 @@ fn atom<S: Number>(name: Option<&str>) -> Result<MmaAtom, Failure> {
     })
 }
 
-/// How fast a product was.
+/// The rates of a GEMM.
 struct Rates {
     /// The best time.
     seconds: f64,
     /// Operations a second.
     rate: f64,
-    /// As many as the instructions reach, measured in the same run.
+    /// The rate of the instructions, measured in the same run.
     limit: f64,
 }
 
@@ -386,7 +386,7 @@ impl Rates {
     }
 }
 
-/// What is multiplied, under the layouts of A, of B as (N,K), and of C.
+/// The GEMM as an object, with the layouts of A, of B as (N,K), and of C.
 fn object<S: Number>(options: &Options, kind: Kind, [m, n, k]: [i64; 3], [a, b, c]: [&Layout; 3]) -> Json
 where
     S::Sum: Sum,
@@ -405,7 +405,7 @@ where
 /// The most multiplications that are spent on checking a product.
 const CHECKED: i64 = 1 << 27;
 
-/// Compares C, at all places or at evenly spaced ones, with sums in double precision.
+/// Compares C, at all or at evenly spaced elements, with sums in double precision.
 fn verified<S: Number>(
     a: &Tensor<S>,
     b: &Tensor<S>,
@@ -442,7 +442,7 @@ where
     Ok(tally)
 }
 
-/// A factor of the type of the sums.
+/// Parses a scalar of the type of the accumulators.
 fn factor<S: Number>(option: &str, value: f64) -> Result<S::Sum, Failure>
 where
     S::Sum: Sum,

@@ -214,7 +214,7 @@ where
     })
 }
 
-/// What stands at a leaf.
+/// A number at a leaf.
 trait Number: Clone {
     fn json(&self) -> Json;
 }
@@ -227,7 +227,7 @@ impl Number for i64 {
 
 impl Number for Expr {
     fn json(&self) -> Json {
-        // With what is said about its names, so that the text reads back by itself.
+        // With the facts about its names, so that the text reads back by itself.
         self.known().map_or_else(|| Json::from(self.with_facts().to_string()), Json::from)
     }
 }

@@ -39,7 +39,7 @@ every thread stays inside its tensor, reads what was written, and meets no other
 unordered; every element of the output is written once and is what the definition says. It speaks
 of the sizes that were run. Exit status 1: something was found.";
 
-/// What is done with a kernel.
+/// The subcommands for a kernel.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// List the kernels, with their sizes and types.
@@ -57,7 +57,7 @@ pub enum Action {
         /// default is sm_80, or the target of --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
-        /// Which kernel of a plan with two launches: 1 or 2.
+        /// Index of the kernel in a plan with two launches: 1 or 2.
         #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
         launch: i64,
         /// The file to write. The default is standard output.
@@ -245,7 +245,7 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     tiles::list(width, terminal)
 }
 
-/// What a launch takes.
+/// The sizes and resources of a launch.
 fn launch(program: &Program) -> Json {
     let tensors: Vec<Json> = program
         .tensors()
@@ -255,7 +255,7 @@ fn launch(program: &Program) -> Json {
     json!({ "tensors": tensors, "grid": grid, "threads": program.threads, "shared_bytes": program.shared_bytes })
 }
 
-/// What is shown of each output, for all sizes.
+/// The coverage of each output, proved for all sizes.
 fn outputs<'k>(shown: impl IntoIterator<Item = &'k Coverage>) -> Vec<Json> {
     let object = |output: &Coverage| {
         let because = match &output.written {
@@ -267,7 +267,7 @@ fn outputs<'k>(shown: impl IntoIterator<Item = &'k Coverage>) -> Vec<Json> {
     shown.into_iter().map(object).collect()
 }
 
-/// The same of all launches of a kernel of the library.
+/// The same for all launches of a kernel of the library.
 fn outputs_of(planned: &Planned) -> Vec<Json> {
     outputs(planned.launches().flat_map(|kernel| kernel.outputs()))
 }
@@ -312,7 +312,7 @@ fn tensors(kernel: &Kernel, text: &mut String) {
     }
 }
 
-/// That a kernel has no such launch.
+/// The error for a launch that a kernel does not have.
 fn of_launch(launch: i64, count: usize) -> Failure {
     let known = match count {
         1 => "no others than launch 1, for these sizes".to_owned(),
@@ -367,7 +367,7 @@ fn unchecked(error: &CheckError, terminal: &mut Terminal) -> Result<Failure, Fai
     Ok(Failure::No)
 }
 
-/// What a check of a kernel says where nothing was found.
+/// The result of a check without findings.
 const NOTHING_FOUND: &str = "no access outside a tensor, no race, nothing unwritten read, each output written once";
 
 fn object_of(access: &AccessCount) -> Json {
@@ -378,14 +378,14 @@ fn object_of(access: &AccessCount) -> Json {
         "bytes": access.bytes,
         "wavefronts": access.wavefronts,
         "least_wavefronts": access.least_wavefronts,
-        // Those of what TMA copies are not counted.
+        // Sectors of TMA copies are not counted.
         "sectors": (access.class != Class::Bulk).then_some(access.sectors),
         "at_most": access.at_most,
     })
 }
 
 fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Terminal) -> Result<(), Failure> {
-    // Of both launches, where there are two.
+    // Both launches, if there are two.
     let runs: Vec<_> = std::iter::once(&report.checked).chain(&report.second).map(|checked| &checked.run).collect();
     let schedules = report.checked.schedules.len();
     let accesses: Vec<AccessCount> =

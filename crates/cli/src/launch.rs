@@ -1,10 +1,10 @@
 //! `tilewright launch`: a program as several processes of this machine.
 //!
 //! Law: each process gets the variables that torchrun sets, and the token of its job. No process
-//! outlives the launcher: SIGTERM, SIGINT and SIGHUP to the launcher go on to the processes and end
-//! them, and where the launcher is killed, Linux kills them. When one fails, the others may end by
-//! themselves for a while, and are ended then. The exit status is that of the process that failed
-//! first.
+//! outlives the launcher: SIGTERM, SIGINT and SIGHUP to the launcher are forwarded to the processes
+//! and end them, and if the launcher is killed, Linux kills them. If one process fails, the others
+//! get some time to end by themselves, and are then ended. The exit status is that of the process
+//! that failed first.
 
 mod child;
 #[cfg(unix)]

@@ -31,8 +31,8 @@ pub fn to_write_for(name: Option<&str>, arch: Option<Target>) -> Result<Machine,
     name.map_or_else(|| Ok(Machine::of_target(arch.unwrap_or(Target::Sm80))), named)
 }
 
-/// The machine of an operation that may run: the one of this name; else the device, or an H200
-/// where there is none.
+/// The machine of an operation that may run: the named one; else that of the device, or an H200 if
+/// there is none.
 pub fn to_plan_for(name: Option<&str>, device: Option<&Device>) -> Result<Machine, Failure> {
     match (name, device) {
         (Some(name), _) => named(name),
@@ -59,7 +59,7 @@ pub fn of_device(device: &Device, terminal: &mut Terminal) -> Result<DevicePlann
     Ok(planner)
 }
 
-/// What is said of a plan that was measured.
+/// The note about a measured plan.
 pub fn said_of_kept(kept: &Kept) -> String {
     let path = kept.path.display();
     let mut text = match kept.is_new {

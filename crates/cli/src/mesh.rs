@@ -32,7 +32,7 @@ layouts; the times are what the links of the machine allow, and no measurement."
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Who holds what: the facts about a layout over a mesh, and its picture.
+    /// Print the facts about a layout over a mesh, and its picture.
     Show {
         /// The axes: `dp=2,tp=4`, the first fastest, or `dp=2:4,tp=4:1` with strides in ranks.
         mesh: String,
@@ -55,7 +55,7 @@ pub enum Action {
         #[command(flatten)]
         options: Costs,
     },
-    /// How a product of sharded matrices is made: what moves, and who multiplies what.
+    /// Plan a matmul of sharded matrices: communication and local work.
     Multiply {
         /// The axes, as in `show`.
         mesh: String,
@@ -67,7 +67,7 @@ pub enum Action {
         d: String,
         #[command(flatten)]
         options: Costs,
-        /// How many additions and multiplications a device makes in a second.
+        /// Additions and multiplications per second of a device.
         #[arg(long, default_value = "7e14")]
         rate: f64,
         #[command(flatten)]
@@ -75,8 +75,8 @@ pub enum Action {
         #[command(flatten)]
         between: operations::On,
     },
-    /// How a function of elements is computed where its operands lie differently. With --run or
-    /// --device it is the sum of the squares of the operands.
+    /// Plan an elementwise function of operands with different shardings. With --run or --device it
+    /// is the sum of the squares of the operands.
     Map {
         /// The axes, as in `show`.
         mesh: String,
@@ -92,7 +92,7 @@ pub enum Action {
         #[command(flatten)]
         here: on_devices::OnDevices,
     },
-    /// How modes are reduced, which may be cut along the mesh: what moves.
+    /// Plan a reduction of modes, which may be cut along the mesh: the communication.
     Reduce {
         /// The axes, as in `show`.
         mesh: String,
@@ -100,13 +100,13 @@ pub enum Action {
         from: String,
         /// The layout of the result, in which the reduced modes have one element, or are left out.
         to: String,
-        /// What the elements along these modes become.
+        /// The reduction along these modes.
         #[arg(long, value_enum, default_value = "sum")]
         by: operations::By,
         #[command(flatten)]
         options: operations::Options,
     },
-    /// How a softmax along modes is computed, which may be cut along the mesh: what moves.
+    /// Plan a softmax along modes, which may be cut along the mesh: the communication.
     Softmax {
         /// The axes, as in `show`.
         mesh: String,
@@ -128,7 +128,7 @@ pub enum Action {
         #[command(flatten)]
         options: run::Options,
     },
-    /// Carry out the steps between the GPUs of this machine, check what comes out, and time it.
+    /// Carry out the steps between the GPUs of this machine, check the result, and time it.
     Devices {
         /// The axes, as in `show`: as many devices as there are GPUs.
         mesh: String,

@@ -34,7 +34,7 @@ impl Options {
         self.saving.output.is_some() || self.svg || self.tikz
     }
 
-    /// Puts the picture where it is wanted.
+    /// Shows the picture in a file or on the terminal.
     fn show(&self, figure: Result<Figure<'static>, DrawError>, terminal: &mut Terminal) -> Result<(), Failure> {
         let figure = figure?;
         match (self.svg, self.tikz) {
@@ -134,7 +134,7 @@ fn steps(worked: &WorkedComposition, composite: &Layout) -> String {
     text
 }
 
-/// That a composite exists, though not by refinement.
+/// The composite exists, though not by refinement.
 fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> String {
     let why = class.map_or_else(String::new, |class| format!(": {class}"));
     format!("refinement does not apply [{}]: {error}\nthe composite exists{why}\n{composite}\n", error.code())

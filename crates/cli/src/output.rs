@@ -1,4 +1,4 @@
-//! What a command answers that cannot do what was asked, and where its pictures go.
+//! Failures of commands, and the output of pictures.
 //!
 //! Law: a failure is printed in one form as text and in one as JSON, whichever command it comes
 //! from, and its kind decides the exit status. A file is written whole or not at all.
@@ -79,24 +79,24 @@ impl Failure {
         self
     }
 
-    /// What is wrong with an expression.
+    /// An error in an expression.
     pub fn of_expression(diagnostic: Diagnostic, source: &str) -> Failure {
         let (code, message, help) = (diagnostic.code, diagnostic.message.clone(), diagnostic.help.clone());
         let place = Some((source.to_owned(), diagnostic));
         Failure::Refused(Box::new(Refused { code, message, help, place }))
     }
 
-    /// That the value of an expression is not what is needed: `wanted` with its article.
+    /// The value of an expression is not of the wanted kind: `wanted` with its article.
     pub fn not(source: &str, value: &tilewright::Value, wanted: &str) -> Failure {
         Failure::Value(format!("expected {wanted}, but the value of `{}` is of kind {}", brief(source), value.kind()))
     }
 
-    /// That the system refuses to read or write a file.
+    /// The system refuses to read or write a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.to_owned(), error.to_string())
     }
 
-    /// What is wrong with a file of NumPy.
+    /// An error in a NumPy file.
     pub fn of_npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Io(error) => Failure::file(path, error),
@@ -117,7 +117,7 @@ impl Failure {
         }
     }
 
-    /// What stands on standard error; nothing where the answer is out already.
+    /// The text for standard error; empty if the answer has been printed already.
     pub fn text(&self, colour: bool) -> String {
         match self {
             Failure::No | Failure::Partly => String::new(),
@@ -222,7 +222,7 @@ pub struct Saving {
     /// Write the picture to a file: .svg, .html, .png, .pdf, .tex or .txt.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Light, dark, or what the reader prefers, where the format can ask.
+    /// Light, dark, or the reader's preference, if the format supports it.
     #[arg(long, value_enum, default_value = "auto")]
     theme: ThemeName,
 }
@@ -260,7 +260,7 @@ impl Saving {
         write_file(file, &bytes, terminal)
     }
 
-    /// Puts a picture where it is wanted: in a file, or on the terminal.
+    /// Outputs a picture: to a file, or to the terminal.
     pub fn show(&self, figure: &Figure<'_>, scale: f64, terminal: &mut Terminal) -> Result<(), Failure> {
         match self.file()? {
             Some(file) => self.save(figure, file, scale, terminal),
@@ -273,10 +273,10 @@ impl Saving {
     }
 }
 
-/// That a NumPy file can be put at a path: the name says so, and there is such a directory.
+/// Checks that a NumPy file can be written to a path: its name, and its directory.
 pub fn check_npy(path: &Path) -> Result<(), Failure> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        // What is no file, such as a pipe, is written to as it is.
+        // Pipes and the like are written to directly.
         return Ok(());
     }
     if path.extension().is_none_or(|extension| extension != "npy") {
@@ -296,7 +296,7 @@ fn has_directory(path: &Path) -> bool {
     path.parent().is_none_or(|directory| directory.as_os_str().is_empty() || directory.is_dir())
 }
 
-/// Writes a file whole, or leaves what was there.
+/// Writes a file completely, or keeps the old one.
 pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
     npy::replace(file, |out| out.write_all(bytes)).map_err(|error| match has_directory(file) {
         true => Failure::file(file, error),

@@ -8,7 +8,7 @@ pub use tilewright::draw::terminal::{Colours, Picture, Window};
 
 use tilewright::draw::{Grid, Mode, Paint as Fill, Palette};
 
-/// How a piece of text is coloured, where colour is wanted.
+/// The colour of a piece of text, if colour is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     Plain,

@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 /// The page that was built into this command; empty where none was.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.html"));
 
-/// Where the page comes from and goes to.
+/// The source and the destination of the page.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The program that the page begins with.

@@ -1,4 +1,4 @@
-//! How far long work has come: a bar on standard error, if that is a terminal.
+//! The progress of long work: a bar on standard error, if that is a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl Progress {
         Progress { what, done: 0, all: all.max(1), shown: false, next: watched.then(|| Instant::now() + PATIENCE) }
     }
 
-    /// So many steps more.
+    /// Counts completed steps.
     pub fn step(&mut self, steps: u64) {
         self.done = self.done.saturating_add(steps).min(self.all);
         let Some(next) = self.next else { return };

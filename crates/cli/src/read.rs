@@ -28,7 +28,7 @@ messages of nvcc, gcc and clang; or of another system, which --system lists. Wha
 written in the language of this command, with what its values count. Other commands take such texts
 in place of an expression.";
 
-/// What is read, and what the text leaves open.
+/// The text to read, and values that it leaves open.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A file, or `-` for standard input.
@@ -51,7 +51,7 @@ pub struct Options {
     all: bool,
 }
 
-/// How many layouts and failures are shown where not all are asked for.
+/// The number of layouts and failures that are shown unless all are asked for.
 const MOST_SHOWN: usize = 16;
 
 /// How large a text is read at most, in bytes.
@@ -105,7 +105,7 @@ struct Shown<'a> {
     times: usize,
 }
 
-/// The same name with the same meaning, once.
+/// Merges equal names with the same meaning.
 fn merged(items: &[Item]) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown<'_>> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -151,7 +151,7 @@ fn show(options: &Options, failures: &[Failed], items: &[Item], terminal: &mut T
         let place = format!("{:>line$}  {:name$}  ", item.place.line, named(item));
         match &item.answer {
             Ok(reading) => {
-                // What a block is made of stands below it.
+                // The parts of a block are listed below it.
                 let block = matches!(reading.value(), Some(Value::List(_))) && !reading.parts.is_empty();
                 let (meaning, more) = match block {
                     true => (reading.what.to_owned(), reading.system.title().to_owned()),
@@ -185,7 +185,7 @@ fn named(item: &Item) -> &str {
     item.name.as_deref().unwrap_or("-")
 }
 
-/// What a reading is, and what it counts.
+/// A description of a reading and its units.
 fn about(reading: &Reading) -> String {
     match reading.unit {
         Unit::None => reading.what.to_owned(),

@@ -61,7 +61,7 @@ pub fn notes() -> Vec<String> {
     NOTES.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
 }
 
-/// The value of an expression, or of a text of another system that stands in its place.
+/// The value of an expression, or of a text of another system in its place.
 pub fn evaluate(source: &str, environment: &mut Environment) -> Result<Value, Failure> {
     tilewright::evaluate(source, environment).or_else(|error| match foreign(source, &error)? {
         Some(ours) => tilewright::evaluate(&ours, environment).map_err(|error| Failure::of_expression(error, &ours)),
@@ -80,15 +80,15 @@ pub fn called(source: &str, environment: &mut Environment) -> Result<Option<Call
 /// Codes of the language about a text that was parsed as an expression: `?` and coordinates.
 const OF_EXPRESSIONS: [&str; 3] = ["E0208", "E0215", "E0217"];
 
-/// What a text that is no expression means in the language; none where no reader knows it, or where
-/// it is an expression that is refused.
+/// The meaning of a text that is not an expression; None if no reader knows it, or if it is an
+/// expression that is refused.
 pub fn foreign(source: &str, error: &Diagnostic) -> Result<Option<String>, Failure> {
     if !error.code.starts_with("E02") || OF_EXPRESSIONS.contains(&error.code) {
         return Ok(None);
     }
     let reading = match read::expression(source, &Options::default()) {
         Ok(reading) => reading,
-        // What no reader knows is an expression that is wrong.
+        // A text that no reader knows is a wrong expression.
         Err(refused) if refused.code() == "E1301" => return Ok(None),
         Err(refused @ Refused::Question(_)) => {
             let help = refused.help().unwrap_or_default();
@@ -123,7 +123,7 @@ pub fn check_width(width: i64) -> Result<(), Failure> {
     }
 }
 
-/// What evaluates expressions, each with the names of those before it.
+/// Evaluates expressions, each with the names of those before it.
 pub struct Reader {
     environment: Environment,
 }

@@ -1,7 +1,8 @@
 //! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
 //!
-//! Law: the memory that this takes does not grow with the file, unless a layout is seen through a
-//! map or its steps are not nested; and what is written is put in its place when it is complete.
+//! Law: the memory that this takes does not grow with the file, unless a layout is composed with
+//! another map or its strides are not nested; and the output replaces the old file only when it is
+//! complete.
 
 mod device;
 
@@ -36,7 +37,7 @@ Element i of the array, counted with the first axis fastest, goes to the offset 
 has at i. The output is the memory under the layout, from offset 0 on; what lies between is 0.
 It is put in its place when it is complete.";
 
-/// What is moved where.
+/// The source and the destination.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The `.npy` file that is read.
@@ -61,8 +62,8 @@ pub struct Options {
     /// Print how the elements are moved.
     #[arg(long)]
     explain: bool,
-    /// Move on the first GPU too: compare what comes out, and say how long it took beside the
-    /// driver's copy of as many bytes.
+    /// Also run on the first GPU: compare the result, and report the time beside the driver's copy
+    /// of equally many bytes.
     #[arg(long)]
     device: bool,
     /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
@@ -154,8 +155,8 @@ struct Streamed<'o> {
     shape: Tree<i64>,
 }
 
-/// How a large file is moved in pieces; none where it is moved at once, which says what is wrong
-/// with the layouts.
+/// The plan for a large file in pieces; None if it is moved at once, which reports errors of the
+/// layouts.
 fn streamed<'o, T: npy::Element>(
     file: &NpyFile,
     from: Option<&AnyOffsets>,
@@ -244,7 +245,7 @@ fn copy_to<T: npy::Element>(
     if options.output.is_none() && !options.device {
         return Ok(());
     }
-    // All the memory under the layout: what lies between its elements is 0.
+    // All memory of the layout: gaps between its elements are 0.
     let reach = range.1.saturating_add(1);
     let shape = match &options.shape {
         None => Tree::flat([reach]),

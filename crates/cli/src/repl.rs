@@ -1,8 +1,7 @@
 //! `tilewright repl`: an expression at a time, with names that last.
 //!
-//! An expression that is not finished goes on in the next line. The history lives in the user's
-//! data directory if there is one; where it cannot be read or written the session goes on without
-//! it.
+//! An unfinished expression continues in the next line. The history is in the user's data directory
+//! if there is one; if it cannot be read or written, the session continues without it.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -35,7 +34,7 @@ An expression prints its value; NAME = EXPRESSION keeps it.
 Ctrl-C stops a computation.
 ";
 
-/// What a line asks for.
+/// The request of a line.
 enum Request<'a> {
     Nothing,
     Quit,
@@ -49,7 +48,8 @@ enum Request<'a> {
 }
 
 impl Request<'_> {
-    /// What a line asks for. `quit`, `exit` and `help` need no colon, unless they are names in use.
+    /// The request of a line. `quit`, `exit` and `help` need no colon, unless they are names in
+    /// use.
     fn of<'a>(line: &'a str, environment: &Environment) -> Request<'a> {
         let line = line.trim();
         let first = line.split(char::is_whitespace).next().unwrap_or_default();
@@ -123,8 +123,8 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets ctrl-C end a search, whose line is then refused, and not the session. What does not end
-/// when it is pressed twice, for it is no search, ends the program.
+/// Lets ctrl-C end a search, whose line is then refused, and not the session. If work is not a
+/// search and continues, a second ctrl-C ends the program.
 fn stop_on_interrupt() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         if interrupt::is_requested() {

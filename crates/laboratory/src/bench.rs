@@ -1,4 +1,4 @@
-//! `tilewright-lab bench`: tables of what is reached here, beside others that are installed.
+//! `tilewright bench`: tables of measured performance, beside other installed libraries.
 
 mod copy;
 mod gemm;
@@ -12,10 +12,10 @@ use tilewright_cli::shared::{Failure, Terminal};
 pub enum Table {
     /// Copies between layouts, in GB/s of elements moved: the best of some runs.
     ///
-    /// `share` is that of a plain copy of as many bytes, measured in turn. NumPy and PyTorch are
-    /// asked if `python3` has them, the crate `ndarray` if there is a command `tilewright-peers`,
-    /// which `cargo install --path bench` builds, and HPTT if that was built with `--features
-    /// hptt`.
+    /// `share` is relative to a plain copy of equally many bytes, measured alternately. NumPy and
+    /// PyTorch are measured if `python3` has them, the crate `ndarray` if there is a command
+    /// `tilewright-peers`, which `cargo install --path bench` builds, and HPTT if that was built
+    /// with `--features hptt`.
     Copy {
         /// The size of each case.
         #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -30,16 +30,16 @@ pub enum Table {
 
     /// Products of matrices, in GFLOP/s: the best of some runs.
     ///
-    /// `share` is that of the peak: the multiply-adds that the same instructions do in registers
-    /// alone, on as many threads, the most of many short slices that are measured in turn with the
-    /// runs. NumPy is asked if `python3` has it, the crates `gemm` and `matrixmultiply` if there is
-    /// a command `tilewright-peers`, which `cargo install --path bench` builds.
+    /// `share` is relative to the peak: the multiply-adds of the same instructions on registers
+    /// only, on as many threads; the best of many short slices, measured alternately with the runs.
+    /// NumPy is measured if `python3` has it, the crates `gemm` and `matrixmultiply` if there is a
+    /// command `tilewright-peers`, which `cargo install --path bench` builds.
     ///
-    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by
+    /// With `--path avx2` the others are limited to the same instructions: NumPy's OpenBLAS by
     /// `OPENBLAS_CORETYPE`, the crate `gemm` by a command `tilewright-peers-avx2`, which `cargo
     /// install --path bench --no-default-features --features avx2` builds without AVX-512.
-    /// `matrixmultiply`, which takes what it finds, is not asked. With `--path portable` OpenBLAS
-    /// is held to SSE3, and neither crate, which cannot be held to less than AVX2, is asked.
+    /// `matrixmultiply`, which cannot be limited, is not measured. With `--path portable` OpenBLAS
+    /// is limited to SSE3, and neither crate, which cannot be limited below AVX2, is measured.
     Gemm {
         /// Fewer shapes.
         #[arg(long)]

@@ -1,12 +1,12 @@
 //! `tilewright-lab random`: random GEMMs, checked.
 //!
-//! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list
-//! of problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the
-//! model for most, and any of the candidates for the others. On a device each is run once, D
-//! poisoned before, and random elements are compared with sums in f64; every byte beside D,
-//! beside what is kept and behind the workspace is as it was. Without one the interpreter runs
-//! small problems, and all elements are compared. Of these a third is long along K and has few
-//! stages, so that rings go round several times and tails are loaded alone.
+//! Law: a case is determined by its number: a problem (`random/problem.rs`) or a list of problems
+//! (`random/list.rs`), and its inputs. So is its plan: usually that of the model, sometimes another
+//! candidate. On a device, each case runs once, with D filled with poison before. Random elements
+//! are compared with sums in f64; every byte beside D, beside reductions and after the workspace
+//! must be unchanged. Without a device, the interpreter runs small problems, and all elements are
+//! compared. A third of these have a large K and few stages, so that the ring wraps several times
+//! and edge tiles are loaded partially.
 
 mod list;
 mod problem;
@@ -30,13 +30,13 @@ const COMPARED: u64 = 300;
 const PERIOD: usize = 65_521;
 /// The largest size of problems for the interpreter.
 const SMALL: i64 = 256;
-/// What memory holds that a kernel has not written, and how many bytes there are behind a tensor.
+/// The bytes of memory that a kernel has not written, and the number of guard bytes after a tensor.
 const POISON: u8 = 0xff;
 const BEHIND: u64 = 256;
 /// The most stages of a problem that is long along K.
 const FEW_STAGES: i64 = 4;
 
-/// What the numbers of a problem are like.
+/// The distribution of the inputs of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     Small,
@@ -45,7 +45,7 @@ enum Numbers {
     Special,
 }
 
-/// What is multiplied: one problem, or several in one launch.
+/// The work of a case: one problem, or several in one launch.
 enum Work {
     One(Box<Problem>),
     List(Problems),
@@ -76,18 +76,19 @@ impl Made {
 /// Plans, with the seconds that the model gives them.
 type Plans = Vec<(f64, Plan)>;
 
-/// What is multiplied, by which numbers and by which plan.
+/// A case: problem, inputs and plan.
 struct Task {
     work: Work,
     numbers: Numbers,
-    /// Which of the candidates is its plan, counted round; that of the model where none is said.
+    /// The index of its plan among the candidates, modulo their number; None for the plan of the
+    /// model.
     plan: Option<usize>,
     /// Whether it is long along K: no blocks share its steps, and it has few stages.
     long: bool,
 }
 
 impl Task {
-    /// That of a number, of sizes up to the largest: every sixteenth is a list.
+    /// The case of a number, with sizes up to the largest: every sixteenth is a list.
     fn of(number: u64, largest: i64) -> Result<Task, PlanError> {
         let long = largest <= SMALL && number / 4 % 3 == 1;
         let task = match number % 16 {
@@ -237,8 +238,8 @@ fn wrong(unchecked: Unchecked) -> Failure {
     Failure::Value(unchecked.to_string())
 }
 
-/// The tensors of a problem on a device: inputs of random numbers, further ones for a problem of
-/// a list by its place, and poisoned memory for what is written and for the workspace.
+/// The tensors of a problem on a device: random inputs, which differ for the problems of a list,
+/// and poison for outputs and workspaces.
 fn filled(
     device: &Device,
     stream: &Stream,
@@ -280,7 +281,7 @@ fn filled(
     Ok((tensors, blocks))
 }
 
-/// Compares so many random elements of D, and by-products: how many in all.
+/// Compares random elements of D, and reductions; returns the number of compared elements.
 fn compared(
     stream: &Stream,
     problem: &Problem,

@@ -20,7 +20,7 @@ pub struct Options {
     /// Rows and columns of the matrix.
     #[arg(long, default_value = "16384", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 24))]
     size: i64,
-    /// How many devices, each of which divides the size.
+    /// Numbers of devices, each of which divides the size.
     #[arg(long, default_value = "8,64,512,4096", value_delimiter = ',', value_name = "COUNTS")]
     devices: Vec<i64>,
     /// The bytes of an element.

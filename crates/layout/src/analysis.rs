@@ -1,30 +1,30 @@
-//! What layouts cost in memory, and what would cost less.
+//! The cost of layouts in memory, and cheaper alternatives.
 //!
 //! # The question
 //!
-//! A layout says where the elements of a tile lie: its [`Storage`]. An [`Access`] says which
-//! threads want which of them, and how wide each load or store is. Both are layouts, so what the
-//! memory is asked for is a composition, evaluated place by place:
+//! A layout gives the offsets of the elements of a tile: its [`Storage`]. An [`Access`] gives the
+//! elements that each thread accesses, and the width of each load or store. Both are layouts, so
+//! the accessed addresses are a composition, evaluated element by element:
 //!
 //! ```text
 //! offset(thread, value) = storage( access(thread, value) )
 //! ```
 //!
-//! Threads stand in groups of as many *lanes* as one instruction serves, 32 in a warp. One
-//! instruction of one group is a *request*.
+//! Threads are grouped into the *lanes* that one instruction serves, 32 in a warp. One instruction
+//! of one group is a *request*.
 //!
 //! # The laws of the memory
 //!
 //! * **Shared memory** ([`bank_conflicts`]). It has 32 banks, each 4 bytes wide; the word at byte
-//!   `a` is in bank `floor(a / 4) mod 32` ([`Banks`]). A request is served in *phases* of as many
-//!   lanes as ask for one row of all banks: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. In a phase
-//!   a bank gives one word after another, and a word once for all lanes that want it. So a phase
-//!   takes as many *wavefronts* as there are different words wanted of the busiest bank, its
-//!   *degree*; and no arrangement of the same words takes fewer than their number divided by that
-//!   of the banks.
-//! * **Global memory** ([`global_access`]). It moves sectors of 32 bytes, four to a line of 128. A
-//!   request costs the sectors that its lanes touch, and its efficiency is the part of their bytes
-//!   that somebody asked for.
+//!   `a` is in bank `floor(a / 4) mod 32` ([`Banks`]). A request is served in *phases* whose lanes
+//!   together access one row of all banks: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. In a phase,
+//!   a bank serves one word after another, and a word once for all lanes that access it. So a phase
+//!   takes as many *wavefronts* as different words are accessed in the busiest bank, its *degree*;
+//!   and no arrangement of the same words takes fewer than their number divided by the number of
+//!   banks.
+//! * **Global memory** ([`global_access`]). It transfers sectors of 32 bytes, four to a line of
+//!   128. A request costs the sectors that its lanes touch, and its efficiency is the fraction of
+//!   their bytes that is used.
 //! * **What a layout covers** ([`footprint()`]): its span, gaps, repeats and runs; as a
 //!   [`permutation()`], its cycles; and how much moves from one layout to another ([`distance`]).
 //! * **A lane** takes 1, 2, 4, 8 or 16 bytes that lie side by side, at a multiple of their number.
@@ -33,8 +33,8 @@
 //! Offset 0 is taken to be aligned to 128 bytes, as shared memory and allocations of global memory
 //! are.
 //!
-//! [`suggest()`] turns the question round: which change of the layout makes accesses cost least,
-//! and why nothing is better.
+//! [`suggest()`] searches for the change of the layout with which accesses cost least, and says why
+//! nothing is better.
 //!
 //! # Answers
 //!

@@ -2,11 +2,11 @@
 //!
 //! # Instructions
 //!
-//! An instruction that multiplies matrices is an [`MmaAtom`]: its shape, the types of its values,
-//! the threads that run it together, and for each operand a thread-value layout, which says who
-//! holds what. That every place of a tile has exactly the owners it should have is checked when an
-//! atom is made. CPU micro-kernels are described by the same type, [`MmaAtom::cpu`]. A [`TiledMma`]
-//! repeats an atom over threads and values, and partitions operands of any layout.
+//! An MMA instruction is an [`MmaAtom`]: its shape, the types of its values, the threads that
+//! execute it together, and for each operand a thread-value layout, which gives the elements of
+//! each thread. When an atom is made, it is checked that every element of a tile has exactly the
+//! owners it should have. CPU micro-kernels are described by the same type, [`MmaAtom::cpu`]. A
+//! [`TiledMma`] repeats an atom over threads and values, and partitions operands of any layout.
 //!
 //! A copy is a [`CopyAtom`], which says which bits a thread reads and which it writes, and a
 //! [`TiledCopy`] repeats it. [`MmaAtom::named`] and [`CopyAtom::named`] have the published
@@ -17,11 +17,11 @@
 //! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which
 //! rule of the hardware it breaks, and [`BulkCopy::named`] has the instructions.
 //!
-//! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight
-//! arrangements: for each of two directions in which elements lie side by side ([`Major`]), four
-//! ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout,
-//! tiles it to a shape, and goes back: from any layout to the 64-bit descriptor that says where the
-//! matrix is, or to the condition that fails.
+//! The MMA instructions of Hopper (`wgmma`) read operands from shared memory in eight canonical
+//! layouts: for each of two contiguous directions ([`Major`]), four ways to permute units of 16
+//! bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a shape, and
+//! inverts the map: from any layout to the 64-bit matrix descriptor, or to the condition that
+//! fails.
 //!
 //! ```
 //! use tilewright_layout::atoms::{Major, MatrixDescriptor, SwizzleMode};

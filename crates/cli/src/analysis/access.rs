@@ -27,7 +27,7 @@ pub struct Options {
     /// The shape of a box that a bulk copy moves.
     #[arg(long = "box", value_name = "SHAPE")]
     boxed: Option<String>,
-    /// How the box lies in shared memory, before the swizzle; row by row if it is not given.
+    /// Layout of the box in shared memory, before the swizzle; row-major by default.
     #[arg(long, value_name = "LAYOUT", requires = "boxed")]
     shared: Option<String>,
     /// The swizzle of the bulk copy.
@@ -48,7 +48,7 @@ enum SwizzleName {
     Bytes128,
 }
 
-/// One access and what came out.
+/// An access and its analysis.
 struct Found {
     access: Access,
     report: GlobalReport,

@@ -27,7 +27,7 @@ pub struct Options {
     saving: Saving,
 }
 
-/// One access and what came out.
+/// An access and its analysis.
 pub struct Found {
     pub access: Access,
     pub report: BankReport,

@@ -48,7 +48,7 @@ pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut 
         None => None,
     };
     let found = footprint(&storage_of)?;
-    // That a layout is no permutation is a fact, and refused only where cycles are asked for.
+    // A layout may well be no permutation; that is refused only if cycles are asked for.
     let permuted = match permutation(&storage_of) {
         Ok(permuted) => Some(permuted),
         Err(error) if options.cycles => return Err(error.into()),
@@ -66,7 +66,7 @@ pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut 
 fn image(source: &str, style: Style, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let read = reader.call(source)?;
     let mut figure = draw::memory(&read.value.to_string(), &map_of(&read)?, ADDRESSES, style)?;
-    // Of two layouts, each says beside its own picture what it covers.
+    // With two layouts, the footprint of each is in the caption of its own picture.
     let told = std::mem::take(&mut figure.caption);
     if let Some(Some(panel)) = figure.table.first_mut().and_then(|row| row.first_mut()) {
         panel.note = told;

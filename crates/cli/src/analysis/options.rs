@@ -3,7 +3,7 @@
 use clap::Args;
 use tilewright::analysis::{AnalysisError, Banks};
 
-/// Who takes which elements.
+/// The accesses to analyse.
 #[derive(Debug, Args)]
 pub struct Lanes {
     /// The bits of an element.
@@ -12,12 +12,12 @@ pub struct Lanes {
     /// The elements of one load or store.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=256))]
     pub vector: i64,
-    /// Who takes which elements: see below. May be given again.
+    /// Access pattern of the threads: see below. May be given several times.
     #[arg(long, value_name = "ACCESS")]
     pub access: Vec<String>,
 }
 
-/// What shared memory is like.
+/// The banks of shared memory.
 #[derive(Debug, Args)]
 pub struct Memory {
     /// How many banks there are.

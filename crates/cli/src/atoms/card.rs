@@ -1,8 +1,8 @@
-//! One instruction: its facts, and a table of who holds what.
+//! One instruction: its facts, and its thread-value table.
 //!
-//! Law: the cell at (row, column) of a tile names the thread and which of its values lies there,
-//! `T5 V1`; where several threads hold it, the least of them. Rows are M (or N), columns K (or N),
-//! as the layout says: the first mode of a tile downward.
+//! Law: the cell at (row, column) of a tile shows the thread and the index of its value there, `T5
+//! V1`; if several threads hold it, the first of them. Rows are M (or N), columns K (or N), as in
+//! the layout: the first mode of a tile goes downward.
 
 use tilewright::Layout;
 use tilewright::atoms::{BulkCopy, CopyAtom, CopyEnd, MmaAtom, ThreadValue};
@@ -34,8 +34,8 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
         CopyEnd::Source => "each owns what it reads\n",
         CopyEnd::Destination => "each owns what it writes\n",
     });
-    // The widest values that both ends have whole, at most as many bits as a register; rows of 128
-    // bits where there are such.
+    // The widest values that are whole at both ends, at most as wide as a register; rows of 128
+    // bits if there are any.
     let fits = |bits: &&i64| atom.ends().iter().all(|(end, _)| atom.values(*end, **bits).is_ok());
     let bits = [32, 16, 8].iter().find(fits).copied().filter(|_| atom.bits() > 1);
     for (end, held) in atom.ends() {
@@ -115,7 +115,7 @@ fn table(
         1 => String::new(),
         holders => format!("each place is held by {holders} threads; the least is shown\n"),
     };
-    // The least thread comes last, with its least value, and stays.
+    // The lowest thread comes last, with its lowest value, and overwrites others.
     let mut owner = vec![None; usize::try_from(rows * columns).unwrap_or(0)];
     let values = held.values();
     for thread in (0..threads).rev() {

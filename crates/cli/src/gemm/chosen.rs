@@ -68,7 +68,7 @@ impl Chosen {
         })
     }
 
-    /// The same as text; with the kernels, where the plan is what is asked for.
+    /// The same as text; with the kernels, if the plan was asked for.
     pub(super) fn text(&self, with_kernels: bool) -> String {
         let (product, problem) = (&self.product, &self.task.problem);
         let mut text = format!("{}\n", self.task.text());

@@ -67,7 +67,7 @@ impl Convolution {
         self.images.map(|_| "--images").or(self.filters.map(|_| "--filters"))
     }
 
-    /// What is asked for, of elements of a type.
+    /// The convolution that the options ask for, with elements of a type.
     pub fn asked(&self, element: Element) -> Result<Option<Asked>, Failure> {
         let (images, filters) = match (self.images, self.filters) {
             (Some(images), Some(filters)) => (images, filters),

@@ -1,7 +1,7 @@
 //! `tilewright gemm --device`: a product on a GPU, planned, checked and timed.
 //!
-//! Law: what is printed was measured in this run (`measured.rs`). Without a device nothing is
-//! printed but the plan, where that is asked for.
+//! Law: printed figures were measured in this run (`measured.rs`). Without a device, only the plan
+//! is printed, if it was asked for.
 
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
@@ -62,8 +62,8 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
-/// The plan of a product: the one that is measured now or was measured before on this device, if
-/// the plan is for this device; else that of the model.
+/// The plan of a GEMM: one that is measured now or was measured before on this device, if the plan
+/// is for this device; otherwise that of the model.
 fn chosen(
     options: &OnDevice,
     task: Task,

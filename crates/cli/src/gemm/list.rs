@@ -1,9 +1,9 @@
 //! `tilewright gemm --list`: products of several sizes in one launch, planned, checked and timed.
 //!
-//! Law: what is printed was measured in this run. Each D is poisoned before, and compared with sums
-//! in f64 of the same numbers: at how many places is said. The list, the same products in a launch
-//! each, and cuBLAS one product after the other alternate; the figure of each is the median over
-//! the rounds.
+//! Law: printed figures were measured in this run. Each D is filled with poison before, and
+//! compared with sums in f64 of the same inputs; the number of compared elements is printed. The
+//! list, the same GEMMs in a launch each, and cuBLAS, one GEMM after the other, alternate; the
+//! figure of each is the median over the rounds.
 
 use std::fmt::Write as _;
 
@@ -64,13 +64,13 @@ pub fn run(
     Ok(terminal.text(&text)?)
 }
 
-/// What a run on a device gave.
+/// The result of a run on a device.
 struct Measured {
     device: String,
     /// Seconds of the list, and of its products in a launch each.
     list: f64,
     alone: f64,
-    /// Those of cuBLAS, or why there are none.
+    /// The result of cuBLAS, or why there is none.
     cublas: Result<f64, String>,
     compared: usize,
     /// The greatest error in units of its bound.
@@ -119,7 +119,7 @@ fn measured(device: &Device, machine: &Machine, products: &Products, rest: Optio
     let alone = alone.map_err(|error| Failure::refused(&error))?;
     let (mut all, mut elements) = (Vec::new(), Vec::new());
     for (place, problem) in problems.iter().enumerate() {
-        // Pieces for the list, and for each product that has some, in the places of its own.
+        // Workspaces for the list, and for each single GEMM that needs some.
         let mut pieces = if place == 0 { products.workspaces().to_vec() } else { Vec::new() };
         let own = alone[place].workspaces();
         pieces.resize(pieces.len().max(own.len()), 0);

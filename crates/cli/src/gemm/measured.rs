@@ -1,8 +1,8 @@
-//! What a run of a product on a device gave: its time beside that of cuBLAS, and its errors.
+//! The result of a GEMM on a device: its time beside that of cuBLAS, and its errors.
 //!
-//! Law: D is poisoned before the kernels run, and compared with sums in f64 of the same numbers: at
-//! how many places is said. Ours and cuBLAS' alternate, where there is a cuBLAS, and the figure of
-//! each is the median over the rounds ([`Round`]).
+//! Law: D is filled with poison before the kernels run, and compared with sums in f64 of the same
+//! inputs; the number of compared elements is printed. Our kernels and cuBLAS, if it is there,
+//! alternate, and the figure of each is the median over the rounds ([`Round`]).
 
 use std::fmt::Write as _;
 
@@ -17,14 +17,14 @@ use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, w
 use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::output::Failure;
 
-/// What a run on a device gave.
+/// The result of a run on a device.
 pub(super) struct Measured {
     device: String,
     seconds: f64,
     /// The median of cuBLAS, or why there is none.
     cublas: Result<f64, String>,
-    /// The median of the same product without a function of its sums and without by-products,
-    /// where there are some.
+    /// The median time of the same GEMM without an epilogue function and reductions, if there are
+    /// any.
     bare: Option<f64>,
     /// Milliseconds without work before each round.
     rest: Option<u32>,
@@ -94,8 +94,8 @@ impl Measured {
     }
 }
 
-/// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
-/// such, perhaps after a rest of so many milliseconds before each round.
+/// Checks a GEMM on a device and times it, beside cuBLAS and the bare GEMM if there are any,
+/// optionally after a rest before each round.
 pub(super) fn measured(
     (device, machine): (&Device, &Machine),
     product: &Product,
@@ -217,7 +217,7 @@ impl Rival {
         Ok(Rival { library, product, d, refused: None })
     }
 
-    /// Sets off one product, or keeps why there is none.
+    /// Launches one GEMM, or records why it cannot.
     pub(super) fn multiply(&mut self, stream: &Stream, tensors: &Tensors) -> Result<(), GpuError> {
         let (Some(a), Some(b)) = (tensors.of(ProductTensor::A), tensors.of(ProductTensor::B)) else {
             self.refused = Some("there are no factors".into());

@@ -1,4 +1,4 @@
-//! The numbers that the command multiplies: where they come from, and how their sums are judged.
+//! The numbers that the command multiplies: their source, and the check of results.
 //!
 //! Law: a factor is exactly the number that was typed, rounded to its type, or refused.
 
@@ -29,11 +29,11 @@ pub trait Sum: npy::Element {
     const NAME: &'static str;
     /// What a factor may be, in words.
     const RANGE: &'static str;
-    /// A factor that was typed; none where it is no finite number of this type.
+    /// Parses a scalar; None unless it is a finite number of this type.
     fn factor(value: f64) -> Option<Self>;
     /// Its value.
     fn number(self) -> f64;
-    /// What is known of a place of `alpha * (sum of terms) + beta * old`.
+    /// The judgement of an element of `alpha * (sum of terms) + beta * old`.
     fn judge(self, terms: &Terms, factors: [Self; 2], old: Self) -> Outcome;
 }
 

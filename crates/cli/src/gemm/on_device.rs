@@ -12,7 +12,7 @@ use tilewright::tensor::npy;
 use super::convolution::Convolution;
 use crate::output::Failure;
 
-/// What is asked of a device.
+/// The options of a device run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a device")]
 pub struct OnDevice {
@@ -93,7 +93,7 @@ impl OnDevice {
         self.device || self.plan
     }
 
-    /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.
+    /// Writes the PTX of each kernel, in launch order, if asked for.
     pub(super) fn write_ptx(&self, kernels: &[&Kernel], machine: &Machine) -> Result<(), Failure> {
         let Some(folder) = &self.ptx else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| match error.kind() {

@@ -1,9 +1,10 @@
 //! The rounds in which products and their peers are timed.
 //!
-//! Law: all that is compared has rounds of one kind: as many repetitions, behind as long a rest.
-//! Before what is timed the device has something to do, so that it does not wait for the host's
-//! first call: the same work, or, behind a rest, where one repetition outlasts a round, a loop of
-//! one thread. A repetition would leave it a device as warm as without the rest.
+//! Law: everything that is compared has rounds of the same kind: equally many repetitions, after
+//! equally long rests. Before the timed work, the device has something to do, so that it does not
+//! wait for the host's first call: the same work, or, after a rest, if one repetition is longer
+//! than a round, a loop of one thread. A repetition of the work would warm up the device as if
+//! there were no rest.
 
 use std::time::Duration;
 
@@ -32,8 +33,8 @@ struct Loop {
     sum: Memory,
 }
 
-/// How often work that takes so many seconds is repeated in a round, and whether a loop stands
-/// before it, not the work itself.
+/// The repetitions in a round of work that takes `seconds` seconds, and whether a loop precedes it
+/// instead of the work itself.
 fn shape(seconds: f64, rest: bool) -> (usize, bool) {
     let length = if rest { SHORT_TURN } else { ROUND };
     let count = ((length / seconds) as usize).clamp(1, 10_000);
@@ -53,7 +54,7 @@ fn additions() -> Result<Kernel, KernelError> {
 }
 
 impl Round {
-    /// For work that takes so many seconds, behind so many milliseconds of rest.
+    /// A round for work that takes `seconds` seconds, after a rest.
     pub(super) fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Round, Failure> {
         let (count, looped) = shape(seconds, rest.is_some());
         let before = looped.then(|| {

@@ -1,4 +1,4 @@
-//! The product that the options of `tilewright gemm --device` ask for.
+//! The GEMM that the options of `tilewright gemm --device` ask for.
 //!
 //! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, under a
 //! layout.
@@ -98,7 +98,7 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
 /// A product, and the names of the inputs of its function.
 pub struct Task {
     pub problem: Problem,
-    /// Of what is read beside the sums.
+    /// The names of the epilogue inputs.
     pub inputs: Vec<&'static str>,
 }
 
@@ -117,15 +117,15 @@ impl Task {
 
 /// The names of sums in functions: of pairs there are two.
 const SUMS: [&str; 2] = ["x", "y"];
-/// Those of what functions read beside them.
+/// The names of epilogue inputs.
 const INPUTS: [&str; 3] = ["c", "bias", "column"];
 
-/// The product that is asked for.
+/// The GEMM that is asked for.
 pub fn problem(options: &Options) -> Result<Task, Failure> {
     sized(options, options.extents().map(|size| i64::from(size.unwrap_or(1024))))
 }
 
-/// The same product of other sizes: M, N and K.
+/// The same GEMM with other sizes M, N and K.
 pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
     let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
@@ -172,8 +172,8 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     Ok(Task { problem, inputs })
 }
 
-/// The type of the result: what is said, or that of the factors; of bytes i32, of floats of 8 bits
-/// bf16.
+/// The type of the result: the given one, or that of the operands; i32 for 8-bit integers, bf16 for
+/// 8-bit floats.
 fn result(said: Option<Stored>, factors: Element) -> Element {
     match (said, factors) {
         (Some(Stored::F32), _) => Element::F32,
@@ -219,7 +219,7 @@ fn multiplied(
     fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))
 }
 
-/// The function of the sums, if one is asked for, and the names of its inputs.
+/// The epilogue function, if one is asked for, and the names of its inputs.
 fn function(
     options: &Options,
     [m, n]: [i64; 2],

@@ -90,7 +90,7 @@ impl Tensors {
             };
             let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands()).map(own).collect();
             let (from, to) = operands.split_at(step.read_and_written().0.len());
-            // Those that are written are taken out meanwhile.
+            // Outputs are taken out meanwhile.
             let mut written = Vec::new();
             for (problem, operand) in to {
                 let memory = &mut all[*problem].memory;
@@ -118,8 +118,7 @@ impl Tensors {
 /// The kernels of a product or of a list, compiled.
 pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
     let compiled = steps.iter().map(|step| {
-        // The linker, from which machine code comes that can be kept, leaves threads other
-        // registers.
+        // Code from the linker, which can be cached, gives threads a different number of registers.
         let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
         Ok((compiled.at(step.sizes())?, step.clone()))
     });
@@ -195,7 +194,7 @@ pub fn compare_kept(
         let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
-        // Of rows in groups there is a number of each column for each group.
+        // With row groups there is a number of each column for each group.
         let matrices = if by.each == Each::Column { problem.row_groups() } else { None };
         let all = extent * matrices.unwrap_or(problem.batch());
         let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);

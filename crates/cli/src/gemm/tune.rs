@@ -20,7 +20,7 @@ use crate::terminal::Terminal;
 
 /// How often plans alternate.
 const ROUNDS: usize = 5;
-/// How many multiplications are spent on what each plan is compared with, about.
+/// The approximate number of multiplications for checking each plan.
 const CHECKED: i64 = 1 << 23;
 
 /// Products with one set of tensors on a device.
@@ -60,8 +60,8 @@ impl Stopwatch<Product> for OnDevice<'_> {
     }
 }
 
-/// Measures so many plans of a problem, perhaps after a rest of so many milliseconds before each
-/// round, and keeps the fastest.
+/// Measures a number of plans of a problem, optionally after a rest before each round, and keeps
+/// the fastest.
 pub fn tuned(
     device: &Device,
     problem: &Problem,

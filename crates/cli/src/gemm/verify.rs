@@ -1,12 +1,12 @@
 //! Is a product right?
 //!
-//! Law: a place that is counted as verified holds what the arithmetic of its type gives, whatever
-//! the order of summation.
+//! Law: an element that counts as verified has a value that the arithmetic of its type can give, in
+//! some order of summation.
 //!
-//! * Floats: a finite result lies within the bound that every order of summation keeps. A result
-//!   that is infinite or NaN is what IEEE 754 gives in every order. Where a partial sum may
-//!   overflow in one order and not in another, an infinity or NaN is neither right nor wrong: the
-//!   place is counted as open.
+//! * Floats: a finite result is within the error bound of every order of summation. A result that
+//!   is infinite or NaN must be the result of IEEE 754 in every order. If a partial sum may
+//!   overflow in one order but not in another, an infinity or NaN is neither right nor wrong: the
+//!   element counts as open.
 //! * Integers: a result equals the exact one modulo `2^32`. Places that do not fit are counted.
 
 use serde_json::json;
@@ -50,7 +50,7 @@ impl Terms {
     }
 }
 
-/// What is known of one place of C.
+/// The judgement of one element of C.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// It is right: how far off, and how far it may be; both 0 where arithmetic is exact.
@@ -61,7 +61,7 @@ pub enum Outcome {
     Wrapped,
     /// It is infinite or NaN, and some orders of summation make it so.
     Open,
-    /// It is wrong: the result that is wanted, and how far from it a right one may be.
+    /// It is wrong: the expected result, and its tolerance.
     Wrong(f64, f64),
 }
 
@@ -69,7 +69,7 @@ pub enum Outcome {
 pub struct Limits {
     /// Half of the distance from 1 to the next number.
     pub unit: f64,
-    /// The greatest number, and the least above zero.
+    /// The largest finite number, and the smallest positive one.
     pub greatest: f64,
     pub least: f64,
     /// The bound on the difference from the reference, over the bound on the error of one of the
@@ -77,8 +77,8 @@ pub struct Limits {
     pub slack: f64,
 }
 
-/// Judges `alpha * (sum of terms) + before`, computed as `found` in a type of these limits. The
-/// factor and what was there before are finite.
+/// Judges `alpha * (sum of terms) + before`, computed as `found` in a type of these limits. Alpha
+/// and `before` are finite.
 pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, before: f64) -> Outcome {
     let Limits { unit, greatest, least, slack } = *limits;
     let errors = (terms.count + 3) as f64 * unit;
@@ -86,7 +86,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
         return if found.is_nan() { Outcome::Special } else { Outcome::Wrong(f64::NAN, 0.0) };
     }
     if errors >= 0.5 {
-        // So many terms that the bound says nothing.
+        // With so many terms, the bound is useless.
         return Outcome::Open;
     }
     let gamma = errors / (1.0 - errors);
@@ -116,7 +116,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
     if fits {
         return Outcome::Wrong(exact, bound);
     }
-    // Where all terms have one sign, partial sums only grow: a result beyond the greatest number
+    // If all terms have one sign, partial sums only grow: a result beyond the largest number
     // overflows in every order.
     let one_sign = terms.size == terms.sum.abs() && alpha * terms.sum * before >= 0.0;
     match one_sign && exact.abs() - bound > greatest {
@@ -128,7 +128,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
 
 /// Judges `alpha * (sum of terms) + beta * old` of whole numbers.
 pub fn judge_integer(found: i32, terms: &Terms, [alpha, beta]: [i32; 2], old: i32) -> Outcome {
-    // Terms are products of bytes, of which a sum of 2^32 is exact in double precision.
+    // Terms are products of bytes; a sum of 2^32 of them is exact in double precision.
     let exact = i128::from(alpha) * terms.sum as i128 + i128::from(beta) * i128::from(old);
     match exact {
         exact if exact == i128::from(found) => Outcome::Right(0.0, 0.0),
@@ -153,7 +153,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a place; an error says what is wrong with it.
+    /// Counts an element; an error says what is wrong with it.
     pub fn count(&mut self, outcome: Outcome) -> Result<(), String> {
         self.looked_at += 1;
         match outcome {
@@ -173,7 +173,7 @@ impl Tally {
         Ok(())
     }
 
-    /// The same as an object, of so many places.
+    /// The same as an object.
     pub fn json<S: Sum>(&self, places: i64) -> Json {
         let exact = S::IS_EXACT && self.wrapped == 0;
         let off = !S::IS_EXACT && self.finite > 0;
@@ -190,7 +190,7 @@ impl Tally {
         })
     }
 
-    /// What was verified of so many places, in words.
+    /// The verified elements, in words.
     pub fn verdict<S: Sum>(&self, places: i64) -> String {
         let verified = self.looked_at - self.open;
         let mut text = format!("verified {verified} of {places} places");
@@ -233,7 +233,7 @@ mod tests {
         );
         assert!(matches!(judged(6.001, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Wrong(..)));
         assert!(matches!(judged(-11.0, &[1.0, 2.0, 3.0], -2.0, 1.0), Outcome::Right(0.0, _)));
-        // What is finite and right stays right, whatever may have overflowed.
+        // A finite and right result stays right, even if partial sums may have overflowed.
         assert!(matches!(judged(1.0, &[3e38, -3e38, 3e38, -3e38, 1.0], 1.0, 0.0), Outcome::Right(0.0, _)));
     }
 

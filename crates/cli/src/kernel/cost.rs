@@ -13,7 +13,7 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 pub fn run(entry: &Entry, planned: &Planned, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
-    // What the machine cannot run has no cost there.
+    // A kernel that the machine cannot run has no cost there.
     for kernel in planned.launches() {
         ptx::write(kernel.program(), machine.target)?;
     }

@@ -19,7 +19,7 @@ use crate::json::Json;
 use crate::output::{Failure, Saving, write_file};
 use crate::terminal::Terminal;
 
-/// What is shown besides the text.
+/// Outputs besides the text.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Run the kernel on the interpreter at the sizes: every access of every thread, and each
@@ -36,8 +36,8 @@ pub struct Options {
     saving: Saving,
 }
 
-/// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, or what
-/// explains it as pictures, if a file is named; checks it, if that is asked for.
+/// Explains a program, and a launch of it if sizes are given; writes its kernel as PTX, or its
+/// layouts as pictures, if a file is named; checks it, if asked for.
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
@@ -156,7 +156,7 @@ fn object(explained: &Explanation) -> Json {
     })
 }
 
-/// What a check found in order.
+/// The result of a check.
 pub(super) fn findings(report: &Report) -> String {
     let (instructions, schedules) = (report.checked.run.counts.total(), report.checked.schedules.len());
     let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
@@ -186,7 +186,7 @@ pub(super) fn checked(report: &Report) -> Json {
     })
 }
 
-/// What a launch passes: the tensors, then the numbers, each with how many bits it has.
+/// The arguments of a launch: the tensors, then the numbers, each with its bits.
 fn passed(kernel: &Kernel, launch: &Launch) -> Json {
     let program = kernel.program();
     let numbers: Vec<Json> = program

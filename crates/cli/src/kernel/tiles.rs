@@ -71,7 +71,8 @@ impl Tile {
 
     /// The program that a choice names, where it names none of the kernels.
     ///
-    /// Errors: the file cannot be read, or is no program; a type is asked for, which the text says.
+    /// Errors: the file cannot be read, or is not a program; a type is given, although the text
+    /// determines it.
     pub(super) fn chosen(choice: &Choice) -> Result<Option<Tile>, Failure> {
         let name = &choice.name;
         let is_file = Path::new(name).extension().is_some_and(|extension| extension == "tile");
@@ -150,7 +151,7 @@ pub(super) fn width() -> usize {
     LIBRARY.iter().map(|entry| command_name(entry).len()).max().unwrap_or(0)
 }
 
-/// What became of a program: who does what, its tensors, and what is shown of its outputs.
+/// The compiled program: roles, tensors, and the coverage of its outputs.
 pub(super) fn show(tile: &Tile, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
     let compiled = tile.compile(machine)?;
     let (kernel, explained) = (compiled.kernel(), compiled.explain()?);
@@ -191,7 +192,7 @@ pub(super) fn emit(
     }
 }
 
-/// Runs the kernel on the interpreter, and compares what it leaves with what the program means.
+/// Runs the kernel in the interpreter, and compares the result with that of the program.
 pub(super) fn check(
     tile: &Tile,
     given: &[(String, i64)],
@@ -215,7 +216,7 @@ pub(super) fn check(
     Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes.join(" "), explain::findings(&report)))?)
 }
 
-/// What a launch costs on a machine.
+/// The cost of a launch on a machine.
 pub(super) fn cost(
     tile: &Tile,
     given: &[(String, i64)],
@@ -235,8 +236,8 @@ pub(super) fn cost(
     Ok(terminal.text(&format!("{}\n{plan}\n{cost}", tile.program.name()))?)
 }
 
-/// Runs the kernel on the first GPU: at small sizes, where what it leaves is compared with what the
-/// program means, and at those that are timed beside the driver's copy of as many bytes.
+/// Runs the kernel on the first GPU: at small sizes, where the result is compared with that of the
+/// program, and at other sizes, which are timed beside the driver's copy of equally many bytes.
 pub(super) fn bench(
     tile: &Tile,
     given: &[(String, i64)],

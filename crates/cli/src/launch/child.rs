@@ -1,8 +1,8 @@
-//! One process of a job, and what it started itself.
+//! One process of a job, and the processes that it started.
 //!
-//! Law: what ends a process ends the processes that it started too, which is what a process group
-//! is for. Where the launcher reads from a terminal, its processes stay in its group: a terminal
-//! stops a process of another group that reads from it, and sends Ctrl-C to this group by itself.
+//! Law: ending a process also ends the processes that it started, by its process group. If the
+//! launcher reads from a terminal, its processes stay in its group: a terminal stops a process of
+//! another group that reads from it, and sends Ctrl-C to this group by itself.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -57,7 +57,7 @@ impl Child {
         Ok(Child { rank, process: command.spawn()?, group })
     }
 
-    /// Whether it has ended, and how; what it leaves behind ends with it where it failed.
+    /// Whether it has ended, and how; if it failed, the processes that it started are ended.
     pub fn ended(&mut self) -> io::Result<Option<Result<(), Failed>>> {
         let Some(status) = self.process.try_wait()? else { return Ok(None) };
         if status.success() {
@@ -70,8 +70,8 @@ impl Child {
         Ok(Some(Err((passed_on(status), status.to_string()))))
     }
 
-    /// Asks it, and what it started, to end by a signal. Ctrl-C of a terminal has reached those
-    /// that are in the launcher's group already.
+    /// Asks it, and the processes that it started, to end by a signal. Ctrl-C of a terminal has
+    /// reached those in the launcher's group already.
     pub fn ask(&mut self, signal: i32) {
         #[cfg(unix)]
         if self.group == Group::Own || signal != libc::SIGINT {

@@ -1,7 +1,7 @@
 //! `tilewright mesh devices`: a plan between the GPUs of this machine.
 //!
-//! Law: what the devices hold after the plan is what the simulated plan says, bit by bit, before
-//! any time is said. What is printed was measured in this run.
+//! Law: the memory of the devices after the plan equals that of the simulated plan, bit by bit,
+//! before any time is printed. Printed figures were measured in this run.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -35,9 +35,9 @@ pub struct Options {
     /// The devices of a node, and the links, by which the steps are chosen.
     #[arg(long, default_value = "hgx-h200")]
     machine: String,
-    /// How elements get from device to device: each reads the memory of the others, by copy engines
-    /// where large messages lie alike on both sides, by kernels alone, or by copy engines wherever
-    /// lines are long enough; or NCCL sends.
+    /// Transfer between devices: direct reads of the memory of others, by copy engines (DMA) if
+    /// large messages are contiguous on both sides, by kernels only, or by copy engines whenever
+    /// lines are long enough; or NCCL.
     #[arg(long, value_enum, default_value = "memory")]
     through: Through,
 }
@@ -129,7 +129,7 @@ pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut 
     }
 }
 
-/// What is made for each rank, by a thread each: large tensors take the host seconds.
+/// Makes a value for each rank, by a thread each: large tensors take the host seconds.
 fn each<T: Send>(
     ranks: usize,
     make: impl Fn(usize) -> Result<Vec<T>, MeshError> + Sync,
@@ -155,7 +155,7 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     let devices = (0..size).map(Device::open).collect::<Result<Vec<_>, _>>()?;
     let refused = |error: ReshardError| Failure::refused(&error);
     let mut resharding = Moving::new(through, &devices, plan, element).map_err(refused)?;
-    // Small numbers, none 0, so that sums are exact, and what is not written shows.
+    // Small nonzero numbers, so that sums are exact and unwritten elements show.
     let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
     let reach = plan.from().reach();
     let before = each(size, |rank| Ok((0..reach).map(|offset| value(rank, offset)).collect()))?;
@@ -168,7 +168,7 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     report(plan, element, &devices, &resharding, seconds, through, terminal)
 }
 
-/// What each device holds after a plan.
+/// The memory of each device after a plan.
 fn simulated<'a, T: Send + Sync + Copy + Default + AddAssign>(
     plan: &Plan,
     before: &'a [Vec<T>],
@@ -180,7 +180,7 @@ fn simulated<'a, T: Send + Sync + Copy + Default + AddAssign>(
     Ok(held)
 }
 
-/// Memory of each device with what it holds before, and memory for what it holds after, with zeros.
+/// The memory of each device before the plan, and zeroed memory for after it.
 fn memories<T: Pod>(
     devices: &[Device],
     before: &[Vec<T>],
@@ -200,7 +200,7 @@ fn memories<T: Pod>(
     Ok((from, to))
 }
 
-/// Compares what devices hold with what they should.
+/// Compares the memory of devices with the expected one.
 fn check_contents<T: Pod + Default + PartialEq>(
     devices: &[Device],
     held: &[Memory],
@@ -217,8 +217,7 @@ fn check_contents<T: Pod + Default + PartialEq>(
     Ok(())
 }
 
-/// What the plan takes: the median of several rounds, of so many launches each that they take long
-/// enough to be timed.
+/// The time of the plan: the median of several rounds, each with enough launches to be timed.
 fn median_seconds(resharding: &mut Moving, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
     let mut seconds = |count: usize| -> Result<f64, ReshardError> {
         resharding.wait()?;

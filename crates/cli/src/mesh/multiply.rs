@@ -1,10 +1,10 @@
 //! `tilewright mesh multiply --device`: a product of sharded matrices on the GPUs of this machine.
 //!
-//! Law: the result is poisoned before, and every element of it is compared with the sum that
-//! defines it before a time counts. Factors are whole numbers that repeat after a prime number of
-//! rows, columns and steps along the depth, so there are few different sums, which are computed
-//! here in whole numbers. What is printed was measured in this run: the product, and each device's
-//! part of it without communication, in alternating rounds.
+//! Law: the result is filled with poison before, and every element of it is compared with the sum
+//! that defines it before a time counts. Operands are integers that repeat after a prime number of
+//! rows, columns and steps along K, so there are few different sums, which are computed here in
+//! integers. Printed figures were measured in this run: the matmul, and each device's part of it
+//! without communication, in alternating rounds.
 
 use std::time::Instant;
 
@@ -40,10 +40,10 @@ pub struct Options {
     /// The type of the elements there.
     #[arg(long = "type", requires = "device", value_parser = ["bf16", "f16"])]
     element: Option<String>,
-    /// The type of sums on their way to the device that adds them: that of the elements, or f32.
+    /// Type of partial sums in transfers: that of the elements, or f32.
     #[arg(long, requires = "device", value_parser = ["elements", "f32"])]
     sums: Option<String>,
-    /// Into how many parts blocks are cut of which sums go to another device.
+    /// Number of parts of blocks whose partial sums are sent to another device.
     #[arg(long, requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=64))]
     parts: Option<i64>,
 }
@@ -70,7 +70,7 @@ fn of_b(depth: i64, column: i64) -> i64 {
     number(depth * 11 + column * 37 + 5)
 }
 
-/// All sums that there are, by row and column, and the magnitudes that they are made of.
+/// All different sums, by row and column, and their sums of magnitudes.
 fn sums(depth: i64) -> Vec<(i64, i64)> {
     let all = (0..PERIOD * PERIOD).map(|at| {
         let (row, column) = (at % PERIOD, at / PERIOD);
@@ -83,8 +83,8 @@ fn sums(depth: i64) -> Vec<(i64, i64)> {
     all.collect()
 }
 
-/// Where rows and columns of a matrix lie: the rank and the offset that each adds, and the ranks of
-/// copies. Layouts whose parts have equal sizes are linear in both.
+/// The locations of rows and columns of a matrix: the rank and the offset that each adds, and the
+/// ranks of copies. Layouts with equal parts are linear in both.
 struct Places {
     rows: Vec<(i64, i64)>,
     columns: Vec<(i64, i64)>,
@@ -120,7 +120,7 @@ impl Places {
     }
 }
 
-/// A product as it is planned for devices: pieces, while blocks are on their way, or steps.
+/// A planned matmul: pieces that overlap with transfers, or steps.
 enum Planned {
     Pieces(ShardedPlan),
     Steps(WorkPlan),
@@ -136,7 +136,7 @@ impl Planned {
         })
     }
 
-    /// What is printed before it runs.
+    /// The text that is printed before it runs.
     fn text(&self) -> String {
         match self {
             Planned::Pieces(plan) => plan.to_string(),
@@ -260,12 +260,12 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
     Ok(terminal.text(&measured.text(plan))?)
 }
 
-/// What a run gave.
+/// The result of a run.
 struct Measured {
-    /// Of the elements, and of sums on their way.
+    /// The type of the elements, and of partial sums in transfers.
     types: [Element; 2],
     device: Option<String>,
-    /// Seconds of the product, and of what each device multiplies without what moves.
+    /// Seconds of the matmul, and of each device's local work without communication.
     seconds: f64,
     without: f64,
     /// Whether sums are rounded once.
@@ -320,7 +320,7 @@ impl Measured {
 fn filled(streams: &[Stream], layout: &ShardedLayout, bits: impl Fn(i64, i64) -> u16) -> Result<Vec<Memory>, Failure> {
     let reach = usize::try_from(layout.reach()).unwrap_or(0);
     let places = Places::of(layout)?;
-    // What no element lies in is NaN.
+    // Offsets without an element are NaN.
     let mut memory = vec![vec![0xffff_u16; reach]; streams.len()];
     let table: Vec<u16> = (0..PERIOD * PERIOD).map(|at| bits(at % PERIOD, at / PERIOD)).collect();
     places.each(|row, column, rank, offset| {
@@ -379,7 +379,7 @@ fn compare(
     wrong.map_or(Ok(compared), |wrong| Err(Failure::Value(wrong)))
 }
 
-/// What each device multiplies, in one piece and on memory of its own.
+/// The local work of each device, in one piece and on its own memory.
 struct Alone<'a> {
     streams: &'a [Stream],
     of: Vec<(DeviceProduct, [Memory; 2], Memory)>,

@@ -118,7 +118,7 @@ impl OnDevices {
         }
     }
 
-    /// That memory is not too large for where it is carried out.
+    /// Checks that memory is not too large for the place of execution.
     pub fn fits(&self, layouts: &[&ShardedLayout]) -> Result<(), MeshError> {
         if !self.device {
             return run::fits(layouts);

@@ -1,10 +1,10 @@
 //! `tilewright mesh map`, `reduce` and `softmax`, and these and `multiply` with `--run`: between
 //! processes.
 //!
-//! Law: what processes hold is what the simulated plan says, bit by bit, and what that says is
-//! compared with the definition, element by element, before anything is called right. Numbers are
-//! whole, so that sums and products are exact. What GPUs hold (`--device`) is compared with the
-//! definition itself.
+//! Law: the result of processes equals that of the simulated plan, bit by bit, and the latter is
+//! compared with the definition, element by element, before it counts as right. Inputs are
+//! integers, so that sums and products are exact. The result of GPUs (`--device`) is compared with
+//! the definition itself.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -56,8 +56,8 @@ pub enum By {
 
 /// The bytes of elements that processes compute with.
 const BYTES: i64 = size_of::<f64>() as i64;
-/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs in
-/// f32: the exponential of a number of which the magnitude is up to 64, divided by a sum of such.
+/// The relative tolerance of rounded results of `f64`; and that of GPUs in f32: the exponential of
+/// a number with a magnitude of up to 64, divided by a sum of such exponentials.
 const ROUNDED: f64 = 1e-12;
 const ROUNDED_F32: f64 = 1e-5;
 
@@ -92,8 +92,8 @@ fn value_on(element: Element) -> fn(i64, i64) -> f64 {
     }
 }
 
-/// Compares what devices hold with what defines it, at each place of each copy: within a part of
-/// it, and so much.
+/// Compares the memory of devices with the definition, at each offset of each copy, with relative
+/// and absolute tolerance.
 fn defined(
     layout: &ShardedLayout,
     memory: &[Vec<f64>],
@@ -136,7 +136,7 @@ fn groups(sizes: &[i64], over: &[usize]) -> Vec<Vec<i64>> {
     groups
 }
 
-/// What is done to one operand.
+/// An operation with one operand.
 enum Single {
     Reduce(ReducePlan),
     Argmax(Box<ArgmaxPlan>),
@@ -287,7 +287,7 @@ fn one(
     on.beside.carry_out(&Given { single, before, after }, &format!("{text}\n"), terminal)
 }
 
-/// How far results of GPUs may be off, as a part of them, and the least that they may.
+/// The relative and absolute tolerance of results of GPUs.
 fn bounds(single: &Single, from: &ShardedLayout, here: &OnDevices) -> [f64; 2] {
     let (rounding, element) = (here.rounding(), here.element());
     match single {

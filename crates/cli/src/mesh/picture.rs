@@ -10,7 +10,7 @@ use tilewright::mesh::{MeshError, ShardedLayout};
 /// How many devices are named in a cell.
 const NAMED: usize = 8;
 
-/// Who holds each element: the first mode downward, the others to the right.
+/// The devices that hold each element: the first mode downward, the others to the right.
 pub fn holders(layout: &ShardedLayout, medium: Medium) -> Result<Figure<'_>, MeshError> {
     let shape = layout.shape();
     let modes: Vec<Tree<i64>> = shape.modes().collect();
@@ -41,7 +41,7 @@ pub fn holders(layout: &ShardedLayout, medium: Medium) -> Result<Figure<'_>, Mes
     Ok(Figure::row([panel]).captioned(caption))
 }
 
-/// As many parts as a cell shows.
+/// As many parts as a cell can show.
 fn short(parts: &[String], between: &str) -> String {
     match parts.get(..NAMED) {
         Some(shown) if parts.len() > NAMED => format!("{}{between}..", shown.join(between)),

@@ -1,8 +1,8 @@
 //! `tilewright mesh run`: a plan between processes.
 //!
-//! Law: every process knows what the memory of all devices holds at first, and carries out the plan
-//! in its own memory beside them. What comes out between processes has to be the same, bit by bit,
-//! and where elements are whole, their values are those of the tensor.
+//! Law: every process knows the initial memory of all devices, and carries out the plan in its own
+//! memory together with the others. The results must be the same, bit by bit, and if elements are
+//! whole, their values are those of the tensor.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Options {
     beside: Beside,
 }
 
-/// How processes are connected, and how often they do what they should.
+/// The connection of processes, and the number of repetitions.
 #[derive(Debug, Args)]
 pub struct Beside {
     /// How many seconds a process is waited for that does not answer.
@@ -35,8 +35,8 @@ pub struct Beside {
     /// How often the plan is carried out.
     #[arg(long, default_value = "1", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// What carries bytes between the processes: sockets, Open MPI, or NCCL, with a GPU for each
-    /// process of a machine.
+    /// Transport between the processes: sockets, Open MPI, or NCCL, with a GPU for each process of
+    /// a machine.
     #[arg(long, value_enum, default_value = "sockets")]
     through: Through,
 }
@@ -48,7 +48,7 @@ enum Through {
     Nccl,
 }
 
-/// What each of several processes does.
+/// The work of each of several processes.
 pub trait Job {
     /// Does it once, and gives how much memory this process has after it. What is not right is a
     /// failure.
@@ -60,8 +60,8 @@ impl Beside {
     /// first process says `plan` before, and that all is right after.
     pub fn carry_out(&self, job: &impl Job, plan: &str, terminal: &mut Terminal) -> Result<(), Failure> {
         let patience = Duration::from_secs(self.patience);
-        // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler
-        // can be set, this process ends, and the others learn that.
+        // Ctrl-C ends the current call, so that every process learns of it. If no handler can be
+        // set, this process ends, and the others learn that.
         match self.through {
             Through::Sockets => {
                 let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
@@ -144,7 +144,7 @@ impl<T: bytemuck::Pod + PartialEq + std::ops::AddAssign> Job for Moving<T> {
     }
 }
 
-/// How much memory a process has, where it holds what it should.
+/// Checks the memory of a process; returns its size.
 pub fn right<T: PartialEq>(rank: usize, own: &[T], all: &[Vec<T>]) -> Result<usize, Failure> {
     match all.get(rank).map(Vec::as_slice) == Some(own) {
         true => Ok(own.len()),
@@ -175,7 +175,7 @@ where
     Ok(Moving { plan, before, after })
 }
 
-/// That the memory of all devices under each of these layouts fits in one process.
+/// Checks that the memory of all devices with each of these layouts fits in one process.
 pub fn fits(layouts: &[&ShardedLayout]) -> Result<(), MeshError> {
     let all = |layout: &&ShardedLayout| layout.reach().saturating_mul(layout.mesh().size() as i64);
     match layouts.iter().map(all).max() > Some(MAX_MEMORY) {

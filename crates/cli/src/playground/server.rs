@@ -1,10 +1,10 @@
 //! The server of the playground's page.
 //!
 //! Law: one thread serves all connections, so that no limit of threads or memory can end it. It
-//! holds at most [`MAX_HELD`] connections, each for a bounded time and with a bounded request. Of
-//! more, the one that has waited longest without a complete request makes room; where all are being
-//! answered, the new one is told to come back. The socket is of the loopback address, and a request
-//! that names another host, as a page elsewhere might make a browser send, is refused.
+//! holds at most [`MAX_HELD`] connections, each for a limited time and with a limited request.
+//! Beyond that, the one that has waited longest without a complete request is dropped; if all are
+//! being answered, the new one is told to come back. The socket is of the loopback address, and a
+//! request that names another host, as a page elsewhere might make a browser send, is refused.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ const MAX_HELD: usize = 64;
 /// The most bytes of the head of a request.
 const MAX_HEAD: usize = 16 << 10;
 
-/// How long a browser may take to say what it wants, from the first byte to the last.
+/// How long a browser may take to send its request, from the first byte to the last.
 const ASKING: Duration = Duration::from_secs(5);
 
 /// How long a browser may take to receive the answer.
@@ -39,14 +39,14 @@ const BACKING_OFF: Duration = Duration::from_millis(100);
 pub fn serve(listener: &TcpListener, page: &[u8], port: u16) -> Result<(), Failure> {
     let mut held: Vec<Connection<'_>> = Vec::new();
     loop {
-        // Where nobody is connected, the thread sleeps until somebody comes.
+        // If nobody is connected, the thread sleeps until a connection comes.
         listener.set_nonblocking(!held.is_empty())?;
         match listener.accept() {
             Ok((stream, _)) => admit(&mut held, stream),
             Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(REST),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // The connection stays at the listener, or is gone. One that asks for nothing may hold
-            // what it lacks.
+            // The connection stays in the queue, or is gone. An idle connection may hold the
+            // missing resource.
             Err(_) => {
                 make_room(&mut held);
                 thread::sleep(BACKING_OFF);
@@ -95,7 +95,7 @@ enum State<'p> {
     Closing,
 }
 
-/// What can be done for a connection.
+/// The next action for a connection.
 enum Progress {
     /// Nothing until the other end does something.
     Waits,
@@ -180,7 +180,7 @@ impl<'p> Connection<'p> {
         }
     }
 
-    /// Reads what still comes, which nobody wants.
+    /// Discards further input.
     fn close(&mut self) -> Progress {
         match self.stream.read(&mut [0; 4096]) {
             Ok(0) => Progress::Over,
@@ -190,7 +190,7 @@ impl<'p> Connection<'p> {
     }
 }
 
-/// What an error of a connection means for it.
+/// What an I/O error means for a connection.
 fn waits(error: &std::io::Error) -> Progress {
     match error.kind() {
         ErrorKind::WouldBlock => Progress::Waits,

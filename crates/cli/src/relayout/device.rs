@@ -1,7 +1,7 @@
 //! `tilewright relayout --device`: the same move on a GPU, by a planned kernel.
 //!
-//! Law: what the kernel leaves in its memory is, byte by byte, what the move on the processor
-//! leaves. What is printed was measured in this run, beside the driver's copy of as many bytes.
+//! Law: the memory that the kernel writes equals, byte by byte, that of the copy on the CPU.
+//! Printed figures were measured in this run, beside the driver's copy of equally many bytes.
 
 use std::fmt::Write as _;
 
@@ -30,12 +30,12 @@ pub fn element(kind: Kind, size: usize) -> Option<Element> {
     })
 }
 
-/// What is asked of a move on the first GPU.
+/// The options of a copy on the first GPU.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'m> {
     /// The machine to plan for; else this GPU.
     pub machine: Option<&'m Machine>,
-    /// How many plans are measured, where that is asked for.
+    /// The number of plans to measure, if asked for.
     pub tune: Option<u32>,
 }
 
@@ -67,8 +67,7 @@ fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut
     planned.map_err(refused)
 }
 
-/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it
-/// took.
+/// Copies `source` on the first GPU, compares the result with `wanted`, and reports the time.
 pub fn run(
     work: &Computation,
     asked: Asked<'_>,
@@ -89,8 +88,7 @@ pub fn run(
 
     let mut input = device.allocate(bytes[0].max(source.len() as u64))?;
     input.write(&stream, 0, source)?;
-    // Where no element goes the file has zeros; where elements go everywhere, what was there before
-    // is none of them.
+    // Gaps of the file are zeros; if there are no gaps, no old contents remain.
     let mut output = device.allocate(bytes[1].max(wanted.len() as u64))?;
     let everywhere = planned.defined() * element.bytes() as usize == wanted.len();
     output.fill_bytes(&stream, if everywhere { 0xa5 } else { 0 })?;
@@ -108,8 +106,8 @@ pub fn run(
     report(&planned, &device, compiled.target(), seconds, compared, terminal)
 }
 
-/// What a launch takes, and the driver's copy of as many bytes: medians of rounds that follow each
-/// other.
+/// The time of a launch, and of the driver's copy of equally many bytes: medians of alternating
+/// rounds.
 fn median_seconds(
     device: &Device,
     stream: &Stream,

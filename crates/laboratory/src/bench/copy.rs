@@ -1,10 +1,10 @@
 //! `tilewright-lab bench copy`: how fast data moves between layouts, beside plain copies and others
 //! that are installed.
 //!
-//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it;
-//! rates count each byte once. The other libraries get the same strided array: its axes in C order,
-//! and the permutation. They run as processes of their own, which measure all cases of a table
-//! before ours are measured.
+//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured alternately with
+//! it; rates count each byte once. The other libraries get the same strided array: its axes in C
+//! order, and the permutation. They run in separate processes, which measure all cases of a table
+//! first.
 
 use std::io::Write;
 use std::process::Command;
@@ -17,7 +17,7 @@ use tilewright_cli::shared::{Failure, Terminal};
 
 use super::failed;
 
-/// What is moved.
+/// The kind of copy.
 enum Move {
     /// An array of these axes in C order, to one in which axis `k` is axis `order[k]` of the first.
     Permuted(Vec<usize>, Vec<usize>),
@@ -27,7 +27,7 @@ enum Move {
     Swizzled(usize),
 }
 
-/// Who else moves permuted arrays, in the order of the columns.
+/// The other libraries, in the order of the columns.
 const PEERS: [&str; 4] = ["numpy", "torch", "ndarray", "hptt"];
 
 /// The cases, of about `mebibytes` each.
@@ -35,7 +35,7 @@ fn cases(bytes: usize, mebibytes: usize) -> Vec<(&'static str, Move)> {
     let elements = (mebibytes << 20) / bytes;
     let side = 1_usize << (elements.ilog2() / 2);
     let wide = elements / side;
-    // The first axis takes up what the others leave.
+    // The first axis is as long as the others allow.
     let permuted = |rest: &[usize], order: &[usize]| {
         let first = (elements / rest.iter().product::<usize>()).max(1);
         Move::Permuted([&[first], rest].concat(), order.to_vec())
@@ -174,7 +174,7 @@ fn timed<T: Number, D: Offsets>(src: &Layout, dst: &D, threads: usize, least: f6
     Ok(best.map(|seconds| bytes / seconds / 1e9))
 }
 
-/// What another reaches in a case.
+/// The result of another library in a case.
 struct Other {
     /// The number of the case.
     case: usize,
@@ -214,8 +214,8 @@ fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<
     others
 }
 
-/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and
-/// of PyTorch, in bytes a second.
+/// The Python program: for each array, the best of several runs of NumPy, which has one thread, and
+/// of PyTorch, in bytes per second.
 const PYTHON: &str = "\
 import sys, time
 kind, threads, least, arrays = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]

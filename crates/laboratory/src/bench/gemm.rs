@@ -11,7 +11,7 @@ use tilewright_cli::shared::{Failure, Number, Progress, Random, Sum, Terminal, p
 
 use super::failed;
 
-/// How an operand lies in memory.
+/// The memory order of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Rows one after another.
@@ -32,7 +32,7 @@ impl Form {
     }
 }
 
-/// A product of the table: M, N and K, and how A and B lie. C lies by rows.
+/// A GEMM of the table: M, N and K, and the memory order of A and B. C is row-major.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     extents: [usize; 3],
@@ -71,7 +71,7 @@ pub enum Path {
     Avx512,
     /// Vectors of 32 bytes, and fused multiply-adds.
     Avx2,
-    /// What every machine of its kind has.
+    /// The instructions that every machine of its kind has.
     Portable,
 }
 
@@ -131,7 +131,7 @@ pub fn run(
     Ok(())
 }
 
-/// Who else multiplies, in the order of the columns.
+/// The other libraries, in the order of the columns.
 const PEERS: [&str; 3] = ["gemm", "matrixmultiply", "numpy"];
 
 /// A layout of `(rows, columns)`.
@@ -297,7 +297,7 @@ fn peers(kind: &str, path: Path, threads: usize, case: &Case, least: f64) -> Vec
     rates
 }
 
-/// What NumPy is asked: the best of some runs, in operations a second.
+/// The NumPy program: the best of several runs, in operations per second.
 const NUMPY: &str = "\
 import sys, time, numpy
 kind, least, m, n, k, a, b = {'f32': 'float32', 'f64': 'float64'}[sys.argv[1]], float(sys.argv[2]), *map(int, sys.argv[3:6]), *sys.argv[6:8]

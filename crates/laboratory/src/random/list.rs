@@ -1,7 +1,7 @@
 //! Random lists of problems.
 //!
-//! Law: a list follows from its number alone, as a problem does: types and the function of the sums
-//! are those of all its problems, sizes and layouts each problem's own.
+//! Law: a list is determined by its number, like a problem: types and the epilogue function are the
+//! same for all its problems, sizes and layouts differ.
 
 use tilewright::kernel::Element;
 use tilewright::planners::gemm::{Fused, Matrix, Problem, Problems};
@@ -12,7 +12,7 @@ use super::{Numbers, Task, Work};
 
 /// The most problems of a list.
 const MOST: u64 = 12;
-/// The most of a list with inputs, which may not come ahead of the sums.
+/// The most problems of a list with inputs that may not be prefetched.
 const MOST_READ: u64 = 8;
 
 /// The list of a number.

@@ -18,7 +18,7 @@ impl Chance {
         self.0 >> 33
     }
 
-    /// From 0 to below so many.
+    /// A number from 0 to `end - 1`.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -158,7 +158,7 @@ fn sizes(chance: &mut Chance, largest: i64, long: bool) -> ([i64; 3], i64) {
     (sizes, batch)
 }
 
-/// Matrices in some layouts, and pairs of columns, where there are so many.
+/// Matrices in some layouts, and gated pairs of columns, if wanted.
 fn batched(
     chance: &mut Chance,
     [factors, result]: [Element; 2],
@@ -210,7 +210,7 @@ fn scales(chance: &mut Chance, rows: i64, [k, matrices]: [i64; 2], may_be_blocke
     Matrix::strided(Element::F32, [rows, steps, matrices], [1, rows, rows * steps])
 }
 
-/// A function of the sums, and what it reads beside them.
+/// An epilogue function and its inputs.
 fn with_function(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let text = chance.one_of(&[
@@ -230,7 +230,7 @@ fn with_function(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanE
     problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })
 }
 
-/// What is kept of rows or of columns.
+/// A reduction of rows or of columns.
 fn reduction(chance: &mut Chance) -> (Each, Statistic) {
     (chance.one_of(&[Each::Row, Each::Column]), chance.one_of(&[Statistic::Sum, Statistic::Maximum]))
 }

@@ -1,4 +1,4 @@
-//! Who wants which elements of a tile.
+//! Accesses: which threads read or write which elements of a tile.
 //!
 //! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the
 //! tile, first mode fastest; a width of elements, which is so many of its values in a row; and a
@@ -23,7 +23,7 @@ pub const MAX_ELEMENTS: i64 = 1 << 22;
 /// The lanes of a warp.
 const WARP: i64 = 32;
 
-/// Which elements of a tile each thread takes, and how wide its loads or stores are.
+/// The elements of a tile that each thread accesses, and the width of its loads or stores.
 #[derive(Debug, Clone)]
 pub struct Access {
     name: String,
@@ -125,11 +125,10 @@ impl Access {
     /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their rows of
     /// 16 bytes lie along mode 1; with `transposed` along mode 0.
     ///
-    /// Two matrices stand one after the other across their rows, four are a square of two by two,
-    /// as operands of matrix products are read; where the tile is only eight across, they go along
-    /// the rows.
+    /// Two matrices are stacked across their rows, four are a square of two by two, as operands of
+    /// MMA are loaded; if the tile is only eight wide, they follow each other along the rows.
     ///
-    /// Errors: the tile is no whole number of them, or `count` is none of 1, 2, 4
+    /// Errors: the tile is not a whole number of them, or `count` is not 1, 2 or 4
     /// ([`AnalysisError::Shape`]); as [`Access::new`].
     ///
     /// ```
@@ -169,7 +168,7 @@ impl Access {
     }
 
     /// The names of accesses, each of which may be followed by `:` and the elements of one load:
-    /// `rows:8`. After `ldmatrix` and `stmatrix` may stand `.x1`, `.x2` or `.x4`, then `.trans`.
+    /// `rows:8`. `ldmatrix` and `stmatrix` may be followed by `.x1`, `.x2` or `.x4`, then `.trans`.
     pub const NAMES: [&'static str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
 
     /// The access of a name to a tile of a shape; none where there is no such access.
@@ -216,7 +215,7 @@ impl Access {
         Access { name: name.to_owned(), ..self }
     }
 
-    /// The same threads, each with other values.
+    /// The same threads with other values.
     pub(crate) fn with_pattern(&self, pattern: &Layout) -> Result<Access, AnalysisError> {
         let changed = Access::new(&self.name, pattern, self.bits, self.vector)?;
         Ok(Access { lanes: self.lanes, ..changed })
@@ -236,7 +235,7 @@ impl Access {
         self.fixed
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -294,7 +293,7 @@ impl Access {
     }
 }
 
-/// Rows and columns of a tile: mode 0, and all others together. A single mode is one row.
+/// Rows and columns of a tile: mode 0, and all other modes. A single mode is one row.
 fn sides(shape: &Tree<i64>) -> Result<(i64, i64), AnalysisError> {
     let size = shape.product()?;
     let rows = match shape.mode(0) {

@@ -29,7 +29,7 @@ impl Banks {
     /// 32 banks of 4 bytes, as NVIDIA's GPUs have them.
     pub const NVIDIA: Banks = Banks { count: 32, bytes: 4 };
 
-    /// So many banks, each so many bytes wide.
+    /// `count` banks, each `width` bytes wide.
     ///
     /// Errors: one of them is no power of two between 1 and 1024 ([`AnalysisError::Memory`]).
     pub fn new(count: i64, bytes: i64) -> Result<Banks, AnalysisError> {
@@ -51,7 +51,7 @@ impl Banks {
         self.bytes
     }
 
-    /// The bytes of one word of every bank: what a phase can bring at most.
+    /// The bytes of one word of every bank: the most that a phase can transfer.
     pub fn line(self) -> i64 {
         self.count * self.bytes
     }
@@ -68,26 +68,26 @@ impl Banks {
     }
 }
 
-/// What one phase costs.
+/// The cost of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Phase {
     /// The group of lanes: the warp.
     pub group: i64,
-    /// Which of the loads or stores of its threads.
+    /// The index of the load or store of its threads.
     pub instruction: i64,
     /// The first lane, counted within the group.
     pub first: i64,
     /// How many lanes there are.
     pub lanes: i64,
-    /// How many different words are wanted.
+    /// The number of different words that are accessed.
     pub words: i64,
-    /// How many different words the busiest bank is asked for: the wavefronts.
+    /// The number of different words in the busiest bank: the wavefronts.
     pub degree: i64,
-    /// How many wavefronts as many words need at least.
+    /// The least number of wavefronts for this number of words.
     pub ideal: i64,
 }
 
-/// What an access to shared memory costs.
+/// The cost of an access to shared memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankReport {
     phases: Vec<Phase>,
@@ -125,7 +125,7 @@ impl BankReport {
         self.phases.iter().enumerate().max_by(worse).map_or(0, |(number, _)| number)
     }
 
-    /// How many phases have each degree, the least first.
+    /// The number of phases of each degree, in increasing order.
     pub fn degrees(&self) -> Vec<(i64, usize)> {
         let mut degrees: Vec<i64> = self.phases.iter().map(|phase| phase.degree).collect();
         degrees.sort_unstable();
@@ -134,25 +134,25 @@ impl BankReport {
     }
 }
 
-/// That a lane wants a word of a bank.
+/// An access of a lane to a word of a bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hit {
     /// The bank.
     pub bank: i64,
-    /// Which of the lines of [`PhaseHits::lines`].
+    /// The index of the line in [`PhaseHits::lines`].
     pub line: usize,
     /// The lane, counted within its group.
     pub lane: i64,
 }
 
-/// Who wants what in one phase.
+/// The accesses of one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseHits {
     /// The phase.
     pub phase: Phase,
     /// The lines of memory that are touched, each as its first byte; numbers in order.
     pub lines: Vec<Box<str>>,
-    /// Who wants which word, by bank, line and lane.
+    /// The accessed words, by bank, line and lane.
     pub hits: Vec<Hit>,
 }
 
@@ -166,7 +166,7 @@ pub struct Collision {
 }
 
 impl PhaseHits {
-    /// The banks of which several words are wanted.
+    /// The banks in which several words are accessed.
     pub fn collisions(&self) -> Vec<Collision> {
         let banks = self.hits.chunk_by(|a, b| a.bank == b.bank);
         let collisions = banks.filter_map(|hits| {
@@ -180,7 +180,7 @@ impl PhaseHits {
     }
 }
 
-/// What an access to a tile in shared memory costs, phase by phase.
+/// The cost of an access to a tile in shared memory, phase by phase.
 ///
 /// Errors: a lane's elements do not lie side by side ([`AnalysisError::Split`]) or not at a
 /// multiple of their number ([`AnalysisError::Misaligned`]); a lane takes more than 16 bytes, or
@@ -202,7 +202,7 @@ pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Resul
     with_units(storage, access, banks.line(), Count { banks })
 }
 
-/// Who wants which word in one phase of an access: phase `number` of [`BankReport::phases`].
+/// The accesses in one phase: phase `number` of [`BankReport::phases`].
 ///
 /// Errors: as [`bank_conflicts`]; there is no such phase.
 ///

@@ -33,7 +33,7 @@ pub enum AnalysisError {
         start: Box<str>,
         /// The offset of that value.
         offset: Box<str>,
-        /// How many elements are taken together.
+        /// The elements of one vector.
         vector: i64,
         /// The access of the other direction, where elements do lie side by side along it.
         other: Option<Box<str>>,
@@ -46,12 +46,12 @@ pub enum AnalysisError {
         value: i64,
         /// The offset of it.
         offset: Box<str>,
-        /// How many elements are taken together.
+        /// The elements of one vector.
         vector: i64,
     },
     /// E0604: an access or a search that is too large.
     TooLarge {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
         /// How large it is.
         value: i64,
@@ -73,39 +73,39 @@ pub enum AnalysisError {
     Shape {
         /// The shape.
         shape: Box<str>,
-        /// What is wrong with it.
+        /// The defect.
         what: Box<str>,
     },
     /// E0607: a number that this memory does not have.
     Memory {
-        /// What it is.
+        /// The object.
         what: &'static str,
         /// The number.
         value: i64,
-        /// What would do.
+        /// The values that are possible.
         wanted: &'static str,
     },
     /// E0608: an answer that depends on a number that becomes known at launch.
     Open {
-        /// The thread whose place is uncertain.
+        /// The thread whose address is unknown.
         thread: i64,
         /// The value.
         value: i64,
-        /// What must be known.
+        /// The unproved condition.
         question: Box<Question>,
     },
     /// E0608: an offset that becomes known at launch.
     Later {
         /// The index whose offset it is.
         index: i64,
-        /// What must be known.
+        /// The unproved condition.
         question: Box<Question>,
     },
     /// E0609: a layout that is no permutation of its indices.
     NotPermutation {
         /// The layout.
         layout: Box<str>,
-        /// What is wrong with it, in words.
+        /// The defect, in words.
         what: &'static str,
         /// At which offset.
         offset: i64,
@@ -115,14 +115,14 @@ pub enum AnalysisError {
 }
 
 impl AnalysisError {
-    /// That it is not known whether `by` divides a number, or what the number is where `by` is 0.
+    /// It is not known whether `by` divides a number, or the number itself if `by` is 0.
     pub(crate) fn of_question<N: Extent>(by: &N, number: &N, thread: i64, value: i64) -> AnalysisError {
         let condition = if by.is_zero().proved() { Condition::Known } else { Condition::Divides };
         let (left, right) = if by.is_zero().proved() { (number, by) } else { (by, number) };
         AnalysisError::Open { thread, value, question: Box::new(Question::new(condition, left, right)) }
     }
 
-    /// That the offset of an index is not known.
+    /// The offset of an index is not known.
     pub(crate) fn of_offset<N: Extent>(index: i64, offset: &N) -> AnalysisError {
         AnalysisError::Later { index, question: Box::new(Question::new(Condition::Known, offset, &N::from(0))) }
     }
@@ -143,7 +143,7 @@ impl AnalysisError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             AnalysisError::Width { .. } => "take a vector of 1, 2, 4, 8 or 16 bytes",

@@ -1,17 +1,17 @@
-//! What a layout covers of memory, and how far one layout is from another.
+//! Footprints: the memory that a layout covers, and the distance between two layouts.
 //!
-//! Law, for a layout `L` of `n` indices with `u` different offsets between the least `a` and the
-//! greatest `b`:
+//! Law, for a layout `L` of `n` indices with `u` different offsets between the smallest `a` and the
+//! largest `b`:
 //!
 //! ```text
 //! span  = b - a + 1        holes = span - u        reuse = n / u
 //! ```
 //!
-//! Where no offset comes twice and there are no holes, `i -> L(i) - a` is a permutation of the
-//! indices: its cycles say what goes where when the elements are put in order in place. A cycle of
-//! `k` elements takes `k - 1` swaps, so the whole takes `n` less the number of cycles, and is even
-//! or odd as this number is; done `order` times, the least common multiple of the lengths, it is
-//! the identity.
+//! If no offset repeats and there are no gaps, `i -> L(i) - a` is a permutation of the indices: its
+//! cycles describe how elements move when they are put in order in place. A cycle of `k` elements
+//! takes `k - 1` swaps, so all of them take `n` minus the number of cycles, and the permutation is
+//! even or odd like this number. Applied `order` times, the least common multiple of the cycle
+//! lengths, it is the identity.
 //!
 //! From layout `A` to layout `B` of the same elements, element `i` moves from `A(i)` to `B(i)`.
 
@@ -24,7 +24,7 @@ use crate::analysis::access::MAX_ELEMENTS;
 use crate::analysis::error::AnalysisError;
 use crate::analysis::storage::Storage;
 
-/// What a layout covers of memory. Offsets count elements.
+/// The memory that a layout covers. Offsets count elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// The number of indices.
@@ -39,8 +39,8 @@ pub struct Footprint {
     pub shared: i64,
     /// Two indices with the same offset, if there are such: the first pair, by the offset.
     pub alias: Option<(i64, i64)>,
-    /// Where nothing lies between the least and the greatest offset: the first offset of each gap,
-    /// and its length.
+    /// The gaps between the smallest and the largest offset: the first offset of each gap, and its
+    /// length.
     pub gaps: Vec<(i64, i64)>,
     /// The most consecutive indices, a divisor of all, that have consecutive offsets in every block
     /// of so many.
@@ -50,7 +50,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The offsets from the least to the greatest; as many as there can be where they are more.
+    /// The number of offsets from the smallest to the largest; saturates.
     pub fn span(&self) -> i64 {
         self.greatest.saturating_sub(self.least).saturating_add(1)
     }
@@ -75,7 +75,7 @@ fn offsets(storage: &Storage) -> Result<Vec<i64>, AnalysisError> {
     (0..storage.size()).map(|index| storage.at(index)).collect()
 }
 
-/// What a layout covers of memory.
+/// The memory that a layout covers.
 ///
 /// Errors: more than [`MAX_ELEMENTS`] indices; an offset becomes known at launch, or is not
 /// representable.
@@ -125,8 +125,8 @@ pub fn footprint(storage: &Storage) -> Result<Footprint, AnalysisError> {
     })
 }
 
-/// The greatest block that divides the indices and is one run in every place: the breaks between
-/// consecutive indices stand at multiples of it.
+/// The largest block that divides the indices and is one run everywhere: breaks between consecutive
+/// indices are at multiples of it.
 fn contiguity(all: &[i64]) -> i64 {
     let breaks = all.iter().zip(all.iter().skip(1)).zip(1_i64..);
     breaks.filter(|((a, b), _)| a.checked_add(1) != Some(**b)).fold(all.len() as i64, |block, (_, at)| gcd(block, at))
@@ -154,7 +154,7 @@ impl Permutation {
         &self.cycles
     }
 
-    /// How many indices stay where they are.
+    /// The number of indices that do not move.
     pub fn fixed(&self) -> i64 {
         self.cycles.iter().filter(|cycle| cycle.len() == 1).count() as i64
     }
@@ -235,17 +235,17 @@ pub fn permutation(storage: &Storage) -> Result<Permutation, AnalysisError> {
 pub struct Distance {
     /// The number of elements.
     pub indices: i64,
-    /// How many lie elsewhere.
+    /// The number of elements whose offsets differ.
     pub moved: i64,
-    /// How many runs of consecutive indices move together: each keeps its order and spacing, by one
-    /// and the same distance.
+    /// The number of runs of consecutive indices that move together: each run keeps its order and
+    /// spacing, and moves by one distance.
     pub runs: i64,
     /// The first element that lies elsewhere.
     pub first: Option<i64>,
-    /// The greatest distance of an element from its other place.
+    /// The largest distance of an element between the two layouts.
     pub farthest: i64,
-    /// The swaps with which the one becomes the other in place; none where they do not cover the
-    /// same offsets, each once.
+    /// The swaps that turn one into the other in place; None unless both cover the same offsets,
+    /// each once.
     pub swaps: Option<i64>,
 }
 
@@ -296,7 +296,7 @@ fn swaps(old: &[i64], new: &[i64]) -> Option<i64> {
     if !same || twice {
         return None;
     }
-    // At the offset where an element lies now, another one should lie.
+    // The element that belongs at each offset.
     let mut next = vec![0; old.len()];
     for ((_, here), (_, wanted)) in old.iter().zip(&new) {
         *next.get_mut(*here)? = *wanted;

@@ -1,4 +1,4 @@
-//! What an access to global memory costs.
+//! The cost of accesses to global memory.
 //!
 //! Law: a request moves the sectors of 32 bytes that its lanes touch, in lines of 128; its
 //! efficiency is
@@ -7,9 +7,9 @@
 //! efficiency = different bytes asked for / (32 * sectors)
 //! ```
 //!
-//! As many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of a
-//! thread is the greatest power of two of its values, up to 16 bytes, such that all of its vectors
-//! lie side by side and begin at a multiple of their number.
+//! That many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of
+//! a thread is the largest power of two of its values, up to 16 bytes, such that all of its vectors
+//! are contiguous and aligned.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -25,16 +25,16 @@ pub const SECTOR_BYTES: i64 = 32;
 /// The bytes of a cache line.
 pub const LINE_BYTES: i64 = 128;
 
-/// What one request costs.
+/// The cost of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The group of lanes: the warp.
     pub group: i64,
-    /// Which of the loads or stores of its threads.
+    /// The index of the load or store of its threads.
     pub instruction: i64,
     /// How many lanes there are.
     pub lanes: i64,
-    /// How many different bytes are asked for.
+    /// The number of different bytes that are accessed.
     pub bytes: i64,
     /// How many sectors are touched.
     pub sectors: i64,
@@ -43,12 +43,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// The bytes that all lanes ask for, those that several want counted for each.
+    /// The bytes that all lanes access; shared bytes count for each lane.
     pub fn asked(&self, access: &Access) -> i64 {
         self.lanes * access.bytes()
     }
 
-    /// How many sectors as many bytes need at least.
+    /// The least number of sectors for this number of bytes.
     pub fn ideal(&self) -> i64 {
         (self.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES
     }
@@ -63,7 +63,7 @@ fn ratio(part: i64, whole: i64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 
-/// What an access to global memory costs, request by request.
+/// The cost of an access to global memory, request by request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobalReport {
     requests: Vec<Request>,
@@ -80,7 +80,7 @@ impl GlobalReport {
         self.requests.iter().map(|request| request.sectors).sum()
     }
 
-    /// The least sectors that as many bytes need.
+    /// The least number of sectors for this number of bytes.
     pub fn ideal(&self) -> i64 {
         self.requests.iter().map(Request::ideal).sum()
     }
@@ -109,7 +109,7 @@ impl GlobalReport {
     }
 }
 
-/// What an access to a tile in global memory costs, request by request.
+/// The cost of an access to a tile in global memory, request by request.
 ///
 /// Errors: as [`crate::analysis::bank_conflicts`], but for banks.
 ///
@@ -177,27 +177,27 @@ impl Visit for Count {
     }
 }
 
-/// Which bytes a lane takes.
+/// The bytes that a lane accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Taken {
     /// The lane, counted within its group.
     pub lane: i64,
-    /// Which of the lines of [`RequestUnits::lines`].
+    /// The index of the line in [`RequestUnits::lines`].
     pub line: usize,
     /// The first byte, counted from the start of the line.
     pub byte: i64,
 }
 
-/// Who takes what in one request.
+/// The accesses of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestUnits {
     /// The lines of 128 bytes that are touched, each as its first byte; numbers in order.
     pub lines: Vec<Box<str>>,
-    /// What each lane takes, lane by lane.
+    /// The bytes of each lane, in the order of lanes.
     pub units: Vec<Taken>,
 }
 
-/// Who takes what in one request of an access: request `number` of [`GlobalReport::requests`].
+/// The accesses in one request: request `number` of [`GlobalReport::requests`].
 ///
 /// Errors: as [`global_access`]; there is no such request.
 ///

@@ -1,4 +1,4 @@
-//! Where the elements of a tile lie.
+//! The offsets of the elements of a tile.
 //!
 //! Law: the analyses need no more of a layout than its shape and its offset at each index, so
 //! layouts of every kind of stride, swizzled or not, become one [`Storage`]. Offsets count
@@ -19,7 +19,7 @@ pub struct Storage {
     size: i64,
     text: String,
     layout: AnyLayout,
-    /// For integer strides, of which many values are wanted.
+    /// An evaluator for integer strides, for many values.
     evaluator: Option<Evaluator>,
 }
 

@@ -1,15 +1,15 @@
-//! What would cost less: swizzles, paddings, other orders of threads.
+//! Suggestions: swizzles, paddings and thread orders that cost less.
 //!
-//! Law: the accesses stay what they are and the tile keeps its layout, but for one change, and of
-//! all changes of its kind the best is given: with the fewest wavefronts of all accesses together,
-//! then with the least memory, then the simplest. Wavefronts are counted as
-//! [`crate::analysis::bank_conflicts`] counts them.
+//! Law: the accesses do not change, and the layout of the tile changes in one way only. Of all
+//! changes of a kind, the best one is suggested: with the fewest wavefronts of all accesses
+//! together, then with the least memory, then the simplest. Wavefronts are counted as in
+//! [`crate::analysis::bank_conflicts`].
 //!
-//! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if
-//!   it has one that keeps vectors whole and is its own inverse. It must keep vectors whole:
-//!   `2^m >= vector`. It must flip bits that decide a bank, or it changes nothing; and what it
-//!   reads must be a bit of an offset. That leaves a few hundred, and each is counted. Those that
-//!   read below what they flip, `s < 0`, either take vectors apart or permute the banks.
+//! * **A swizzle** `S<b,m,s>` after the layout; it replaces the swizzle of the tile, if that one
+//!   keeps vectors whole and is its own inverse. It must keep vectors whole: `2^m >= vector`. It
+//!   must flip bits that decide a bank, or it changes nothing; and it must read a bit of an offset.
+//!   That leaves a few hundred, and each is counted. Swizzles that read below the bits they flip,
+//!   `s < 0`, either split vectors or permute the banks.
 //! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that
 //!   keep vectors and words whole, by search with a bound ([`mod@linear`]).
 //! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a
@@ -35,9 +35,9 @@ use crate::analysis::error::AnalysisError;
 use crate::analysis::storage::Storage;
 use crate::{BitMatrix, Composed, Layout, OuterMap, Swizzle};
 
-/// How many loads and stores the accesses of a search may have together.
+/// The most loads and stores that the accesses of a search may have together.
 pub const MAX_SEARCHED: i64 = 1 << 17;
-/// How many elements a composed tile may have, all of whose offsets are looked at.
+/// The most elements of a composed tile, all of whose offsets are enumerated.
 pub const MAX_COMPOSED: i64 = 1 << 20;
 
 /// A change that costs less.
@@ -57,7 +57,7 @@ pub enum Remedy {
     },
     /// Another order of the threads of one access.
     Threads {
-        /// Which of the accesses.
+        /// The index of the access.
         access: usize,
         /// From (thread, value) to the index of an element.
         pattern: Layout,
@@ -67,7 +67,7 @@ pub enum Remedy {
 /// Why nothing of its kind is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// In each phase of each access it takes as few wavefronts as the words wanted need: no
+    /// In each phase of each access, it takes the minimum of wavefronts for the accessed words: no
     /// rearrangement of words does better.
     Bound,
     /// No other of its kind is better: all were tried or, of the orders of threads of one access,
@@ -84,7 +84,7 @@ pub struct Suggestion {
     pub remedy: Remedy,
     /// The tile after it.
     pub layout: Composed,
-    /// What each access costs after it.
+    /// The cost of each access after the change.
     pub reports: Vec<BankReport>,
     /// How many elements more the tile takes.
     pub extra: i64,
@@ -107,10 +107,10 @@ impl Suggestion {
     }
 }
 
-/// What accesses cost, and what would cost less.
+/// The cost of accesses, and what would cost less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// What each access costs as the tile is.
+    /// The cost of each access before the change.
     pub before: Vec<BankReport>,
     /// Changes that cost less, each the best of its kind. None where there is nothing to gain.
     pub suggestions: Vec<Suggestion>,
@@ -134,8 +134,7 @@ fn total(reports: &[BankReport]) -> i64 {
 
 /// The changes that make accesses to a tile in shared memory cost less.
 ///
-/// A tile is a layout, `&layout`, or a composed one: what is changed is then what its map makes of
-/// the layout.
+/// A tile is a layout, `&layout`, or a composed layout, whose result is then changed.
 ///
 /// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of
 /// elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and
@@ -201,8 +200,8 @@ struct Problem<'a> {
 
 /// The first elements that the lanes of a phase take.
 struct Lanes {
-    /// What each takes, or a word of a bank if that is wider, in elements: a power of two, as an
-    /// exponent.
+    /// The width of an access, or a word of a bank if that is wider, in elements: a power of two,
+    /// as an exponent.
     slot: u32,
     starts: Vec<i64>,
 }
@@ -258,7 +257,7 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// The least and the greatest offset.
+    /// The smallest and the largest offset.
     fn range(&self) -> Result<(i64, i64), AnalysisError> {
         if let Some(layout) = &self.plain {
             return Ok(layout.range()?);
@@ -284,8 +283,7 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The swizzle of the tile that another may stand in the place of: undone it leaves vectors
-    /// whole.
+    /// The swizzle of the tile that may be replaced: without it, vectors are still whole.
     fn replaced(&self) -> Option<Swizzle> {
         let OuterMap::Swizzle(old) = self.tile.outer() else { return None };
         let whole = old.base() >= i64::from(self.vector.trailing_zeros());
@@ -356,7 +354,7 @@ impl<'a> Problem<'a> {
         self.suggestion(Remedy::Swizzle(swizzle), layout, proof).map(Some)
     }
 
-    /// What a changed tile costs, counted anew.
+    /// The cost of a changed tile, counted again.
     fn suggestion(&self, remedy: Remedy, layout: Composed, proof: Proof) -> Result<Suggestion, AnalysisError> {
         let storage = Storage::from(&layout);
         let reports = self.accesses.iter().map(|access| bank_conflicts(&storage, access, self.banks));

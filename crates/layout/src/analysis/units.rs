@@ -1,4 +1,4 @@
-//! What a lane takes at once: a unit.
+//! Units: the bytes that a lane accesses at once.
 //!
 //! Law: a load or store of `v` elements takes offsets `o, o+1, .., o+v-1` with `v` dividing `o`:
 //! the unit `o / v`. Memory is made of units of each width, so everything that is counted, words of
@@ -19,7 +19,8 @@ use crate::{AnyLayout, Condition, Extent, Layout, LayoutError, Question, Truth, 
 
 /// A number of units or elements.
 pub(crate) trait Number: Extent {
-    /// A stride of the storage that `by` is not known to divide: what makes an offset uncertain.
+    /// A stride of the storage that is not proved to be divisible by `by`: the reason why an offset
+    /// is unknown.
     fn culprit(storage: &Storage, by: i64) -> Option<Self>;
 }
 
@@ -41,7 +42,7 @@ impl Number for Expr {
     }
 }
 
-/// What an analysis does with the units of a storage, whichever kind of number they are.
+/// An analysis of the units of a storage, for any kind of number.
 pub(crate) trait Visit {
     type Output;
 
@@ -132,7 +133,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         }
     }
 
-    /// The line of `per` units in which a unit lies, and its place there.
+    /// The line of `per` units that contains a unit, and the position of the unit in it.
     pub(crate) fn line(&self, unit: &N, per: i64, thread: i64, instruction: i64) -> Result<(N, i64), AnalysisError> {
         let value = instruction * self.access.vector();
         let open = || self.open(thread, value, per * self.access.vector(), unit);
@@ -160,9 +161,9 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         }
     }
 
-    /// That it is not known where a thread reads: because of a stride that `by` may not divide.
+    /// The address of a thread is unknown, because of a stride that may not be divisible by `by`.
     fn open(&self, thread: i64, value: i64, by: i64, number: &N) -> AnalysisError {
-        // Of the two, that of a line says all that is missing.
+        // Of the two, the error about a line is complete.
         let whole = (self.bytes * 8 / self.access.bits()).max(by);
         match N::culprit(self.storage, whole) {
             Some(stride) => AnalysisError::of_question(&N::from(whole), &stride, thread, value),

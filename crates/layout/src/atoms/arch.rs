@@ -1,4 +1,4 @@
-//! What runs an instruction.
+//! The architectures on which instructions run.
 
 use core::fmt;
 use core::str::FromStr;

@@ -2,10 +2,10 @@
 //!
 //! # Law
 //!
-//! A family is a pattern of names and one row of facts. An instruction takes a tensor map exactly
-//! if the map's dimensions are as many as the name says, `_2D`, or, where it says none, from as few
-//! to as many as the mode allows; if the map's boxes are those of the mode; and, where bytes are
-//! copied without a map, as many as a multiple of 16.
+//! A family is a pattern of names and one row of facts. An instruction accepts a tensor map exactly
+//! if the map has as many dimensions as the name says, `_2D`, or, if it says none, as many as the
+//! mode allows; if the map's boxes are those of the mode; and, for copies without a map, if the
+//! size in bytes is a multiple of 16.
 //!
 //! ```text
 //! mode             dimensions   coordinates given           the map's box
@@ -21,7 +21,7 @@
 //! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`,
 //! `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`, `.tile::scatter4`,
 //! `.multicast::cluster`, `.cta_group::2`; the names are CuTe's. Bulk copies have no thread-value
-//! layouts of their own: what they move is [`TensorMap`]'s box.)
+//! layouts: they move [`TensorMap`]'s box.)
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,14 +32,14 @@ use crate::atoms::error::AtomError;
 use crate::atoms::family::{Family, sealed::Made};
 use crate::atoms::tensor_map::{MAX_DIMENSIONS, TensorMap};
 
-/// Which way a bulk copy goes.
+/// The direction of a bulk copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BulkDirection {
     /// From global to shared memory.
     Load,
     /// From shared to global memory.
     Store,
-    /// From shared memory, added to what is in global memory.
+    /// From shared memory, added to global memory.
     Add,
     /// From global memory to the second-level cache.
     Prefetch,
@@ -47,7 +47,7 @@ pub enum BulkDirection {
     Either,
 }
 
-/// What a bulk copy moves.
+/// The mode of a bulk copy: what it moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BulkMode {
     /// Bytes side by side, without a tensor map.
@@ -189,7 +189,7 @@ impl BulkCopy {
         self.arch
     }
 
-    /// Which way it goes.
+    /// Its direction.
     pub fn direction(&self) -> BulkDirection {
         self.facts.direction
     }
@@ -214,7 +214,7 @@ impl BulkCopy {
         self.dimensions
     }
 
-    /// How many coordinates and offsets it is given for a tensor of so many dimensions.
+    /// The number of coordinates and offsets that it takes for a tensor of this rank.
     pub fn coordinates(&self, dimensions: usize) -> usize {
         match self.facts.mode {
             BulkMode::Bytes => 0,
@@ -224,7 +224,7 @@ impl BulkCopy {
         }
     }
 
-    /// That the instruction takes this tensor map, whose boxes are those of a tile.
+    /// Checks that the instruction accepts this tensor map, whose boxes are those of a tile.
     ///
     /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes
     /// have several rows where each row has its own coordinate ([`AtomError::BulkCopy`]).
@@ -256,7 +256,7 @@ impl BulkCopy {
         }
     }
 
-    /// That the instruction copies this many contiguous bytes.
+    /// Checks that the instruction copies this many contiguous bytes.
     ///
     /// Errors: it takes a tensor map; the number is not a positive multiple of 16
     /// ([`AtomError::BulkCopy`]).
@@ -269,7 +269,7 @@ impl BulkCopy {
         }
     }
 
-    /// What it needs, a sentence each, in the words of PTX and of the driver.
+    /// Its requirements, a sentence each, in the words of PTX and of the driver.
     ///
     /// ```
     /// use tilewright_layout::atoms::BulkCopy;

@@ -9,18 +9,18 @@ use crate::atoms::family::Family;
 use crate::atoms::mma::{MmaAtom, MmaTypes};
 use crate::atoms::value_type::ValueType;
 
-/// What matrix products are called in messages.
+/// The name of MMA instructions in messages.
 pub(crate) const KIND: &str = "instruction";
 
-/// Matrix products whose names differ in types, extents and options alone.
+/// MMA instructions whose names differ only in types, extents and options.
 pub type MmaFamily = Family<MmaAtom>;
 
 /// How an atom is made.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
-    /// From a row of a table: the shape and the types stand in the name, as `16x8x8_F32F16F16F32`.
+    /// From a row of a table: the name contains the shape and the types, as `16x8x8_F32F16F16F32`.
     Row(Row),
-    /// From what else stands in the name.
+    /// From the rest of the name.
     Derived(fn(&Member<'_>) -> Result<MmaAtom, AtomError>),
 }
 
@@ -47,8 +47,8 @@ impl Member<'_> {
         MmaAtom::new(self.name, self.arch, shape, types, row.threads.parse()?, operands)
     }
 
-    /// The shape and the types that stand in the name, as `16x8x8_F32F16F16F32`, or
-    /// `64x8x16_F32F16F16` where what is added has the type of the result.
+    /// The shape and the types in the name, as `16x8x8_F32F16F16F32`, or `64x8x16_F32F16F16` if C
+    /// has the type of D.
     ///
     /// Errors: they do not stand there.
     pub(crate) fn signature(&self) -> Result<([i64; 3], MmaTypes), AtomError> {
@@ -66,13 +66,13 @@ impl Member<'_> {
         options.split('_').any(|word| word == option)
     }
 
-    /// What stands between `<` and `>`.
+    /// The arguments between `<` and `>`.
     fn arguments(&self) -> impl Iterator<Item = &str> {
         let (_, arguments) = self.name.split_once('<').unwrap_or_default();
         arguments.trim_end_matches('>').split(',')
     }
 
-    /// The types of A, B and the sums, which stand first between `<` and `>`.
+    /// The types of A, B and C, which come first between `<` and `>`.
     ///
     /// Errors: they do not stand there.
     pub(crate) fn factors_and_sums(&self) -> Result<MmaTypes, AtomError> {

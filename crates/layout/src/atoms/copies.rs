@@ -30,10 +30,10 @@ pub type CopyFamily = Family<CopyAtom>;
 pub enum Rule {
     /// From a row of a table.
     Row(Row),
-    /// One thread copies as many bits as the number in the name, after the text.
+    /// One thread copies the number of bits in the name, after this text.
     Bits(&'static str),
-    /// One thread writes all of a block, and what it reads so many times: source, destination,
-    /// copies.
+    /// One thread writes the whole block, and each element it reads several times: source,
+    /// destination, copies.
     Multiplied(&'static str, &'static str, i64),
     /// From the number of repetitions in the name, after the text.
     Repeated(&'static str, fn(i64) -> Result<[ThreadValue; 2], AtomError>),

@@ -8,13 +8,13 @@
 //! *reference*, is a bijection: it is the side on which threads own what they hold, the destination
 //! of a load and the source of a store.
 //!
-//! A copy that multiplies what it reads has as its block all that it writes. Its source is the
-//! first part of the block, each bit as many times as it is written: value `v` that is read is
+//! The block of a copy that multiplies what it reads is everything that it writes. Its source is
+//! the first part of the block, each bit as many times as it is written: value `v` that is read is
 //! value `v` that is written.
 //!
-//! Values of `b` bits are seen through the same layouts in units of `b` bits, where they allow it.
-//! An atom whose block is one bit stands for one value of any width: a plain copy, as wide as the
-//! data is aligned.
+//! Values of `b` bits use the same layouts in units of `b` bits, if these are divisible. An atom
+//! whose block is one bit represents one value of any width: a plain copy, as wide as the alignment
+//! of the data.
 //!
 //! (CuTe `Copy_Atom` and `Copy_Traits::{Src,Dst,Ref}Layout`.)
 
@@ -53,8 +53,8 @@ pub struct CopyAtom {
 }
 
 impl CopyAtom {
-    /// The atom with these threads and these layouts of (thread, bit), of which `reference` owns
-    /// what it holds.
+    /// The atom with these threads and these layouts of (thread, bit); the values at the end
+    /// `reference` are owned by their threads.
     ///
     /// Errors: two threads with one number, or a negative one ([`AtomError::Threads`]); a layout
     /// that is neither a bijection onto the block nor the broadcast that it is said to be, or a
@@ -103,7 +103,7 @@ impl CopyAtom {
         &self.threads
     }
 
-    /// Which end owns what it holds.
+    /// The end at which threads own their values.
     pub fn reference(&self) -> CopyEnd {
         self.reference
     }
@@ -113,7 +113,7 @@ impl CopyAtom {
         self.end(self.reference).layout().size()
     }
 
-    /// Which bits of the block a thread has at an end.
+    /// The bits of the block that a thread holds at an end.
     pub fn end(&self, end: CopyEnd) -> &ThreadValue {
         match end {
             CopyEnd::Source => &self.source,
@@ -121,7 +121,7 @@ impl CopyAtom {
         }
     }
 
-    /// Which values of `bits` bits a thread has at an end: (thread, value) to the value in the
+    /// The values of `bits` bits that a thread holds at an end: (thread, value) to the value in the
     /// block (CuTe `ValLayoutSrc`, `ValLayoutDst`).
     ///
     /// Errors: the layout takes values of this width apart ([`AtomError::CopyWidth`]).

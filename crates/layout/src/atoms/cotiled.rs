@@ -1,4 +1,4 @@
-//! Tiled copies from offsets: who has what is said by where it lies.
+//! Tiled copies from offsets: the elements of each thread are given by their offsets.
 //!
 //! # Law
 //!
@@ -40,15 +40,15 @@ use crate::{Layout, LayoutError, Tiler};
 pub const MAX_ELEMENTS: i64 = 1 << 20;
 
 impl TiledCopy {
-    /// The copy of values of `bits` bits in which each thread has what lies at `offsets`, (thread,
-    /// value) to the offset, in `data`, from coordinates to offsets; the tile is the smallest that
-    /// has it all (CuTe `make_cotiled_copy`).
+    /// The copy of values of `bits` bits in which each thread has the elements at `offsets`,
+    /// (thread, value) to the offset, in `data`, from coordinates to offsets; the tile is the
+    /// smallest that contains them (CuTe `make_cotiled_copy`).
     ///
     /// The tile has the coordinates of each mode in increasing order, or else in the order in which
     /// they are met.
     ///
-    /// Errors: at an offset lies no element of the data, or more than one; the coordinates that
-    /// occur in a mode are not those of a layout, or the places in the tile are not; more than
+    /// Errors: an offset has no element of the data, or more than one; the coordinates that occur
+    /// in a mode are not those of a layout, or the indices in the tile are not; more than
     /// [`MAX_ELEMENTS`] threads and values ([`AtomError::Cotiled`]); as
     /// [`TiledCopy::of_thread_values`].
     ///
@@ -196,7 +196,7 @@ fn runs(values: &[i64]) -> Option<Vec<(i64, i64)>> {
     is_sum(values, &found).then_some(found)
 }
 
-/// The modes of threads, of which there are so many, and of values whose function has these values.
+/// The modes of threads, and of values, of a function given by its values.
 fn layout_of(values: &[i64], threads: i64) -> Option<[Vec<(i64, i64)>; 2]> {
     let threads = usize::try_from(threads).ok()?;
     let along = values.iter().step_by(threads).copied().collect::<Vec<i64>>();
@@ -217,7 +217,7 @@ fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
     })
 }
 
-/// From an offset to the coordinate of the element that lies there.
+/// The map from an offset to the coordinate of its element.
 struct Elements {
     modes: usize,
     leaves: Vec<Place>,

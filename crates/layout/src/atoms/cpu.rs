@@ -2,11 +2,11 @@
 //!
 //! # Law
 //!
-//! A micro-kernel of `m x n x k` adds to an `m x n` block of sums, which it keeps in registers, the
-//! products of `m x k` and `n x k` values. It reads its factors from packed panels, one step of `k`
-//! after another, and its value order is the order in a panel: the `k` terms that one instruction
-//! sums lie side by side (1 for a plain multiply-add, 2 for pairs of 16 bits, 4 for bytes), then
-//! the rows.
+//! A micro-kernel of `m x n x k` adds the products of `m x k` and `n x k` values to an `m x n`
+//! block of accumulators, which it keeps in registers. It reads its operands from packed panels,
+//! one step of `k` after another, and its value order is the order in a panel: the `k` terms that
+//! one instruction sums are adjacent (1 for a plain multiply-add, 2 for pairs of 16 bits, 4 for
+//! bytes), then the rows.
 //!
 //! ```text
 //! A  (1,(k,m)):(0,(m,1))        B  (1,(k,n)):(0,(n,1))        C  (1,(m,n)):(0,(1,m))
@@ -19,7 +19,7 @@ use crate::atoms::mma::{MmaAtom, MmaTypes};
 use crate::atoms::thread_value::ThreadValue;
 use crate::{Layout, Tree};
 
-/// Blocks whose sums fit in the registers, in whole vectors of rows.
+/// Blocks whose accumulators fit in the registers, in whole vectors of rows.
 #[rustfmt::skip]
 pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Avx512, "AVX512_{16,32,48}x{1,2,..,14}x1_F32{F32F32,F16F16,BF16BF16}F32", micro_kernel),

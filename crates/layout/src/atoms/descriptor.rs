@@ -12,10 +12,10 @@
 //! MN-major        ((T*W,m),(8,k)):((1,leading),(W*T,stride))      ((T,m),(8,k)):((1,stride),(T,leading))
 //! ```
 //!
-//! and the byte at such an offset lies where the swizzle, counted from the start of its pattern,
-//! sends it. K takes 32 bytes: what one instruction reads. A layout is canonical when its modes are
-//! these functions, however they are nested. What no element depends on is 0, except that the
-//! leading distance of swizzled K-major operands is one unit.
+//! and the byte at such an offset is at the address that the swizzle, counted from the start of its
+//! pattern, gives. K is 32 bytes: what one instruction reads. A layout is canonical if its modes
+//! are these functions, however they are nested. Fields that affect no element are 0, except that
+//! the leading distance of swizzled K-major operands is one unit.
 //!
 //! ```text
 //! bits   0..14    start address / 16              bits  49..52    base offset: the number of the line of 128 bytes, modulo 8,

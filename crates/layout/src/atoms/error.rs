@@ -30,11 +30,11 @@ pub enum AtomError {
     },
     /// E0313: an address or a distance that does not fit its field.
     Field {
-        /// Which field, in words.
+        /// The field, in words.
         what: &'static str,
         /// The number of bytes.
         bytes: i64,
-        /// What would do, in words.
+        /// The values that are possible, in words.
         wanted: &'static str,
     },
     /// E0314: bits that are not those of a descriptor.
@@ -47,7 +47,7 @@ pub enum AtomError {
     ThreadValue(Box<BadThreadValue>),
     /// E0316: a name that nothing has.
     UnknownName {
-        /// Of what kind of thing.
+        /// The kind of object.
         kind: &'static str,
         /// The name.
         name: Box<str>,
@@ -82,7 +82,7 @@ pub enum AtomError {
         /// The numbers of the threads.
         layout: Box<str>,
     },
-    /// E0321: an arrangement of atoms in which threads have no place of their own.
+    /// E0321: an arrangement of atoms in which two threads coincide.
     AtomLayout {
         /// The arrangement.
         layout: Box<str>,
@@ -96,7 +96,7 @@ pub enum AtomError {
         /// How many indices the atoms cover side by side.
         core: i64,
     },
-    /// E0323: threads whose numbers have gaps, where a layout of all numbers is asked for.
+    /// E0323: threads whose numbers have gaps, although a layout of all numbers is needed.
     Gaps {
         /// The numbers of the threads.
         layout: Box<str>,
@@ -116,9 +116,9 @@ pub enum AtomError {
     TiledCopy {
         /// The atom.
         name: Box<str>,
-        /// Who owns what.
+        /// The thread-value layout.
         layout: Box<str>,
-        /// What is needed, in words.
+        /// The requirement, in words.
         what: &'static str,
     },
     /// E0326: a fragment that is not made of what a copy moves.
@@ -127,7 +127,7 @@ pub enum AtomError {
         name: Box<str>,
         /// The fragment.
         fragment: Box<str>,
-        /// What is wrong with it, in words.
+        /// The defect, in words.
         what: &'static str,
     },
     /// E0327: a tile that no bulk copy moves.
@@ -136,7 +136,7 @@ pub enum AtomError {
         global: Box<str>,
         /// The layout in shared memory.
         shared: Box<str>,
-        /// What is wrong, in words.
+        /// The defect, in words.
         what: &'static str,
         /// With which number.
         value: i64,
@@ -145,9 +145,9 @@ pub enum AtomError {
     BulkCopy {
         /// The instruction.
         name: Box<str>,
-        /// What it takes, in words.
+        /// The possible values, in words.
         what: &'static str,
-        /// What there is.
+        /// The given value.
         value: i64,
     },
     /// E0329: threads and values that have no tile in a layout of data.
@@ -166,7 +166,7 @@ pub enum AtomError {
 }
 
 impl AtomError {
-    /// That there is no such name, and the nearest ones that there are.
+    /// There is no such name; with the nearest names.
     pub(crate) fn unknown<S: AsRef<str>>(
         kind: &'static str,
         name: &str,
@@ -185,7 +185,7 @@ impl AtomError {
         AtomError::UnknownName { kind, name: name.into(), near }
     }
 
-    /// The same with names as [words](crate::atoms::word): what a language without angle brackets reads.
+    /// The same, with names as [words](crate::atoms::word), for a language without angle brackets.
     pub fn in_words(self) -> AtomError {
         match self {
             AtomError::UnknownName { kind, name, near } => {
@@ -222,7 +222,7 @@ impl AtomError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             AtomError::NotCanonical { condition, .. } => match **condition {

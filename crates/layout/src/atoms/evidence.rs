@@ -1,5 +1,5 @@
-//! What refusals hold: flaws of thread-value layouts, and the conditions of canonical ones, with
-//! their sentences.
+//! The data of refusals: flaws of thread-value layouts, and the conditions of canonical layouts,
+//! with their sentences.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -16,7 +16,7 @@ pub struct BadThreadValue {
     pub operand: Box<str>,
     /// The layout.
     pub layout: Box<str>,
-    /// What is wrong with it.
+    /// The flaw.
     pub flaw: Flaw,
 }
 
@@ -36,36 +36,36 @@ pub enum Flaw {
         /// How many the atom has.
         wanted: i64,
     },
-    /// Each value of a thread is in another place.
+    /// Two values of a thread are at the same place.
     Repeated {
         /// The value mode that stays in one place.
         mode: Box<str>,
     },
-    /// Each place is held by as many threads as stated.
+    /// A place is not held by the stated number of threads.
     Holders {
         /// By how many it is held.
         found: i64,
-        /// By how many it is said to be.
+        /// The stated number.
         stated: i64,
     },
-    /// Each place that a thread holds it has as many times as stated, and they are so many in the
+    /// A thread does not hold each of its places the stated number of times, or not all of the
     /// tile.
     Copies {
         /// How many times it has each.
         found: i64,
-        /// How many times it is said to.
+        /// The stated number.
         stated: i64,
     },
     /// Without repetitions it is a bijection onto the tile.
     Onto {
-        /// What it is without them.
+        /// The layout without repetitions.
         found: Box<str>,
         /// The number of places in the tile.
         wanted: i64,
     },
 }
 
-/// What makes a layout canonical, and fails.
+/// The condition of a canonical layout that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CanonicalCondition {
@@ -80,7 +80,7 @@ pub enum CanonicalCondition {
     Swizzle {
         /// The swizzle.
         found: Swizzle,
-        /// That of the 128-byte mode for this width.
+        /// The swizzle of the 128-byte mode for this width.
         widest: Swizzle,
     },
     /// K takes 32 bytes.
@@ -96,26 +96,26 @@ pub enum CanonicalCondition {
         along: OperandMode,
         /// Its extent.
         found: i64,
-        /// That of the atom.
+        /// The extent of the atom.
         of: i64,
     },
     /// Within an atom a dimension has the steps of the atom.
     Core {
         /// The dimension.
         along: OperandMode,
-        /// What the layout has there.
+        /// The layout's mode there.
         found: Box<str>,
-        /// What the atom of this mode has.
+        /// The atom's mode there.
         wanted: Box<str>,
         /// The mode that the swizzle says.
         mode: SwizzleMode,
     },
-    /// From atom to atom, and from unit to unit where they are not swizzled, a dimension has one
-    /// step.
+    /// A dimension must have one stride from atom to atom, and from unit to unit if it is not
+    /// swizzled.
     Step {
         /// The dimension.
         along: OperandMode,
-        /// What the layout has there.
+        /// The layout's mode there.
         found: Box<str>,
     },
 }
@@ -178,20 +178,20 @@ pub enum NoTile {
         /// The number of modes that they have.
         found: usize,
     },
-    /// At each offset lies one element of the data.
+    /// Two elements of the data are at one offset.
     Shared {
         /// The first of two indices with one offset.
         first: i64,
         /// The second.
         second: i64,
     },
-    /// At the offset of each thread and value lies an element of the data.
+    /// No element of the data is at the offset of a thread and value.
     Nothing {
         /// A thread.
         thread: i64,
         /// A value of it.
         value: i64,
-        /// Where nothing lies.
+        /// The offset without an element.
         offset: i64,
     },
     /// The coordinates that occur in a mode are those of a layout, each once.

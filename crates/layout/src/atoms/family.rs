@@ -16,10 +16,10 @@ pub(crate) mod sealed {
 
     /// How the instructions of a kind are made.
     pub trait Made: Sized + 'static {
-        /// What a family of them is made by.
+        /// The rule that makes a family.
         type Rule: Copy + fmt::Debug;
 
-        /// What they are called in messages.
+        /// Their name in messages.
         const KIND: &'static str;
 
         /// Every family, in tables.

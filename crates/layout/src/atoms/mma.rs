@@ -3,10 +3,10 @@
 //! # Law
 //!
 //! An atom computes `D = A * B + C` for an `m x k` matrix `A`, an `n x k` matrix `B` (read as its
-//! transpose) and `m x n` matrices `C` and `D`. Thread-value layouts say who holds what: from
-//! (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a bijection onto
-//! its tile, or a stated broadcast ([`ThreadValue`]). `threads` numbers the threads that run the
-//! instruction together; it is injective.
+//! transpose) and `m x n` matrices `C` and `D`. Thread-value layouts give the elements of each
+//! thread: from (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a
+//! bijection onto its tile, or a stated broadcast ([`ThreadValue`]). `threads` numbers the threads
+//! that execute the instruction together; it is injective.
 //!
 //! (CuTe `MMA_Atom` and `MMA_Traits`.) The type describes an instruction of 128 threads and a
 //! micro-kernel of one alike.
@@ -24,25 +24,25 @@ use crate::atoms::evidence::{BadThreadValue, Flaw};
 use crate::atoms::thread_value::ThreadValue;
 use crate::atoms::value_type::ValueType;
 
-/// What an instruction takes.
+/// An operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
     /// The first factor, (M,K).
     A,
     /// The second factor, (N,K).
     B,
-    /// What is added to, and the result: (M,N).
+    /// The accumulator, and the result: (M,N).
     C,
     /// Scale factors of A, (M,K): one for a block along K.
     ScaleA,
     /// Scale factors of B, (N,K): one for a block along K.
     ScaleB,
-    /// Which elements of a sparse A are not zero, (M,K).
+    /// The positions of the nonzero elements of a sparse A, (M,K).
     Metadata,
 }
 
 impl Operand {
-    /// Which of M, N, K its two modes are, by number.
+    /// The modes of M, N, K that it has, by index.
     pub fn modes(self) -> [usize; 2] {
         match self {
             Operand::A | Operand::ScaleA | Operand::Metadata => [0, 2],
@@ -68,13 +68,13 @@ impl fmt::Display for Operand {
 /// The types of the values of an instruction: `D = A * B + C`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MmaTypes {
-    /// Of the result.
+    /// The type of D.
     pub d: ValueType,
-    /// Of the first factor.
+    /// The type of A.
     pub a: ValueType,
-    /// Of the second factor.
+    /// The type of B.
     pub b: ValueType,
-    /// Of what is added.
+    /// The type of C.
     pub c: ValueType,
 }
 
@@ -115,7 +115,7 @@ pub struct MmaAtom {
     threads: Layout,
     /// A, B and C.
     factors: [ThreadValue; 3],
-    /// Scale factors and metadata, where there are any.
+    /// Scale factors and metadata, if any.
     others: Vec<(Operand, ThreadValue)>,
 }
 
@@ -123,10 +123,10 @@ impl MmaAtom {
     /// The atom with this shape `(m, n, k)`, these threads and the thread-value layouts of A, B and
     /// C.
     ///
-    /// Errors: an extent that is not positive, or a tile whose size is not representable
+    /// Errors: an extent that is not positive, or a tile whose size does not fit in 64 bits
     /// ([`AtomError::Shape`]); two threads with one number, or a negative one
-    /// ([`AtomError::Threads`]); a thread-value layout that is neither a bijection nor the
-    /// broadcast that it is said to be ([`AtomError::ThreadValue`]).
+    /// ([`AtomError::Threads`]); a thread-value layout that is neither a bijection nor the stated
+    /// broadcast ([`AtomError::ThreadValue`]).
     pub fn new(
         name: &str,
         arch: Arch,
@@ -145,8 +145,8 @@ impl MmaAtom {
         Ok(atom)
     }
 
-    /// The atom with one more operand: scale factors or metadata. A second one of a kind takes the
-    /// place of the first; one of A, B and C, that of the factor.
+    /// The atom with one more operand: scale factors or metadata. It replaces an earlier operand of
+    /// the same kind; for A, B and C the operand itself.
     ///
     /// Errors: as [`MmaAtom::new`].
     pub fn with(mut self, operand: Operand, held: ThreadValue) -> Result<MmaAtom, AtomError> {
@@ -208,22 +208,22 @@ impl MmaAtom {
         &self.threads
     }
 
-    /// Who holds the first factor: (thread, value) to (M,K).
+    /// The thread-value layout of A: (thread, value) to (M,K).
     pub fn a(&self) -> &ThreadValue {
         &self.factors[0]
     }
 
-    /// Who holds the second factor: (thread, value) to (N,K).
+    /// The thread-value layout of B: (thread, value) to (N,K).
     pub fn b(&self) -> &ThreadValue {
         &self.factors[1]
     }
 
-    /// Who holds the sums: (thread, value) to (M,N).
+    /// The thread-value layout of the accumulators: (thread, value) to (M,N).
     pub fn c(&self) -> &ThreadValue {
         &self.factors[2]
     }
 
-    /// Who holds an operand; none where the instruction does not take it.
+    /// The thread-value layout of an operand; None if the instruction does not take it.
     pub fn operand(&self, operand: Operand) -> Option<&ThreadValue> {
         self.operands().find(|(known, _)| *known == operand).map(|(_, held)| held)
     }

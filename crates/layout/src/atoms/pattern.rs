@@ -1,9 +1,9 @@
 //! Patterns that stand for many names.
 //!
-//! Law: a pattern is text with choices in braces. `{F16,BF16}` stands for either of them,
-//! `{,_SATURATE}` for nothing or `_SATURATE`, and `{8,16,..,256}` for the numbers of a progression.
-//! The names of a pattern are all ways to choose, the first choice varying slowest; a name matches
-//! exactly if it is one of them.
+//! Law: a pattern is text with choices in braces. `{F16,BF16}` means one of them, `{,_SATURATE}`
+//! nothing or `_SATURATE`, and `{8,16,..,256}` the numbers of a progression. The names of a pattern
+//! are all combinations of choices, the first choice varying slowest; a name matches exactly if it
+//! is one of them.
 //!
 //! A name with arguments in angle brackets, or in a namespace, is also spelt as a word, with `_`
 //! for `<`, `,` and `::`, which is how the language of layouts names it:
@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pattern(pub(crate) &'static str);
 
-/// Plain text, then what stands in the braces behind it.
+/// Plain text, and the choices in braces after it.
 type Part = (&'static str, Option<Vec<Cow<'static, str>>>);
 
 impl Pattern {
@@ -78,7 +78,7 @@ fn matches(name: &str, parts: &[Part]) -> bool {
     }
 }
 
-/// A name as a word: what stands in angle brackets behind underscores.
+/// A name as a word: arguments in angle brackets follow underscores instead.
 ///
 /// ```
 /// use tilewright_layout::atoms::{CopyAtom, word};

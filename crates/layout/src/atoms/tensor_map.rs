@@ -1,22 +1,21 @@
-//! What one bulk copy of a tensor (TMA) moves: the box.
+//! Tensor maps (TMA): the box that one bulk copy moves.
 //!
 //! # Law
 //!
 //! A tensor map has up to five dimensions of global memory, with extents and strides, and in each
-//! the extent of a box. The copy writes a box to shared memory densely, first dimension fastest; a
-//! swizzle is applied behind that. So for a tile of global memory and a layout of that tile in
-//! shared memory, go along shared memory and look which coordinate of global memory lies there: as
-//! long as each further mode is a step of 1 in a dimension that is not in the box yet, it is a
-//! dimension of the box.
+//! the extent of a box. The copy writes a box to shared memory compactly, first dimension fastest,
+//! and then applies a swizzle. For a tile of global memory and its layout in shared memory, the box
+//! is found by following the order of shared memory: as long as each further mode is a step of 1 in
+//! a dimension that is not in the box yet, it is a dimension of the box.
 //!
 //! ```text
 //! smem(c) = index of c in the box, for every c in the box
 //! ```
 //!
-//! What the hardware asks for, in the words of the CUDA driver API (`cuTensorMapEncodeTiled`): the
-//! first dimension is contiguous; extents are at most 2^32; strides are multiples of 16 bytes below
-//! 2^40; a box has at most 256 in a dimension; its rows are multiples of 16 bytes and, where
-//! swizzled, no longer than a line of the swizzle.
+//! The requirements of the hardware, in the words of the CUDA driver API
+//! (`cuTensorMapEncodeTiled`): the first dimension is contiguous; extents are at most 2^32; strides
+//! are multiples of 16 bytes below 2^40; a box has at most 256 in a dimension; its rows are
+//! multiples of 16 bytes and, with a swizzle, no longer than a line of the swizzle.
 //!
 //! (CuTe `make_tma_copy`: construction of the box from the right inverse of the shared-memory
 //! layout.)
@@ -44,7 +43,7 @@ pub struct Dimension {
     pub boxed: i64,
 }
 
-/// What one bulk copy moves.
+/// The box of one bulk copy.
 ///
 /// ```
 /// use tilewright_layout::atoms::{SwizzleMode, TensorMap};
@@ -107,7 +106,7 @@ impl TensorMap {
             let (_, extent, stride) = leaves.remove(at);
             let boxed = (1..=MAX_BOX.min(leaf.extent)).rev().find(|part| leaf.extent % part == 0).unwrap_or(1);
             dimensions.push(Dimension { extent, stride: bytes(stride)?, boxed });
-            // Both are factors of the size of the tile.
+            // Both extents divide the size of the tile.
             volume *= boxed;
             if boxed < leaf.extent || dimensions.len() == MAX_DIMENSIONS {
                 break;
@@ -149,7 +148,7 @@ impl TensorMap {
         Ok(TensorMap { dimensions, copies: size / volume })
     }
 
-    /// The dimensions, the contiguous one first, and those of the box before the others.
+    /// The dimensions: the contiguous one first, and those of the box before the others.
     pub fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
     }

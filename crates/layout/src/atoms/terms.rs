@@ -6,9 +6,9 @@ use core::fmt;
 /// An end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CopyEnd {
-    /// What is read.
+    /// The source.
     Source,
-    /// What is written.
+    /// The destination.
     Destination,
 }
 
@@ -53,7 +53,7 @@ pub enum SwizzleMode {
     Bytes128,
 }
 
-/// In which dimension of the operand, `(mn, k)`, elements lie side by side.
+/// The dimension of the operand, `(mn, k)`, in which elements are contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Major {
     /// Along K, the dimension that is summed over.

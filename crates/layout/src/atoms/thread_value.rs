@@ -1,14 +1,15 @@
-//! Who holds what: the thread-value layouts of instructions.
+//! Thread-value layouts of instructions: which thread holds which values.
 //!
 //! # Law
 //!
-//! A thread-value layout sends (thread, value) to a place in a tile, counted colexicographically:
-//! first mode of the tile fastest. Every place is held by exactly `holders` threads, by each of
+//! A thread-value layout maps (thread, value) to a position in a tile, counted colexicographically:
+//! first mode of the tile fastest. Every position is held by exactly `holders` threads, by each of
 //! them as one value. So its value mode repeats nothing, its thread mode repeats everything
 //! `holders` times, and without the repetitions it is a bijection onto the tile.
 //!
-//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the
-//! first `1/copies` of the tile: the value mode repeats everything `copies` times.
+//! For a copy that multiplies its source, a thread holds each position `copies` times, and the
+//! positions are the first `1/copies` of the tile: the value mode repeats everything `copies`
+//! times.
 //!
 //! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is
 //! what this module adds.)
@@ -21,8 +22,7 @@ use crate::{Layout, Leaf};
 
 /// A thread-value layout and by how many threads each place of its tile is held.
 ///
-/// Made from a layout it says that each place is held by one thread; whether that is so is checked
-/// by what takes it.
+/// Conversion from a layout states that each position is held by one thread; its users check this.
 ///
 /// ```
 /// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ThreadValue, ValueType};
@@ -57,23 +57,23 @@ impl ThreadValue {
         ThreadValue { layout, holders, copies: 1 }
     }
 
-    /// What is multiplied: only the first `1/copies` of the places are held, by one thread each,
-    /// `copies` times.
+    /// The source of a multiplying copy: only the first `1/copies` of the positions are held, by
+    /// one thread each, `copies` times.
     pub fn multiplied(layout: Layout, copies: i64) -> ThreadValue {
         ThreadValue { layout, holders: 1, copies }
     }
 
-    /// From (thread, value) to the place in the tile.
+    /// From (thread, value) to the position in the tile.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// How many threads hold each place.
+    /// The number of threads that hold each position.
     pub fn holders(&self) -> i64 {
         self.holders
     }
 
-    /// How many times a thread has each place that it holds.
+    /// How many times a thread holds each of its positions.
     pub fn copies(&self) -> i64 {
         self.copies
     }
@@ -83,7 +83,7 @@ impl ThreadValue {
         self.layout.mode(1).map_or(1, |values| values.size())
     }
 
-    /// Checks the law, for so many threads and a tile of so many places; or says what fails.
+    /// Checks the law for a number of threads and a tile; returns the flaw otherwise.
     pub(crate) fn check(&self, threads: i64, places: i64) -> Result<(), Flaw> {
         let (2, Some(thread), Some(value)) = (self.layout.rank(), self.layout.mode(0), self.layout.mode(1)) else {
             return Err(Flaw::Rank { found: self.layout.rank() });
@@ -120,7 +120,7 @@ fn repeats(leaf: &Leaf) -> bool {
 }
 
 impl From<Layout> for ThreadValue {
-    /// Each place is held by one thread.
+    /// Each position is held by one thread.
     fn from(layout: Layout) -> ThreadValue {
         ThreadValue { layout, holders: 1, copies: 1 }
     }

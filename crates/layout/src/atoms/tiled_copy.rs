@@ -2,11 +2,11 @@
 //!
 //! # Law
 //!
-//! A thread-value layout `tv` says for a tile who owns what, (thread, value) to the colexicographic
-//! index in the tile. Threads and values are taken in blocks of as many as the atom has on its
-//! reference side, and each block is one run of the atom: at the other end it goes to the threads
-//! and values that the atom says. So with `own` and `end` the layouts of values in the atom's
-//! block, at the reference and at either end, and `T`, `V` the threads and values of `own`,
+//! A thread-value layout `tv` gives the owners of a tile, (thread, value) to the colexicographic
+//! index in the tile. Threads and values are divided into blocks of the size of the atom on its
+//! reference side, and each block is one run of the atom: at the other end, elements belong to the
+//! threads and values that the atom gives. So with `own` and `end` the layouts of values in the
+//! atom's block, at the reference and at either end, and `T`, `V` the threads and values of `own`,
 //!
 //! ```text
 //! tidfrg((t,r), (v,s), rest) = L(tv(t' + T*r, v' + V*s) in tile number rest),    own(t',v') = end(t,v)
@@ -57,8 +57,8 @@ pub struct TiledCopy {
 }
 
 impl TiledCopy {
-    /// Threads and values side by side: the tile has in each mode as many elements as both have
-    /// together (CuTe `make_tiled_copy`).
+    /// Threads and values side by side: the extent of the tile in each mode is the product of both
+    /// (CuTe `make_tiled_copy`).
     ///
     /// Errors: as [`make_layout_tv`] and [`TiledCopy::of_thread_values`].
     #[doc(alias = "make_tiled_copy")]
@@ -101,8 +101,8 @@ impl TiledCopy {
         Ok(TiledCopy { atom, bits, owned, tiler, tile, parts: None })
     }
 
-    /// The copy of an operand of a tiled product, in which each thread owns what it has of the
-    /// operand there (CuTe `make_tiled_copy_A`, ..).
+    /// The copy of an operand of a tiled MMA, in which each thread owns its part of the operand
+    /// (CuTe `make_tiled_copy_A`, ..).
     ///
     /// Errors: as [`TiledMma::thread_values`] and [`TiledCopy::of_thread_values`].
     #[doc(alias = "make_tiled_copy_A")]
@@ -118,8 +118,8 @@ impl TiledCopy {
         TiledCopy::of_operand_in(atom, mma, operand, bits.bits())
     }
 
-    /// As [`TiledCopy::of_operand`], for elements of another width than the product has: sums that
-    /// are stored in fewer bits than they were added in.
+    /// As [`TiledCopy::of_operand`], for elements of another width than in the MMA: accumulators
+    /// that are stored with fewer bits.
     ///
     /// Errors: as [`TiledCopy::of_operand`].
     pub fn of_operand_in(atom: CopyAtom, mma: &TiledMma, operand: Operand, bits: i64) -> Result<TiledCopy, AtomError> {
@@ -177,8 +177,8 @@ impl TiledCopy {
     /// Any layout of tiles as threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)` (CuTe
     /// `tidfrg_S`, `tidfrg_D`).
     ///
-    /// Where the tile does not divide the layout, the partition covers it, and goes on past its
-    /// end. Errors: as [`TiledCopy::thread_values`]; steps that do not divide as the tile does
+    /// If the tile does not divide the layout, the partition covers it and extends past its end.
+    /// Errors: as [`TiledCopy::thread_values`]; strides that the tile does not divide
     /// ([`AtomError::Layout`]).
     pub fn tidfrg<D: Stride>(&self, end: CopyEnd, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
         let CopyTilers { tile, held } = self.tilers::<D::Extent>(end)?;
@@ -189,8 +189,7 @@ impl TiledCopy {
         Ok(Layout::tuple(&modes)?)
     }
 
-    /// What [`TiledCopy::tidfrg`] does to a layout, step by step, so that it can be done to
-    /// anything that is tiled.
+    /// The steps of [`TiledCopy::tidfrg`], so that they can be applied to anything that is tiled.
     ///
     /// Errors: as [`TiledCopy::thread_values`].
     pub fn tilers<N: Extent>(&self, end: CopyEnd) -> Result<CopyTilers<N>, AtomError> {
@@ -230,7 +229,7 @@ pub(crate) fn sizes(layout: &Layout) -> (i64, i64) {
 pub struct CopyTilers<N: Extent = i64> {
     /// The tile.
     pub tile: Tiler<N>,
-    /// Who has what in it, and all of the rest.
+    /// The thread-value tiler within it.
     pub held: Tiler<N>,
 }
 
@@ -252,8 +251,8 @@ impl<N: Extent> ThreadCopy<'_, N> {
         &self.number
     }
 
-    /// What the thread has at an end: the offset at which its part begins, and the part,
-    /// ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
+    /// The part of the thread at an end: its offset, and its layout, ((FrgV,FrgX),RestM,..) (CuTe
+    /// `partition_S`, `partition_D`).
     ///
     /// Errors: as [`TiledCopy::tidfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(

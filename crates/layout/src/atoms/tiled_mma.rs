@@ -1,4 +1,4 @@
-//! One instruction repeated over threads and values: a tiled matrix product.
+//! Tiled MMA: one instruction repeated over threads and values.
 //!
 //! # Law
 //!
@@ -8,10 +8,9 @@
 //! k*|K|`; a *permutation* of a mode enlarges the tile and says in which order its indices are
 //! taken.
 //!
-//! An operand, say A with modes (M,K), is partitioned in this way: take each mode in the order of
-//! its permutation, cut it into the extents of the atom, let the atom's thread-value layout say who
-//! holds what, and deal the atoms out to the atom layout, in turn. So with `thrfrg` the partition
-//! and `L` the operand,
+//! An operand, say A with modes (M,K), is partitioned like this: permute each mode, divide it into
+//! the extents of the atom, apply the atom's thread-value layout, and distribute the atoms over the
+//! atom layout, repeatedly. So with `thrfrg` the partition and `L` the operand,
 //!
 //! ```text
 //! thrfrg((v,(i,l)), (f,(r,s))) = L(p_M(m), p_K(k))
@@ -70,13 +69,14 @@ pub struct TiledMma {
 }
 
 impl TiledMma {
-    /// Copies of `atom` arranged by `atom_layout`, whose modes are M, N and K, and are one atom
-    /// where there are fewer than three; `permutation` has for each mode a layout, or `_` where
-    /// indices are taken as they come (CuTe `make_tiled_mma`).
+    /// Copies of `atom` arranged by `atom_layout`, whose modes are M, N and K; missing modes have
+    /// one atom. `permutation` has for each mode a layout, or `_` for the identity (CuTe
+    /// `make_tiled_mma`).
     ///
-    /// Errors: an atom layout of more than three modes, or one whose modes overlap or run backwards
-    /// ([`AtomError::AtomLayout`]); a permutation that does not take each index of its mode's tile
-    /// once, or whose size is not a multiple of what the atoms cover ([`AtomError::Permutation`]).
+    /// Errors: an atom layout of more than three modes, or one whose modes overlap or have negative
+    /// strides ([`AtomError::AtomLayout`]); a permutation that is not a bijection on its mode's
+    /// tile, or whose size is not a multiple of the extent of the atoms
+    /// ([`AtomError::Permutation`]).
     #[doc(alias = "make_tiled_mma")]
     pub fn new(atom: MmaAtom, atom_layout: &Layout, permutation: &Tiler) -> Result<TiledMma, AtomError> {
         let refuse = || AtomError::AtomLayout { layout: atom_layout.to_string().into() };
@@ -122,7 +122,7 @@ impl TiledMma {
         extent.saturating_mul(self.atoms(mode))
     }
 
-    /// How many atoms lie along a mode.
+    /// The number of atoms along a mode.
     fn atoms(&self, mode: usize) -> i64 {
         self.atom_layout.mode(mode).map_or(1, |mode| mode.size())
     }
@@ -137,12 +137,12 @@ impl TiledMma {
         &self.atom_layout
     }
 
-    /// In which order the indices of M, N or K are taken; none where as they come.
+    /// The permutation of the indices of M, N or K; None for the identity.
     pub fn permutation(&self, mode: usize) -> Option<&Layout> {
         self.permutation.get(mode)?.as_ref()
     }
 
-    /// From (V,M,N,K), the thread in the atom and the place of the atom, to the number of the
+    /// From (V,M,N,K), the thread in the atom and the position of the atom, to the index of the
     /// thread (CuTe `get_thr_layout_vmnk`).
     pub fn thread_layout(&self) -> &Layout {
         &self.thread_layout
@@ -168,9 +168,9 @@ impl TiledMma {
     /// An operand of shape (M,K,..), (N,K,..) or (M,N,..) as threads and their values,
     /// `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..)))` (CuTe `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
     ///
-    /// Where the tile does not divide the operand, the partition covers it, and goes on past its
-    /// end. Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has
-    /// fewer than two modes, or steps that do not divide as the tile does ([`AtomError::Layout`]).
+    /// If the tile does not divide the operand, the partition covers it and extends past its end.
+    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has fewer
+    /// than two modes, or strides that the tile does not divide ([`AtomError::Layout`]).
     pub fn thrfrg<D: Stride>(&self, operand: Operand, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
         if layout.rank() < 2 {
             let (expected, found) = (2, layout.rank());
@@ -181,8 +181,7 @@ impl TiledMma {
         Ok(atoms.compose_tiler(&held)?.zipped_divide(&dealt)?)
     }
 
-    /// What [`TiledMma::thrfrg`] does to a layout, step by step, so that it can be done to anything
-    /// that is tiled.
+    /// The steps of [`TiledMma::thrfrg`], so that they can be applied to anything that is tiled.
     ///
     /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]).
     pub fn tilers<N: Extent>(&self, operand: Operand) -> Result<MmaTilers<N>, AtomError> {
@@ -258,7 +257,7 @@ pub struct MmaTilers<N: Extent = i64> {
     pub order: Tiler<N>,
     /// The tile of the atom.
     pub atom: Tiler<N>,
-    /// Who holds what in it, and all of the rest.
+    /// The thread-value tiler within it.
     pub held: Tiler<N>,
     /// The threads and values of it, and how the rest is dealt out.
     pub dealt: Tiler<N>,
@@ -284,9 +283,8 @@ impl<N: Extent> ThreadMma<'_, N> {
         Ok(Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?)
     }
 
-    /// What the thread has of an operand: the offset at which its part begins, and the part,
-    /// (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`,
-    /// ..).
+    /// The part of the thread in an operand: its offset, and its layout, (FrgV,RestM,RestK,..),
+    /// (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`, ..).
     ///
     /// Errors: as [`TiledMma::thrfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(
@@ -313,7 +311,7 @@ impl<N: Extent> ThreadMma<'_, N> {
     }
 }
 
-/// The same layout with numbers of another kind.
+/// The same layout with another kind of number.
 pub(crate) fn lifted<N: Extent>(layout: &Layout) -> Result<Layout<N>, LayoutError> {
     Layout::from_tree(layout.tree().map(|leaf| Leaf { extent: leaf.extent.into(), stride: leaf.stride.into() }))
 }

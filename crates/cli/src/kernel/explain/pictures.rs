@@ -1,4 +1,5 @@
-//! The layouts of a tile program in pictures: who holds what, and where tiles lie in shared memory.
+//! Pictures of the layouts of a tile program: distributions over threads, and tiles in shared
+//! memory.
 //!
 //! Law: values of one shape and one layout share a picture. Nothing is computed here but what the
 //! explanation says.
@@ -28,7 +29,7 @@ fn alike(explained: &Explanation) -> Vec<Alike<'_>> {
             None => found.push(Alike { names: vec![&choice.name], first: choice }),
         }
     }
-    // One number for all threads is no picture, nor is what no thread has.
+    // A scalar makes no picture, nor does a tile that no thread holds.
     let taken = |own: &Alike<'_>| explained.staged.iter().any(|staged| !staged.is_read && staged.name == own.names[0]);
     found.retain(|own| own.first.held.size() > 1 && !taken(own));
     found
@@ -38,12 +39,12 @@ fn refused(error: tilewright::layout::LayoutError) -> Failure {
     Failure::refused(&error)
 }
 
-/// Who holds which element of a tile.
+/// The thread of each element of a tile.
 fn held_by(heading: &str, held: &Held, shape: &[i64], style: Style) -> Result<Figure<'static>, Failure> {
     Ok(tiles::held(heading, &held.layout().map_err(refused)?, shape, style)?)
 }
 
-/// Who holds the first rows and columns.
+/// The threads of the first rows and columns.
 fn corner(heading: &str, held: &Held, shape: &[i64]) -> Result<Figure<'static>, Failure> {
     Ok(tiles::held_corner(heading, &held.layout().map_err(refused)?, shape, Style::default())?)
 }
@@ -56,7 +57,7 @@ fn lies(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
 fn more(next: &NextBest, explained: &Explanation) -> String {
     let share = 100.0 * (next.cycles / explained.cycles.max(1.0) - 1.0);
     let because: Vec<String> = next.because.iter().map(|(what, more)| format!("{what} {more:+.0}")).collect();
-    // Where the search could not show that there is no cheaper one.
+    // If the search could not prove that there is no cheaper one.
     let at_most = if next.bound < next.cycles { "at most " } else { "" };
     match (next.cycles > explained.cycles, because.is_empty()) {
         (false, _) => "the same".to_string(),

@@ -59,7 +59,7 @@ impl Bits {
     }
 }
 
-/// What one access asks of a map.
+/// The requirements of one access for a map.
 struct Wanted {
     /// The words, from the slot on, as a basis in which the highest bits are decided last.
     words: Vec<u64>,
@@ -85,7 +85,7 @@ impl Problem<'_> {
         for (access, report) in self.accesses.iter().zip(&self.reports) {
             let Some(bits) = Bits::of(self, access) else { return Ok(None) };
             let basis = BitSpace::of(bits.threads.iter().take(bits.lanes).map(|offset| offset >> bits.slot));
-            // Each has its highest bit to itself: what is decided up to a bit are those below it.
+            // Each vector has a highest bit of its own; the bits below it are undetermined.
             let words = basis.basis().iter().map(|word| word.value).collect();
             let phases = report.phases().len() as i64;
             wanted.push(Wanted { words, low: unit.saturating_sub(bits.slot), slots: line - bits.slot, phases });
@@ -198,7 +198,7 @@ fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError
     };
     let mut basis = BitSpace::default();
     let pivots: Vec<bool> = columns.iter().map(|column| basis.insert(*column).value != 0).collect();
-    // Other bits go to the places above those of a bank: their own, where no other has it.
+    // Other bits go to the positions above the bank bits: to their own position, if it is free.
     let mut free: Vec<u32> = (rows..width).collect();
     let mut images = columns.clone();
     let others = || (0..width).zip(&pivots).filter(|(_, pivot)| !**pivot).map(|(bit, _)| bit);

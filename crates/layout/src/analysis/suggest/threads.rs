@@ -1,10 +1,10 @@
 //! A better order of threads.
 //!
-//! Law: in a linear access the threads of a phase are the lowest `k` bits of the thread's number.
-//! Which bits of the number these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the
-//! rank `d` of the words that its bits lead to and the rank `r` of their banks. Banks are a matroid
-//! on the bits: taking, in order, each bit that leads to a bank independent of those before gives
-//! the greatest rank that there is, and the first bits that have it.
+//! Law: in a linear access, the threads of a phase are the lowest `k` bits of the thread's index.
+//! Which bits these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the rank `d` of
+//! the words and the rank `r` of the banks that its bits lead to. Banks are a matroid on the bits:
+//! the greedy choice, in order, of each bit that leads to a bank independent of the earlier ones
+//! gives the largest rank, with the first bits that have it.
 
 use alloc::vec::Vec;
 
@@ -34,7 +34,7 @@ impl Problem<'_> {
                 chosen.push(bit);
             }
         }
-        // Then those that want words of others, then any.
+        // Then bits that lead to words of other lanes, then any.
         for share in [true, false] {
             for (bit, offset) in bits.threads.iter().enumerate() {
                 let old = words.contains(offset >> slot);

@@ -2,13 +2,13 @@
 //!
 //! # Law
 //!
-//! One thread, a CTA, starts the instruction, or two (2x1SM), each of which brings half of the rows
-//! of A, of the columns of B, and of the sums. Operands are in shared memory, A also in tensor
-//! memory (TS), the sums in tensor memory: all of an operand, or of a half, is seen at once, column
-//! by column. K is as many values as fit in 32 bytes (values of 4 to 8 bits count as bytes, unless
-//! all are of 4 bits), twice as many where A is sparse. The patterns name A, B and the sums, then M
-//! and N; where operands are block-scaled, before these the type of the scale factors, and behind
-//! them the length of a block.
+//! One thread starts the instruction, for one CTA or for two (2x1SM), each of which contributes
+//! half of the rows of A, of the columns of B, and of the accumulators. Operands are in shared
+//! memory, A optionally in tensor memory (TS), accumulators in tensor memory: a layout shows all of
+//! an operand, or of a half, column by column. K is as many values as fit in 32 bytes (values of 4
+//! to 8 bits count as bytes, unless all are of 4 bits), twice as many if A is sparse. The patterns
+//! name A, B and the accumulators, then M and N; if operands are block-scaled, the type of the
+//! scale factors comes before these, and the length of a block after them.
 //!
 //! (PTX ISA, "tcgen05.mma": matrix shape; CuTe `SM100_MMA_*`.)
 
@@ -82,7 +82,7 @@ fn atom(member: &Member<'_>, ctas: i64) -> Result<MmaAtom, AtomError> {
     MmaAtom::new(member.name, member.arch, [m, n, k], types, threads, operands)
 }
 
-/// An operand of `rows` x `columns`, the rows dealt out in as many blocks as there are CTAs.
+/// An operand of `rows` x `columns`, with the rows divided into one block for each CTA.
 fn halves(ctas: i64, rows: i64, columns: i64) -> Result<ThreadValue, AtomError> {
     let own = rows / ctas;
     let step = if ctas == 1 { 0 } else { own };

@@ -1,10 +1,10 @@
 //! Blackwell, what a warp runs: floating point in 8, 6 and 4 bits, also block-scaled and sparse.
 //!
-//! The registers are those of the instructions with 8-bit and 4-bit integers of Ampere. A thread
-//! brings scale factors of one row (A: of row `g` or `g + 8` of its group of four) or of one column
-//! (B), so that two threads have the same factors of A, and four those of B. Where A is sparse K
-//! counts what stands for values left out, too. The patterns name A, B, the sums, and the scale
-//! factors with the length of a block along K.
+//! The registers are those of Ampere's instructions with 8-bit and 4-bit integers. A thread holds
+//! scale factors of one row (A: of row `g` or `g + 8` of its group of four) or of one column (B),
+//! so that two threads have the same factors of A, and four those of B. If A is sparse, K includes
+//! the omitted values. The patterns name A, B, the accumulators, and the scale factors with the
+//! length of a block along K.
 //!
 //! (PTX ISA, "Matrix Fragments for mma.m16n8k32" and "m16n8k64", "Block Scaling for mma.sync",
 //! "mma.sp"; CuTe `SM120_*`.)

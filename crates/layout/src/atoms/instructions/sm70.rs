@@ -1,8 +1,8 @@
 //! Volta: eight threads, a quad pair. (PTX ISA, "Matrix Fragments for mma.m8n8k4"; CuTe
 //! `SM70_8x8x4_*`.)
 //!
-//! The last two letters say how A and B lie in memory: T for A row by row and for B column by
-//! column, along K, N for the other way.
+//! The last two letters give the memory order of A and B: T is K-major (A row-major, B
+//! column-major), N is the other order.
 
 use crate::atoms::arch::Arch::Sm70;
 use crate::atoms::catalogue::{MmaFamily, Row};

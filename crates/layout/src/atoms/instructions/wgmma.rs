@@ -2,10 +2,11 @@
 //!
 //! # Law
 //!
-//! 128 threads multiply 64 x K by N x K, K as many values as fit in 32 bytes, twice as many where A
-//! is sparse. Warp `w` has rows `16w` to `16w + 15` of the sums, as 16x8 blocks side by side, each
-//! as in the instructions of a warp. B is in shared memory: all threads see all of it, through a
-//! descriptor; so is A (SS), or it is in registers (RS), as 16x8 blocks of 32-bit registers.
+//! 128 threads multiply 64 x K by N x K, where K is as many values as fit in 32 bytes, twice as
+//! many if A is sparse. Warp `w` has rows `16w` to `16w + 15` of the accumulators, as 16x8 blocks
+//! side by side, each as in the instructions of a warp. B is in shared memory: all threads access
+//! all of it, through a descriptor; A is there too (SS), or in registers (RS), as 16x8 blocks of
+//! 32-bit registers.
 //!
 //! (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*"; CuTe `SM90_64xNxK_*` and
 //! `SM90::GMMA::SPARSE::GMMA_64xNxK_*`.)

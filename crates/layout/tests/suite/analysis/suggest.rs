@@ -1,5 +1,5 @@
-//! What is suggested, against counting every candidate, and against the swizzles that are known to
-//! be best.
+//! Suggestions, compared with counting every candidate, and with the swizzles that are known to be
+//! optimal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,7 +141,7 @@ fn no_swizzle_and_no_padding_is_better_than_the_one_suggested() {
                 }
             }
             let found = swizzled(&advice.suggestions).map(|(found, _)| found);
-            // Where the least is reached already, nothing is searched.
+            // If the minimum is reached already, nothing is searched.
             if advice.wavefronts() > advice.ideal() {
                 assert_eq!(best(found), least, "{text}, {bits} bits, {a} and {b}: {:?}", found.map(|f| &f.remedy));
             }
@@ -204,7 +204,7 @@ fn no_linear_map_is_better_than_the_one_suggested() {
             let mut least = before;
             for rows in 0..1_u64 << (2 * width) {
                 let columns: Vec<u64> = (0..width).map(|bit| rows >> (2 * bit) & 3).collect();
-                // Of rank 2: two different columns that are not 0.
+                // Of rank 2: two different nonzero columns.
                 let full = columns.iter().filter(|column| **column != 0).collect::<BTreeSet<_>>().len() > 1;
                 if full {
                     // The bank is what the rows say; above it the offset itself tells words apart.
@@ -232,7 +232,7 @@ fn no_linear_map_is_better_than_the_one_suggested() {
     assert!(found_better > 0);
 }
 
-/// Two accesses with conflicts: an order of the threads of one of them leaves those of the other.
+/// Two accesses with conflicts: a thread order for one of them does not change the other.
 #[test]
 fn an_order_of_the_threads_of_one_access_is_no_bound_for_all() {
     let tile: Layout = "(32,32):(32,1)".parse().unwrap();
@@ -249,7 +249,7 @@ fn an_order_of_the_threads_of_one_access_is_no_bound_for_all() {
         }
     }
     assert_eq!(orders, 2);
-    // Of one access alone it is.
+    // For a single access it is suggested.
     let advice = suggest(&tile, &[column()], Banks::NVIDIA).unwrap();
     let threads = advice.suggestions.iter().find(|found| matches!(found.remedy, Remedy::Threads { .. })).unwrap();
     assert_eq!(threads.proof, Proof::Bound);
@@ -262,7 +262,7 @@ fn refusals_say_what_is_wanted() {
     let refused = bank_conflicts(&Storage::from(&tile), &wide, Banks::NVIDIA).unwrap_err();
     let wanted = "the bytes that a lane takes must be at most 16, and no more than a line of all banks, not 32";
     assert_eq!(refused.to_string(), wanted);
-    // A footprint asks for offsets, not for what threads take.
+    // A footprint needs offsets, not the accesses of threads.
     let later: Layout<Expr> = "(8,64):(M{div=64},1)".parse().unwrap();
     let refused = footprint(&Storage::new(&later.into()).unwrap()).unwrap_err();
     assert!(refused.to_string().starts_with("the offset of index 1 is not known before launch"), "{refused}");
