@@ -1,11 +1,11 @@
 //! Figures on a page: from panels to a scene.
 //!
 //! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line
-//! between cells, a heavier one where a leaf of a mode starts again, the heaviest around all. Grids
-//! below one another that have as many columns have cells of one width, and those side by side that
-//! have as many rows have cells of one height, so that axes they share are aligned. A grid of more
-//! than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or [`MAX_COLUMNS`] columns, shows the
-//! first rows and columns and the last. A grid of few rows is broken into bands below one another
+//! between cells, a heavier one where a leaf of a mode wraps, the heaviest around everything. Grids
+//! below one another with equally many columns have cells of one width, and those side by side with
+//! equally many rows have cells of one height, so that shared axes are aligned. A grid of more than
+//! [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or [`MAX_COLUMNS`] columns, shows the first
+//! rows and columns and the last ones. A grid of few rows is broken into bands below one another
 //! instead, and figures side by side into lines of at most [`MAX_LINE`].
 
 mod cells;
@@ -27,7 +27,7 @@ pub const MAX_CELLS: i64 = 20_000;
 pub const MAX_SIDE: i64 = 256;
 /// How many rows or columns are drawn where not all are.
 const CUT_SIDE: usize = 64;
-/// How many columns of one grid stand side by side on a page.
+/// The most columns of one grid that are side by side on a page.
 pub const MAX_COLUMNS: i64 = 128;
 /// How many columns a band has at most, and how many rows a grid that is broken into bands.
 const BAND: i64 = 32;
@@ -38,8 +38,8 @@ pub const MAX_LINE: f64 = 1600.0;
 const HEADING_LINES: usize = 4;
 /// The longest side of an image.
 const IMAGE_SIDE: f64 = 512.0;
-/// How many ticks a side of an image has, and how far apart those of columns are at least: on a
-/// side that is too short for them the first alone stands.
+/// The ticks of a side of an image, and the least distance of those of columns: a side that is too
+/// short for them has only the first.
 const IMAGE_TICKS: usize = 4;
 const TICK_ROOM: f64 = 24.0;
 /// The width to which captions are wrapped, at least.
@@ -187,12 +187,12 @@ fn sides(panels: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
     (gutter, widths.fold(0.0, f64::max))
 }
 
-/// Gives grids in a column of the table that have as many columns cells of one width, and those in
-/// a row that have as many rows cells of one height.
+/// Gives grids in a column of the table with equally many columns cells of one width, and those in
+/// a row with equally many rows cells of one height.
 fn align(panels: &mut [Vec<Option<Drawn<'_>>>]) {
     let mut longest: HashMap<(bool, usize, i64), f64> = HashMap::new();
-    // What the sides of a panel are aligned with: columns with those of panels below, rows with
-    // those of panels beside.
+    // The alignment keys of the sides of a panel: columns align with panels below, rows with panels
+    // beside.
     let keys = |row: usize, column: usize, cells: &Cells| {
         let [columns, rows] = cells.steps();
         [((true, column, columns.0), columns.1), ((false, row, rows.0), rows.1)]
@@ -262,7 +262,7 @@ struct Drawn<'a> {
     below: f64,
     /// The width of heading and note.
     words: f64,
-    /// The same without the first line of the heading.
+    /// The rest of the heading after the first line.
     rest: f64,
 }
 
@@ -322,8 +322,8 @@ impl<'a> Drawn<'a> {
         self.heading.first().is_some_and(String::is_empty)
     }
 
-    /// Draws it with the top left corner of its body at a place, and its heading, beside those of
-    /// its neighbours, so far above.
+    /// Draws it with the top left corner of its body at a place, and its heading aligned with those
+    /// of its neighbours, `above` the body.
     fn draw(&self, scene: &mut Scene, at: Point, above: f64) {
         for (line, text) in self.heading.iter().enumerate() {
             let style = if line == 0 && !self.minor { TextStyle::heading() } else { TextStyle::plain() };
@@ -360,7 +360,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Draws the arrow that leads to it, beside the middle of what stands on both sides of it.
+    /// Draws the arrow that leads to it, at the middle of the panels on both sides.
     fn arrow(&self, scene: &mut Scene, at: Point, gap: f64, height: f64) {
         let y = at.y + height / 2.0;
         let tip = at.x - self.left - theme::STEP;

@@ -1,7 +1,7 @@
 //! The sides of a grid.
 //!
-//! Law: a side has a position for every index of a mode, fastest leaf first. Each leaf has ticks of
-//! its own, and a line stands where a leaf starts again: the heavier, the more leaves do.
+//! Law: a side has a position for every index of a mode, fastest leaf first. Each leaf has its own
+//! ticks, and there is a line where a leaf wraps: the heavier, the more leaves wrap.
 
 use tilewright_layout::Tree;
 
@@ -12,9 +12,9 @@ pub struct Axis {
     unit: i64,
     begin: i64,
     ticked: bool,
-    /// What the positions are called, where they are not counted.
+    /// The names of the positions, if they are not numbers.
     names: Vec<String>,
-    /// What is counted.
+    /// The title: what the ticks count.
     title: Option<String>,
 }
 
@@ -88,8 +88,8 @@ impl Axis {
         self.title.as_deref()
     }
 
-    /// The same side with another number of positions: its slowest leaf ends earlier or goes on,
-    /// the faster ones repeat as before. Where it ends within a faster leaf it has no hierarchy.
+    /// The same side with another number of positions: its slowest leaf ends earlier or continues,
+    /// the faster ones repeat as before. If it ends within a faster leaf, it has no hierarchy.
     #[must_use]
     pub(crate) fn cut_to(self, len: i64) -> Axis {
         let run = self.run(self.levels().saturating_sub(1));
@@ -122,7 +122,7 @@ impl Axis {
         false
     }
 
-    /// How many leaves have ticks.
+    /// The number of leaves with ticks.
     pub fn levels(&self) -> usize {
         self.extents.len()
     }
@@ -143,7 +143,7 @@ impl Axis {
         if level == 0 { digit.saturating_mul(self.unit).saturating_add(self.begin) } else { digit }
     }
 
-    /// What stands beside a position for one leaf: its tick, or its name.
+    /// The text beside a position for one leaf: its tick, or its name.
     pub fn tick_text(&self, position: i64, level: usize) -> String {
         let name = usize::try_from(position).ok().and_then(|at| self.names.get(at));
         name.filter(|_| level == 0).cloned().unwrap_or_else(|| self.tick(position, level).to_string())
@@ -165,7 +165,7 @@ impl Axis {
         self.extents.iter().take(level).fold(1, |run: i64, extent| run.saturating_mul(*extent))
     }
 
-    /// How many leaves start again at a position: the weight of the line before it.
+    /// The number of leaves that wrap at a position: the weight of the line before it.
     pub fn weight(&self, position: i64) -> usize {
         let mut run: i64 = 1;
         let complete = |extent: &&i64| {
@@ -176,7 +176,7 @@ impl Axis {
     }
 }
 
-/// Which positions are drawn: all, or the first ones, a gap (`None`) and the last one.
+/// The positions that are drawn: all, or the first ones, a gap (`None`) and the last one.
 pub(crate) fn visible(len: i64, limit: usize) -> Vec<Option<i64>> {
     match i64::try_from(limit.max(3)) {
         Ok(limit) if len > limit => {

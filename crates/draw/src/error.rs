@@ -13,18 +13,18 @@ pub enum DrawError {
     Layout(Box<LayoutError>),
     /// A thread-value layout leads outside its tile.
     Outside {
-        /// What does: a thread and a value.
+        /// The thread and the value.
         thread: i64,
         /// The value.
         value: i64,
         /// Where it leads.
         offset: i64,
-        /// How many places the tile has.
+        /// The number of positions of the tile.
         size: i64,
     },
     /// Another number of modes than the picture has.
     Rank {
-        /// What has them.
+        /// The layout that has them.
         what: &'static str,
         /// How many there are.
         rank: usize,
@@ -33,7 +33,7 @@ pub enum DrawError {
     },
     /// More than a picture looks at.
     TooLarge {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
         /// How large it is.
         value: i64,
@@ -78,11 +78,11 @@ pub enum DrawError {
     },
     /// Sizes that should agree and do not.
     Size {
-        /// What has the first size.
+        /// The object with the first size.
         what: &'static str,
         /// The first size.
         size: i64,
-        /// What has the second.
+        /// The object with the second size.
         other: &'static str,
         /// The second.
         wanted: i64,
@@ -106,7 +106,7 @@ impl DrawError {
         }
     }
 
-    /// What would settle it, as a sentence; none where the message says it all.
+    /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             DrawError::Layout(error) => return error.help(),

@@ -1,9 +1,9 @@
 //! Figures: panels side by side and below one another, with a title, a caption and a legend.
 //!
-//! Law: panels stand in a table; the bodies of one row of it begin at one height and those of one
-//! column at one distance from the left, so that axes shared by neighbours are aligned. A figure is
-//! drawn on a page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show
-//! the same panels in the same order.
+//! Law: panels are arranged in a table; the bodies of one row begin at one height and those of one
+//! column at one distance from the left, so that shared axes are aligned. A figure is drawn on a
+//! page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show the same
+//! panels in the same order.
 
 use crate::axis::Axis;
 use crate::document::Document;
@@ -12,7 +12,7 @@ use crate::image::Image;
 use crate::scene::Scene;
 use crate::theme::{Paint, Theme};
 
-/// What a panel shows.
+/// The content of a panel.
 #[derive(Debug)]
 pub enum Body<'a> {
     /// A grid of cells.
@@ -21,7 +21,7 @@ pub enum Body<'a> {
     Image {
         /// The pixels.
         image: Image,
-        /// How many cells a pixel stands for, downward and to the right.
+        /// The number of cells per pixel, downward and to the right.
         block: (i64, i64),
     },
     /// Anything else.
@@ -31,9 +31,9 @@ pub enum Body<'a> {
 /// One picture of a figure, with its heading and a remark below.
 #[derive(Debug)]
 pub struct Panel<'a> {
-    /// What it is.
+    /// The heading.
     pub heading: String,
-    /// What is remarkable about it.
+    /// A note below the panel.
     pub note: String,
     /// The picture.
     pub body: Body<'a>,
@@ -82,19 +82,19 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// What colours mean.
+/// The meaning of colours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Legend {
     /// Fills and their names.
     Names(Vec<(Paint, String)>),
-    /// From the least to the greatest value.
+    /// From the smallest to the largest value.
     Ramp(String, String),
 }
 
 /// Panels with a title, a caption and a legend.
 #[derive(Debug, Default)]
 pub struct Figure<'a> {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// More about it.
     pub caption: String,
@@ -102,7 +102,7 @@ pub struct Figure<'a> {
     pub source: Vec<String>,
     /// Rows of panels; a place may be empty.
     pub table: Vec<Vec<Option<Panel<'a>>>>,
-    /// What colours mean.
+    /// The meaning of colours.
     pub legend: Option<Legend>,
     /// The columns of the table before which a line of panels may be broken where the page is too
     /// narrow for all.

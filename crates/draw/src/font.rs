@@ -15,7 +15,7 @@ use {
     ttf_parser::OutlineBuilder,
 };
 
-/// Which of the fonts a glyph is of.
+/// The font of a glyph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Weight {
     Regular,
@@ -158,7 +158,8 @@ impl OutlineBuilder for Outline {
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        // A quadratic curve is the cubic one whose controls lie two thirds of the way to its own.
+        // A quadratic curve equals the cubic one whose controls are two thirds of the way to its
+        // own.
         let (from, control, to) = (self.at, self.point(x1, y1), self.point(x, y));
         let toward = |a: Point| Point::new(a.x + (control.x - a.x) * 2.0 / 3.0, a.y + (control.y - a.y) * 2.0 / 3.0);
         self.at = to;

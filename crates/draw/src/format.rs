@@ -1,4 +1,4 @@
-//! Which file a picture becomes.
+//! File formats of pictures.
 
 use std::fmt;
 use std::path::Path;

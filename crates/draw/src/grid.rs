@@ -21,9 +21,9 @@ pub struct Cell {
     pub fill: Paint,
     /// Whether its text may be overlooked.
     pub faint: bool,
-    /// What it belongs to: a thread that can be isolated.
+    /// The thread that it belongs to, which can be isolated.
     pub link: Option<u32>,
-    /// Which outlined region it is part of; 0 is none.
+    /// The outlined region that it belongs to; 0 for none.
     pub region: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// The grid whose cell in a row and column is what `cell` makes of an empty one.
+    /// A grid; `cell` fills the cell of each row and column.
     ///
     /// ```
     /// use tilewright_draw::{Axis, Grid};
@@ -82,7 +82,7 @@ impl<'a> Grid<'a> {
         cell
     }
 
-    /// As [`Grid::cell`], into a cell whose texts have room already.
+    /// As [`Grid::cell`], into a cell whose texts already have memory.
     pub(crate) fn fill(&self, row: i64, column: i64, cell: &mut Cell) {
         cell.clear();
         (self.cell)(row, column, cell);

@@ -1,9 +1,8 @@
-//! What can be drawn: functions from the indices of a shape.
+//! Functions that can be drawn: maps from the indices of a shape.
 //!
-//! Law: drawing needs no more of a layout than its shape and its value at each index, so layouts of
-//! every kind of stride, swizzled or not, become one [`Map`]. Its values are those of the layout,
-//! index by index. Layouts whose numbers become known at launch are functions only once these are
-//! given.
+//! Law: drawing needs only the shape of a layout and its value at each index, so layouts of every
+//! kind of stride, swizzled or not, become one [`Map`]. Its values are those of the layout, index
+//! by index. Layouts with numbers known at launch can be drawn only once these are given.
 
 use std::fmt;
 
@@ -15,11 +14,11 @@ pub struct Map {
     shape: Tree<i64>,
     size: i64,
     layout: AnyLayout,
-    /// For integer strides, of which many values are wanted.
+    /// An evaluator for integer strides, for many values.
     evaluator: Option<Evaluator>,
 }
 
-/// What a map gives: an offset, or a coordinate.
+/// A value of a map: an offset, or a coordinate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Target {
     /// An offset.

@@ -1,8 +1,7 @@
 //! How wide a text is.
 //!
-//! Widths are those of the embedded font ([`crate::theme`] names it first), so that what is
-//! measured here fits in every format; a reader's own font may differ a little, and cells leave
-//! room for that.
+//! Widths are those of the embedded font ([`crate::theme`] names it first), so that measured text
+//! fits in every format; a reader's own font may differ a little, and cells leave room for that.
 
 /// The advance of each printable ASCII character, in thousandths of the size.
 const ADVANCES: [u16; 95] = [
@@ -20,13 +19,13 @@ const LETTERS: [u8; 73] = [
     82, 84, 100, 100, 88, 81, 116, 57, 50, 50, 63, 50, 0, 0, 0, 0, 0, 0, 0, 98, 97, 95, 89, 67, 84, 94, 105, 95, 110,
     117, 127, 95, 106, 95, 130, 134, 92, 117, 122, 106, 117, 117, 81, 99, 123, 123, 122,
 ];
-/// The same of signs from U+2010 on: punctuation, arrows, mathematics.
+/// The widths of characters from U+2010 on: punctuation, arrows, mathematics.
 const SIGNS: [u8; 47] = [
     100, 92, 180, 100, 100, 0, 53, 53, 64, 145, 82, 105, 0, 0, 105, 116, 115, 122, 129, 84, 142, 160, 143, 125, 135,
     84, 84, 84, 135, 84, 84, 88, 94, 124, 125, 84, 102, 105, 84, 84, 139, 88, 100, 100, 143, 100, 111,
 ];
 
-/// What any other character is taken to need.
+/// The assumed width of any other character.
 const OTHER: u64 = 1050;
 
 /// How much wider a text with other letters is than the same in the first font, at most.

@@ -1,4 +1,4 @@
-//! The kinds of pictures: what each shows of which layouts.
+//! The kinds of pictures.
 //!
 //! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn
 //! from what a layout is expected to be.
@@ -29,7 +29,7 @@ pub use tiling::{Multiplication, divide, product};
 
 use crate::theme::Palette;
 
-/// What a cell of a grid says.
+/// The text of a cell of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Label {
     /// The value of the layout.
@@ -49,7 +49,7 @@ pub enum Shade {
     /// Eight greys, by the offset modulo eight.
     #[default]
     Grey,
-    /// From the least to the greatest offset.
+    /// From the smallest to the largest offset.
     Heat,
     /// A colour of the palette for each offset modulo 32: the bank of a 4-byte element.
     Palette,
@@ -70,11 +70,11 @@ pub enum Medium {
 /// How pictures are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Style {
-    /// What cells say.
+    /// The text of cells.
     pub label: Label,
     /// How grids of offsets are filled.
     pub shade: Shade,
-    /// How threads, tiles and banks are told apart.
+    /// The colours that distinguish threads, tiles and banks.
     pub palette: Palette,
     /// Where it is looked at.
     pub medium: Medium,

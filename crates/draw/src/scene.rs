@@ -69,21 +69,21 @@ pub enum Item {
     Image {
         /// Where it is.
         frame: Frame,
-        /// Which one, in [`Scene::images`].
+        /// The index in [`Scene::images`].
         image: usize,
     },
     /// The items up to the matching [`Item::Close`] belong together.
     Open {
         /// The tooltip of all of them.
         title: Span,
-        /// What they belong to.
+        /// The thread that they belong to.
         link: Option<u32>,
     },
     /// The end of a group.
     Close,
 }
 
-/// What is drawn and where: items in order, the later on top. Lengths are CSS pixels, y downward;
+/// Items and their positions, in order, the later ones on top. Lengths are CSS pixels, y downward;
 /// colours are roles.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
@@ -249,7 +249,7 @@ impl Scene {
         self.images.push(image);
     }
 
-    /// Adds what `draw` adds as one group, with its tooltip and what it belongs to.
+    /// Adds what `draw` adds as one group, with its tooltip and the thread that it belongs to.
     pub fn group(&mut self, title: &str, link: Option<u32>, draw: impl FnOnce(&mut Scene)) {
         let title = self.span(title);
         self.items.push(Item::Open { title, link });

@@ -1,9 +1,9 @@
 //! Text: pictures in the terminal.
 //!
-//! Law: the text alone says everything; colour repeats what the cells say, so a picture reads the
-//! same in a pipe. Rows are mode 0, downward; columns are mode 1, rightward; ticks stand outside.
-//! What does not fit the window is left out in the middle, and dots say so. No line is wider than
-//! the window, unless the window holds fewer than three columns of cells.
+//! Law: the text alone has all information; colour repeats it, so a picture reads the same in a
+//! pipe. Rows are mode 0, downward; columns are mode 1, rightward; ticks are outside. If a picture
+//! does not fit the window, the middle is omitted, marked by dots. No line is wider than the
+//! window, unless the window holds fewer than three columns of cells.
 
 mod canvas;
 mod grid;

@@ -1,9 +1,9 @@
 //! The look of every picture: its colours by role, in a light and a dark form, its sizes and its
 //! type.
 //!
-//! Law: a picture says *what* something is ([`Paint`]), never which colour it has; colours are
-//! chosen here and nowhere else. Text on a fill is black or white, whichever stands out more, so it
-//! can always be read.
+//! Law: a picture gives the *role* of something ([`Paint`]), never its colour; colours are chosen
+//! only here. Text on a fill is black or white, whichever has more contrast, so it can always be
+//! read.
 
 use crate::colour::{Rgb, contrast_of, oklch};
 
@@ -54,7 +54,7 @@ pub enum Mode {
     Dark,
 }
 
-/// Which forms a document has.
+/// The modes of a document: light, dark, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Theme {
     /// The form that the reader's system prefers, where the format can ask (SVG and HTML); else
@@ -77,11 +77,11 @@ impl Theme {
     }
 }
 
-/// How threads (or tiles, or banks) are told apart.
+/// The colours that distinguish threads, tiles or banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Palette {
-    /// Four tones of each hue, and hues far apart: groups of four threads belong together, and no
-    /// two threads of a warp look alike.
+    /// Four tones of each hue, and distant hues: groups of four threads have one hue, and no two
+    /// threads of a warp look alike.
     #[default]
     Distinct,
     /// Hues in order.
@@ -134,7 +134,7 @@ impl Palette {
     }
 }
 
-/// What a fill, a line or a text is for, which decides its colour.
+/// The role of a fill, a line or a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Paint {
     /// The ground.
@@ -150,19 +150,19 @@ pub enum Paint {
     Border,
     /// A place that nothing covers.
     Void,
-    /// What is pointed out.
+    /// Highlighted.
     Accent,
-    /// What is wrong: overlaps, conflicts.
+    /// Defects: overlaps, conflicts.
     Warn,
     /// One of eight greys, far apart for neighbouring numbers.
     Grey(u8),
-    /// A value between the least (0) and the greatest (255).
+    /// A value between the smallest (0) and the largest (255).
     Heat(u8),
     /// One of several equals, of a palette.
     Hue {
         /// The palette.
         palette: Palette,
-        /// Which one.
+        /// The index.
         index: u16,
         /// How many there are.
         of: u16,

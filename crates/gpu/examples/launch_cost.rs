@@ -1,14 +1,14 @@
-//! What a launch costs the host.
+//! The host time of a launch.
 //!
 //! ```text
 //! cargo run --release -p tilewright-gpu --example launch_cost
 //! ```
 //!
 //! Times single launches of an empty kernel with four arguments, from the call to its return, and
-//! prints the median and the 95th percentile in microseconds. The stream is emptied now and then,
-//! outside what is timed, so that no launch waits for room in its queue. The check: as many
-//! launches of a kernel that adds one to a number, timed in the same way, after which the number is
-//! their number.
+//! prints the median and the 95th percentile in microseconds. The stream is drained now and then,
+//! outside of the timed part, so that no launch waits for room in its queue. Check: as many
+//! launches of a kernel that increments a number, timed in the same way, after which the number
+//! must equal their count.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What a device has.
+//! The attributes of a device.
 //!
 //! Law: each number is what the driver answers for the attribute named beside it.
 //!

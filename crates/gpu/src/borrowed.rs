@@ -51,7 +51,7 @@ pub struct BorrowedMemory {
 }
 
 impl BorrowedMemory {
-    /// So many bytes from an address on.
+    /// `bytes` bytes from an address on.
     ///
     /// # Safety
     ///

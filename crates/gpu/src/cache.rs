@@ -1,25 +1,25 @@
 //! Compiled kernels on disk.
 //!
-//! Law: what is found for a key is what was stored for that key, byte for byte, or nothing is
-//! found. An entry holds its whole key and a checksum; one that is damaged, cut off, or of another
-//! key that has the same name is as none. An entry is written beside its place and put there when
-//! it is complete. All entries together have at most [`Cache::limit`] bytes: those that were not
-//! used for the longest time go first.
+//! Law: the cache returns what was stored for a key, byte for byte, or nothing. An entry holds its
+//! whole key and a checksum; one that is damaged, truncated, or of another key with the same file
+//! name counts as missing. An entry is written to a temporary file and renamed when it is complete.
+//! All entries together have at most [`Cache::limit`] bytes: the least recently used ones are
+//! removed first.
 //!
-//! A cache never makes anything fail: what cannot be read is compiled, what cannot be written is
-//! not.
+//! A cache never causes a failure: if an entry cannot be read, the text is compiled; if it cannot
+//! be written, it is not kept.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How many bytes all entries may have together, if nothing else is said.
+/// The default limit of the size of all entries, in bytes.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
 
-/// What an entry begins with.
+/// The first bytes of an entry.
 const MAGIC: &[u8; 8] = b"twcubin1";
-/// What the names of entries end with.
+/// The extension of the names of entries.
 const ENDING: &str = "cubin";
 
 /// Where compiled kernels are kept.
@@ -37,7 +37,7 @@ pub struct Cache {
     limit: u64,
 }
 
-/// What is kept.
+/// The contents of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) code: Vec<u8>,
@@ -81,7 +81,7 @@ impl Cache {
         folder.map_or(Cache::none(), Cache::in_folder)
     }
 
-    /// The same cache with another bound on the bytes of all entries together.
+    /// The same cache with another limit of the size of all entries, in bytes.
     pub fn with_limit(self, bytes: u64) -> Cache {
         Cache { limit: bytes, ..self }
     }
@@ -101,11 +101,11 @@ impl Cache {
         Some(self.folder.as_ref()?.join(format!("{:016x}.{ENDING}", hash(key))))
     }
 
-    /// What was stored for a key.
+    /// The entry of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Entry> {
         let path = self.path(key)?;
         let file = File::open(&path).ok()?;
-        // What is longer was not written here.
+        // A longer file was not written here.
         let length = file.metadata().ok()?.len();
         let mut bytes = Vec::new();
         if length > self.limit || file.take(self.limit).read_to_end(&mut bytes).is_err() {

@@ -5,8 +5,8 @@
 //! is made by [`Context::call`], with this one current: where the thread has none, it stays
 //! current; where it has another, that one is current again afterwards.
 //!
-//! Law: once the driver has said that the context is lost, no further call is made but those that
-//! give something back, and each is refused with what was said first.
+//! Law: once the driver has reported that the context is lost, only calls that free something are
+//! made; every other call is refused with that first report.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -23,16 +23,16 @@ pub(crate) struct Context {
     ordinal: usize,
     handle: ContextHandle,
     attributes: Attributes,
-    /// What was launched, a list for each stream.
+    /// The launches that may be unfinished, a list for each stream.
     pending: Mutex<Vec<Arc<Pending>>>,
-    /// The contexts whose memory kernels of this one may touch, so that the driver is asked once.
-    /// One that is gone may come again under the same handle, and has to be asked for again.
+    /// The contexts whose memory kernels of this one may access, so that the driver is asked once.
+    /// A context that is gone may be replaced by one with the same handle, which must be asked for
+    /// again.
     reached: Mutex<Vec<Weak<Context>>>,
     lost: OnceLock<Lost>,
 }
 
-/// What the driver said when the context was lost, the function that said so, and what was
-/// launched.
+/// The loss of a context: the driver's report, the function that reported it, and the launches.
 struct Lost {
     call: &'static str,
     status: Status,
@@ -45,7 +45,7 @@ struct Before<'a>(Option<&'a Driver>);
 impl Drop for Before<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.0 {
-            // What was pushed is popped; there is nobody to tell if not.
+            // Pops the context again; an error cannot be reported.
             let _ = driver.pop_current();
         }
     }
@@ -60,7 +60,7 @@ impl Context {
         Ok(Context { driver, device, ordinal, handle, attributes, pending, reached, lost })
     }
 
-    /// What the device has.
+    /// The attributes of the device.
     pub(crate) fn attributes(&self) -> &Attributes {
         &self.attributes
     }
@@ -119,7 +119,7 @@ impl Context {
         self.attempt(work)?.map_err(|refused| self.explain(refused))
     }
 
-    /// As [`Context::call`], but what the driver refused is left to the caller.
+    /// As [`Context::call`], but a refusal by the driver is left to the caller.
     pub(crate) fn attempt<R>(&self, work: impl FnOnce(&Driver) -> R) -> Result<R, GpuError> {
         self.usable()?;
         let _before = self.enter().map_err(|refused| self.explain(refused))?;
@@ -141,8 +141,7 @@ impl Context {
         GpuError::DeviceLost { call: refused.symbol, status, unfinished }
     }
 
-    /// Gives something back to the driver. A lost context has nothing to give it back to, and the
-    /// driver says so: there is nobody left to tell.
+    /// Frees something. If the context is lost, the driver refuses; that cannot be reported.
     pub(crate) fn give_back(&self, work: impl FnOnce(&Driver) -> Result<(), Refused>) {
         let _before = self.enter();
         let _ = work(&self.driver);

@@ -68,7 +68,7 @@ pub struct Cublas {
     name: &'static str,
 }
 
-/// Where a matrix of a [`CublasProduct`] lies: lines one after the other, each contiguous.
+/// The layout of a matrix of a [`CublasProduct`]: contiguous lines, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CublasMatrix {
     /// Whether rows are contiguous, not columns.
@@ -132,8 +132,8 @@ impl CublasProduct {
     /// transpose of D, and A and B change places.
     fn factors_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Factor<'m>; 2] {
         let [m, n, _] = self.sizes;
-        // A matrix whose first mode is contiguous is taken as it lies: of B^T, N x K, that of B's
-        // columns.
+        // A matrix whose first mode is contiguous is taken as it is: B^T, N x K, has contiguous
+        // columns of B.
         let operand = |memory, matrix: CublasMatrix, lines| {
             let transposed = c_int::from(matrix.rows != self.d.rows);
             Factor { memory, matrix, lines, transposed }

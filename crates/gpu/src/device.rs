@@ -73,7 +73,7 @@ impl Device {
         &self.attributes().name
     }
 
-    /// What the device has.
+    /// The attributes of the device.
     pub fn attributes(&self) -> &Attributes {
         self.context.attributes()
     }
@@ -136,8 +136,8 @@ impl Device {
         Stream::new(&self.context, false)
     }
 
-    /// A new stream whose kernels go first: their blocks begin before those of other streams that
-    /// have not begun yet.
+    /// A new stream with priority: blocks of its kernels start before waiting blocks of other
+    /// streams.
     pub fn urgent_stream(&self) -> Result<Stream, GpuError> {
         Stream::new(&self.context, true)
     }

@@ -1,9 +1,9 @@
 //! Kernels on a device.
 //!
-//! Law: what runs is the program that was written and checked. Its text is written for the device.
-//! A launch passes sizes that the facts of the kernel admit, and tensors of the types and layouts
-//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was
-//! shown when the kernel was written holds on the device.
+//! Law: the device runs the program that was written and checked. Its PTX is written for the
+//! device. A launch passes sizes that satisfy the facts of the kernel, and tensors with the types
+//! and layouts of the kernel's tensors at these sizes, or memory of the same size. So everything
+//! that was proved when the kernel was written holds on the device.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -115,7 +115,7 @@ impl DeviceKernel {
         self.at_with(sizes, |_, _| None)
     }
 
-    /// As [`DeviceKernel::at`], for a kernel that takes numbers besides: `given` has the bits of a
+    /// As [`DeviceKernel::at`], for a kernel that also takes numbers: `given` has the bits of a
     /// number by its name and its type, in the lowest places. [`SizedKernel::set_number`] changes
     /// them.
     ///
@@ -179,11 +179,11 @@ pub struct SizedKernel {
     launch: Launch,
     /// The numbers, each with the type in which it is passed.
     scalars: SmallVec<[(ElementType, u64); 8]>,
-    /// Which number says which count of the module the launch has, where it takes numbers of one.
+    /// The index of the argument with the counter of the launch, if the kernel needs one.
     count: Option<usize>,
     /// Names and types of the numbers that the caller gives, and their places among all.
     numbers: Box<[(Box<str>, Element, usize)]>,
-    /// Of the tensors, at these sizes.
+    /// The layouts of the tensors at these sizes.
     layouts: Vec<AnyLayout>,
     maps: Box<[(BoxMap, ElementType)]>,
     /// Each map as the last launch had it: the next one is often of the same memory.
@@ -281,7 +281,7 @@ impl SizedKernel {
         &self.launch
     }
 
-    /// What the kernel takes, by the compiler's count.
+    /// The resources of the kernel, as the compiler counts them.
     pub fn resources(&self) -> &Resources {
         self.function.resources()
     }

@@ -1,9 +1,9 @@
 //! Tensors in device memory.
 //!
-//! Law: as of a [`Tensor`]: the memory is the tensor's own, it reaches from offset 0 or the least
-//! offset to the greatest, and the layout reaches every element once. What is copied to and from
-//! the host is all of that memory, so that both sides have the same layout: elements that no
-//! coordinate reaches are copied too.
+//! Law: as for a [`Tensor`]: the tensor owns its memory, which reaches from offset 0 or the
+//! smallest offset to the largest, and the layout is injective. Copies to and from the host
+//! transfer all of that memory, so that both sides have the same layout; gaps between elements are
+//! copied too.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -146,7 +146,7 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
 }
 
 impl<T, L: Offsets> DeviceTensor<T, L> {
-    /// Where the elements lie.
+    /// The layout of the elements.
     pub fn layout(&self) -> &L {
         &self.layout
     }

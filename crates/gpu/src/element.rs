@@ -13,7 +13,7 @@ mod sealed {
 
 /// A type that elements in device memory have, and the host too.
 pub trait Element: sealed::Sealed + Pod + Send + Sync + fmt::Debug {
-    /// Which one it is.
+    /// The element type.
     const TYPE: ElementType;
 }
 

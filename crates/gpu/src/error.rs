@@ -1,7 +1,7 @@
 //! Refusals.
 //!
 //! As in the algebra, errors are data with a stable [code](GpuError::code); the sentence is made
-//! when one is printed. What the driver said stands in it in the driver's own words.
+//! when one is printed. Reports of the driver are quoted.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::status::{Status, version_text};
 pub enum GpuError {
     /// E0801: no driver on this machine.
     NoDriver {
-        /// What was tried, and what the system said.
+        /// The attempts, and the system's messages.
         reasons: Vec<String>,
     },
     /// E0802: a driver that is too old.
@@ -33,14 +33,14 @@ pub enum GpuError {
     },
     /// E0803: no such device.
     NoDevice {
-        /// The number asked for; none where there is no device at all.
+        /// The requested number; None if there is no device at all.
         ordinal: Option<usize>,
         /// How many devices there are.
         count: usize,
     },
     /// E0804: a kernel for another kind of device.
     Architecture {
-        /// What the kernel is for, such as `sm_90a`; none where it is machine code.
+        /// The target of the kernel, such as `sm_90a`; None for machine code.
         target: Option<Box<str>>,
         /// The device.
         device: Box<str>,
@@ -58,7 +58,7 @@ pub enum GpuError {
     DeviceLost {
         /// The function of the driver that said so first.
         call: &'static str,
-        /// What the driver said.
+        /// The driver's report.
         status: Status,
         /// The launches that were not known to be done then.
         unfinished: Unfinished,
@@ -69,7 +69,7 @@ pub enum GpuError {
         refused: Option<Box<str>>,
         /// The launches of which one failed.
         unfinished: Unfinished,
-        /// What the driver said.
+        /// The driver's report.
         status: Status,
     },
     /// E0808: a text that was not compiled.
@@ -78,12 +78,12 @@ pub enum GpuError {
         errors: Box<str>,
         /// The log of notes.
         notes: Box<str>,
-        /// What the driver said.
+        /// The driver's report.
         status: Status,
     },
     /// E0809: bytes that are no whole machine code.
     MachineCode {
-        /// What is wrong, in words.
+        /// The defect, in words.
         what: &'static str,
         /// How many bytes there are.
         bytes: usize,
@@ -104,9 +104,9 @@ pub enum GpuError {
         kernel: Box<str>,
         /// The position, from 0, and the name of the parameter; none where the number is wrong.
         parameter: Option<(usize, Box<str>)>,
-        /// What is wanted.
+        /// The expected argument.
         wanted: Box<str>,
-        /// What there is.
+        /// The given argument.
         found: Box<str>,
     },
     /// E0813: memory that is too small for a parameter, or not aligned for it.
@@ -115,12 +115,12 @@ pub enum GpuError {
         kernel: Box<str>,
         /// The name of the parameter.
         parameter: Box<str>,
-        /// What is wrong.
+        /// The defect.
         flaw: MemoryFlaw,
     },
     /// E0814: objects of two devices in one call.
     OtherDevice {
-        /// What is of another device, in words.
+        /// The object of another device, in words.
         what: Box<str>,
         /// The device that it is of.
         found: usize,
@@ -138,21 +138,21 @@ pub enum GpuError {
     LaunchSize {
         /// The kernel.
         kernel: Box<str>,
-        /// What is wrong.
+        /// The defect.
         flaw: SizeFlaw,
     },
     /// E0817: a tensor map that the hardware does not take.
     TensorMap {
-        /// What is wrong, in words.
+        /// The defect, in words.
         what: &'static str,
         /// With which number.
         value: i64,
     },
     /// E0818: a tensor on the host and one on the device whose layouts differ.
     Layouts {
-        /// That on the device.
+        /// The layout on the device.
         device: Box<str>,
-        /// That on the host.
+        /// The layout on the host.
         host: Box<str>,
     },
     /// E0821: a call in a process that was forked after the driver was opened.
@@ -165,14 +165,14 @@ pub enum GpuError {
         parameter: Box<str>,
         /// The layout there, at the sizes of the launch.
         wanted: Box<str>,
-        /// That of the tensor.
+        /// The layout of the tensor.
         found: Box<str>,
     },
     /// E0819: anything else that the driver refused.
     Driver {
         /// The function of the driver.
         call: &'static str,
-        /// What it said.
+        /// The driver's report.
         status: Status,
     },
     /// A kernel has no text for the device.
@@ -190,7 +190,7 @@ pub enum GpuError {
 pub struct Unfinished {
     /// The last of them on each stream, each as the name of the kernel and its sizes, in order.
     pub launches: Vec<Box<str>>,
-    /// How many there are besides.
+    /// The number of earlier launches.
     pub earlier: u64,
 }
 
@@ -204,18 +204,18 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// What is wrong with the sizes of a launch.
+/// A defect of the sizes of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SizeFlaw {
     /// An extent is 0.
     Zero {
-        /// Which, in words.
+        /// The extent, in words.
         what: &'static str,
     },
     /// A number is greater than its limit.
     Above {
-        /// Which, in words.
+        /// The extent, in words.
         what: &'static str,
         /// The number.
         found: u64,
@@ -238,7 +238,7 @@ pub enum SizeFlaw {
     },
     /// The device cannot do this.
     Unsupported {
-        /// What, in words.
+        /// The quantity, in words.
         what: &'static str,
     },
 }
@@ -270,7 +270,7 @@ impl fmt::Display for SizeFlaw {
     }
 }
 
-/// What is wrong with the memory of an argument.
+/// A defect of the memory of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryFlaw {
     /// It has fewer bytes than the parameter takes.
@@ -280,7 +280,7 @@ pub enum MemoryFlaw {
         /// The bytes wanted.
         wanted: u64,
     },
-    /// Its address is no multiple of what the parameter asks for.
+    /// Its address is not a multiple of the required alignment.
     Misaligned {
         /// The address.
         address: u64,
@@ -321,7 +321,7 @@ impl GpuError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             GpuError::NoDriver { .. } => "install the driver of the device; nothing else is needed",

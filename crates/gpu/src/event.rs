@@ -1,7 +1,7 @@
 //! Events: places in the order of a stream.
 //!
-//! Law: an event marks the place where it was last recorded, and is done when everything before
-//! that place is.
+//! Law: an event marks the position in a stream where it was last recorded, and is complete when
+//! all work before that position is.
 
 use std::fmt;
 use std::sync::Arc;

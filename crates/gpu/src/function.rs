@@ -2,7 +2,7 @@
 //!
 //! Law: a [`Function`] is a kernel with the list of its parameters, whose number and sizes are
 //! those that the driver knows. A launch is checked against the list and against the limits of the
-//! device before the driver is called, and needs no memory of the host.
+//! device before the driver is called, and allocates no host memory.
 
 use std::ffi::CString;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Kernel {
         self.loaded.context()
     }
 
-    /// Allows what a launch asks for beyond what every kernel may have.
+    /// Enables what a launch needs beyond the default limits of a kernel.
     fn allow(&self, launch: &Launch) -> Result<(), GpuError> {
         let wanted = launch.sizes().shared_bytes;
         if wanted > self.shared_bytes.load(Ordering::Relaxed) {
@@ -96,7 +96,7 @@ impl Kernel {
         }
     }
 
-    /// That the driver refused a launch; or, if it says that the device is lost, that.
+    /// A refusal of a launch by the driver; or the loss of the device, if the driver reports that.
     fn refused(&self, launch: &Launch, refused: Refused) -> GpuError {
         match self.context().explain(refused) {
             GpuError::Driver { status, .. } => {
@@ -107,7 +107,7 @@ impl Kernel {
         }
     }
 
-    /// That the list of parameters is not the kernel's.
+    /// The list of parameters is not the kernel's.
     fn other_parameters(&self) -> GpuError {
         let list = |sizes: &mut dyn Iterator<Item = usize>| {
             let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
@@ -168,7 +168,7 @@ impl Function {
         let clusters = context.attributes().cluster_launch != 0;
         let resources = context.call(|driver| resources(driver, &entry, clusters))?;
         let allowed = context.call(|driver| driver.function_attribute(&entry, attribute::DYNAMIC_SHARED))?;
-        // What is beyond 48 KiB, with what the kernel declares, must be allowed.
+        // More than 48 KiB, including what the kernel declares, must be enabled.
         let usual = (48_u32 << 10).saturating_sub(resources.shared_bytes);
         let kernel = Kernel {
             loaded: loaded.clone(),
@@ -199,7 +199,7 @@ impl Function {
         &self.kernel.parameters
     }
 
-    /// What the kernel takes, by the compiler's count.
+    /// The resources of the kernel, as the compiler counts them.
     pub fn resources(&self) -> &Resources {
         &self.kernel.resources
     }
@@ -218,11 +218,12 @@ impl Function {
         Ok(())
     }
 
-    /// Which of the counts of its module a launch on a stream has, for a kernel whose clusters take
-    /// numbers of one ([`Build::dynamic_scheduler`](tilewright_kernel::Build::dynamic_scheduler)):
-    /// launches on one stream have the same, one after another, and so do those that one graph
-    /// records of it. The compiled kernels of [`DeviceKernel`](crate::DeviceKernel) are given it by
-    /// themselves.
+    /// The counter of its module for a launch on a stream, for a kernel whose clusters claim
+    /// numbers from one
+    /// ([`Build::dynamic_scheduler`](tilewright_kernel::Build::dynamic_scheduler)): launches on one
+    /// stream share a counter, one after another, and so do the launches of one graph that were
+    /// captured on it. The compiled kernels of [`DeviceKernel`](crate::DeviceKernel) get it
+    /// automatically.
     ///
     /// A graph that another library has recorded is instantiated once, or its replays would share
     /// what no two launches at the same time may share.
@@ -252,8 +253,8 @@ impl Function {
         Ok(blocks.max(0) as u32)
     }
 
-    /// How many clusters of a launch the device holds at once; blocks, where the launch has no
-    /// clusters.
+    /// The number of clusters of a launch that are resident at once; of blocks, if the launch has
+    /// no clusters.
     ///
     /// Errors: sizes that cannot be (E0816).
     pub fn resident_clusters(&self, launch: &Launch) -> Result<u32, GpuError> {

@@ -53,7 +53,7 @@ impl Begun<'_> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if self.open {
-            // What was recorded is not wanted.
+            // The captured work is discarded.
             let _ = self.end();
         }
     }
@@ -95,7 +95,8 @@ pub struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// Records launches, which are not run.
     ///
-    /// Errors: those of the launches; the driver refused what does not belong into a graph (E0819).
+    /// Errors: those of the launches; the driver refused an operation that cannot be captured
+    /// (E0819).
     pub fn capture(
         stream: &Stream,
         work: impl FnOnce(&Capture<'_, 'a>) -> Result<(), GpuError>,

@@ -1,9 +1,9 @@
 //! The sizes of a launch.
 //!
-//! Law: what [`Launch::check`] lets pass is within the limits that the driver's manual states, of
-//! the device and of the kernel: extents of the grid and the block, threads of a block, shared
-//! memory, and clusters that divide the grid. What remains for the driver to refuse is what it
-//! alone knows, such as whether a cluster of this size fits on the device.
+//! Law: a launch that passes [`Launch::check`] is within the documented limits of the device and of
+//! the kernel: extents of the grid and the block, threads of a block, shared memory, and clusters
+//! that divide the grid. The driver can refuse only for reasons that it alone knows, such as
+//! whether a cluster of this size fits on the device.
 //!
 //! (CUDA driver API, `cuLaunchKernelEx`; CUDA C++ programming guide, table of compute
 //! capabilities.)
@@ -30,7 +30,7 @@ const CLUSTER: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch(LaunchSizes);
 
-/// What a kernel takes, by the compiler's count.
+/// The resources of a kernel, as the compiler counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resources {
@@ -61,7 +61,7 @@ impl Launch {
         Launch(LaunchSizes { cluster: Some(extents), ..self.0 })
     }
 
-    /// With so many bytes of shared memory for each block, besides what the kernel declares.
+    /// Sets the shared memory of each block in bytes, in addition to what the kernel declares.
     pub fn shared_bytes(self, bytes: u32) -> Launch {
         Launch(LaunchSizes { shared_bytes: bytes, ..self.0 })
     }
@@ -149,7 +149,7 @@ pub(crate) fn is_large(cluster: [u32; 3]) -> bool {
     product(cluster) > PORTABLE_CLUSTER
 }
 
-/// The product of three extents; as much as fits.
+/// The product of three extents; saturates.
 fn product(extents: [u32; 3]) -> u64 {
     extents.iter().fold(1_u64, |product, extent| product.saturating_mul((*extent).into()))
 }

@@ -64,9 +64,9 @@
 //!   of another device, or a part.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
-//! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
-//!   take; [`Cache`]: what was compiled before.
-//! * [`devices`]: products of matrices in one call, timings, and tensors moved between devices.
+//! * [`Module`], [`Function`], [`Parameter`]: kernels from PTX or machine code, and their
+//!   parameters; [`Cache`]: machine code that was compiled before.
+//! * [`devices`]: GEMM in one call, timings, and resharding between devices.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
 //!
 //! A launch returns before the kernel has run. A kernel that fails is reported by a later call,

@@ -37,7 +37,7 @@ impl MachineCode {
     }
 }
 
-/// What is wrong with the bytes, if anything is.
+/// The defect of the bytes, if any.
 fn flaw(bytes: &[u8]) -> Option<&'static str> {
     let length = bytes.len() as u64;
     if bytes.get(..6) != Some(b"\x7fELF\x02\x01") {

@@ -3,8 +3,8 @@
 //! Law: a [`Memory`] is one allocation of the driver, which begins at a multiple of 256 bytes and
 //! is given back once, when it is dropped. The driver waits then for what still uses it.
 //!
-//! What is written and read here is in the order of the stream that is named; a copy to or from the
-//! host has been done when the call returns.
+//! Reads and writes are ordered on the given stream; a copy to or from the host is complete when
+//! the call returns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ impl Memory {
         let refused = |left| GpuError::OutOfMemory { bytes, left };
         // The driver gives no memory of no bytes.
         let wanted = usize::try_from(bytes.max(1)).map_err(|_| refused(None))?;
-        // The most that a signed number holds: what is larger is not asked for, but refused.
+        // The largest size that fits in a signed number: larger ones are refused without asking the
+        // driver.
         if i64::try_from(bytes).is_err() {
             return Err(refused(None));
         }
@@ -67,7 +68,7 @@ impl Memory {
         self.bytes
     }
 
-    /// So many bytes from `at` on, for a kernel that reads them: a tensor inside an allocation.
+    /// `bytes` bytes from `at` on, for a kernel that reads them: a tensor inside an allocation.
     ///
     /// ```no_run
     /// use tilewright_gpu::{Device, GpuError};
@@ -159,8 +160,7 @@ impl Memory {
             return Ok(());
         }
         self.write(stream, 0, &pattern[..done])?;
-        // Copy what is written to the place after it, so that each copy doubles it: that begins
-        // with the pattern each time.
+        // Each copy doubles the written range, which begins with the pattern each time.
         while done < total {
             let more = done.min(total - done);
             let behind = address + done as u64;

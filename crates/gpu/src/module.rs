@@ -9,10 +9,10 @@
 //! are checked, but nothing keeps a kernel from memory of the device that it was not given, as
 //! nothing keeps a program from files: load the text of those whom you trust.
 //!
-//! Why text is compiled in two ways. Machine code that can be kept comes from the driver's linker,
+//! Text is compiled in two ways. Machine code that can be cached comes from the driver's linker,
 //! which compiles a text as one of several. Some instructions of Hopper are slower then, or have no
-//! effect, which the compiler notes. So a text with such notes is compiled once more, alone, by
-//! loading it; then the driver keeps it in a cache of its own.
+//! effect, which the compiler reports. So a text with such notes is compiled once more, by loading
+//! it on its own; the driver then keeps it in its own cache.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -52,8 +52,8 @@ impl ModuleOptions {
         ModuleOptions { cache, ..self }
     }
 
-    /// Refuses text about which the compiler notes that matrix products are serialised or registers
-    /// not given to those who ask: notes C75xx and C76xx.
+    /// Refuses text about which the compiler reports that wgmma are serialised or registers not
+    /// reallocated: notes C75xx and C76xx.
     pub fn refuse_notes(self) -> ModuleOptions {
         ModuleOptions { refuse_notes: true, ..self }
     }
@@ -74,13 +74,13 @@ pub enum Origin {
 pub(crate) struct Loaded {
     context: Arc<Context>,
     handle: ModuleHandle,
-    /// Which of the counts of the module launches have that follow one another.
+    /// The counters of the module that ordered launches share.
     counts: Mutex<HashMap<Order, u32>>,
 }
 
 impl Loaded {
-    /// Which of the counts of the module launches on a stream have: none that launches have which
-    /// may run at the same time. None where all are taken.
+    /// The counter of the module for launches on a stream: none that launches have which may run
+    /// concurrently. None if all are taken.
     ///
     /// Errors: the driver does not tell what is recorded on the stream.
     pub(crate) fn count_on(&self, stream: &Stream) -> Result<Option<u32>, GpuError> {
@@ -151,8 +151,8 @@ impl Module {
         self.origin
     }
 
-    /// What the compiler noted: registers, spills, and what it gave up. The notes of machine code
-    /// from the cache are those of when it was compiled.
+    /// The compiler's notes: registers, spills, and skipped optimisations. The notes of machine
+    /// code from the cache are those of its compilation.
     pub fn notes(&self) -> &str {
         &self.notes
     }
@@ -203,24 +203,24 @@ impl Loader<'_> {
         }
     }
 
-    /// The module of a text by way of machine code that the cache has or gets; none where there is
-    /// no such way, or where it costs speed.
+    /// The module of a text from machine code in the cache, or put there; None if that is
+    /// impossible, or costs speed.
     fn load_kept(&self, text: &CString) -> Result<Option<Module>, GpuError> {
         let (cache, context) = (&self.options.cache, self.device.context());
         let (major, minor) = self.device.capability();
         let version = self.device.driver_version();
         let mut key = format!("{major}.{minor} {} {version}\n", self.device.name()).into_bytes();
         key.extend_from_slice(text.to_bytes());
-        // What the driver refuses is compiled anew.
+        // An entry that the driver refuses is compiled again.
         if let Some(Entry { code, notes }) = cache.get(&key)
             && let Ok(code) = MachineCode::new(code)
             && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
         {
             return Ok(Some(module));
         }
-        // The driver's linker leaves the registers of all threads alike, whatever they ask for,
-        // which takes twenty times as long where sums do not fit. It notes that when it compiles,
-        // but not when it has the code from a cache of its own: then it notes nothing at all.
+        // The driver's linker ignores register reallocation (`setmaxnreg`), which makes kernels
+        // twenty times slower if accumulators do not fit. It reports that when it compiles, but not
+        // when it has the code in its own cache.
         if has(text.to_bytes(), b"setmaxnreg") {
             return Ok(None);
         }
@@ -251,7 +251,7 @@ impl Loader<'_> {
         Module { loaded: Arc::new(Loaded { context, handle, counts: Mutex::default() }), origin, notes: notes.into() }
     }
 
-    /// That the driver refused an image.
+    /// A refusal of an image by the driver.
     fn refused(&self, refused: Refused, text: Option<&str>) -> GpuError {
         if refused.code == code::NO_BINARY_FOR_GPU {
             return GpuError::Architecture {

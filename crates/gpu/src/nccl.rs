@@ -156,13 +156,13 @@ impl Nccl {
             sends.push(end(read.address() + transfer.read, transfer.to, sender));
             receives.push(end(written.address() + transfer.write, transfer.from, receiver));
         }
-        // SAFETY: the bytes are memory of the device whose handle and stream these are, as was
-        // checked above; ranks are those of the devices.
+        // SAFETY: the bytes are memory of the device with this handle and stream, as was checked
+        // above; ranks are those of the devices.
         unsafe { self.library.transfer(&sends, &receives) }
     }
 }
 
-/// Whether memory holds so many bytes from a place on.
+/// Whether memory holds `bytes` bytes from a place on.
 fn holds(memory: &Memory, at: u64, bytes: u64) -> bool {
     at.checked_add(bytes).is_some_and(|end| end <= memory.bytes())
 }

@@ -18,7 +18,7 @@ use crate::driver::{TensorMapBytes, Value};
 use crate::element::{Element, ElementType};
 use crate::error::{GpuError, MemoryFlaw};
 
-/// What a kernel does with memory.
+/// How a kernel accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Only reads it.
@@ -32,11 +32,11 @@ pub enum Access {
 pub enum ParameterKind {
     /// The address of memory: 8 bytes.
     Pointer {
-        /// What the kernel does with it.
+        /// How the kernel accesses it.
         access: Access,
         /// The type of the elements there.
         element: ElementType,
-        /// What the address must be a multiple of, in bytes.
+        /// The required alignment of the address, in bytes.
         alignment: u64,
         /// How many bytes there must be.
         bytes: u64,
@@ -45,7 +45,7 @@ pub enum ParameterKind {
     Scalar(ElementType),
     /// A tensor map: 128 bytes.
     TensorMap {
-        /// What the kernel does with the memory under it.
+        /// How the kernel accesses the memory under it.
         access: Access,
     },
 }
@@ -97,14 +97,14 @@ impl Parameter {
         Parameter { name: name.into(), kind: ParameterKind::TensorMap { access }, memory_of: None }
     }
 
-    /// The same parameter, of the memory of another one, by its position: the kernel takes both for
-    /// one tensor, so that they may be the same memory though it is written.
+    /// The same parameter, for the memory of another one, by its position: the kernel treats both
+    /// as one tensor, so they may be the same memory although it is written.
     pub fn memory_of(mut self, position: usize) -> Parameter {
         self.memory_of = Some(position);
         self
     }
 
-    /// The same parameter, of memory whose address is a multiple of so many bytes.
+    /// The same parameter, for memory with an alignment in bytes.
     pub fn aligned(mut self, to: u64) -> Parameter {
         if let ParameterKind::Pointer { alignment, .. } = &mut self.kind {
             *alignment = to.max(1);
@@ -112,7 +112,7 @@ impl Parameter {
         self
     }
 
-    /// The same parameter, of memory of at least so many bytes.
+    /// The same parameter, for memory of at least `wanted` bytes.
     pub fn at_least(mut self, wanted: u64) -> Parameter {
         if let ParameterKind::Pointer { bytes, .. } = &mut self.kind {
             *bytes = wanted;
@@ -175,7 +175,7 @@ pub(crate) struct Place<'a> {
     pub(crate) writable: bool,
     /// The type of the elements, where it is known.
     pub(crate) element: Option<ElementType>,
-    /// How they lie, where it is known.
+    /// The layout, if it is known.
     pub(crate) layout: Option<&'a dyn Arranged>,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Mapped<'a> {
     pub(crate) writable: bool,
 }
 
-/// How the elements of a tensor lie, whatever kind of layout it has.
+/// The layout of a tensor, of any kind.
 pub(crate) trait Arranged {
     /// Whether an offset of this layout is that of the other, for every index.
     ///
@@ -255,7 +255,7 @@ impl fmt::Debug for Argument<'_> {
 }
 
 impl Argument<'_> {
-    /// What it is, in words.
+    /// A description.
     fn words(&self) -> String {
         let may = |writable| if writable { "may be written" } else { "may only be read" };
         match &self.0 {
@@ -268,7 +268,7 @@ impl Argument<'_> {
         }
     }
 
-    /// How its elements lie, where it is known.
+    /// The layout of its elements, if it is known.
     pub(crate) fn layout(&self) -> Option<&dyn Arranged> {
         match &self.0 {
             Kind::Place(place) => place.layout,
@@ -350,7 +350,7 @@ fn value<'a>(
         {
             here(place.context)?;
             let (first, length) = place.range;
-            // From the address on, which lies in the range.
+            // From the address on, which is inside the range.
             let there = length.saturating_sub(place.address.saturating_sub(first));
             if there < bytes {
                 return Err(flawed(MemoryFlaw::Small { bytes: there, wanted: bytes }));

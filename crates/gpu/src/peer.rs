@@ -1,9 +1,9 @@
 //! Memory as a device sees it: another device's, or a part of one's own.
 //!
-//! Law: devices that are connected may read and write each other's memory, by its own addresses,
-//! once one has asked for it. What is seen so is a view: the memory stays its device's, and lives
-//! longer. Streams of two devices know nothing of each other's order but through an
-//! [`Event`](crate::Event), so whoever reads what another device writes waits for it before.
+//! Law: connected devices may access each other's memory, at its own addresses, once one has
+//! enabled peer access. Such access goes through a view: the memory belongs to its device, and
+//! outlives the view. Streams of two devices are ordered only by an [`Event`](crate::Event), so a
+//! reader of what another device writes must wait for one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn reaching(device: &Device, owner: &Arc<Context>) -> Result<Arc<Context>, GpuEr
     Ok(context.clone())
 }
 
-/// So many bytes of a range from `at` on.
+/// `bytes` bytes of a range from `at` on.
 fn part((address, all): (u64, u64), at: u64, bytes: u64) -> Result<(u64, u64), GpuError> {
     match at.checked_add(bytes) {
         Some(end) if end <= all => Ok((address.wrapping_add(at), bytes)),
@@ -94,7 +94,7 @@ impl PeerMemory<'_> {
         self.range.1
     }
 
-    /// So many bytes from `at` on.
+    /// `bytes` bytes from `at` on.
     ///
     /// Errors: there are not so many (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
@@ -113,7 +113,7 @@ impl PeerMemoryMut<'_> {
         self.range.1
     }
 
-    /// So many bytes from `at` on.
+    /// `bytes` bytes from `at` on.
     ///
     /// Errors: there are not so many (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
@@ -161,8 +161,8 @@ impl PeerMemoryMut<'_> {
     /// Copies lines, from the first bytes on of both sides, by the copy engines of the device that
     /// both are seen by.
     ///
-    /// Errors: lines that overlap where they are written, or that a side does not hold (E0813); the
-    /// stream or what is copied is of another device (E0814).
+    /// Errors: destination lines that overlap, or that are not inside a side (E0813); the stream or
+    /// the memory is of another device (E0814).
     pub fn copy_lines(&mut self, stream: &Stream, from: &PeerMemory<'_>, lines: Lines) -> Result<(), GpuError> {
         self.context.same(stream.context(), "the stream")?;
         self.context.same(&from.context, "the memory that is copied")?;

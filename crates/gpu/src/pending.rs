@@ -1,4 +1,4 @@
-//! What was launched and is not known to be done.
+//! Launches that are not known to be finished.
 //!
 //! Law: a list holds the last [`KEPT`] launches since its stream was synchronised, and counts the
 //! others. A kernel that fails says so at some later call; the launch that failed is one of these.

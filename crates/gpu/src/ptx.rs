@@ -1,15 +1,15 @@
 //! For which device a PTX text is.
 //!
-//! Law: a text for `sm_XY` runs on compute capability X.Y and above; one for `sm_XYf` on X.Y and
-//! above with the same X; one for `sm_XYa` on X.Y alone. The target stands behind the first
-//! `.target` that is not in a comment.
+//! Law: PTX for `sm_XY` runs on compute capability X.Y and above; PTX for `sm_XYf` on X.Y and above
+//! with the same X; PTX for `sm_XYa` on X.Y only. The target follows the first `.target` that is
+//! not in a comment.
 //!
 //! (PTX ISA, `.target`.)
 
 use crate::device::Device;
 use crate::error::GpuError;
 
-/// What a text is for.
+/// The target of a PTX text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     name: &'a str,

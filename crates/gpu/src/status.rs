@@ -1,4 +1,4 @@
-//! What the driver says when it refuses.
+//! Errors that the driver reports.
 //!
 //! Law: a status is the driver's number with the driver's own name and sentence for it. Which
 //! numbers mean that a device is lost is a table here: after one of them every further call in the
@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-/// What a function of the driver returns: 0, or the number of what is wrong (`CUresult`).
+/// The return value of a function of the driver: 0, or an error number (`CUresult`).
 pub(crate) type Code = i32;
 
 /// Numbers that are told apart here (`CUresult`).
@@ -32,7 +32,7 @@ pub(crate) mod code {
     pub(crate) const LOST: &[Code] = &[46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
 }
 
-/// What the driver said: a number of `CUresult`, its name, and the driver's sentence on it.
+/// A report of the driver: a number of `CUresult`, its name, and the driver's sentence for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     code: Code,

@@ -106,8 +106,8 @@ impl Stream {
         self.enqueue(|driver, handle| driver.record_event(event.handle(), handle))
     }
 
-    /// What is given to this stream from now on waits for the place that an event marks, on any
-    /// stream of this device or of another.
+    /// Work given to this stream from now on waits for an event, on any stream of this device or of
+    /// another.
     ///
     /// Errors: the driver refused (E0807).
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {

@@ -1,9 +1,9 @@
 //! Tensor maps that the device reads.
 //!
-//! Law: a map is what [`TensorMap`] made of a layout and a tile, over the memory of a tensor, if it
-//! keeps every rule of the driver's manual; which rule is broken is what the error says, for the
-//! driver says only that a value is invalid. The elements that the map names all lie in the memory
-//! of the tensor.
+//! Law: a map is what [`TensorMap`] derived from a layout and a tile, over the memory of a tensor,
+//! if it satisfies every rule of the driver's manual. The error says which rule is violated,
+//! because the driver says only that a value is invalid. All elements that the map names are inside
+//! the memory of the tensor.
 //!
 //! ```text
 //! address     a multiple of 16
@@ -33,7 +33,7 @@ use crate::parameter::{Argument, Mapped};
 /// How many bytes the second-level cache fetches at once for a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Promotion {
-    /// As many as are asked for.
+    /// Exactly the requested lines.
     None,
     /// 64 bytes.
     Bytes64,
@@ -44,7 +44,7 @@ pub enum Promotion {
     Bytes256,
 }
 
-/// What a copy writes where a box leaves the tensor.
+/// The value that a copy writes for elements of a box outside the tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outside {
     /// Zeros.
@@ -188,8 +188,8 @@ fn refuse<T>(what: &'static str, value: i64) -> Result<T, GpuError> {
 }
 
 impl Wanted<'_> {
-    /// What the driver is asked for, if it keeps the rules, and if so many bytes are there from the
-    /// address on.
+    /// The request to the driver, if it satisfies the rules, and if memory has enough bytes from
+    /// the address on.
     fn tiled(&self, there: u64) -> Result<TiledMap, GpuError> {
         let Wanted { element, address, dimensions, swizzle, promotion, outside } = *self;
         let size = element.bytes() as i64;

@@ -1,4 +1,4 @@
-//! From a program to the text of the constant that it stands for.
+//! Expansion of a program to the text of a constant.
 //!
 //! Law: the constant is the value that the library computes for the program, and what the library
 //! refuses is refused with its message. A compiler shows an error at the literal as a whole, so the
@@ -104,8 +104,7 @@ fn tiler_text(tiler: &Tiler) -> Result<String, String> {
     }
 }
 
-/// What is written here has been checked, so the other arm is never reached, not even by the
-/// compiler.
+/// The written text has been checked, so the other arm is never reached, not even by the compiler.
 const CHECKED: &str = "{
     ::core::option::Option::Some(value) => value,
     ::core::option::Option::None => ::core::panic!(\"not a value of this library\"),

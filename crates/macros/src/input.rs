@@ -1,4 +1,4 @@
-//! From the tokens of a macro call to those of its expansion.
+//! Parsing of the tokens of a macro call, and the tokens of its expansion.
 //!
 //! Law: the expansion is an expression that depends on nothing around it: a block that names the
 //! library once, under the given path or as `::tilewright_layout`, and a constant in it. A refusal
@@ -8,7 +8,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 
 use crate::literal;
 
-/// What is wrong with a call, and where.
+/// A refusal of a call, and its place.
 struct Refusal {
     span: Span,
     message: String,

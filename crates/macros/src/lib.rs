@@ -96,7 +96,7 @@ pub fn layout(input: TokenStream) -> TokenStream {
 ///
 /// # Compile errors
 ///
-/// As [`layout!`]; the value is no tiler.
+/// As [`layout!`], for a tiler.
 #[proc_macro]
 pub fn tiler(input: TokenStream) -> TokenStream {
     input::expand(input, "tiler!", expansion::tiler)

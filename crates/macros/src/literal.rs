@@ -47,7 +47,7 @@ pub(crate) fn value(token: &str) -> Option<String> {
 mod tests {
     use super::value;
 
-    /// The token and what the compiler makes of it.
+    /// The token, and the text that the compiler reads from it.
     macro_rules! same {
         ($($literal:literal)*) => {
             $(assert_eq!(value(stringify!($literal)).as_deref(), Some($literal), "{}", stringify!($literal));)*

@@ -1,9 +1,9 @@
 //! Arguments of a function, read as what the function needs.
 //!
-//! The rules of reading are the same everywhere: where a layout is needed, a shape stands for its
-//! compact layout; where a tiler is needed, a shape tiles by mode; where a coordinate is needed, a
-//! tuple of numbers is one. Several arguments that go together meet in one kind, and a result has
-//! the least ([`AnyLayout`]).
+//! Arguments are converted in the same way everywhere: if a layout is needed, a shape becomes its
+//! compact layout; if a tiler is needed, a shape tiles by mode; if a coordinate is needed, a tuple
+//! of numbers is one. Several arguments are converted to a common kind, and a result has the least
+//! kind ([`AnyLayout`]).
 
 use std::borrow::Cow;
 
@@ -28,9 +28,9 @@ pub(crate) enum Fault {
     At(usize, LayoutError),
     /// One argument is of the wrong kind.
     Kind {
-        /// Which.
+        /// The index of the argument.
         argument: usize,
-        /// What was wanted, in words.
+        /// The expected kind, in words.
         wanted: &'static str,
     },
 }
@@ -316,7 +316,7 @@ pub(crate) fn at(argument: usize, error: LayoutError) -> Fault {
     }
 }
 
-/// The fault of an operation whose operands stand at two arguments.
+/// The fault of an operation whose operands are at two arguments.
 pub(crate) fn among(first: usize, second: usize) -> impl Fn(LayoutError) -> Fault {
     move |error| match error {
         LayoutError::Kind { operand, wanted, .. } => {

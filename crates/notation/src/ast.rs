@@ -21,7 +21,7 @@ pub(crate) enum Node {
     Underscore,
     /// A name; its text is the span.
     Name,
-    /// A name where an extent or a stride may stand: what is bound to it, or else a parameter.
+    /// A name in the place of an extent or a stride: a bound value, or else a parameter.
     Unknown,
     /// `M{div=8}`, `?` or `?{div=8}`: its place in [`Program::parameters`].
     Parameter(u32),
@@ -97,7 +97,7 @@ pub(crate) enum Node {
     },
 }
 
-/// What stands between two numbers.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operator {
     Plus,
@@ -114,7 +114,7 @@ pub(crate) enum Operator {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter {
     pub(crate) name: Option<Name>,
-    /// What is said in braces, between them.
+    /// The facts in braces, with their location.
     pub(crate) facts: Option<Name>,
     /// Whether it stands in a stride, so that it may be any integer.
     pub(crate) in_stride: bool,
@@ -171,7 +171,7 @@ impl Node {
     }
 }
 
-/// Where a name, or the facts about one, stand in the source.
+/// The location of a name, or of its facts, in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) start: u32,
@@ -189,7 +189,8 @@ pub(crate) struct Item {
     pub(crate) node: Node,
     start: u32,
     end: u32,
-    /// One more than the tallest child: what bounds the recursion of the evaluator.
+    /// The height of the node: the tallest child plus 1, which bounds the recursion of the
+    /// evaluator.
     pub(crate) height: u16,
 }
 
@@ -264,7 +265,7 @@ impl Program {
         }
     }
 
-    /// The places of the names that stand where a number may.
+    /// The locations of names in the places of numbers.
     pub(crate) fn unknown_names(&self) -> impl Iterator<Item = Range<usize>> {
         let unknown = self.items.iter().filter(|item| item.node == Node::Unknown);
         unknown.map(|item| item.start as usize..item.end as usize)

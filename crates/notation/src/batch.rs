@@ -12,14 +12,14 @@ use crate::value::Value;
 /// How many bytes are read at once.
 const PIECE: usize = 1 << 16;
 
-/// What comes of one line.
+/// The answer of one line.
 #[derive(Debug, Clone, Copy)]
 pub enum Answer<'a> {
     /// The line is empty, or a comment.
     Nothing,
     /// The value of its program, and the notes about it, if they are kept.
     Value(&'a Value, &'a [Note]),
-    /// What is wrong with its program, and the program.
+    /// The error of its program, and the program.
     Error(&'a Diagnostic, &'a str),
 }
 
@@ -40,10 +40,9 @@ impl Answer<'_> {
 /// Programs that are evaluated one after another, each on a line of its own.
 ///
 /// Each line has one answer, in order. A line that is empty or a comment has an empty one, so that
-/// answers stand beside their programs. A line that is not UTF-8 is an error where it goes wrong. A
-/// byte-order mark before the first line is no part of it. What has been answered is flushed before
-/// more input is waited for: whoever writes a program and reads the answer before the next one gets
-/// it.
+/// answers are aligned with programs. A line that is not UTF-8 is an error at the first wrong byte.
+/// A byte-order mark before the first line is ignored. Answers are flushed before more input is
+/// read: a caller that writes a program and reads the answer before the next one gets it.
 ///
 /// ```
 /// use tilewright_notation::Batch;

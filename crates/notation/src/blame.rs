@@ -1,4 +1,4 @@
-//! Who is to blame: from an error of the algebra to the place in the text.
+//! Blame: from an error of the algebra to the location in the text.
 //!
 //! A [`LayoutError`] names an operand and the path of a mode in it. When that operand is written
 //! out, the very numbers of the mode are underlined; when it is a name or a call, the whole of it
@@ -115,8 +115,8 @@ impl Operation<'_> {
         }
     }
 
-    /// What A and B are in the sentence about a composition that the definition of the operation
-    /// has: not its own operands.
+    /// The meaning of A and B in a sentence about a composition within the definition of the
+    /// operation: they are not its own operands.
     fn composed(&self, error: &LayoutError) -> Option<String> {
         if !matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_)) {
             return None;
@@ -308,7 +308,7 @@ fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
     }
 }
 
-/// What to say about the culprit.
+/// The label of the culprit.
 fn label(error: &LayoutError) -> String {
     match error {
         LayoutError::NotCongruent { .. } => "nests differently".to_string(),
@@ -351,7 +351,7 @@ pub(crate) fn with_article(kind: &str) -> String {
     format!("{article} {kind}")
 }
 
-/// Where the mode at `path` stands in the text of a node; nothing when the node is not written out
+/// The location of the mode at `path` in the text of a node; None if the node is not written out
 /// that far.
 fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
     match program.node(id) {

@@ -1,4 +1,4 @@
-//! Derivations: how the value of an expression comes about, or why there is none.
+//! Derivations: the steps to the value of an expression, or to its refusal.
 //!
 //! Law: a derivation is a program of the language. Each step is an expression over the arguments
 //! and the steps before it, evaluated as any other, and the last step has the value of the call
@@ -26,13 +26,13 @@ use plan::{APPLIED, Plan, plan};
 pub struct Step {
     /// How far it is indented.
     pub indent: usize,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// What it is about.
+    /// The subject.
     pub about: About,
 }
 
-/// What a line of a derivation is about.
+/// The subject of a line of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum About {
     /// An operation on these arguments: a function by its name, `composition` for `A o B`, or
@@ -45,7 +45,7 @@ pub enum About {
     Words,
 }
 
-/// The steps by which the value of an expression comes about, and the value or why there is none.
+/// The steps to the value of an expression, and the value or the refusal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derivation {
     /// The steps, in order.
@@ -74,9 +74,9 @@ pub struct Call {
     pub value: Value,
 }
 
-/// Evaluates a program and tells how its value comes about: the defining formula of the last call
-/// with each intermediate value, and likewise for the calls among its arguments. Where a call is
-/// refused, its steps are given as far as they go.
+/// Evaluates a program and records its derivation: the defining formula of the last call with each
+/// intermediate value, and likewise for the calls among its arguments. If a call is refused, its
+/// steps are given as far as possible.
 ///
 /// ```
 /// use tilewright_notation::{Environment, derive};
@@ -254,11 +254,10 @@ impl Deriver<'_> {
         }
     }
 
-    /// The steps of a call: its formula, its arguments, what leads to its value, and what can be
-    /// seen in it.
+    /// The steps of a call: its formula, its arguments, intermediate values, and remarks.
     ///
-    /// It calls itself for arguments that are calls, as deep as the text nests, so what needs room
-    /// on the stack is done elsewhere.
+    /// It recurses for arguments that are calls, as deep as the text nests, so code that needs
+    /// stack space is outlined.
     fn operation(
         &self,
         called: &Called,
@@ -269,7 +268,7 @@ impl Deriver<'_> {
         let plan = formula(called, indent, steps);
         for (position, (name, value)) in plan.names.iter().zip(&called.values).enumerate() {
             steps.push(named(name, None, value, indent + 1));
-            // How an argument comes about that is itself a call.
+            // The derivation of an argument that is itself a call.
             if let Some(id) = called.nodes.get(position)
                 && self.is_call(*id)
             {
@@ -291,7 +290,7 @@ impl Deriver<'_> {
     }
 }
 
-/// The line of a value that has a name, and what it is besides.
+/// The line of a value that has a name, with its kind.
 #[inline(never)]
 fn named(name: &str, from: Option<String>, value: &Value, indent: usize) -> Step {
     let from = from.map_or_else(String::new, |from| format!("{from} = "));
@@ -312,7 +311,7 @@ fn formula(called: &Called, indent: usize, steps: &mut Vec<Step>) -> Plan {
     plan
 }
 
-/// What leads from the arguments to the value, and what can be seen in it.
+/// The intermediate values of a call, and remarks.
 #[inline(never)]
 fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize, steps: &mut Vec<Step>) {
     let mut env = Environment::new();

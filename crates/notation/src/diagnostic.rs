@@ -11,8 +11,8 @@ use std::ops::Range;
 use tilewright_layout::symbolic::Parameter;
 use tilewright_layout::{Refusal, Tree};
 
-/// What is wrong with a program: a stable code, a sentence, the culprit's place in the text, and
-/// what would help.
+/// An error in a program: a stable code, a sentence, the location of the culprit in the text, and a
+/// hint.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
@@ -26,14 +26,14 @@ use tilewright_layout::{Refusal, Tree};
 pub struct Diagnostic {
     /// The stable code, for [`crate::explanation()`].
     pub code: &'static str,
-    /// What is wrong, as one sentence without a full stop.
+    /// The error, as one sentence without a full stop.
     pub message: String,
     /// The culprit, in bytes of the source.
     pub span: Range<usize>,
     /// Places worth showing and what to say about each. The one at [`Diagnostic::span`] labels the
     /// culprit itself.
     pub labels: Vec<(Range<usize>, String)>,
-    /// What would help.
+    /// A hint on how to fix it.
     pub help: Option<String>,
     /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
     /// operand is that the message speaks of. None where nothing of that kind shows it.
@@ -63,7 +63,7 @@ impl Diagnostic {
         }
     }
 
-    /// That a program holds no statement.
+    /// The program has no statement.
     pub(crate) fn nothing(source: &str) -> Diagnostic {
         Diagnostic::new("E0212", 0..source.len(), "there is nothing to evaluate")
     }

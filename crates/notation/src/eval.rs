@@ -53,7 +53,7 @@ pub struct Environment {
     notes: RefCell<Vec<Note>>,
 }
 
-/// What is done with notes.
+/// The treatment of notes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Watch {
     /// None are made.
@@ -198,7 +198,7 @@ pub(crate) fn prepare(source: &str, program: &mut Program, env: &mut Environment
 fn gather(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
     let unnamed = program.parameters.iter().map(|parameter| {
         let said = parameter.facts.and_then(|facts| source.get(facts.span())).unwrap_or("");
-        // What is wrong with the facts is said where they are evaluated.
+        // Errors in facts are reported where they are evaluated.
         parameter.name.is_none().then(|| literals::unnamed(said, parameter.in_stride).ok()).flatten()
     });
     program.unnamed = unnamed.collect();
@@ -212,8 +212,8 @@ pub(crate) fn bind(source: &str, statement: &Statement, value: &Value, env: &mut
     }
 }
 
-/// Gathers the parameters of a program, the names that nothing is bound to where a number may
-/// stand, and what is said about them: facts said anywhere hold everywhere.
+/// Collects the parameters of a program, which are unbound names in the places of numbers, and
+/// their facts: facts given anywhere hold everywhere.
 fn declare(source: &str, program: &Program, env: &mut Environment) -> Result<(), Diagnostic> {
     let text_of = |name: Name| source.get(name.span()).unwrap_or("");
     let bound: BTreeSet<&str> = program.statements.iter().filter_map(|statement| statement.name).map(text_of).collect();
@@ -329,7 +329,7 @@ impl<'a> Evaluator<'a> {
         stack.pop().ok_or_else(|| Diagnostic::new("E0212", self.program.span(id), "there is nothing to evaluate"))
     }
 
-    /// What a name stands for: what is bound to it, a parameter, or an XOR step such as `F9`.
+    /// The value of a name: a bound value, a parameter, or an XOR step such as `F9`.
     fn name(&self, span: Range<usize>) -> Evaluated {
         let text = self.text(span.clone());
         if let Some(value) = self.env.values.get(text) {
@@ -528,8 +528,8 @@ impl<'a> Evaluator<'a> {
             Some(Err(fault)) => Err(self.misapplied(id, operands, values, fault)),
             None => {
                 let kind = with_article(map.kind());
-                // A name that is applied is a call whose name comes first; its own place is the
-                // name.
+                // A name that is applied is a call that begins with the name; its own location is
+                // the name.
                 let shown = if target == id {
                     span.start..span.start + self.text(span.clone()).find('(').unwrap_or(1)
                 } else {

@@ -1,7 +1,6 @@
 //! The functions of the language, each with its documentation.
 //!
-//! There is one table. What a program can call, what the help lists and what the tests run are the
-//! same entries, so they cannot disagree.
+//! There is one table. Evaluation, help and tests use the same entries, so they cannot disagree.
 
 mod algebra;
 mod bits;
@@ -53,7 +52,7 @@ pub struct Function {
     pub name: &'static str,
     /// How it is called: `size(A, mode...)`.
     pub signature: &'static str,
-    /// What it returns, in a sentence without a full stop.
+    /// The result, in a sentence without a full stop.
     pub summary: &'static str,
     /// An expression that calls it.
     pub example: &'static str,
@@ -68,7 +67,7 @@ pub struct Function {
     pub(crate) run: Run,
 }
 
-/// What a function does with its arguments.
+/// The implementation of a function.
 pub(crate) type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
 impl std::fmt::Debug for Function {
@@ -99,7 +98,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
     .concat()
 });
 
-/// Where each function stands, by name.
+/// The index of each function, by name.
 static BY_NAME: LazyLock<Vec<(&'static str, usize)>> = LazyLock::new(|| {
     let mut names: Vec<_> = FUNCTIONS.iter().enumerate().map(|(at, function)| (function.name, at)).collect();
     names.sort_unstable();

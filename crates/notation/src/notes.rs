@@ -1,18 +1,18 @@
-//! Notes: what an answer has beyond what was asked.
+//! Notes: remarks about an answer.
 //!
 //! Law: a note is about an answer that is right by its definition and yet may not be what was
 //! meant, and it says how the two differ:
 //!
-//! * *Outside the domain.* A coordinate, an index or a tile is not one of the layout's. As in CuTe
-//!   the layout goes on: a mode goes on in its last leaf with the step of that leaf, the leaves
-//!   before it carry.
+//! * *Outside the domain.* A coordinate, an index or a tile is not inside the layout. As in CuTe,
+//!   the layout continues: a mode continues in its last leaf with the stride of that leaf, and the
+//!   leaves before it carry.
 //! * *More than was asked.* Tiles that do not divide a mode cover it, and go over its end; so does
 //!   a block that is repeated to a shape that it does not divide.
 //! * *Copies that meet.* A product by mode takes each mode of the block by itself, and the copies
 //!   along one mode may share offsets with those along another.
 //!
-//! Notes are made of arguments and values after the fact, where somebody asks for them: an
-//! evaluation without notes does nothing of this. The strict form makes each a refusal (E0217).
+//! Notes are made from arguments and values afterwards, if they are requested: an evaluation
+//! without notes does none of this. The strict form makes each of them a refusal (E0217).
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::diagnostic::Diagnostic;
 use crate::reading::{compact, coordinate};
 use crate::value::Value;
 
-/// What an answer has beyond what was asked, and where in the program.
+/// A remark about an answer, and its location in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// A sentence without a full stop.
@@ -49,8 +49,8 @@ impl Note {
     }
 }
 
-/// What is to be said about the value of a function, and about which argument. An empty name is a
-/// map that is applied to the coordinate behind it.
+/// The remark about the value of a function, and the argument that it is about. An empty name is a
+/// map that is applied to the coordinate after it.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate, remarks};
@@ -74,7 +74,7 @@ pub(crate) fn of(function: &str, a: Values<'_>, value: &Value) -> Option<(usize,
             Some((1, outside(&shape_of(map)?, coord)?))
         }
         "crd2idx" if a.len() == 2 => {
-            // As a method the layout comes first.
+            // As a method, the layout comes first.
             let (coord, map) = if a.get(0).is_some_and(is_map) { (1, 0) } else { (0, 1) };
             Some((coord, outside(&shape_of(a.get(map)?)?, a.get(coord)?)?))
         }

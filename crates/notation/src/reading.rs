@@ -1,4 +1,4 @@
-//! What a value stands for where a number, a tuple, a coordinate or a tiler is needed.
+//! Conversions of a value where a number, a tuple, a coordinate or a tiler is needed.
 //!
 //! Law: a number is a leaf, a tuple without `_` is a coordinate, and a shape is its compact layout
 //! or a tiler by mode. A reader gives nothing for a value that is not of its kind.
@@ -67,7 +67,7 @@ pub(crate) fn coordinate(value: &Value) -> Option<AnyCoord> {
     }
 }
 
-/// The tiler that a value stands for; none when it stands for none.
+/// A value as a tiler; None if it cannot be one.
 pub(crate) fn tiler_of(value: &Value) -> Option<Result<AnyTiler, LayoutError>> {
     match value {
         Value::Int(extent) => Some(Tiler::from_shape(&Tree::leaf(*extent)).map(AnyTiler::from)),
@@ -136,8 +136,8 @@ impl Value {
         integer_tree(self)
     }
 
-    /// The tiler of known numbers that this value stands for: a layout is itself, a shape tiles by
-    /// mode, `_` keeps. None when it stands for none.
+    /// A value as a tiler of known numbers: a layout is itself, a shape tiles by mode, `_` keeps.
+    /// None if it cannot be one.
     ///
     /// Errors: an extent of a shape is not positive.
     ///
@@ -199,7 +199,7 @@ fn mixed(values: &[Value]) -> LayoutError {
     LayoutError::Mixed(Box::new(Mixed { first: place(xor.min(other)), second: place(xor.max(other)) }))
 }
 
-/// All values read in one way; none where one cannot be.
+/// All values, read in one way; None if one cannot be.
 fn all<'a, T>(values: &'a [Value], read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
     values.iter().map(read).collect()
 }

@@ -1,9 +1,9 @@
 //! Names from elsewhere: how what CuTe, its Python and its printouts call so is written here.
 //!
-//! Law: no name in the table is that of a function, so that it never hides one; what stands beside
-//! it names the right spelling.
+//! Law: no name in the table is that of a function, so that it never hides one; its entry names the
+//! right spelling.
 
-/// What to write for a name that CuTe has and that is no function of the language.
+/// The replacement for a name of CuTe that is not a function of the language.
 ///
 /// ```
 /// assert_eq!(tilewright_notation::spelling("cosize_v"), Some("cosize(A)"));

@@ -15,7 +15,7 @@ use tilewright_layout::{
     symbolic::{Expr, Parameter, Values},
 };
 
-/// What an expression evaluates to.
+/// A value of an expression.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
@@ -52,7 +52,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What kind of value this is, as a word for messages.
+    /// The kind of the value, as a word for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Int(_) => "integer",

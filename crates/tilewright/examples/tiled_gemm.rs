@@ -1,10 +1,10 @@
 //! A product of matrices, tiled over blocks and threads: `C(m,n) = sum over k of A(m,k) * B(n,k)`
 //! in f32, for any M and K, and N a multiple of 4.
 //!
-//! A block computes a tile of C. It walks along K; each step brings a tile of A and one of B to
-//! shared memory by asynchronous copies, and every thread multiplies its part of them. A lies row
-//! by row, and its elements are copied one by one. B is contiguous along N, and is copied by four
-//! at once. Past the edges zeros are copied, which change no sum, and nothing is stored.
+//! A block computes a tile of C. In each iteration along K, `cp.async` copies a tile of A and one
+//! of B to shared memory, and every thread multiplies its part of them. A is row-major, and its
+//! elements are copied one by one. B is contiguous along N, and is copied four at once. Past the
+//! edges, zeros are copied, which change no sum, and nothing is stored.
 //!
 //! ```text
 //! cargo run --release --example tiled_gemm -- 300 200 100

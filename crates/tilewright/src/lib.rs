@@ -41,9 +41,9 @@
 //! # }
 //! ```
 //!
-//! What is known when a program is compiled need not wait until it runs: [`layout!`] and [`tiler!`]
-//! evaluate the same language in the compiler. The layout is a constant, its index arithmetic
-//! shifts, masks and products, and a refusal a compile error.
+//! Layouts that are known at compile time need no run time: [`layout!`] and [`tiler!`] evaluate the
+//! same language in the compiler. The layout is a constant, its index arithmetic consists of
+//! shifts, masks and products, and a refusal is a compile error.
 //!
 #![cfg_attr(feature = "macros", doc = "```")]
 #![cfg_attr(not(feature = "macros"), doc = "```ignore")]

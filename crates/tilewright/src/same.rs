@@ -24,20 +24,20 @@ use std::fmt;
 use tilewright_kernel::{Distribution, Element, Route};
 use tilewright_read::{Conversion, Meaning, Refused, compare};
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Same {
-    /// What was compared, as a clause: "128 threads hold 32 values each of the 64x64 tile".
+    /// The compared objects, as a clause: "128 threads hold 32 values each of the 64x64 tile".
     pub compared: String,
-    /// Where the layouts differ first, as a sentence without a full stop; none where they are one
+    /// The first difference of the layouts, as a sentence without a full stop; None if they are one
     /// function.
     pub difference: Option<String>,
-    /// What moves data from the first to the second, where threads hold it and the planner knows a
-    /// way; none where nothing moves.
+    /// The operation that moves data from the first to the second, if threads hold it and the
+    /// planner has one; None if nothing moves.
     pub movement: Option<Movement>,
 }
 
-/// What moves a tile from one distribution to another.
+/// An operation that moves a tile from one distribution to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Movement {
     /// The way.

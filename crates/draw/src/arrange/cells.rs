@@ -46,7 +46,7 @@ impl ShownAxis {
         self.starts.last().copied().unwrap_or_default()
     }
 
-    /// Where lines stand between what is shown, and the weight of each; none beside a gap.
+    /// The positions and weights of lines between visible cells; none beside a gap.
     fn lines(&self) -> impl Iterator<Item = (f64, usize)> {
         let pairs = self.shown.iter().zip(self.shown.iter().skip(1)).enumerate();
         pairs.filter_map(|(at, pair)| match pair {
@@ -300,7 +300,7 @@ impl Band {
         };
         let mut steps: Vec<Step> = Vec::new();
         let mut edge = |from: Point, to: Point| {
-            // A line that goes on makes no new piece.
+            // A line that continues makes no new piece.
             match steps.last_mut() {
                 Some(Step::Line(end)) if *end == from => *end = to,
                 _ => steps.extend([Step::Move(from), Step::Line(to)]),

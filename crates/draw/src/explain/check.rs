@@ -1,7 +1,7 @@
 //! Whether two layouts are the same function, or whether an operation keeps its law.
 //!
-//! Law: "holds" is said of what was tested at every index or decided by the algebra, which proves
-//! what it says. Where neither is so, the answer is how far the test came.
+//! Law: "holds" means that a claim was tested at every index or proved by the algebra. Otherwise,
+//! the answer says how far the test came.
 
 use tilewright_layout::symbolic::Values;
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Named};
@@ -11,7 +11,7 @@ use crate::explain::launch;
 use crate::explain::law::{self, Verdict};
 use crate::explain::map::{self, Map};
 
-/// What is known about a claim.
+/// The result for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The claim, as a formula.
@@ -23,7 +23,7 @@ pub struct Finding {
 /// Whether a claim holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It holds: what shows it, in words.
+    /// It holds, with the evidence in words.
     Holds(String),
     /// It fails: where, in words.
     Fails(String),
@@ -114,7 +114,7 @@ fn linear(a: &Value, b: &Value) -> Option<String> {
     None
 }
 
-/// That two values which are no functions are not the same.
+/// Two values that are not functions are different.
 fn different() -> Finding {
     Finding { law: "left = right".to_owned(), answer: Answer::Fails("the values differ".to_owned()) }
 }
@@ -164,7 +164,7 @@ fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
     match evaluate("equivalent(left, right)", &mut environment) {
         Ok(Value::Bool(same)) => Some(Ok(same)),
         Ok(_) => None,
-        // Refusals of the algebra; the others are about arguments that are no functions.
+        // Refusals of the algebra; the others are about arguments that are not functions.
         Err(error) if error.code.starts_with("E01") => Some(Err(error.message)),
         Err(_) => None,
     }
@@ -226,8 +226,7 @@ pub fn of_call(call: &Call) -> Option<Finding> {
     }
 }
 
-/// What the algebra shows of a law that would take too many indices to test: that it holds, or
-/// nothing.
+/// A proof by the algebra of a law with too many indices to test, if there is one.
 fn by_algebra(call: &Call) -> Option<Finding> {
     let (first, size) = (call.arguments.first()?, map::of(&call.value)?.size());
     if size <= law::MOST {
@@ -272,7 +271,7 @@ fn at_launch(call: &Call, choices: &[Values]) -> Option<Finding> {
     (count > 0).then_some(Finding { law, answer: Answer::Open(places) })
 }
 
-/// What a test says.
+/// The finding of a test.
 fn of_verdict(verdict: Verdict) -> Finding {
     let Verdict { law, tested, total, failure } = verdict;
     let answer = match failure {

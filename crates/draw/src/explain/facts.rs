@@ -1,6 +1,6 @@
-//! What can be said about a layout in words: its size, and what it is and is not.
+//! Facts about a layout in words: its size, and its properties.
 //!
-//! Law: what is counted is counted at every index, and what is too large for that is not said.
+//! Law: counts include every index; if that would be too many, they are omitted.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use tilewright_notation::Value;
 
 use crate::explain::map::{Map, Point};
 
-/// What can be said about a layout, a line for each group of facts. `map` is what `value` is.
+/// The facts about a layout, a line for each group. `map` is `value` as a map.
 ///
 /// ```
 /// use tilewright_draw::explain::{facts, map};
@@ -37,7 +37,7 @@ pub fn of(value: &Value, map: &Map) -> Vec<String> {
     lines
 }
 
-/// What counting the offsets of a map tells, if there are not too many.
+/// Facts from counting the offsets of a map, if there are not too many.
 fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
     const MOST: i64 = 1 << 20;
     if map.size() > MOST {

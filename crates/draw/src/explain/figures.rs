@@ -1,7 +1,7 @@
 //! The picture of a value, of a call, and of each step of a derivation.
 //!
-//! Law: what is drawn is drawn from the values; a call whose operation has a picture of its own has
-//! that, and any other the picture of its value.
+//! Law: pictures are drawn from values; a call whose operation has its own picture gets that, and
+//! any other the picture of its value.
 
 mod derivation;
 pub mod instructions;
@@ -16,8 +16,8 @@ use crate::explain::map::{self, plain};
 
 pub use derivation::{Section, sections};
 
-/// The picture of a value, or of the call that made it; none where there is nothing to draw: a
-/// number, or what becomes known at launch.
+/// The picture of a value, or of the call that made it; None for values without a picture: numbers,
+/// and values with unknown sizes.
 ///
 /// ```
 /// use tilewright_draw::{Banks, Style, Theme};
@@ -60,7 +60,7 @@ fn of_bits(value: &Value, style: Style, banks: Banks) -> Result<Option<Figure<'s
     })
 }
 
-/// A value as what it is: a grid of what it gives, a matrix of bits, a diagram.
+/// The picture of a value itself: a grid of its values, a matrix of bits, a diagram.
 pub(crate) fn alone(value: &Value, style: Style) -> Result<Option<Figure<'static>>, DrawError> {
     match value {
         Value::Matrix(map) => Ok(Some(draw::bits(&value.to_string(), map, style))),

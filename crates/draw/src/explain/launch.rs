@@ -1,7 +1,7 @@
 //! Values that become known at launch, tried at numbers.
 //!
-//! A law of layouts with parameters is one for every admissible value of each. It is tested at some
-//! of them: the least ones, and others that differ in size and divisors.
+//! A law of layouts with parameters must hold for every allowed value of each parameter. It is
+//! tested for some of them: the smallest ones, and others that differ in size and divisors.
 
 use tilewright_layout::symbolic::{Parameter, Values};
 use tilewright_notation::Value;
@@ -36,7 +36,7 @@ pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
     Some((0..most).map(choice).collect())
 }
 
-/// Some values that the facts of a parameter admit, the least ones first.
+/// Some values that the facts of a parameter allow, the smallest ones first.
 pub fn admissible(parameter: &Parameter) -> Vec<i64> {
     let facts = parameter.facts();
     let (step, least) = (facts.divisor(), facts.least().unwrap_or(-2 * facts.divisor()));
@@ -54,7 +54,7 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// That the numbers of a value must be known first, and how they become so:
+/// The numbers of a value must be known first; with the call that sets them:
 /// `substitute((M,4):(4,1), M, 8)`.
 ///
 /// None where they are known.
@@ -84,7 +84,7 @@ pub fn unknown(source: &str, value: &Value) -> Option<String> {
     if !unnamed.is_empty() {
         return Some(format!("once {all} known, and a number stands in place of each `?`"));
     }
-    // A program of several statements is no argument; its last expression is, where it stands.
+    // A program of several statements cannot be an argument; its last expression can.
     let source = if source.contains([';', '\n']) { "..." } else { source.trim() };
     let pairs: String = named.iter().map(|parameter| format!(", {parameter}, {}", number(parameter))).collect();
     Some(format!("once {all} known: substitute({source}{pairs})"))

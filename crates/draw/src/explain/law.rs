@@ -32,7 +32,7 @@ const PART: i64 = 1 << 18;
 /// The law of what is the same function in another form.
 pub const SAME: &str = "R(i) = A(i)";
 
-/// What came of testing a law.
+/// The result of testing a law.
 pub struct Verdict {
     /// The law, as a formula.
     pub law: String,
@@ -44,7 +44,7 @@ pub struct Verdict {
     pub failure: Option<String>,
 }
 
-/// What a test found at one index: nothing wrong, or what.
+/// The result at one index: passed, or the failure.
 type Finding = Result<(), String>;
 
 fn test(law: &'static str, total: i64, at: impl FnMut(i64) -> Finding) -> Verdict {
@@ -87,7 +87,7 @@ fn plus(by_xor: bool, left: &Point, right: &Point) -> Result<Point, String> {
     sum.ok_or_else(|| "the sum does not fit in 64 bits".to_owned())
 }
 
-/// That two values agree at a coordinate.
+/// Checks that two values are equal at a coordinate.
 fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> Finding {
     if left.1 == right.1 || key(&left.1) == key(&right.1) {
         return Ok(());
@@ -207,7 +207,7 @@ pub fn same(a: &Map, b: &Map, law: &'static str) -> Verdict {
     test(law, a.size(), |index| agree(a, index, ("the left", at(a, index)?), ("the right", at(b, index)?)))
 }
 
-/// `R(i) = A(i)` in as many places as R has.
+/// `R(i) = A(i)` at every index of R.
 fn reshaped(a: &Map, result: &Map) -> Verdict {
     test("R(i) = A(i), in the shape that is asked for", result.size(), |index| {
         agree(result, index, ("A(i)", at(a, index)?), ("R(i)", at(result, index)?))

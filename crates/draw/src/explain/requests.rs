@@ -1,5 +1,5 @@
-//! What the lanes of a request touch, in words and as pictures: banks of shared memory, sectors of
-//! global memory.
+//! The memory that the lanes of a request access, as text and as pictures: banks of shared memory,
+//! sectors of global memory.
 //!
 //! Law: what is said and drawn are the counts of a report, and the words that [`phase_hits`] and
 //! [`request_units`] list.
@@ -23,9 +23,9 @@ pub fn count(number: i64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// What to say of a swizzle that may count bytes, over elements of so many bits: `S<3,4,3>` is how
-/// a pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None where
-/// it is no swizzle of 16-byte units, and where elements are bytes.
+/// A note about a swizzle that may count bytes, for elements of `bits` bits: `S<3,4,3>` is how a
+/// pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None if it
+/// is not a swizzle of 16-byte units, or if elements are bytes.
 ///
 /// ```
 /// use tilewright_draw::explain::requests::bytes_or_elements;
@@ -53,7 +53,7 @@ pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
     ))
 }
 
-/// Why a word is no access; none where the text is no word and may be an expression.
+/// Why a word is not an access; None if the text is not a word and may be an expression.
 ///
 /// ```
 /// use tilewright_draw::explain::requests::no_access;
@@ -89,7 +89,7 @@ pub fn access_text(access: &Access) -> String {
     }
 }
 
-/// What an access to shared memory costs, in words.
+/// The cost of an access to shared memory, in words.
 ///
 /// ```
 /// use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts, phase_hits};
@@ -116,7 +116,7 @@ pub fn conflicts_text(report: &BankReport) -> String {
     format!("{}-way conflicts: {wavefronts}, where {} would do", report.degree(), report.ideal())
 }
 
-/// A phase in words: whose it is, and what it costs.
+/// A phase in words: its lanes, and its cost.
 pub fn phase_text(number: usize, phase: &Phase) -> String {
     let lanes = if phase.lanes == 1 {
         format!("lane {}", phase.first)
@@ -154,7 +154,7 @@ pub fn conflicts(
     )
 }
 
-/// What an access to global memory costs, in words.
+/// The cost of an access to global memory, in words.
 pub fn sectors_text(report: &GlobalReport) -> String {
     let sectors = count(report.sectors(), "sector");
     let tenths = (report.efficiency() * 1000.0).round() / 10.0;
@@ -165,7 +165,7 @@ pub fn sectors_text(report: &GlobalReport) -> String {
     }
 }
 
-/// A request in words: whose it is, and what it costs.
+/// A request in words: its lanes, and its cost.
 pub fn request_text(number: usize, report: &GlobalReport) -> String {
     let Some(request) = report.requests().get(number) else { return String::new() };
     format!(
@@ -203,7 +203,7 @@ pub fn sectors(
         .captioned("Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.")
 }
 
-/// With the access and what it costs below the last panel.
+/// With the access and its cost below the last panel.
 fn noted(mut figure: Figure<'static>, access: &Access, cost: &str) -> Figure<'static> {
     if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
         panel.note = format!("{}: {cost}", access_text(access));

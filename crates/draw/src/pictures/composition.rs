@@ -110,8 +110,8 @@ pub fn composition_by_mode<'a>(a: &Layout, b: &Layout, style: Style) -> Result<F
     Ok(Figure { table, ..Figure::default() })
 }
 
-/// A layout over a line of its indices, some of them pointed out by what is said of them. Lines
-/// stand where its modes end.
+/// A layout as a line of its indices, some of them highlighted by `what`. There are lines where its
+/// modes end.
 ///
 /// None if a line does not hold the indices.
 ///

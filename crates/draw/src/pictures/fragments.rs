@@ -1,9 +1,9 @@
 //! Threads and values: who holds what.
 //!
-//! Law: a thread-value layout sends (thread, value) to a place in a tile, counted first mode
-//! fastest. Its picture is the tile; the cell of a place says which thread holds it as which of its
-//! values. Where several do, the first is shown, in the order of indices, and the cell says how
-//! many more there are; what nobody holds is empty.
+//! Law: a thread-value layout maps (thread, value) to a position in a tile, counted first mode
+//! fastest. Its picture is the tile; the cell of a position shows the thread and the index of its
+//! value. If several hold it, the first one is shown, in the order of indices, and the cell says
+//! how many more there are; positions without a holder are empty.
 
 use std::fmt::Write as _;
 
@@ -28,11 +28,11 @@ const WARP: i64 = 32;
 struct Owner {
     thread: i64,
     value: i64,
-    /// How many others hold it too.
+    /// The number of other holders.
     others: u32,
 }
 
-/// Who holds the places of a tile.
+/// The holders of the positions of a tile.
 struct Owners {
     places: Vec<Option<Owner>>,
     threads: i64,
@@ -90,7 +90,7 @@ impl Owners {
 }
 
 impl Owners {
-    /// That places have more holders than a cell can show, if they have.
+    /// A note that positions have more holders than a cell can show, if so.
     fn shared(&self) -> Option<String> {
         let mut holders = self.places.iter().flatten().map(|owner| owner.others.saturating_add(1));
         let first = holders.next()?;
@@ -110,7 +110,7 @@ struct Shown {
     transposed: bool,
     /// The most rows and columns: of a larger tile, the first ones.
     most: Option<[i64; 2]>,
-    /// A pixel for a place, even where there is room for words.
+    /// Use a pixel for a position, even if there is room for text.
     coarse: bool,
 }
 
@@ -271,8 +271,8 @@ pub fn thread_value_corner<'a>(
     Ok(Figure::row([panel(heading, "", tv, tile, Shown { most: Some(most), ..Shown::default() }, style)?]))
 }
 
-/// The two sides of a copy: who reads which place of the source, and who writes which place of the
-/// target, with the same colours.
+/// The two sides of a copy: the threads that read the positions of the source, and the threads that
+/// write those of the target, with the same colours.
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {

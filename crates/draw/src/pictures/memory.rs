@@ -1,8 +1,8 @@
 //! The image of a layout over a line of memory.
 //!
-//! Law: the cell of an address says which index has it. Addresses that no index has are gaps; those
-//! that several have are overlaps, and say how many. The line is broken into rows; it begins at the
-//! least offset, or at 0 if that is higher.
+//! Law: the cell of an address shows its index. Addresses without an index are gaps; those with
+//! several are overlaps, and show how many. The line is broken into rows; it begins at the smallest
+//! offset, or at 0 if that is greater.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
 use crate::theme::{Paint, Palette};
 
-/// How many addresses are drawn at most; what lies beyond is said.
+/// The most addresses that are drawn; a note says how many are omitted.
 const MAX_ADDRESSES: i64 = 4096;
 
 /// How many addresses a row has at most.
@@ -78,8 +78,8 @@ struct Line {
     size: i64,
     /// The first index at each address, and how many there are.
     held: HashMap<i64, (i64, u32)>,
-    /// The first and the last address that is spoken of: 0 or what lies before it, and the last
-    /// one that an index has.
+    /// The first and the last address of the picture: 0 or the smallest address, and the last one
+    /// with an index.
     least: i64,
     most: i64,
     /// Where the first row begins.

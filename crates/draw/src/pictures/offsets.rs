@@ -25,12 +25,12 @@ use crate::theme::Paint;
 
 /// How many grids of a layout of rank 3 or more are drawn.
 const MAX_SLABS: i64 = 64;
-/// An image has at most so many pixels a side, and both sides of what becomes one are at least
+/// The most pixels of a side of an image; both sides of a layout that becomes an image are at least
 /// `LEAST_IMAGE` long.
 const MAX_PIXELS: i64 = 512;
 const LEAST_IMAGE: i64 = 32;
-/// How many rows and columns the corner of an image shows, and the number modulo which its offsets
-/// are told apart.
+/// The rows and columns of the corner of an image that are shown, and the modulus by which its
+/// offsets are coloured.
 const CORNER: i64 = 64;
 const CORNER_STEP: i64 = 128;
 
@@ -50,7 +50,7 @@ pub fn offsets<'a>(heading: &str, map: &Map, style: Style) -> Figure<'a> {
     slabs(heading, map, style, None, true)
 }
 
-/// What is pointed out about the cell of an index.
+/// The highlighting of the cell of an index.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mark {
     /// Its fill, in place of that of its offset.
@@ -64,7 +64,7 @@ pub(crate) struct Mark {
 /// The mark of each index.
 pub(crate) type Tint = Rc<dyn Fn(i64) -> Mark>;
 
-/// As [`offsets`], with cells filled and outlined by what is pointed out.
+/// As [`offsets`], with cells filled and outlined by `tint`.
 pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Tint) -> Figure<'a> {
     slabs(heading, map, style, Some(tint), false)
 }
@@ -117,13 +117,13 @@ struct Slabs<'m> {
     rows: Axis,
     columns: Axis,
     slow: Vec<Tree<i64>>,
-    /// How many there are, and how many of them stand side by side in the order of the layout.
+    /// The number of grids, and how many of them are side by side in the order of the layout.
     count: i64,
     across: i64,
     /// How many are drawn, to the right and downward, and how many of these are in a line.
     shown: [i64; 2],
     line: i64,
-    /// The least and the greatest offset, where cells are filled by them.
+    /// The smallest and the largest offset, if cells are coloured by them.
     bounds: Option<(i64, i64)>,
 }
 
@@ -206,8 +206,8 @@ impl<'m> Slabs<'m> {
     }
 }
 
-/// How many of `count` grids stand side by side: all where there is room, else so many that the
-/// whole is about as wide as high.
+/// How many of `count` grids are side by side: all if there is room, otherwise as many as make the
+/// whole about as wide as high.
 fn in_line(count: i64, height: i64, width: i64) -> i64 {
     const ROOM: i64 = 48;
     let square = |line: i64| line.saturating_mul(width) >= ((count + line - 1) / line).saturating_mul(height);
@@ -222,7 +222,7 @@ pub fn side_by_side<'a>(maps: &[(String, Map)], style: Style) -> Figure<'a> {
     maps.iter().fold(all, |all, (heading, map)| all.beside(offsets(heading, map, style)))
 }
 
-/// Which indices of modes 2 and later one of several grids shows.
+/// The indices of modes 2 and later of one of several grids.
 fn slab_name(slow: &[Tree<i64>], slab_column: i64, slab_row: i64) -> String {
     match slow {
         [] => String::new(),
@@ -232,8 +232,8 @@ fn slab_name(slow: &[Tree<i64>], slab_column: i64, slab_row: i64) -> String {
     }
 }
 
-/// The least and the greatest offset, of all indices or, of very many, of those that each leaf
-/// alone reaches.
+/// The smallest and the largest offset, of all indices or, if there are very many, by the signs of
+/// the strides.
 fn bounds(map: &Map) -> (i64, i64) {
     match map.layout() {
         Some(layout) => reach(layout),
@@ -361,7 +361,7 @@ fn coordinate_in(mode: &Tree<i64>, index: i64) -> Tree<i64> {
     })
 }
 
-/// How cells become what they show.
+/// The conversion of cells to text and colour.
 #[derive(Clone)]
 struct Filling {
     style: Style,

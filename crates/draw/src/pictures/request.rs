@@ -1,5 +1,5 @@
-//! What the lanes of one request touch: lines of memory downward, the places in a line to the
-//! right.
+//! The words that the lanes of one request access: lines of memory downward, positions in a line to
+//! the right.
 //!
 //! Law: a cell is a word of memory, in row `l` and column `c` the word `c` of line `l`; it names
 //! the first lane that touches it and how many more do, and has the colour of that lane. With
@@ -18,12 +18,12 @@ use crate::number::push_integer;
 use crate::pictures::{Medium, Style};
 use crate::theme::Paint;
 
-/// That a lane touches a word.
+/// An access of a lane to a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Touch {
-    /// Which of the lines.
+    /// The index of the line.
     pub line: usize,
-    /// Which word of the line.
+    /// The index of the word in the line.
     pub column: i64,
     /// The lane.
     pub lane: i64,
@@ -36,15 +36,15 @@ pub struct Touched {
     pub lines: Vec<Box<str>>,
     /// The words of a line.
     pub words: i64,
-    /// How many words stand together; a heavier line stands between such groups.
+    /// The number of words in a group; groups are separated by a heavier line.
     pub group: i64,
     /// Whether the words of a column are in one bank.
     pub banks: bool,
-    /// Who touches what.
+    /// The accesses.
     pub touches: Vec<Touch>,
 }
 
-/// Which lanes touch which words, line by line.
+/// The words that lanes access, line by line.
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme, Touch, Touched, request};

@@ -1,4 +1,4 @@
-//! Division and product: what goes in, and what comes out, with matching colours.
+//! Division and product: operands and result, with matching colours.
 //!
 //! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`,
 //! where `D` divides the compact layout of the input's shape. A cell of the result with index `c`

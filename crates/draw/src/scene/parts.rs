@@ -1,4 +1,4 @@
-//! What scenes are made of: places, lines, looks of text, tiles, steps of paths.
+//! The parts of scenes: points, lines, text styles, tiles, path steps.
 
 use crate::theme::{self, Paint};
 
@@ -75,7 +75,7 @@ impl Stroke {
     }
 }
 
-/// Which part of a text stands at its place.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Anchor {
     /// Its left end.
@@ -96,7 +96,7 @@ pub struct TextStyle {
     pub size: f64,
     /// Whether it is heavier.
     pub strong: bool,
-    /// Where its place is.
+    /// The anchor of its position.
     pub anchor: Anchor,
 }
 
@@ -168,7 +168,7 @@ pub struct Tile {
     pub faint: bool,
     /// The size of its text; the second line is smaller.
     pub size: f64,
-    /// What it belongs to: a thread that can be isolated.
+    /// The thread that it belongs to, which can be isolated.
     pub link: Option<u32>,
     /// The first line; set by [`crate::Scene::tile`].
     pub label: Span,

@@ -1,9 +1,9 @@
 //! The interpreter and the device, side by side.
 //!
-//! Law: a kernel leaves the same bits on both, for every operation and conversion of numbers, the
-//! matrix instructions, and moves between threads. Exceptions: a NaN is any NaN, and what the
-//! hardware only approximates lies within the error that its documentation states. Guards before
-//! and behind the output stay as they were.
+//! Law: a kernel produces the same bits on the device and in the interpreter, for every operation
+//! and conversion of numbers, the MMA instructions, and exchanges between threads. Exceptions: any
+//! NaN equals any other, and approximate instructions may differ by the error that the
+//! documentation states. Guards before and after the output must be unchanged.
 
 use std::error::Error;
 
@@ -16,7 +16,7 @@ use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 
 use crate::uncached;
 
-/// Bytes before an output and behind it, and what they hold.
+/// The size of the guards before and after an output, in bytes, and their contents.
 const GUARD: u64 = 4096;
 const POISON: u8 = 0xa5;
 /// How many numbers each operation gets.
@@ -106,7 +106,7 @@ enum Within {
     Either(f64, f64),
 }
 
-/// What a kernel leaves in its last tensor: in the interpreter, and on the device.
+/// The last tensor after a kernel: in the interpreter, and on the device.
 pub(crate) fn both(device: &Device, kernel: &Kernel, inputs: &[Vec<u8>]) -> Result<[Vec<u8>; 2], Box<dyn Error>> {
     let mut interpreter = Interpreter::new(kernel.program(), &[])?;
     for (number, input) in inputs.iter().enumerate() {
@@ -306,7 +306,7 @@ pub(crate) fn conversions(device: &Device) -> Result<String, Box<dyn Error>> {
     said(kernels, compared, &wrong)
 }
 
-/// Instructions for matrices, with the types of factors and sums, rows, and depth.
+/// MMA instructions, with the types of operands and accumulators, rows, and depth.
 const MATRICES: [(&str, Element, Element, usize, usize); 9] = [
     ("SM80_16x8x16_F32F16F16F32_TN", Element::F16, Element::F32, 16, 16),
     ("SM80_16x8x16_F16F16F16F16_TN", Element::F16, Element::F16, 16, 16),
@@ -337,7 +337,8 @@ fn one_product(name: &str, factor: Element, sum: Element, rows: usize, depth: us
     Ok(kernel)
 }
 
-/// Factors and sums of one product: small integers, of which every type holds products and sums.
+/// Operands and accumulators of one MMA: small integers, whose products and sums every type can
+/// represent.
 fn small_factors(factor: Element, sum: Element, rows: usize, depth: usize) -> [Vec<u8>; 3] {
     let mut chance = Chance(5);
     let mut small = |element: Element, count: usize| {
@@ -347,7 +348,7 @@ fn small_factors(factor: Element, sum: Element, rows: usize, depth: usize) -> [V
     [small(factor, rows * depth), small(factor, 8 * depth), small(sum, rows * 8)]
 }
 
-/// One product of each matrix instruction.
+/// One MMA of each instruction.
 pub(crate) fn matrices(device: &Device) -> Result<String, Box<dyn Error>> {
     let (mut kernels, mut compared) = (0, 0);
     let mut wrong = Vec::new();

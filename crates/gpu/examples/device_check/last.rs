@@ -1,5 +1,4 @@
-//! What the last block of a launch sees: launches at the same time, one after another, and in
-//! graphs.
+//! What the last block of a launch sees: with concurrent launches, consecutive ones, and in graphs.
 
 use tilewright_gpu::{Argument, Device, DeviceTensor, Graph};
 use tilewright_kernel::program::operation::Axis;
@@ -34,7 +33,7 @@ pub fn summed(device: &Device) -> Outcome {
     let kernel = device.compile(&Kernel::build("total", total)?, &uncached())?.at(&[])?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let vector = |count: i64| Layout::mode_of(count, 1);
-    // Other numbers in each launch, so that what an earlier one has left shows.
+    // Other numbers in each launch, so that stale data would show.
     let given: Vec<DeviceTensor<u32>> = (1..=3)
         .map(|number| DeviceTensor::filled(&streams[0], vector(BLOCKS * EACH)?, number))
         .collect::<Result<_, _>>()?;

@@ -14,8 +14,8 @@ fn sum(terms: &[(&Expr, i64)]) -> Result<Expr, KernelError> {
     Ok(all.ok_or_else(overflow)?)
 }
 
-/// Each block gives the number that `x` has for it to the block of each rank, which writes what it
-/// was given.
+/// Each block sends the number that `x` has for it to the block of each rank, which writes what it
+/// received.
 pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
     let size = i64::from(cluster.iter().product::<u32>());
     let blocks: [i64; 3] = std::array::from_fn(|axis| [2, 3, 1][axis] * i64::from(cluster[axis]));
@@ -45,7 +45,7 @@ pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
     })
 }
 
-/// Threads of all blocks add to an array of the last one, or leave the greatest or least there.
+/// Threads of all blocks add to an array of the last one, or take the maximum or minimum there.
 pub(crate) fn added(blocks: u32, element: Element, reduction: Reduction) -> Result<Kernel, KernelError> {
     Kernel::build("added", |k: &Build| {
         let x = k.input::<f32>("x", &format!("(64,{blocks}):(1,64)"))?;

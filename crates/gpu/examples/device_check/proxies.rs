@@ -1,8 +1,8 @@
 //! Global memory that threads and the copy engine write and read in one launch.
 //!
-//! Law: behind a fence for global memory a bulk load has what threads of either block of a cluster
-//! stored before, and behind the end of a bulk store threads read what it wrote over their stores,
-//! in every iteration. Each iteration has other numbers, so what an earlier one left shows.
+//! Law: after a proxy fence for global memory, a bulk load sees what threads of either block of a
+//! cluster stored before, and after a bulk store has completed, threads read what it wrote over
+//! their stores, in every iteration. Each iteration has other numbers, so stale data would show.
 
 use tilewright_gpu::{Device, DeviceTensor};
 use tilewright_kernel::interpret::Interpreter;
@@ -48,7 +48,7 @@ fn crossed() -> Result<Kernel, KernelError> {
             let number = k.index(&iteration)? * k.number(1000_i32) + k.index(&place)?;
             let numbers = k.register(Element::I32, "(1)")?;
             numbers.set(&[number])?;
-            // What the other block has stored, by the copy engine.
+            // The data that the other block has stored, loaded by TMA.
             own.thread_part()?.store(&numbers)?;
             k.cluster_barrier();
             let stage = cursor.stage()?;

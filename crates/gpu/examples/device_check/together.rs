@@ -1,9 +1,9 @@
 //! Threads, blocks and engines that work together on Hopper: the interpreter and the device, side
 //! by side.
 //!
-//! Law: a kernel in which blocks of a cluster, roles of a block, the copy engine and products of
-//! four warps wait for each other leaves the same bits on both. Factors are small integers, so that
-//! sums are exact in every order.
+//! Law: a kernel in which blocks of a cluster, roles of a block, TMA and wgmma wait for each other
+//! produces the same bits on both. Operands are small integers, so that sums are exact in every
+//! order.
 
 use std::error::Error;
 
@@ -39,7 +39,7 @@ fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
     })
 }
 
-/// Each block of a cluster stores all of a matrix of which each loads a part for all.
+/// Each block of a cluster stores all of a matrix; each loads a part of it by multicast.
 fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
     let (rows, iterations) = (64 / i64::from(blocks), 9);
     Kernel::build("spread", |k: &Build| {
@@ -123,7 +123,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
     })
 }
 
-/// A product of roles that share registers, in clusters whose blocks share B, stored by the engine.
+/// A GEMM with roles that reallocate registers, in clusters that share B, stored by TMA.
 fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
     let atom = MmaAtom::named("SM90_64x64x16_F32BF16BF16_SS")?;
     let mma = TiledMma::new(atom, &"(1,1,1)".parse()?, &"[64:1;64:1;16:1]".parse()?)?;
@@ -222,7 +222,7 @@ fn summed(stages: i64) -> Result<Kernel, Box<dyn Error>> {
     })?)
 }
 
-/// Warps hand on what they have: some come to a meeting and go on, one elected lane stores.
+/// Exchange between warps: some arrive at a named barrier without waiting, one elected lane stores.
 fn handed() -> Result<Kernel, KernelError> {
     Kernel::build("handed", |k: &Build| {
         let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);

@@ -1,7 +1,7 @@
 //! Calls of the driver's functions.
 //!
-//! Law: a call gives the function what its parameters ask for, and returns what the driver wrote,
-//! or, where the driver refused, the symbol and the number.
+//! Law: a call passes the parameters of the function, and returns what the driver wrote, or, if the
+//! driver refused, the name of the function and the error number.
 //!
 //! Why each call is sound:
 //!
@@ -56,7 +56,7 @@ pub(crate) struct Driver {
     version: i32,
 }
 
-/// That the driver refused.
+/// A refusal by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) symbol: &'static str,
@@ -76,7 +76,7 @@ impl Entry {
     }
 }
 
-/// What a number that a function returned says.
+/// The result of a function by its return value.
 fn answer(symbol: &'static str, code: Code) -> Result<(), Refused> {
     if code == code::SUCCESS { Ok(()) } else { Err(Refused { symbol, code }) }
 }
@@ -95,7 +95,7 @@ impl Driver {
         call!(self, init(0))
     }
 
-    /// That the driver refused a call, as an error.
+    /// A refusal by the driver, as an error.
     pub(crate) fn refusal(&self, refused: Refused) -> GpuError {
         if refused.code == code::FORKED {
             return GpuError::Forked;
@@ -106,7 +106,7 @@ impl Driver {
         }
     }
 
-    /// What the driver says about a number.
+    /// The driver's name and sentence for an error number.
     pub(crate) fn status(&self, code: Code) -> Status {
         let text = |ask: &dyn Fn(*mut *const c_char) -> Result<(), Refused>| {
             let mut text: *const c_char = std::ptr::null();

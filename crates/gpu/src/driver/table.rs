@@ -140,8 +140,8 @@ macro_rules! functions {
                 Ok(Functions {$(
                     $field: {
                         let address = find($symbol).ok_or($symbol)?;
-                        // SAFETY: the caller says that the address is that of this function, whose
-                        // parameters are those of the header.
+                        // SAFETY: the caller guarantees that the address is that of this function,
+                        // whose parameters are those of the header.
                         let function = unsafe {
                             std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($kind),*) -> Code>(address)
                         };
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// Sizes and places of the header's structures, on a machine whose pointers have 64 bits.
+    /// Sizes and offsets of the header's structures, on a machine with 64-bit pointers.
     #[test]
     fn structures_are_those_of_the_header() {
         assert_eq!((size_of::<LaunchAttribute>(), offset_of!(LaunchAttribute, value)), (72, 8));

@@ -93,7 +93,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// The functions have the parameters of those of NCCL's header, and stay where they are.
+    /// The functions have the parameters of NCCL's header, and stay loaded.
     ///
     /// Errors: it lacks a function, or is too old.
     pub(super) unsafe fn start(find: impl Fn(&'static str) -> Option<NonNull<c_void>>) -> Result<Library, NcclError> {
@@ -139,7 +139,7 @@ impl Library {
         text_of(self.version)
     }
 
-    /// What a status means.
+    /// The meaning of a status.
     pub(super) fn answer(&self, status: c_int) -> Result<(), NcclError> {
         if status == 0 {
             return Ok(());

@@ -1,8 +1,8 @@
 //! One device in each of several processes.
 //!
-//! Law: one process makes an identifier, which the others get by other means; with it all of them
-//! join at once. A process gives its own ends of transfers to its stream, in the order that all
-//! know. Where a process is lost, the others wait for ever, so who waits too long aborts.
+//! Law: one process makes an identifier, which the others get by other means; with it, all of them
+//! join at once. A process puts its own ends of transfers on its stream, in the order that all
+//! know. If a process is lost, the others wait for ever, so a process that waits too long aborts.
 //!
 //! Reason for unsafe code: handles and addresses are passed to functions of the library.
 #![allow(unsafe_code)]
@@ -16,7 +16,8 @@ use crate::device::Device;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
-/// What processes join by: 128 bytes, which the first one makes and sends to the others.
+/// The identifier with which processes join: 128 bytes, which the first one makes and sends to the
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NcclId([u8; 128]);
 
@@ -48,12 +49,12 @@ impl NcclId {
 
 impl fmt::Debug for NcclId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Who knows the bytes can join.
+        // Knowing the bytes is enough to join.
         f.write_str("NcclId(..)")
     }
 }
 
-/// The device of this process, beside those of others.
+/// The device of this process, connected with those of others.
 pub struct NcclProcess {
     library: Library,
     device: Device,
@@ -150,7 +151,7 @@ impl NcclProcess {
         context.attempt(|_| unsafe { self.library.transfer(&sends, &receives) })?
     }
 
-    /// What went wrong on the device since, if anything did.
+    /// The asynchronous error of the device, if any.
     ///
     /// Errors: NCCL's, such as a process at the other end that is gone.
     pub fn check(&mut self) -> Result<(), NcclError> {
@@ -161,8 +162,8 @@ impl NcclProcess {
         self.library.answer(answer).and_then(|()| self.library.answer(status))
     }
 
-    /// Ends what goes on and frees the handle: streams that wait for a process that is lost go on,
-    /// and what they received is not to be used.
+    /// Ends transfers in progress and frees the handle: streams that wait for a lost process
+    /// continue, and what they received must not be used.
     pub fn abort(&mut self) {
         if let Some(comm) = self.comm.take() {
             // SAFETY: the handle is given back once.

@@ -52,7 +52,7 @@ impl Moves {
         }
     }
 
-    /// What a swizzle makes of an offset.
+    /// A swizzle applied to an offset.
     pub(crate) fn swizzle(&mut self, offset: Id, swizzle: Swizzle) {
         self.add(offset, 0, u64::MAX);
         let shift = swizzle.shift();
@@ -60,7 +60,7 @@ impl Moves {
         self.add(offset, -shift as i32, ((1_u64 << swizzle.bits()) - 1) << lowest);
     }
 
-    /// What a matrix makes of a number; a square one keeps the bits above.
+    /// A matrix applied to a number; a square one keeps the bits above.
     pub(crate) fn matrix(&mut self, number: Id, matrix: &BitMatrix) {
         let inputs = matrix.inputs() as u32;
         for (bit, column) in (0..inputs).zip(matrix.columns()) {

@@ -118,7 +118,7 @@ impl Builder {
         Ok(digits)
     }
 
-    /// By what to divide, one after the other: a shift is less than a product.
+    /// The divisors of consecutive divisions: a shift costs less than a multiplication.
     fn steps(&mut self, rest: &Polynomial, by: &Expr) -> Result<Vec<Polynomial>, EmitError> {
         let whole = self.parameters.polynomial(&mut self.graph, by)?;
         let power = match whole.single() {

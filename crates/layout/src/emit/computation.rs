@@ -1,7 +1,7 @@
 //! Computations, and their text.
 //!
-//! Law: in an expression everything stands where it is used. In statements and functions, what is
-//! used more than once has a name, and what has a name is used more than once.
+//! Law: in an expression, everything is inline. In statements and functions, a value that is used
+//! more than once has a name, and a value with a name is used more than once.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -22,14 +22,14 @@ use crate::emit::spelling::{needed, spelled};
 /// The most operations of an expression in which nothing has a name.
 const MAX_EXPRESSION: u64 = 10_000;
 
-/// What is computed, from which variables: the source of the texts.
+/// The values to compute, from variables: the source of the texts.
 ///
 /// It is made by [`crate::emit::value()`], [`crate::emit::coordinate`] and [`crate::emit::inside`], and several over
 /// the same variables make up one with [`Computation::and`].
 #[derive(Debug, Clone)]
 pub struct Computation {
     graph: Graph,
-    /// How many variables are the coordinate; the others are parameters.
+    /// The number of variables of the coordinate; the others are parameters.
     coordinates: usize,
     outputs: Vec<Output>,
     profile: Profile,
@@ -57,7 +57,7 @@ impl Computation {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
 
-    /// The results of both, computed together: what they share is computed once.
+    /// The results of both, computed together: common parts are computed once.
     ///
     /// Errors: the coordinates differ, in their names or in what is known about them; a result of
     /// each has the same name.
@@ -220,7 +220,7 @@ impl Computation {
     }
 }
 
-/// What the names of results are for.
+/// The purpose of the names of results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Naming {
     /// Nothing: the results are returned.
@@ -239,7 +239,7 @@ struct Writer<'a> {
     results: Vec<Id>,
     /// The variables, as the language has them.
     inputs: Vec<String>,
-    /// What has a name.
+    /// The names of values.
     names: BTreeMap<Id, String>,
 }
 
@@ -263,7 +263,7 @@ impl Writer<'_> {
         self.boolean(id) || within && self.graph.range(id).within(-end, end - 1)
     }
 
-    /// That the coordinates fit, used or not: a function takes them all.
+    /// Checks that the coordinates fit, used or not: a function takes them all.
     fn check_coordinates(&self) -> Result<(), EmitError> {
         let end = 1_i128 << (self.style.integer.bits() - 1);
         let coordinates = self.graph.variables().iter().zip(&self.inputs).take(self.computation.coordinates);
@@ -337,7 +337,7 @@ impl Writer<'_> {
             if uses.get(&id).copied().unwrap_or(0) < 2 {
                 continue;
             }
-            // What is a result and used by others has the name of the result.
+            // A result that other values use has the name of the result.
             let result = outputs.iter().position(|(_, own)| *own == id).filter(|_| naming == Naming::Assigned);
             let name = match result {
                 Some(place) => outputs.remove(place).0,

@@ -24,7 +24,7 @@ pub enum EmitError {
         name: String,
         /// The language.
         language: Language,
-        /// What is wrong with it.
+        /// The defect.
         why: &'static str,
     },
     /// Two inputs, or an input and a result, with one name.
@@ -52,7 +52,7 @@ pub enum EmitError {
     Variables,
     /// More than the limits allow.
     TooLarge {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
     },
 }
@@ -64,9 +64,9 @@ pub struct Width {
     pub part: String,
     /// The integer type.
     pub integer: Integer,
-    /// The least and the greatest value that the facts admit, where there is one.
+    /// The smallest and the largest value that the facts allow, if bounded.
     pub range: (Option<i128>, Option<i128>),
-    /// The names in it of which no least or no greatest value is known.
+    /// The names in it without a known lower or upper bound.
     pub open: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl EmitError {
         }
     }
 
-    /// What would settle it, as a sentence; none where the message says it all.
+    /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             EmitError::Layout(error) => return error.help(),

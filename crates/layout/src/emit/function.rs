@@ -1,4 +1,4 @@
-//! What a text consists of: inputs, named parts, results.
+//! The parts of a text: inputs, named values, results.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,9 +1,9 @@
 //! Operations on integers as a graph without repetition.
 //!
-//! Law: an operation stands in the graph once, however often it is used; operands come before what
-//! uses them; and the value of every operation lies in its range, for all admissible values of the
-//! variables. An operation that its range or its operands decide is not made: what is asked for is
-//! then a simpler one of the same value.
+//! Law: an operation is in the graph once, however often it is used; operands come before their
+//! users; and the value of every operation is in its range, for all allowed values of the
+//! variables. An operation whose value its range or its operands determine is replaced by a simpler
+//! one.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::symbolic::Rounding;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Id(u32);
 
-/// What an operation does with its operands.
+/// An operation on operands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Op {
     Integer(i64),
@@ -30,7 +30,7 @@ pub(crate) enum Op {
     Product(Id, Id),
     /// The divisor is positive.
     Quotient(Id, Id, Rounding),
-    /// What the quotient that is rounded in this way leaves.
+    /// The remainder of the quotient with this rounding.
     Remainder(Id, Id, Rounding),
     Minimum(Id, Id),
     /// Bits moved up.
@@ -99,7 +99,7 @@ impl Op {
 pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) range: Range,
-    /// What divides every value.
+    /// A number that divides every value.
     pub(crate) divisor: i64,
     /// The names of the parameters that would have to be bounded for this to be: its own, or those
     /// of the size that it counts.
@@ -278,7 +278,7 @@ impl Graph {
         }
     }
 
-    /// What the quotient leaves; a mask where the divisor is a power of two and the rounding allows
+    /// The remainder of a division; a mask if the divisor is a power of two and the rounding allows
     /// it.
     pub(crate) fn remainder(&mut self, n: Id, d: Id, rounding: Rounding) -> Id {
         let constant = self.constant(d);

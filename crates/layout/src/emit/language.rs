@@ -23,7 +23,7 @@ use crate::emit::integer::Integer;
 
 /// A language.
 ///
-/// What each takes for granted about integers:
+/// The assumptions of each about integers:
 ///
 /// | language | division | shift down | minimum |
 /// |---|---|---|---|
@@ -129,7 +129,7 @@ pub(crate) enum Form {
     Pattern(&'static str, Level, Level),
 }
 
-/// What the operations of a graph are in a language.
+/// The operations of a graph in a language.
 pub(crate) trait Table: Sync {
     /// How an operation is written; `None` for one that the language lacks.
     fn form(&self, op: Op) -> Option<Form>;

@@ -1,4 +1,4 @@
-//! What can be evaluated: layouts of any kind, swizzles and bit matrices.
+//! Maps that can be emitted: layouts of any kind, swizzles and bit matrices.
 
 use crate::symbolic::Expr;
 use crate::{AnyLayout, BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};

@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use crate::emit::error::EmitError;
 use crate::{Layout, LayoutError, Profile, Stride, Tree};
 
-/// The variables of a computation: which coordinate they make up, what they are called, and what is
-/// promised about them.
+/// The variables of a computation: the coordinate that they form, their names, and the promise
+/// about them.
 ///
 /// ```
 /// use tilewright_layout::emit::{Language, Map, Place, Promise, Style, value};
@@ -41,10 +41,10 @@ enum Form {
     Profile(Profile),
 }
 
-/// What is promised about the variables.
+/// A promise about the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Promise {
-    /// Each is in the part of the shape that it stands for: from 0 to less than its size.
+    /// Each is in its part of the shape: from 0 to less than its size.
     #[default]
     Inside,
     /// None is negative. Past the end the layout goes on in its last mode.
@@ -88,7 +88,7 @@ impl Place {
         Place { promise, ..self }
     }
 
-    /// What is promised.
+    /// The promise.
     pub fn promise(&self) -> Promise {
         self.promise
     }

@@ -1,4 +1,4 @@
-//! What is known about the size of a number.
+//! Known bounds of a number.
 //!
 //! Law: an operation on ranges holds every value that the operation has on values of its ranges. A
 //! bound that is not known, or beyond the arithmetic here, is none.
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::symbolic::Rounding;
 
-/// The least and the greatest value; none where there is no bound.
+/// The smallest and the largest value; None if unbounded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Range {
     pub(crate) least: Option<i128>,
@@ -55,7 +55,7 @@ impl Range {
         }
     }
 
-    /// What lies in both.
+    /// The intersection.
     pub(crate) fn and(self, other: Range) -> Range {
         let closer = |a: Option<i128>, b: Option<i128>, choose: fn(i128, i128) -> i128| match (a, b) {
             (Some(a), Some(b)) => Some(choose(a, b)),
@@ -67,7 +67,7 @@ impl Range {
         }
     }
 
-    /// What lies in one of them.
+    /// The union.
     pub(crate) fn or(self, other: Range) -> Range {
         let farther = |a: Option<i128>, b: Option<i128>, choose: fn(i128, i128) -> i128| Some(choose(a?, b?));
         Range {
@@ -139,7 +139,7 @@ impl Range {
         }
     }
 
-    /// What the quotient by a positive divisor leaves.
+    /// The remainder of a division by a positive divisor.
     pub(crate) fn remainder(self, divisor: Range, rounding: Rounding) -> Range {
         let below = divisor.greatest.map(|divisor| divisor - 1);
         match rounding {
@@ -168,7 +168,7 @@ impl Range {
     pub(crate) fn masked(self, mask: i64) -> Range {
         let all = i128::from(mask);
         if mask < 0 {
-            // What the mask lacks is taken away.
+            // Bits outside of the mask are cleared.
             let least = if self.not_negative() { Some(0) } else { self.least.and_then(|least| least.checked_add(all)) };
             return Range { least, greatest: self.greatest };
         }

@@ -131,7 +131,7 @@ fn of_morphism(
     }
 }
 
-/// What is said about a call besides its formula: where each entry goes.
+/// The remarks about a call besides its formula: the image of each entry.
 pub(super) fn remarks(function: &str, values: &[Value]) -> Vec<String> {
     match (function, values) {
         ("composition", [Value::Morphism(g), Value::Morphism(f)]) => followed(g, f),
@@ -200,7 +200,7 @@ fn strides(f: &NestMorphism) -> Vec<String> {
     f.flatten().domain().iter().zip(f.map().images()).filter_map(told).collect()
 }
 
-/// What each place of a standard codomain is: a mode, or the gap before the next.
+/// The meaning of each position of a standard codomain: a mode, or the gap before the next.
 fn axes(f: &NestMorphism) -> Vec<String> {
     let mut step = 1_i64;
     let mut told = Vec::new();
@@ -257,7 +257,7 @@ fn cut(
 
 /// The pieces of a mutual refinement, as they are taken off.
 fn pieces(mutual: &MutualRefinement) -> Vec<String> {
-    // Of each leaf: the extent, and what its entry has left with it.
+    // For each leaf: the extent, and the rest of its entry from it on.
     let left = |refinement: &Refinement| {
         let mut left = Vec::new();
         for (entry, part) in refinement.coarse().leaves().iter().zip(refinement.parts()) {

@@ -24,7 +24,7 @@ pub(super) fn tried(
     let Some(declaration) = refusal.declaration.take() else { return refusal };
     let Some(under) = evaluated_under(source, unnamed, env, &declaration) else { return refusal };
     let (Err(next), Some(at)) = (&under, refusal.message.find("; declare `")) else { return refusal };
-    // The same question again is no answer to it, and a refusal of another kind is final.
+    // The same question again is not an answer, and another kind of refusal is final.
     let asks = next.code == refusal.code && next.message.get(..at) != refusal.message.get(..at);
     if !asks {
         refusal.message.truncate(at);
@@ -41,7 +41,7 @@ pub(super) fn tried(
     refusal
 }
 
-/// What a sentence says without what follows a semicolon.
+/// A sentence up to its semicolon.
 fn first_sentence(message: &str) -> &str {
     message.split(';').next().unwrap_or(message)
 }
@@ -56,7 +56,7 @@ fn evaluated_under(
     let (mut program, mut env) = (Program::default(), env.clone());
     parse(source, &mut program).ok()?;
     if let Some(name) = declaration.name() {
-        // What the program says of the name is joined with it.
+        // The facts of the program about the name are merged.
         env.parameters.insert(name.to_owned(), declaration.clone());
     }
     gather(source, &mut program, &mut env).ok()?;

@@ -1,12 +1,12 @@
 //! Text of other systems: recognised and refused by name, never taken for something else.
 //!
-//! Law: a text that another system prints, and that means something else here or nothing, is
-//! refused as that system's, with what to write instead (E0216). A proposal is evaluated before it
-//! is made. What would be read as an expression of this language is caught where it is read: names
-//! of types and of memory where a free number would be taken ([`reserved`]), the label of a
-//! printout ([`labelled`]), attributes of MLIR, which begin as comments do
-//! ([`crate::lex::is_attribute`]). All else is an error anyway, which [`named`] replaces by a
-//! better one.
+//! Law: a text that another system prints, and that has another meaning or none here, is refused as
+//! that system's, with what to write instead (E0216). A proposal is evaluated before it is made.
+//! Texts that would be read as expressions of this language are recognised where they are read:
+//! names of types and of memory in the place of a free number ([`reserved`]), the label of a
+//! printout ([`labelled`]), attributes of MLIR, which begin like comments
+//! ([`crate::lex::is_attribute`]). Everything else is an error anyway, which [`named`] replaces by
+//! a better one.
 
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// How many bytes of a text are searched for what it is.
+/// The number of bytes of a text that are searched for signs of another system.
 const WINDOW: usize = 1 << 12;
 
 /// The refusal of a name that is no free number.
@@ -113,7 +113,7 @@ pub(crate) fn reserved(name: &str, place: Range<usize>) -> Option<Diagnostic> {
     Some(error.label(place, "nothing is bound to it").help(*help))
 }
 
-/// What begins a text of another system: where it is from, and what to write.
+/// Signs of texts of other systems: the sign, the system, and what to write.
 const SIGNS: &[(&str, &str, &str)] = &[
     ("!cute.ptr<", "a type of the IR of CuTe", POINTER),
     ("!cute.", "a type of the IR of CuTe", "write the text between its quotes"),
@@ -246,8 +246,7 @@ fn label(text: &str) -> Option<(&str, &str)> {
     (named && rest.starts_with([' ', '\t'])).then(|| (name, rest.trim()))
 }
 
-/// Refuses a statement `name: number`, whose name is bound to nothing: what is printed so is a
-/// label and its value.
+/// Refuses a statement `name: number` with an unbound name: that is a printed label and its value.
 pub(crate) fn labelled(source: &str, program: &Program, statement: NodeId, env: &Environment) -> Option<Diagnostic> {
     let mut first = statement;
     while let Node::Pair { shape, .. } = program.node(first) {
@@ -296,11 +295,11 @@ fn accepted(text: &str) -> bool {
 /// An error in what is a text of another system, as the refusal of that; any other error as it is.
 #[cold]
 pub(crate) fn named(source: &str, error: Diagnostic) -> Diagnostic {
-    // What the text is, and not what an operation refuses; a label looks like a shape.
+    // The error describes the text, and not a refused operation; a label looks like a shape.
     if crate::explanation(error.code).is_none() && error.code != "E0101" {
         return error;
     }
-    // What a text is shows at its beginning, and a long one is not searched.
+    // The kind of a text shows at its beginning; a long one is not searched to the end.
     let mut end = source.len().min(WINDOW);
     while !source.is_char_boundary(end) {
         end -= 1;
@@ -382,8 +381,8 @@ fn template(source: &str) -> Option<Diagnostic> {
     None
 }
 
-/// What a text of another system means here, where that is plain: the layout in the quotes of a
-/// type of the IR, a layout behind a pointer, with the swizzle in elements.
+/// The meaning of a text of another system here, if it is clear: the layout in the quotes of a type
+/// of the IR, a layout behind a pointer, with the swizzle in elements.
 fn meaning(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(rest) = text.strip_prefix("!cute.") {

@@ -19,7 +19,7 @@ use crate::reading::coordinate;
 use crate::reading::tuple_of;
 use crate::value::Value;
 
-/// What is refused of a call on values, with the program that it would have been.
+/// A refused call on values, with the program that it would be.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate, functions};
@@ -35,7 +35,7 @@ use crate::value::Value;
 pub struct Refused {
     /// The call as a program.
     pub source: String,
-    /// What is wrong, in bytes of the program.
+    /// The error, located in bytes of the program.
     pub diagnostic: Diagnostic,
 }
 
@@ -48,8 +48,7 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Function {
-    /// The names of the arguments in each way in which the function is called. Of arguments of
-    /// which there may be any number, the name stands for all.
+    /// The names of the arguments in each form of the function. A repeated argument has one name.
     ///
     /// ```
     /// use tilewright_notation::functions;
@@ -66,8 +65,8 @@ impl Function {
         (self.least, (self.most != functions::MANY).then_some(self.most))
     }
 
-    /// Whether the function has a form of its own whose first argument is a morphism, and one whose
-    /// first argument is a linear layout.
+    /// Whether the function has a form whose first argument is a morphism, and one whose first
+    /// argument is a linear layout.
     pub fn own_forms(&self) -> (bool, bool) {
         (functions::of_morphism(self.name).is_some(), functions::of_linear(self.name).is_some())
     }
@@ -166,7 +165,7 @@ impl Function {
                 run(Arguments { function: self.name, values: (&values).into() }).err(),
             )
         });
-        // What is known of the numbers is in the values, and not in their text.
+        // Facts about numbers are in the values, and not in their text.
         let mut env = Environment::new();
         for parameter in values.iter().flat_map(Value::parameters) {
             if let Some(name) = parameter.name().map(str::to_owned) {

@@ -12,8 +12,8 @@ impl Evaluator<'_> {
     /// For each place of the signature, from the first on, the number of the argument that belongs
     /// there.
     ///
-    /// Errors: no way of calling the function has an argument of that name; a place has two
-    /// arguments; one before the last has none.
+    /// Errors: no form of the function has an argument of that name; a place has two arguments; one
+    /// before the last has none.
     pub(super) fn placed(&self, function: &Function, operands: &[NodeId]) -> Result<Vec<usize>, Diagnostic> {
         let names: Vec<&str> = operands
             .iter()
@@ -30,7 +30,7 @@ impl Evaluator<'_> {
                 .label(name.span(), "a name of the layout, not of an argument")
                 .help(format!("write a comma in place of `=`: substitute(A, {text}, number)")));
         }
-        // The ways that know the names come first: what they refuse is said.
+        // The forms that know the names come first: their refusal is reported.
         let (knowing, others): (Vec<_>, Vec<_>) = ways(function.signature)
             .partition(|parameters: &Vec<&str>| names.iter().all(|name| parameters.contains(name)));
         let mut refusal = None;
@@ -98,10 +98,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// For each place of a way of calling, from the first on, the number of the argument that belongs
-/// there, where `count` arguments without a name come before those with these names.
+/// For each place of a form, from the first on, the index of its argument, if `count` positional
+/// arguments come before the named ones.
 ///
-/// None where a name is no argument, or a place has two arguments or none.
+/// None if a name is not an argument, or a place has two arguments or none.
 pub(super) fn in_place(parameters: &[&str], count: usize, names: &[&str]) -> Option<Vec<usize>> {
     let mut places: Vec<Option<usize>> = (0..count).map(Some).collect();
     for (number, name) in names.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! What is written as it is: numbers and their arithmetic, steps, layouts, tilers, maps over bits
-//! and morphisms.
+//! Literals: numbers and their arithmetic, steps, layouts, tilers, maps over bits and morphisms.
 //!
 //! Each takes the values of its operands, which are evaluated before it.
 
@@ -141,10 +140,10 @@ impl Evaluator<'_> {
                     }
                     _ => divided(toward_zero)?,
                 },
-                // What is left has the sign of the dividend, so that the sign of the divisor does
-                // not count.
+                // The remainder has the sign of the dividend, so that the sign of the divisor does
+                // not matter.
                 Operator::Modulo => match b.less(&Expr::zero()).proved() {
-                    // The least number has no opposite.
+                    // The smallest number has no negative.
                     true if b.known() == Some(i64::MIN) => match a.known() {
                         Some(i64::MIN) => Some(Expr::zero()),
                         known => known.map(Expr::from),

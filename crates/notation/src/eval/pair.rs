@@ -1,10 +1,10 @@
 //! Two programs about the same numbers: the sides of an equation.
 //!
-//! Law: both sides have the values that they have in one program. A name that becomes known at
-//! launch is one number, and what is said of it on either side holds on both. Each `?` of the left
-//! is the `?` in its place on the right, in the order in which they are written; so `(8,?):(1,8)`
-//! beside the same text is the same layout. Where one side has more of them than the other, no rule
-//! says which are the same, and the pair is refused.
+//! Law: both sides have the values that they would have in one program. A name that is known only
+//! at launch is one number, and facts of either side hold on both. Each `?` of the left is
+//! identified with the `?` at the same position on the right, in the order in which they are
+//! written; so `(8,?):(1,8)` beside the same text is the same layout. If one side has more of them
+//! than the other, there is no rule to identify them, and the pair is refused.
 
 use std::ops::Range;
 
@@ -27,11 +27,11 @@ pub struct Pair {
     pub notes: Vec<Note>,
 }
 
-/// What is wrong with one of two programs: 0 for the left one, 1 for the right one.
+/// An error of one of two programs: 0 for the left one, 1 for the right one.
 type Side = Box<(usize, Diagnostic)>;
 
-/// Evaluates two programs whose numbers known at launch are the same: names, and each `?` with the
-/// one in its place on the other side.
+/// Evaluates two programs with shared unknown numbers: names, and each `?` with the one at the same
+/// position on the other side.
 ///
 /// Errors: as [`super::evaluate`], with 0 for the left program and 1 for the right one; both sides
 /// have `?`, and not as many.
@@ -73,7 +73,7 @@ fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), Side> {
     Ok(())
 }
 
-/// Makes each `?` of the right the one in its place on the left; how many there are.
+/// Identifies each `?` of the right with the one at its position on the left; returns their number.
 fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, Side> {
     let [first, second] = programs;
     let count = |program: &Program| program.unnamed.iter().flatten().count();
@@ -97,7 +97,7 @@ fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usiz
     Ok(left.min(right))
 }
 
-/// What is known of a number from both sides.
+/// The union of the facts about a number.
 fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, Side> {
     left.and(right).map_err(|error| {
         let message = format!("no number has the facts that both sides say of {name}: {{{left}}} and {{{right}}}");

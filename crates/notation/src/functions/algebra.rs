@@ -343,7 +343,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 3,
         most: 3,
         run: |a| {
-            // As a method the layout comes first.
+            // As a method, the layout comes first.
             let (layout, new, old) = if let Some(Value::Int(_)) = a.get(0) { (2, 0, 1) } else { (0, 1, 2) };
             let (new, old) = (a.int(new)?, a.int(old)?);
             widened(&a, layout, |layout| layout.recast(new, old), |swizzle| swizzle.recast(new, old))

@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 })?;
                 return apply(&map, place(0)?).unwrap_or_else(|| a.kind(1, "a shape"));
             }
-            // As a method the layout comes first.
+            // As a method, the layout comes first.
             let (coord, shape) = if a.is_map(0) { (1, 0) } else { (0, 1) };
             let coord = place(coord)?;
             match a.get(shape) {
@@ -138,8 +138,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            // A layout in the place of the coordinate is the other order, whatever stands before
-            // it.
+            // A layout in the place of the coordinate means the other order.
             let coord = a.any_tree(1)?;
             match a.layout(0)?.domain_offset(&coord)? {
                 (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),

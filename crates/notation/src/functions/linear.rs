@@ -22,7 +22,7 @@ pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
 
 type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
-/// What a function of layouts or matrices does with a linear layout, where it keeps the names.
+/// The variant of a function of layouts or matrices for a linear layout, if it keeps the names.
 pub(crate) fn of_linear(function: &str) -> Option<Run> {
     Some(match function {
         "composition" => composition,

@@ -1,4 +1,4 @@
-//! What may be asked of morphisms, and those that every tuple has.
+//! Predicates of morphisms, and morphisms that every tuple has.
 
 use tilewright_layout::morphism::NestMorphism;
 

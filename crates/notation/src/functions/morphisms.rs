@@ -53,7 +53,7 @@ pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
 
 type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
-/// What a function of layouts does with a morphism, where it does something.
+/// The variant of a function of layouts for a morphism, if there is one.
 pub(crate) fn of_morphism(function: &str) -> Option<Run> {
     Some(match function {
         "composition" => composition,

@@ -26,7 +26,7 @@ fn all_symbols(a: &Arguments<'_>) -> Result<Tree<Expr>, Fault> {
     Ok(Tree::tuple(trees.iter())?)
 }
 
-/// The largest or the least of all numbers; of none there is none.
+/// The largest or the smallest of all numbers; an error for none.
 fn extreme(
     a: &Arguments<'_>,
     of: fn(&Tree<i64>) -> Option<i64>,
@@ -66,8 +66,8 @@ pub(crate) enum Unfit {
     Overflow,
 }
 
-/// `a / b`, rounded in a way that is known for positive divisors: `a / b` is `-a / -b`, which all
-/// ways of rounding agree on.
+/// `a / b`, rounded in a way that is known for positive divisors: `a / b` equals `-a / -b` in all
+/// ways of rounding.
 pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Expr, Unfit> {
     let zero = Expr::zero();
     let negated = |number: &Expr| zero.minus(number).ok_or(Unfit::Overflow);
@@ -87,7 +87,7 @@ pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<E
     }
 }
 
-/// What a quotient leaves, rounded down or toward zero.
+/// The remainder of a quotient, rounded down or toward zero.
 fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Value, Fault> {
     let number = |argument: usize| match a.get(argument).and_then(single) {
         Some(number) => Ok(number),

@@ -1,10 +1,10 @@
-//! Tiles of blocks and parts of threads: local tiles, and what a thread of a tiled copy or product
-//! has of an operand.
+//! Tiles of blocks and parts of threads: local tiles, and the parts of a thread in a tiled copy or
+//! a tiled MMA.
 //!
-//! Law: a part is a map with the offset at which it begins, `part(c) = A(where c lies in A)`, for
-//! the tile or the thread that was asked for. So a part of a layout that begins elsewhere than at 0
-//! is the composed layout `1:1 o offset o part`; of a layout of coordinates, which has no such
-//! form, it is the list of part and offset.
+//! Law: a part is a map with an offset, `part(c) = A(position of c in A)`, for the requested tile
+//! or thread. So a part of a layout that begins elsewhere than at 0 is the composed layout `1:1 o
+//! offset o part`; for a layout of coordinates, which has no such form, it is the list of part and
+//! offset.
 
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -84,7 +84,7 @@ fn items(a: &Arguments<'_>, argument: usize) -> Result<Vec<Value>, Fault> {
     Ok(coord.modes().map(Value::from).collect())
 }
 
-/// The items whose place in the projection is not `_`.
+/// The items whose position in the projection is not `_`.
 fn projected(items: Vec<Value>, projection: &[Value]) -> Vec<Value> {
     let kept = |place: usize| projection.get(place).is_none_or(|item| single(item).is_some());
     items.into_iter().enumerate().filter(|(place, _)| kept(*place)).map(|(_, item)| item).collect()
@@ -111,7 +111,7 @@ fn local_tile(a: Arguments<'_>) -> Result<Value, Fault> {
     part_at(&a, side, tuple_of(tile.into_iter().chain(coord).collect(), true)?)
 }
 
-/// What all threads have of an operand of a tiled product: `((thread),(values))`.
+/// The parts of all threads in an operand of a tiled MMA: `((thread),(values))`.
 fn thrfrg(a: &Arguments<'_>, mma: &TiledMma, operand: Operand, map: Value) -> Result<Value, Fault> {
     let tilers = mma.tilers::<i64>(operand)?;
     let ordered = call(a, "logical_divide", &[map, tilers.order.into()])?;
@@ -153,7 +153,8 @@ fn flat_part(a: &Arguments<'_>, part: Value) -> Result<Value, Fault> {
     call(a, "unflatten", &[part, Tree::tuple(modes.iter())?.into()])
 }
 
-/// What a thread has of what a tiled copy reads or writes, or all have where none is named.
+/// The part of a thread in the source or destination of a tiled copy, or of all threads if none is
+/// named.
 fn copy_part(a: &Arguments<'_>, end: CopyEnd) -> Result<Value, Fault> {
     let (Tiled::Copy(copy), thread) = instruction(a)? else { return a.kind(0, "a tiled copy, or a thread of one") };
     let tilers = copy.tilers::<i64>(end)?;

@@ -12,7 +12,7 @@ use crate::value::Value;
 const QUESTIONS: &str = "Size and structure";
 const MODES: &str = "Modes";
 
-/// What the mode numbers from argument `first` on lead to.
+/// The mode that the numbers from argument `first` on lead to.
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     let path = a.modes(first)?;
     let mut value = a.get(0).cloned().unwrap_or(Value::Bool(false));
@@ -202,7 +202,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let first = modes.first().copied().unwrap_or(0);
             nested!(a, x => {
                 let others = (0..x.rank()).filter(|mode| !modes.contains(mode));
-                // The modes before the first of the list that stay, those of the list, and the
+                // The kept modes before the first one of the list, those of the list, and the
                 // others.
                 let (start, end): (Vec<usize>, Vec<usize>) = others.partition(|mode| *mode < first);
                 let before = start.len();

@@ -1,10 +1,10 @@
 //! Tiled copies and products as values of the language.
 //!
-//! Law: a tiled product is the list of the name of its atom, the layout of its atoms and its
-//! permutation; a tiled copy that of the name of its atom, the bits of an element, the thread-value
-//! layout and the shape of the tile, or, where it is the copy of an operand of a tiled product, of
-//! the name, the product and the number of the operand; a thread of one is the list of it and the
-//! number. They are read anew each time, from what is printed.
+//! Law: a tiled MMA is the list of the name of its atom, the layout of its atoms and its
+//! permutation; a tiled copy is that of the name of its atom, the bits of an element, the
+//! thread-value layout and the shape of the tile, or, for the copy of an operand of a tiled MMA, of
+//! the name, the MMA and the index of the operand; a thread of one is the list of it and the index.
+//! They are parsed again each time, from their printed form.
 
 use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -16,7 +16,7 @@ use crate::arguments::{Arguments, Fault};
 use crate::reading::single;
 use crate::value::{Value, list_of};
 
-/// What a tiled instruction is.
+/// A tiled instruction.
 pub(super) enum Tiled {
     Mma(Box<TiledMma>),
     Copy(Box<TiledCopy>),
@@ -115,7 +115,7 @@ fn make_tiled_copy_tv(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(list_of(vec![a.get(0).cloned().unwrap_or(Value::Bool(false)), bits.into(), owned.into(), tile.into()])?)
 }
 
-/// The copy of an operand of a tiled product: its atom, the product and the operand's number.
+/// The copy of an operand of a tiled MMA: its atom, the MMA and the operand's index.
 fn make_tiled_copy(a: Arguments<'_>, operand: i64) -> Result<Value, Fault> {
     let mut parts: Vec<Value> = a.values.iter().cloned().collect();
     parts.push(operand.into());

@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lex::Kind;
 
 impl Parser<'_, '_> {
-    /// A value that is no operation on others.
+    /// A primary expression.
     pub(super) fn atom(&mut self) -> Parsed {
         let start = self.now.start;
         match self.now.kind {
@@ -54,7 +54,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What begins with a name: a word of the language, a call, a number known at launch, or a
+    /// An expression that begins with a name: a keyword, a call, a number known at launch, or a
     /// name.
     fn named(&mut self) -> Parsed {
         let token = self.advance()?;

@@ -5,7 +5,7 @@ use crate::ast::Node;
 use crate::diagnostic::Fail;
 use crate::lex::{Kind, Lexer};
 
-/// What would help where a linear layout is not one.
+/// A hint on the form of a linear layout.
 const FORM: &str = "a linear layout is written lane=[(1,0),(2,0)] -> row:4 column:2";
 
 impl Parser<'_, '_> {

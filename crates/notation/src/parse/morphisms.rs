@@ -5,7 +5,7 @@ use crate::ast::{Name, Node, NodeId};
 use crate::diagnostic::Fail;
 use crate::lex::Kind;
 
-/// What would help where a morphism is not one.
+/// A hint on the form of a morphism.
 const FORM: &str = "a morphism is written (4,5) -> (4,16,5) : (1,3)";
 
 impl Parser<'_, '_> {

@@ -1,4 +1,4 @@
-//! What kernels leave beside their results, checked on a device.
+//! Checks on a device that kernels write nothing beside their results.
 //!
 //! ```text
 //! cargo build --release -p tilewright --example device_edges
@@ -6,11 +6,11 @@
 //! target/release/examples/device_edges --seconds 60 --first 1000
 //! ```
 //!
-//! First the copy engine: boxes at every edge, with the interpreter's answer beside what the device
-//! did, a line for each (`engine.rs`). Then kernels of the library, at sizes, pitches and bases by
-//! chance: each output has guards before it, behind it and between its rows, and its numbers are
-//! compared with the definition (`chance.rs`). The exit status is 1 if something differs, and 2 if
-//! there is no device. It needs nothing but the driver.
+//! First TMA: boxes at every edge, with the result of the interpreter beside that of the device, a
+//! line for each (`engine.rs`). Then kernels of the library, with random sizes, pitches and bases:
+//! each output has guards before it, after it and between its rows, and its numbers are compared
+//! with the definition (`chance.rs`). The exit status is 1 if something differs, and 2 if there is
+//! no device. It needs only the driver.
 
 mod addresses;
 mod chance;

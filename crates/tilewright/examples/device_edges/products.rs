@@ -1,5 +1,5 @@
-//! Random products of matrices: types, sizes, pitches, bases, batches, pairs, functions, groups
-//! of rows, by-products and lists.
+//! Random GEMM: types, sizes, pitches, bases, batches, gated pairs, epilogue functions, row groups,
+//! reductions and lists.
 
 use tilewright::gpu::{Argument, Device, Stream};
 use tilewright::kernel::Element;

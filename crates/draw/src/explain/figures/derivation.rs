@@ -1,8 +1,7 @@
 //! The pictures of a derivation, operation by operation.
 //!
-//! Law: the formulas say everything, and a picture shows it once more for the eye. An operation
-//! that has no picture of its own shows the layouts that go in and the one that comes out. What
-//! cannot be drawn has its formula alone.
+//! Law: the formulas are complete, and a picture repeats them for the eye. An operation without its
+//! own picture shows its operands and its result. A value without a picture has only its formula.
 
 use crate::{
     DrawError, Figure, Map, Paint, Style, composition, composition_by_mode, filled, memory, over_indices, slices,
@@ -20,7 +19,7 @@ pub struct Section {
     pub indent: usize,
     /// Its formula.
     pub formula: String,
-    /// What is said about it.
+    /// The lines about it.
     pub lines: Vec<String>,
     /// Its pictures.
     pub figures: Vec<Figure<'static>>,
@@ -93,7 +92,7 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
     }
 }
 
-/// The layouts that go in, and the one that comes out.
+/// The operands and the result.
 fn before_and_after(arguments: &[Value], result: Option<&Value>, style: Style) -> Option<Figure<'static>> {
     let drawn = |value: &Value| alone(value, style).ok().flatten();
     // One operand alone says little where the other has numbers that are not known.

@@ -10,8 +10,8 @@ pub fn of_mma(atom: &MmaAtom, style: Style) -> Result<Figure<'static>, DrawError
     Ok(draw::mma([&a, &b, &c], atom.shape(), style)?.titled(atom.name()))
 }
 
-/// What a copy instruction reads and writes, of elements of so many bits, in rows of 128 bits where
-/// it has as many.
+/// The source and destination of a copy instruction, for elements of `bits` bits, in rows of 128
+/// bits if it has that many.
 ///
 /// Errors: the instruction copies no elements of that width.
 pub fn of_copy(atom: &CopyAtom, bits: i64, style: Style) -> Result<Figure<'static>, Box<dyn Refusal>> {

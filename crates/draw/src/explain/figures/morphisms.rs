@@ -9,9 +9,9 @@ use tilewright_notation::Value;
 
 use crate::explain::map::plain;
 
-/// The pictures of an operation on morphisms, or by way of them, if it is one: squares and
-/// refinements have their own, and the others show the morphisms that go in and the one that comes
-/// out. What is applied first stands first.
+/// The pictures of an operation on morphisms, or through them: squares and refinements have their
+/// own, and the others show the operands and the result. The morphism that is applied first comes
+/// first.
 pub fn operation(
     function: &str,
     arguments: &[Value],

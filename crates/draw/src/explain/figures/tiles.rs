@@ -1,17 +1,17 @@
-//! Pictures of tiles of a tile program: who holds what, and where they lie in shared memory.
+//! Pictures of tiles of a tile program: their threads, and their layouts in shared memory.
 
 use crate::{self as draw, Banks, DrawError, Figure, Map, Style};
 use tilewright_layout::{Composed, Layout, LayoutError, Tree};
 
-/// How many lines of a tile in shared memory are drawn: as many as change places.
+/// The lines of a tile in shared memory that are drawn: as many as a swizzle permutes.
 const LINES: i64 = 8;
 /// The most elements of a line that are drawn.
 const ALONG: i64 = 64;
 /// The most rows and columns of a corner: a warp's part of the sums of a matrix instruction.
 const CORNER: [i64; 2] = [16, 32];
 
-/// Who holds which element of a tile: `held` goes from (thread, value) to the index of an element
-/// of `shape`, the first mode fastest.
+/// The threads of the elements of a tile: `held` maps (thread, value) to the index of an element of
+/// `shape`, the first mode fastest.
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};
@@ -23,13 +23,13 @@ const CORNER: [i64; 2] = [16, 32];
 /// assert!(figure.svg(Theme::Light).contains("T31"));
 /// ```
 ///
-/// Errors: the shape has no extents; the layout is none of threads and values of the tile.
+/// Errors: the shape has no extents; the layout is not a thread-value layout of the tile.
 pub fn held(heading: &str, held: &Layout, shape: &[i64], style: Style) -> Result<Figure<'static>, DrawError> {
     draw::thread_value(heading, &Map::from(held), &tree(shape)?, style)
 }
 
-/// As [`held`], of the first rows and columns alone where there are more: on a page of many tiles
-/// the pattern is what matters.
+/// As [`held`], for the first rows and columns only: on a page of many tiles, the pattern is what
+/// matters.
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};
@@ -53,8 +53,8 @@ fn tree(shape: &[i64]) -> Result<Tree<i64>, LayoutError> {
     }
 }
 
-/// The first lines of a tile in shared memory, of elements of so many bits, with the banks in which
-/// they lie, before and after its swizzle.
+/// The first lines of a tile in shared memory, of elements of `bits` bits, with their banks, before
+/// and after its swizzle.
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme};

@@ -9,7 +9,7 @@ use tilewright_layout::Tree;
 
 use crate::explain::map::Point;
 
-/// What a value is: equal for equal values.
+/// A key of a value: equal for equal values.
 #[derive(PartialEq, Eq, Hash)]
 pub enum Key {
     /// An offset, or a coordinate that is one, such as 0.
@@ -18,7 +18,7 @@ pub enum Key {
     Numbers(Vec<(Vec<usize>, i64)>),
 }
 
-/// What a value is.
+/// The key of a value.
 pub fn key(point: &Point) -> Key {
     let tree = match point {
         Point::Offset(offset) => return Key::Offset(*offset),

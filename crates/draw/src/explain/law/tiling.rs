@@ -1,4 +1,4 @@
-//! The laws of what fills and repeats: complement, division, product.
+//! The laws of complement, division and product.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,12 @@ use super::points::{Key, key};
 use super::{MOST, PART, Verdict, after, agree, at, offset as at_offset, plus, test, test_first};
 use crate::explain::map::{self, Map, Point};
 
-/// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no
-/// hole.
+/// The sums `A(i) + R(j)` are distinct and `R` increases; the strict complement also leaves no gap.
 pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
     filled(a, (a.size(), &|i| at(a, i)), result, whole)
 }
 
-/// As [`complement`], of what a map through another one takes: each value once, however often it
-/// has it.
+/// As [`complement`], for the values of a map through another one: each value counts once.
 pub fn complement_of_values(a: &Map, result: &Map, whole: bool) -> Verdict {
     let values: Result<Vec<i64>, String> = (0..a.size().min(MOST)).map(|index| at_offset(a, index)).collect();
     let mut values = values.unwrap_or_default();
@@ -30,12 +28,12 @@ pub fn complement_of_values(a: &Map, result: &Map, whole: bool) -> Verdict {
     let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
     let verdict = filled(a, (count, &value), result, whole);
     let law = verdict.law + ", the values of A each once";
-    // Of more indices a part of the values is known, which proves nothing about the rest.
+    // With more indices, only a part of the values is known, which proves nothing about the rest.
     let known = a.size() <= MOST && count > 0;
     if known { Verdict { law, ..verdict } } else { Verdict { law, tested: 0, total: a.size(), failure: None } }
 }
 
-/// What a complement of so many values is asked for, which are added as those of `a`.
+/// Checks a complement of these values, which are added as those of `a`.
 fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>), result: &Map, whole: bool) -> Verdict {
     let law = if whole {
         "R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once"
@@ -119,7 +117,7 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     })
 }
 
-/// Where the element `i` of copy `j` stands in a product.
+/// The position of element `i` of copy `j` in a product.
 pub struct Pairing {
     /// The extents of block and arrangement that stand beside each other, mode by mode.
     blocks: Vec<i64>,
@@ -181,14 +179,13 @@ pub fn product_of(a: &Map, b: &Map, result: &Map, pairing: &Pairing) -> Option<V
     Some(copies(law, [a, b], result.size(), pairing, shift, value))
 }
 
-/// As [`product`], of a block that is seen through an outer map: the copies are those of its inner
-/// layout, all seen through the same map. Values of two copies may be one, where the map takes two
-/// offsets to one.
+/// As [`product`], for a block with an outer map: the copies are those of its inner layout, through
+/// the same map. Values of two copies may coincide, if the map takes two offsets to one.
 pub fn product_of_composed(a: &Composed, b: &Map, result: &Map) -> Option<Verdict> {
     composed_product_of(a, b, result, &Pairing::whole(&Map::from(a), b))
 }
 
-/// As [`product_of_composed`], with block and copies beside each other in this way.
+/// As [`product_of_composed`], with this pairing of block and copies.
 pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairing) -> Option<Verdict> {
     if b.has_coordinates() {
         return None;
@@ -196,8 +193,8 @@ pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairin
     let law = "R(i,j) = M(I(i) + t(B(j))), where A(i) = M(I(i)) and t increases, and copies of I at different values of \
                B do not meet";
     let inner = Map::from(a.inner());
-    // The map may hide where the copies lie. So they are put where the definition has them, and
-    // what they are is tested as that of any others.
+    // The map may hide the positions of the copies. So they are placed by the definition, and their
+    // values are tested like any others.
     let places = Map::from(&a.inner().weak_complement_open().ok()?);
     let shift = |j: i64| after(&places, &at(b, j)?).map(|place| place.offset().unwrap_or(0));
     let value = |index: i64, place: i64| {
@@ -208,9 +205,8 @@ pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairin
     Some(copies(law, [&inner, b], result.size(), pairing, shift, value))
 }
 
-/// Copies `block(i) + shift(j)`, each tested by `value` at its index and place: shifts increase
-/// with the values of the arrangement, and what two copies have in common they have at one value of
-/// it.
+/// Copies `block(i) + shift(j)`, each tested by `value` at its index and position: shifts increase
+/// with the values of the arrangement, and common values of two copies come from one value of it.
 fn copies(
     law: &str,
     [block, arrangement]: [&Map; 2],

@@ -1,10 +1,10 @@
 //! The law of recasting: the same memory, in elements of another width.
 //!
-//! Law: elements are cut into parts as wide as the greatest common divisor of both widths. Part `j`
-//! of element `c` of `A` stands at `r*A(c) + j`, and the index `j` goes before that of one mode.
-//! A wide element is a box of `n` parts, and they are in one order everywhere: at every `c` of `R`
-//! and every `j` of the box, the part at `f*c + j` is `n*R(c) + P(j)`, where `P` takes each of
-//! `0, .., n-1` once and grows along each mode.
+//! Law: elements are divided into parts as wide as the greatest common divisor of both widths. Part
+//! `j` of element `c` of `A` is at `r*A(c) + j`, and the index `j` is faster than that of any mode.
+//! A wide element is a box of `n` parts, which have the same order everywhere: at every `c` of `R`
+//! and every `j` of the box, the part at `f*c + j` is `n*R(c) + P(j)`, where `P` takes each of `0,
+//! .., n-1` once and grows along each mode.
 
 use tilewright_layout::Tree;
 
@@ -22,7 +22,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Where a part stands.
+    /// The position of a part.
     fn at(&self, index: i64) -> Result<i64, String> {
         if self.count == 1 {
             return super::offset(self.a, index);
@@ -133,8 +133,8 @@ fn coordinate(index: i64, shape: &Tree<i64>) -> String {
     format!("({})", digits.join(","))
 }
 
-/// How much of each extent is within one wide element: up to the first step along the mode that
-/// comes back to the place of the part at 0.
+/// The extent of a wide element along each mode: up to the first step along the mode that returns
+/// to the part at 0.
 fn boxes(parts: &Parts<'_>, n: i64) -> Result<Vec<i64>, String> {
     let start = parts.at(0)?.rem_euclid(n);
     let (mut step, mut all) = (1, Vec::new());

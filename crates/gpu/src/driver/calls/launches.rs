@@ -16,7 +16,7 @@ pub(crate) enum Value<'a> {
     Map(&'a TensorMapBytes),
 }
 
-/// How many threads a launch has, and how they are put together.
+/// The threads of a launch: grid, block and cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaunchSizes {
     pub(crate) grid: [u32; 3],
@@ -35,7 +35,7 @@ pub(crate) struct TiledMap {
     pub(crate) element: c_int,
     pub(crate) address: u64,
     pub(crate) extents: SmallVec<[u64; 5]>,
-    /// Of all dimensions but the first.
+    /// The strides of all dimensions but the first.
     pub(crate) strides: SmallVec<[u64; 5]>,
     pub(crate) boxed: SmallVec<[c_uint; 5]>,
     pub(crate) swizzle: c_int,

@@ -7,7 +7,7 @@ use super::{Driver, Entry, Refused};
 use crate::driver::table::{FunctionHandle, LinkHandle, ModuleHandle};
 use crate::machine_code::MachineCode;
 
-/// What compiling gave: the machine code, and the log.
+/// The result of a compilation: machine code and log.
 pub(crate) struct Compiled<T> {
     pub(crate) result: Result<T, Refused>,
     pub(crate) info: String,
@@ -62,7 +62,7 @@ impl Driver {
         self.load_image(text.as_ptr().cast())
     }
 
-    /// Loads machine code, all of whose parts lie in the bytes given.
+    /// Loads machine code, all parts of which are inside the given bytes.
     pub(crate) fn load_machine_code(&self, code: &MachineCode) -> Compiled<ModuleHandle> {
         self.load_image(code.bytes().as_ptr().cast())
     }

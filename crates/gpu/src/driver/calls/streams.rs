@@ -8,16 +8,16 @@ use super::{Driver, Refused};
 use crate::driver::table::{EventHandle, GraphHandle, ReplayHandle, StreamHandle};
 use crate::status::code;
 
-/// What was captured: a graph, unless the capture was broken off.
+/// The captured graph, unless the capture was invalidated.
 pub(crate) type Captured = Option<GraphHandle>;
 
-/// Launches that follow one another: those of one stream, or of one recording on it. A graph may be
-/// replayed on any stream, so that what it has recorded follows nothing else.
+/// Launches that are ordered: those of one stream, or of one capture on it. A graph may be replayed
+/// on any stream, so its launches are ordered with nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     /// The number that a stream has alone as long as the program runs.
     Stream(u64),
-    /// Those that a thread records on a stream, in a recording of this number.
+    /// Those that a thread captures on a stream, in the capture of this number.
     Recording { recording: u64, stream: StreamHandle, thread: ThreadId },
 }
 
@@ -50,7 +50,7 @@ impl Driver {
         let (mut number, mut status, mut recording) = (0, 0, 0);
         call!(self, capture_of(stream, &raw mut status, &raw mut recording, null_mut(), null_mut(), null_mut()))?;
         if status != RECORDS_NOTHING {
-            // Who records has no number, and one handle stands for a stream of each thread.
+            // A capturing thread has no number, and one handle stands for a stream of each thread.
             return Ok(Order::Recording { recording, stream, thread: std::thread::current().id() });
         }
         call!(self, stream_number(stream, &raw mut number))?;
@@ -62,7 +62,7 @@ impl Driver {
     }
 
     pub(crate) fn begin_capture(&self, stream: StreamHandle) -> Result<(), Refused> {
-        /// What other threads do meanwhile is their own affair.
+        /// Other threads are not affected by the capture.
         const THREAD_LOCAL: c_int = 1;
         call!(self, begin_capture(stream, THREAD_LOCAL))
     }
