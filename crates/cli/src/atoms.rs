@@ -82,7 +82,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         heading(&mut text, "Bulk copies", "dimensions  what", terminal.colour);
         bulks().for_each(|family| bulk_line(&mut text, family));
     }
-    text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows who holds what.\n");
+    text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows the thread-value layouts.\n");
     Ok(terminal.prose(&text)?)
 }
 

@@ -38,7 +38,7 @@ pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(),
     let finding = equal(&a, &b);
     let mut values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
     if unnamed > 0 {
-        values.push_str("each `?` on the left is the `?` in its place on the right\n");
+        values.push_str("each `?` on the left is the `?` at the same position on the right\n");
     }
     let fields = json!({ "left": a.to_string(), "right": b.to_string() });
     conclude(&values, fields, &finding, terminal)

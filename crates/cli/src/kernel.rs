@@ -103,7 +103,7 @@ pub enum Action {
         options: explain::Options,
     },
     /// Run a kernel on the first GPU, compare its output with the definition, and time it beside
-    /// the driver's copy of as many bytes.
+    /// the driver's copy of equally many bytes.
     Bench {
         #[command(flatten)]
         kernel: Choice,

@@ -187,7 +187,7 @@ pub enum CublasError {
 impl fmt::Display for CublasError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CublasError::Unfit(what) => write!(f, "cuBLAS does not take this product: {what}"),
+            CublasError::Unfit(what) => write!(f, "cuBLAS does not support this GEMM: {what}"),
             CublasError::Status(status) => write!(f, "cuBLAS answered with status {status}"),
             CublasError::Gpu(error) => error.fmt(f),
         }

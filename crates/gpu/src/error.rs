@@ -336,7 +336,7 @@ impl GpuError {
                  or for a lower one without `a`"
             }
             GpuError::Architecture { .. } => "compile for the compute capability of the device, or for a lower one",
-            GpuError::OutOfMemory { .. } => "drop what is not used any more, or take smaller tensors",
+            GpuError::OutOfMemory { .. } => "free unused memory, or use smaller tensors",
             GpuError::DeviceLost { .. } => {
                 "drop everything that belongs to the device and open it again; if that fails too, start the \
                  program again"
@@ -347,7 +347,7 @@ impl GpuError {
             GpuError::Notes { .. } => {
                 "load the module without asking that there be no such notes, or change the kernel"
             }
-            GpuError::NoEntry { .. } => "names of kernels stand behind `.entry` in the text",
+            GpuError::NoEntry { .. } => "names of kernels follow `.entry` in the text",
             GpuError::Memory { flaw: MemoryFlaw::Misaligned { .. }, .. } => {
                 "memory of its own begins at a multiple of 256 bytes: copy the tensor, or take a kernel with \
                  narrower accesses"
@@ -357,7 +357,7 @@ impl GpuError {
                 "make the tensor on the host with the layout of the one on the device, and copy to it"
             }
             GpuError::Layout { .. } => {
-                "give a tensor of that layout; or, if the bytes are meant as they lie, the memory of the tensor"
+                "give a tensor of that layout; or, to reinterpret the bytes, the memory of the tensor"
             }
             GpuError::Forked => {
                 "start the process anew instead: in Python by multiprocessing's \"spawn\" or \"forkserver\"; or open \
@@ -495,7 +495,7 @@ impl fmt::Display for GpuError {
                 write!(f, "the tensor on the device has the layout {device}, that on the host {host}")
             }
             GpuError::Layout { kernel, parameter, wanted, found } => {
-                write!(f, "`{parameter}` of {kernel} lies as {wanted} at these sizes, but the tensor as {found}")
+                write!(f, "`{parameter}` of {kernel} has the layout {wanted} at these sizes, but the tensor has {found}")
             }
             GpuError::Forked => f.write_str(
                 "this process was forked after the CUDA driver was opened, and the driver does not work in a forked process",

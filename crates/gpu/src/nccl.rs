@@ -75,7 +75,7 @@ impl fmt::Display for NcclError {
         match self {
             NcclError::Missing(why) => write!(f, "NCCL cannot be opened: {why}"),
             NcclError::TooOld { own, wanted } => write!(f, "NCCL is {own}, and {wanted} or later is needed"),
-            NcclError::Unfit(what) => write!(f, "NCCL is not asked for this: {what}"),
+            NcclError::Unfit(what) => write!(f, "NCCL is not called for this: {what}"),
             NcclError::Status(status, text) => write!(f, "NCCL answered with status {status}: {text}"),
             NcclError::Gpu(error) => error.fmt(f),
         }

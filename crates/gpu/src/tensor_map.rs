@@ -219,7 +219,7 @@ impl Wanted<'_> {
             Some(end) if end <= there => {}
             end => {
                 let end = end.and_then(|end| i64::try_from(end).ok()).unwrap_or(i64::MAX);
-                return refuse("the elements must lie in the memory of the tensor, but reach to byte", end);
+                return refuse("the elements must be inside the memory of the tensor, but reach to byte", end);
             }
         }
         Ok(TiledMap {

@@ -441,7 +441,7 @@ impl Build {
     #[track_caller]
     pub fn block_size(&self) -> Result<u32, KernelError> {
         let location = Location::caller();
-        let help = "say how many threads a block has: `k.threads(256)`, or use a tiled copy or product first";
+        let help = "set the number of threads of a block: `k.threads(256)`, or use a tiled copy or tiled MMA first";
         let unsaid = Reason::Unsaid { what: "the number of threads", help };
         self.core().threads.ok_or_else(|| unsaid.at("block_size", location))
     }

@@ -254,7 +254,7 @@ impl Distribution {
         let along = |digit: &Digit| digit.steps.iter().any(|(own, _)| *own == mode);
         let (threads, values) = (self.thread_digits(), self.value_digits());
         if threads.iter().any(along) || values.iter().any(|digit| along(digit) && digit.steps.len() > 1) {
-            return Err(refuse(&self.layout, "threads differ in what they have along the mode that is split"));
+            return Err(refuse(&self.layout, "threads have different elements along the mode that is split"));
         }
         let tile = self.tile.remove(mode)?;
         let mut below = Vec::new();

@@ -347,7 +347,7 @@ impl KernelError {
             }
             Reason::Outside { extent, .. } => {
                 format!(
-                    "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"
+                    "declare a divisor of {extent}, as in `M{{div=64}}`, or use the predicated form of the statement"
                 )
             }
             Reason::Before { .. } => {
@@ -361,7 +361,7 @@ impl KernelError {
             Reason::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
             Reason::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
             Reason::Width { .. } => {
-                "declare what the strides and extents are multiples of, or take a narrower instruction".to_string()
+                "declare divisors of the strides and extents, or take a narrower instruction".to_string()
             }
             Reason::Chunk { fact, unit, .. } => {
                 let fact = match fact {
@@ -395,10 +395,10 @@ impl KernelError {
                     .to_string()
             }
             Reason::OpenBody => {
-                "close the guards of bodies innermost first, before what they stand in".to_string()
+                "close the guards of bodies innermost first".to_string()
             }
             Reason::NeverWritten { .. } => {
-                "cover the whole tensor: a block for each tile, or a loop over what a block leaves out".to_string()
+                "cover the whole tensor: a block for each tile, or a loop over the remaining tiles".to_string()
             }
             Reason::Over { .. } => "use it in the body of the loop".to_string(),
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
@@ -459,7 +459,7 @@ impl fmt::Display for Reason {
                 )?;
                 write!(
                     f,
-                    "extent {extent} is not shown to be a multiple of {unit}: it would overwrite what lies behind"
+                    "extent {extent} is not shown to be a multiple of {unit}: it would overwrite the memory after it"
                 )
             }
             Reason::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
@@ -478,7 +478,7 @@ impl fmt::Display for Reason {
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
-            Reason::Over { index } => write!(f, "{index} is used behind the loop whose index it is"),
+            Reason::Over { index } => write!(f, "{index} is used after the loop whose index it is"),
             Reason::Parts { first, second } => write!(f, "{first}, and {second}"),
             Reason::NoElement { layout, index, count } => {
                 write!(f, "index {index} of the fragment {layout}, where there are {count} elements")
@@ -488,11 +488,11 @@ impl fmt::Display for Reason {
             Reason::Overlap { layout, in_registers: true } => {
                 write!(f, "two elements of {layout} share a register, and one may exist without the other")
             }
-            Reason::Overlap { layout, .. } => write!(f, "two elements of {layout} have one place"),
+            Reason::Overlap { layout, .. } => write!(f, "two elements of {layout} have the same offset"),
             Reason::WrittenTwice { tensor, by } => write!(f, "elements of the output {tensor} may be written by {by}"),
             Reason::OpenBody => f.write_str("a body within it is still open"),
             Reason::NeverWritten { tensor, what } => {
-                write!(f, "elements of the output {tensor} stay unwritten: {what}")
+                write!(f, "elements of the output {tensor} are not written: {what}")
             }
         }
     }

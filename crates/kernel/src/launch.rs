@@ -302,7 +302,7 @@ pub(crate) fn mapped_extent(extent: i64, tensor: &str, mode: usize) -> Result<i6
     if (1..=1 << 31).contains(&extent) {
         return Ok(extent);
     }
-    let what = format!("`{tensor}` has extent {extent} in mode {mode} of the map by which the copy engine finds it");
+    let what = format!("`{tensor}` has extent {extent} in mode {mode} of its tensor map");
     Err(size_error(format!("{what}, and its coordinates reach from 0 to 2147483647")))
 }
 

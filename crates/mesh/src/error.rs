@@ -250,7 +250,7 @@ impl MeshError {
         let help = match self {
             MeshError::Ranks { .. } => "leave the strides out, and the first axis is fastest",
             MeshError::Places { flaw: Flaw::Shared { .. }, .. } => {
-                "let each mode along an axis step over those before it, or say `copied` for what lies twice"
+                "let each mode along an axis step over those before it, or say `copied` for replicated elements"
             }
             MeshError::Shapes { .. } => "both layouts must be of one tensor: the same size, mode by mode",
             MeshError::Uneven { .. } => "pad the mode to a multiple of the parts",
@@ -297,7 +297,7 @@ impl fmt::Display for MeshError {
                 write!(f, "with axis {name} the mesh has more than {} devices", crate::limits::MAX_DEVICES)
             }
             MeshError::Ranks { ranks, rank, size } => {
-                write!(f, "{ranks} does not number {size} devices: rank {rank} stands twice, or lies outside")
+                write!(f, "{ranks} does not number {size} devices: rank {rank} occurs twice, or is out of range")
             }
             MeshError::NoAxis { name, mesh } => write!(f, "mesh {mesh} has no axis `{name}`"),
             MeshError::Places { layout, flaw } => write!(f, "{layout}: {flaw}"),
@@ -350,7 +350,7 @@ impl fmt::Display for Flaw {
             Flaw::Backwards => f.write_str("a mode with several positions has a step that is not positive"),
             Flaw::NoAxis => f.write_str("a mode steps along an axis that the mesh does not have"),
             Flaw::Outside { axis, extent } => write!(f, "steps along {axis} leave its {extent} positions"),
-            Flaw::Shared { along } => write!(f, "two positions share a place: steps along {along} coincide"),
+            Flaw::Shared { along } => write!(f, "two positions coincide: steps along {along} coincide"),
         }
     }
 }

@@ -170,12 +170,10 @@ impl Plan {
         let (received, least) = (self.received(more), self.least(more));
         let why = match (self.added > 1, self.steps.len()) {
             (true, 1) => {
-                format!("a sum of {} summands is made where it is needed, from all that lie elsewhere", self.added)
+                format!("each device that needs a sum of {} summands receives all of them", self.added)
             }
-            (true, _) => {
-                "the sums are made in parts, which are then gathered; in one step it would take longer".to_owned()
-            }
-            _ => "what one device would send several times goes out in parts, which all then gather".to_owned(),
+            (true, _) => "partial sums are scattered, then gathered, which is faster than one step".to_owned(),
+            _ => "elements that one device would send several times are scattered, then gathered".to_owned(),
         };
         Some(format!("rank {more} receives {received} bytes and must receive {least} at least: {why}"))
     }

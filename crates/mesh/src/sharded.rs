@@ -159,10 +159,7 @@ impl ShardedLayout {
                 return refused(number, "a part is one run of elements, so the leaf of the elements is the first one");
             }
             if mode.local().map_or(1, |digit| digit.extent) != mode.largest() {
-                return refused(
-                    number,
-                    "the first leaf has as many elements as the size, cut by each axis and rounded up",
-                );
+                return refused(number, "the first leaf has the size divided by each axis, rounded up");
             }
         }
         Ok(())
@@ -182,7 +179,7 @@ impl ShardedLayout {
                 own = own.saturating_mul(digit.extent);
             }
             if step != next {
-                return refused(number, "the modes of a packed layout lie without gaps");
+                return refused(number, "the modes of a packed layout must be compact");
             }
             next = next.saturating_mul(count);
             makes_difference |= is_behind;

@@ -179,7 +179,7 @@ impl ShardedLayout {
             return Err(MeshError::Unwritten { form: SPEC, why: "it knows parts of equal sizes alone" });
         }
         if cut.iter().any(|leaves| leaves.iter().skip_while(|axis| axis.is_some()).any(Option::is_some)) {
-            return Err(MeshError::Unwritten { form: SPEC, why: "in a mode, elements of a device lie apart" });
+            return Err(MeshError::Unwritten { form: SPEC, why: "in a mode, elements of a device are not contiguous" });
         }
         let cut: Vec<Vec<usize>> = cut.into_iter().map(|leaves| leaves.into_iter().flatten().collect()).collect();
         if !summed.is_empty() {

@@ -206,14 +206,14 @@ impl PlanError {
             PlanError::Plan { .. } => "change the plan, or let the model choose one".to_string(),
             PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
             PlanError::Rank { .. } => {
-                "give (rows,columns) or (rows,columns,matrices), of which each may be nested".to_string()
+                "give (rows,columns) or (rows,columns,matrices); each mode may be nested".to_string()
             }
             PlanError::Extents { .. } => {
                 "give A as (M,K), B as (N,K) and D as (M,N), each with the same matrices".to_string()
             }
-            PlanError::Together { what, .. } => format!("leave out {what}, and compute them by a kernel of their own"),
+            PlanError::Together { what, .. } => format!("leave out {what}, and compute them in a separate kernel"),
             PlanError::Unlike { .. } => {
-                "give the problems of a list the same types, function and pairs, or make a list of those that have"
+                "give the problems of a list the same types, epilogue function and gated pairs, or split the list"
                     .to_string()
             }
             PlanError::Window { .. } => {
@@ -246,11 +246,11 @@ impl fmt::Display for PlanError {
                 write!(f, "the source has {source} elements, the destination {destination}")
             }
             PlanError::Shape { layout, shape } => write!(f, "{layout} has another shape than the output, {shape}"),
-            PlanError::Overlap { layout } => write!(f, "two elements of {layout} have one place"),
+            PlanError::Overlap { layout } => write!(f, "two elements of {layout} have the same offset"),
             PlanError::Before { layout, least } => {
                 write!(f, "{layout} reaches offset {least}, before its tensor begins")
             }
-            PlanError::Kind { layout } => write!(f, "kernels do not take {layout}, behind a map that is no swizzle"),
+            PlanError::Kind { layout } => write!(f, "kernels do not take {layout}: its outer map is not a swizzle"),
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
             PlanError::Text { text, at, expected } => write!(f, "`{text}` at {at}: {expected} is missing"),
             PlanError::Plan { because } => write!(f, "the plan cannot be carried out: {because}"),
@@ -261,9 +261,9 @@ impl fmt::Display for PlanError {
             }
             PlanError::Rank { layout } => write!(f, "{layout} is no matrix, and no batch of matrices"),
             PlanError::Extents { a, b, d } => write!(f, "A {a} and B {b} do not make D {d}"),
-            PlanError::Together { what, with } => write!(f, "a product with {with} has no {what}"),
+            PlanError::Together { what, with } => write!(f, "a GEMM with {with} has no {what}"),
             PlanError::Unlike { number, what, given, first } => {
-                write!(f, "problem {number} of the list has other {what} than the first: {given}, not {first}")
+                write!(f, "problem {number} of the list differs from the first in {what}: {given}, not {first}")
             }
             PlanError::Window { window, image: [columns, rows] } => {
                 write!(f, "images of {columns} x {rows} have no windows of {window}")

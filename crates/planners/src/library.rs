@@ -94,7 +94,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "product",
-        summary: "A (M,K) times the transposed B (N,K), K contiguous and a multiple of 8, sums in f32",
+        summary: "A (M,K) times the transposed B (N,K), K contiguous and a multiple of 8, f32 accumulators",
         sizes: &[("M", 150), ("N", 140), ("K", 88)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
@@ -234,7 +234,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "max_rows",
-        summary: "the greatest element of each row of a row-major matrix (M,N)",
+        summary: "the maximum of each row of a row-major matrix (M,N)",
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
@@ -242,7 +242,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "argmax_rows",
-        summary: "the place of the greatest element, as i32, of each row of a row-major matrix (M,N)",
+        summary: "the argmax, as i32, of each row of a row-major matrix (M,N)",
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
@@ -274,7 +274,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "max_columns",
-        summary: "the greatest element of each column of a row-major matrix (M,N)",
+        summary: "the maximum of each column of a row-major matrix (M,N)",
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
@@ -282,7 +282,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "argmax_columns",
-        summary: "the place of the greatest element, as i32, of each column of a row-major matrix (M,N)",
+        summary: "the argmax, as i32, of each column of a row-major matrix (M,N)",
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
@@ -314,7 +314,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "max_all",
-        summary: "the greatest of all N elements of a contiguous tensor",
+        summary: "the maximum of all N elements of a contiguous tensor",
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
@@ -322,7 +322,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "argmax_all",
-        summary: "the place of the greatest, as i32, of all N elements of a contiguous tensor",
+        summary: "the argmax, as i32, of all N elements of a contiguous tensor",
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,

@@ -231,8 +231,7 @@ fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Elemen
             false => Ok(Element::F32),
             true if expression.is_of_doubles() => Ok(Element::F64),
             true => {
-                let known =
-                    "+, -, *, /, min, max, abs, relu, sqrt and recip; powers, and what is made of them, are of f32";
+                let known = "+, -, *, /, min, max, abs, relu, sqrt and recip; exponentials, and functions made of them, need f32";
                 refused("expression of f64", expression.to_string(), known)
             }
         };

@@ -268,7 +268,7 @@ fn of_structure(
                 bits::kernel(&sides, &found, from, to)?
             }
             None => {
-                plan.push("elements one by one: offsets are the exclusive or of those of bits".to_string());
+                plan.push("elements one by one: the layouts are linear over bits".to_string());
                 rows::over_bits(&sides, from, to)?
             }
         },
@@ -282,7 +282,7 @@ fn of_structure(
         None if asked.is_some() => return Ok(None),
         None => {
             plan.push(
-                "elements one by one, in the order of the output: the shapes are cut at different places".to_string(),
+                "elements one by one, in the order of the output: the shapes have no common refinement".to_string(),
             );
             rows::indexed(&sides, &from.layout, &to.layout)?
         }

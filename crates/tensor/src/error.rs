@@ -357,7 +357,7 @@ impl fmt::Display for TensorError {
             TensorError::NoKernel { atom, .. } => write!(f, "no micro-kernel for these types is called {atom}"),
             TensorError::Instructions { atom } => write!(f, "this machine does not have the instructions of {atom}"),
             TensorError::ThreadsAlongK { atoms } => {
-                write!(f, "the atom layout {atoms} divides K among threads, whose sums nobody would add up")
+                write!(f, "the atom layout {atoms} divides K among threads, whose partial sums would not be added")
             }
             TensorError::NoMatrix { operand, layout } => {
                 write!(f, "{operand} has not two modes, as a matrix does: {layout}")

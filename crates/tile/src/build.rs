@@ -383,7 +383,7 @@ impl Build {
         let unknown = |name: &str| Reason::Unknown { what: "value of this program", name: name.to_string() };
         for (number, (begins, hands_on)) in parameters.iter().zip(&next).enumerate() {
             let program = self.program();
-            let hands_on = program.types.get(hands_on.index()).ok_or_else(|| unknown("what is handed on"));
+            let hands_on = program.types.get(hands_on.index()).ok_or_else(|| unknown("the loop-carried value"));
             is_handed_on(number, program.type_of(*begins), hands_on.map_err(refuse)?).map_err(refuse)?;
         }
         match &count {

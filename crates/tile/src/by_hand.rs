@@ -94,8 +94,8 @@ impl ByHand {
         }
         if *name != matrix::group_atom(element, columns, shared) {
             let because = match shared {
-                true => "the A operand lies in shared memory, which is `_SS`",
-                false => "the A operand lies in registers, which is `_RS`",
+                true => "the A operand is in shared memory, which is `_SS`",
+                false => "the A operand is in registers, which is `_RS`",
             };
             return Err(self.refused(product, because));
         }
@@ -187,9 +187,9 @@ impl Taker<'_> {
                 }
             }
             Some((operation, _)) if !matches!(operation, Operation::Stage { .. }) => {
-                Err(refuse(name, place, "products and loads have instructions of their own, and this value is neither"))
+                Err(refuse(name, place, "only dot and loads have an instruction, and this value is neither"))
             }
-            _ => Err(refuse(name, place, "name it where the value is given: at its product or its load")),
+            _ => Err(refuse(name, place, "name it where the value is defined: at its dot or its load")),
         }
     }
 

@@ -319,7 +319,7 @@ impl fmt::Display for Reason {
             }
             Reason::Unknown { what, name } => write!(f, "there is no {what} `{name}` here"),
             Reason::Gone { name, place } => {
-                write!(f, "`{name}` is given in the body of the loop at {place}, and is not known behind it")
+                write!(f, "`{name}` is defined in the body of the loop at {place}, and is not known after it")
             }
             Reason::Size { name, known } => {
                 write!(f, "the size {name} is in no layout of a tensor; ")?;
@@ -342,8 +342,8 @@ impl fmt::Display for Reason {
                 "`{name}` is given before the loop at {place}, and again in its body: each iteration would read what it was \
                  before the loop"
             ),
-            Reason::Text { found, expected } => write!(f, "{expected} is wanted, and {found} stands here"),
-            Reason::Late { word } => write!(f, "`{word}` stands behind a statement"),
+            Reason::Text { found, expected } => write!(f, "expected {expected}, found {found}"),
+            Reason::Late { word } => write!(f, "`{word}` follows a statement"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Warps { asked } => write!(f, "{asked} warps, where a block has 1, 2, 4, 8, 16 or 32"),
@@ -415,7 +415,7 @@ fn of_element(operation: &str) -> &'static str {
     match operation {
         "a tensor" => "declare it with one of these types",
         "a product" => "convert both operands, as in `bf16(x)`",
-        "the sums of a product" => "begin with sums of f32, as in `dot(a, b, broadcast(f32(0), (16,16)))`",
+        "the accumulator of a dot" => "begin with an f32 accumulator, as in `dot(a, b, broadcast(f32(0), (16,16)))`",
         "a number" => "write it as f32 or i32, and convert the tile that is made with it",
         "a quotient" => "convert both sides, as in `f32(x) / f32(y)`; by a power of two, `shr(x, 3)` divides i32",
         own if own.starts_with("a store") => "convert the tile before it is stored, as in `bf16(x)`",
@@ -431,7 +431,7 @@ fn of_limit(what: &str) -> &'static str {
         "tiles of coordinates" => "one mode takes a tile of coordinates, the others take indices",
         "levels of nesting" => "give a part of the expression a name of its own",
         "operands" => "`tilewright explain E1204` lists what each function takes",
-        own if own.starts_with("modes of") => "join modes that lie one behind the other to one",
+        own if own.starts_with("modes of") => "merge contiguous modes into one",
         _ => "take smaller tiles, or more warps",
     }
 }
@@ -446,7 +446,7 @@ const MEANT: [(&[&str], &str); 12] = [
     (&["amax", "amin"], "reduce_max(a, 1) or reduce_min(a, 1)"),
     (&["maximum", "minimum"], "max(a, b) or min(a, b)"),
     (&["log", "ln"], "log2(a) * 0.6931471805599453"),
-    (&["pow"], "a * a, or exp2(log2(a) * n) of what is positive"),
+    (&["pow"], "a * a, or exp2(log2(a) * n) of a positive number"),
     (&["sigmoid"], "recip(1 + exp(-a))"),
     (&["relu"], "max(a, 0)"),
     (&["matmul", "mm"], "dot(a, b, c), which adds to the tile c"),
@@ -589,7 +589,8 @@ impl Refusal for TileError {
                 "leave one of both out, or combine them, as in `atomic_add` to an `inout`".to_string()
             }
             Reason::Room { what, .. } if what.starts_with("bytes") => {
-                "take smaller tiles; a layout by hand that both sides of a conversion take needs no memory".to_string()
+                "take smaller tiles; a layout set by hand that both sides of a conversion use needs no memory"
+                    .to_string()
             }
             Reason::Room { .. } => "take smaller tiles, or more warps, as in `warps 8`".to_string(),
             Reason::Atom { .. } => {

@@ -241,7 +241,7 @@ impl Compiled {
         for (number, statement) in &self.pools.assumed {
             let (what, place) = statement;
             let line = format!(
-                "the coordinates of {what} {} at line {} are not known: those of neighbours are taken to be far apart",
+                "the coordinates of {what} {} at line {} are not known: neighbours are assumed to be far apart",
                 self.tensor(*number),
                 place.line()
             );

@@ -104,7 +104,7 @@ impl Held {
         let mut bits: Vec<u8> = held.threads.iter().flatten().chain(&held.values).copied().collect();
         bits.sort_unstable();
         if bits.iter().enumerate().any(|(at, bit)| at != usize::from(*bit)) {
-            return Err(refuse("an element is held twice, or by nobody"));
+            return Err(refuse("an element is held twice, or by no thread"));
         }
         if held.threads.len() > MAX_THREAD_BITS {
             return Err(refuse("a block has at most 1024 threads"));

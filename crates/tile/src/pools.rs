@@ -284,7 +284,7 @@ impl Pools {
             let own = self.layouts.entry(*result).or_default();
             own.retain(|held| factors.contains(held));
             if own.is_empty() {
-                let because = "a tile by way of shared memory is an operand of a product".to_string();
+                let because = "a tile staged in shared memory is an operand of dot".to_string();
                 return Err(Reason::Held { layout: "stage".to_string(), because });
             }
         }

@@ -196,7 +196,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     let mut seen = Seen::default();
     seen.walk(&program.body);
     let rows = seen.products.iter().map(|own| program.type_of(own.operands[0]).shape[0]).min();
-    let Some(rows) = rows else { return Err("there is no product".to_string()) };
+    let Some(rows) = rows else { return Err("there is no dot".to_string()) };
     let groups = match program.warps {
         Some(warps) if warps % 4 == 0 => i64::from(warps) / 4,
         Some(warps) => return Err(format!("{warps} warps are not a multiple of a warpgroup's four")),
@@ -253,7 +253,8 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
         if !found.insert(value) {
             continue;
         }
-        let (operation, operands) = seen.given.get(&value).ok_or("a loop hands on which tile is brought")?;
+        let (operation, operands) =
+            seen.given.get(&value).ok_or("a loop-carried value determines the tile that is loaded")?;
         let fits = program.type_of(value).size() == 1
             && matches!(
                 operation,
@@ -268,9 +269,8 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
                     | Operation::Broadcast(_)
             );
         if !fits {
-            return Err(
-                "which tile is brought, or in how many iterations, is no number that one thread computes".to_string()
-            );
+            return Err("the index of a loaded tile, or an iteration count, is not a number that one thread computes"
+                .to_string());
         }
         left.extend(*operands);
     }
@@ -325,7 +325,7 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
                     ));
                 }
             }
-            None if name == "B" => return Err("the B operand is not one that copies bring".to_string()),
+            None if name == "B" => return Err("the B operand is not loaded by copies".to_string()),
             None => {}
         }
     }
@@ -463,7 +463,7 @@ impl Roles {
         let mut iterations: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
         iterations.sort_by_key(|own| own.0);
         for (iteration, own) in iterations {
-            lines.push(format!("loop i{iteration}: the last product of an iteration overlaps the next iteration"));
+            lines.push(format!("loop i{iteration}: the last dot of an iteration overlaps the next iteration"));
             if !own.masks.early.is_empty() {
                 let first = own.masks.first;
                 lines.push(format!(

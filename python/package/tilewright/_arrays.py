@@ -92,9 +92,9 @@ def maker(like: Any, shape: tuple[int, ...], element: str | None = None, strides
 
 
 def _quick(torch: Any) -> Callable[..., Any] | None:
-    """What makes tensors of CUDA by the function that PyTorch's own compiler uses: it goes past the
-    dispatcher, which takes longer than the allocation. It is no part of what PyTorch promises, so
-    there may be none.
+    """The allocation function of PyTorch's compiler for CUDA tensors. It bypasses the dispatcher,
+    which takes longer than the allocation. It is not a public function of PyTorch, so it may be
+    missing.
     """
     try:
         current, empty_strided = torch._C._cuda_getDevice, torch._C._dynamo.guards._empty_strided_cuda
@@ -111,8 +111,8 @@ def _quick(torch: Any) -> Callable[..., Any] | None:
 
 
 def compact(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The strides of an array without gaps, of whose axes the last is the fastest, or the last of
-    an order.
+    """The strides of an array without gaps; the last axis is the fastest, or the last one of
+    ``order``.
     """
     strides, step = [1] * len(shape), 1
     for axis in reversed(range(len(shape)) if order is None else order):
@@ -148,5 +148,6 @@ def fill(array: Any, value: float) -> None:
 
 
 def result_type(factors: str) -> str:
-    """The type of products: that of the sums for integers, one of 16 bits for floats of 8."""
+    """The result type of a GEMM: the accumulator type for integers, a 16-bit type for 8-bit floats.
+    """
     return {"i8": "i32", "u8": "i32", "e4m3": "bf16", "e5m2": "bf16"}.get(factors, factors)

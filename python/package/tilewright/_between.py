@@ -71,7 +71,7 @@ class Arrays:
         return self.of.lib.stride_tricks.as_strided(flat[start:], tuple(extents), bytes_)
 
     def line(self, view: Any) -> Any:
-        """The elements of a view, side by side; where they are, if they lie so."""
+        """The elements of a view as one contiguous axis; without a copy, if they are contiguous."""
         return view.reshape(-1).contiguous() if self.is_torch else self.of.ascontiguousarray(view.reshape(-1))
 
     def numbers(self, start: int, extents: Sequence[int], strides: Sequence[int]) -> Any:
@@ -95,7 +95,7 @@ def _side(start: tuple[int, int], modes: _Modes, side: int) -> tuple[int, list[i
 
 
 class Message:
-    """Elements that lie in one way where they are read, and in another where they are written."""
+    """Elements with one layout at the sender and another one at the receiver."""
 
     def __init__(self, starts: Sequence[tuple[int, int]], modes: _Modes) -> None:
         self.starts, self.modes = starts, modes
@@ -104,7 +104,7 @@ class Message:
         self._numbers: dict[tuple[int, Any], Any] = {}
 
     def lies_whole(self, side: int) -> bool:
-        """Whether its elements lie side by side, in the order in which they are sent."""
+        """Whether its elements are contiguous, in the order in which they are sent."""
         next_ = 1
         for mode in reversed(self.modes):
             if mode[1 + side] != next_:
@@ -131,7 +131,9 @@ class Message:
         return runs[0] if len(runs) == 1 else arrays.of.concatenate(runs)
 
     def write(self, arrays: Arrays, values: Columns, places: Columns, combine: Combine | None) -> None:
-        """Puts elements in place; with ``combine``, to what is there."""
+        """Writes received elements to their places; with ``combine``, combines them with the old
+        values.
+        """
         if len(self.starts) > RUNS:
             numbers = self.numbers(arrays, 1)
             held = [place[numbers] for place in places]
@@ -208,7 +210,7 @@ class Step:
 
 
 class Move:
-    """A plan between two layouts, with what each process does in it."""
+    """A plan between two layouts, with the work of each process."""
 
     def __init__(self, plan: Resharding) -> None:
         self.before, self.after, self.contract = plan.before, plan.after, plan.contract
@@ -233,7 +235,7 @@ def part_of(layout: Sharded, rank: int) -> Any:
 
 
 def add(places: Columns, values: Columns) -> None:
-    """The sum of what is there and what came."""
+    """The sum of the old and the received elements."""
     for place, value in zip(places, values):
         place += value
 

@@ -1,13 +1,12 @@
 """Names of Python that a body of a kernel binds anew, and objects that it changes.
 
-Law: a body of a loop or a condition is traced once. A name that the body binds to another object
-would be, wherever it is read after that, what that one trace made of it: in every iteration the
-object of the first, and behind a condition that of the threads for which it holds. So a name that
-is read again, by the next iteration or behind the body, is refused when the body has bound it to
-something else. Which names are read again is what the bytecode of the function says: those that
-are live, in the sense of compilers, where the body ends. What such a name holds counts as well: the
-elements of a list, the items of a dict, the attributes of an object, and what a function has in its
-closure (`_held`).
+Law: a body of a loop or a condition is traced once. If the body binds a name to another object, later
+reads would get the object of that one trace: in every iteration that of the first, and after a
+condition that of the threads for which it holds. So a name that is read again, by the next iteration
+or after the body, is refused if the body has bound it to something else. The bytecode of the function
+tells which names are read again: those that are live, in the sense of compilers, at the end of the
+body. The contents of such a name count as well: the elements of a list, the items of a dict, the
+attributes of an object, and the closure of a function (`_held`).
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def _liveness(code: CodeType) -> tuple[_Live, frozenset[str]]:
 
 
 class Begun(NamedTuple):
-    """The function in which a body begins, and what its names are there."""
+    """The function in which a body begins, and the values of its names there."""
 
     code: CodeType
     names: dict[str, Any]

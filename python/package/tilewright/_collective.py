@@ -86,13 +86,12 @@ def _modes(over: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def reshard(tensor: Any, before: Sharded, after: Sharded, group: Any = None, *, machine: str | None = None) -> Any:
-    """The part of this process of a tensor that goes from one layout to another.
+    """The local part of a tensor after it was moved from one sharded layout to another.
 
-    ``tensor`` is what this process has under ``before``: a tensor of PyTorch, or an array of NumPy
-    where processes are connected by sockets, with an axis for each mode, or its memory as one axis.
-    What comes back is what it has under ``after``. Summands are added in the order of their number.
-    All processes of the group make the call; ``before.reshard(after, bytes=..)`` is its plan, and
-    can be printed.
+    ``tensor`` is the local part with the layout ``before``: a tensor of PyTorch, or an array of
+    NumPy if processes are connected by sockets, with an axis for each mode, or its memory as one
+    axis. The result is the local part with the layout ``after``. Summands are added in the order of
+    their index. All processes of the group must make the same call.
 
     >>> import numpy as np
     >>> import tilewright as tw
@@ -124,11 +123,11 @@ def map(
     *,
     machine: str | None = None,
 ) -> Any:
-    """A function of elements of tensors that lie differently, under the layout ``after``.
+    """An elementwise function of tensors with different shardings, with the layout ``after``.
 
-    ``function`` gets as many arrays of one shape, and gives one of that shape, each of whose elements
-    depends on those at its place alone: ``torch.add``, or ``lambda a, b: a * b + 1``. All processes
-    have to give the same function.
+    ``function`` gets as many arrays of one shape, and returns one of that shape, each of whose
+    elements depends only on the elements at the same index: ``torch.add``, or ``lambda a, b: a * b
+    + 1``. All processes must pass the same function.
 
     >>> import numpy as np
     >>> import tilewright as tw
@@ -165,7 +164,7 @@ def map(
 
 
 class _Local:
-    """The elements of a process, with the modes that are reduced behind the others."""
+    """The local elements, with the reduced modes after the others."""
 
     def __init__(self, doing: Work, over: Sequence[int], at: Sharded, made: Sharded) -> None:
         self.arrays, rank = doing.arrays, doing.group.rank
@@ -201,11 +200,11 @@ class _Local:
         self.made = [run[2] for mode, (_, runs) in enumerate(made_modes) if mode not in over for run in runs]
 
     def elements(self, memory: Any) -> Any:
-        """Elements, those that become one along the last axis."""
+        """The elements, with those that are reduced together along the last axis."""
         return self.view(memory).reshape((*self.kept, math.prod(extent for extent, _ in self.reduced)))
 
     def view(self, memory: Any) -> Any:
-        """Elements where they lie, one axis for each loop, with as many axes behind."""
+        """A view of the elements, one axis for each loop, with as many axes after them."""
         return self.arrays.view(
             memory,
             self.start,
@@ -329,10 +328,10 @@ def reduce(
 ) -> Any:
     """The reduction of modes of a tensor, numbered from 0, which may be cut along the mesh.
 
-    ``by`` is "sum", "mean" or "max". Under ``after`` the modes have one element, or are left out.
-    Each process reduces what it has, by the functions of its library, and what they make is combined
-    on its way. Sums of f16 and bf16 are made, and travel, in f32. A NaN is the maximum wherever it
-    lies.
+    ``by`` is "sum", "mean" or "max". In ``after`` the modes have extent 1, or are left out. Each
+    process reduces its local part with the functions of its library, and partial results are
+    combined in transit. Sums of f16 and bf16 are computed and sent in f32. NaN is greater than
+    every number.
 
     >>> import numpy as np
     >>> import tilewright as tw
@@ -360,10 +359,11 @@ def argmax(
     *,
     machine: str | None = None,
 ) -> Any:
-    """The index of the greatest element along modes, the last of them fastest, as int64: what NumPy
-    and PyTorch have. Plans (``Operation.simulate``) are of layouts, and count along the first fastest.
+    """The index of the maximum along modes, the last of them fastest, as int64, like NumPy and
+    PyTorch. Plans (``Operation.simulate``) are about layouts, and count along the first mode
+    fastest.
 
-    Of equal elements it is the first; a NaN is greater than every number.
+    Of equal elements it is the first; NaN is greater than every number.
 
     >>> import numpy as np
     >>> import tilewright as tw
@@ -463,11 +463,12 @@ def multiply(
     rate: float = 7e14,
     machine: str | None = None,
 ) -> Any:
-    """The product of two sharded matrices under the layout ``after``.
+    """The matmul of two sharded matrices, with the layout ``after``.
 
     The schedule follows from the layouts: ``a_layout.multiply(b_layout, after, bytes=..)`` is the
-    plan, and can be printed. Factors are moved before, each process multiplies by its library, and
-    sums are moved, and added, in the type of the elements. ``a`` is (M,K) and ``b`` is (K,N).
+    plan, and can be printed. Operands are resharded first, each process multiplies with its
+    library, and partial sums are sent, and added, in the type of the elements. ``a`` is (M,K) and
+    ``b`` is (K,N).
 
     >>> import numpy as np
     >>> import tilewright as tw

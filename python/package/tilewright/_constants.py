@@ -242,8 +242,8 @@ def _read(function: types.FunctionType) -> Iterator[tuple[str, Any, tuple[Any, s
 
 
 def _unbound(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str]]:
-    """The names that a function reads and that its module does not have: those of Python's own
-    functions. A global of the name would hide them.
+    """The names that a function reads and that its module does not define: Python's built-in
+    functions. A global of the same name would hide them.
     """
     bound = function.__globals__
     for name, *_ in _paths(function.__code__):

@@ -97,17 +97,17 @@ def _argument(name: str, arguments: tuple[Any, ...], named: dict[str, Any], at: 
 
 
 def make_tiled_copy_A(atom: Any, tiled_mma: TiledMma) -> TiledCopy:
-    """The copy of operand A in which each thread has what it multiplies."""
+    """The copy of operand A in which each thread holds the values that it multiplies."""
     return TiledCopy.of_operand(atom, tiled_mma, "A")
 
 
 def make_tiled_copy_B(atom: Any, tiled_mma: TiledMma) -> TiledCopy:
-    """The copy of operand B in which each thread has what it multiplies."""
+    """The copy of operand B in which each thread holds the values that it multiplies."""
     return TiledCopy.of_operand(atom, tiled_mma, "B")
 
 
 def make_tiled_copy_C(atom: Any, tiled_mma: TiledMma) -> TiledCopy:
-    """The copy of the result in which each thread has what it accumulates."""
+    """The copy of the result in which each thread holds its accumulators."""
     return TiledCopy.of_operand(atom, tiled_mma, "C")
 
 

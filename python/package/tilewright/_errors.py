@@ -86,7 +86,7 @@ class KernelError(LayoutError):
 
 
 def _shown(file: str, line: int, column: int, end: tuple[int, int] | None) -> list[str]:
-    """The line of a file, with what begins at a column underlined."""
+    """The line of a file, underlined from a column on."""
     import linecache
 
     text = linecache.getline(file, line).rstrip()

@@ -79,7 +79,7 @@ class Group:
         self._on(lambda: self.control.agree(step, text, devices))
 
     def fail(self, step: str, error: BaseException) -> NoReturn:
-        """Says to all processes why this one cannot go on, and raises it."""
+        """Tells all processes why this one cannot continue, and raises the error."""
         known, self.failed = self.failed, True
         if known:
             raise error
@@ -107,7 +107,7 @@ class Group:
             raise
 
     def exchange(self, step: str, sends: Sequence[tuple[int, Any]], receives: Sequence[tuple[int, Any]]) -> None:
-        """Sends arrays of one axis, each with its rank, and fills others, in place."""
+        """Sends one-dimensional arrays, each to its rank, and fills others, in place."""
         if self._torch is None:
             self._by_sockets(step, sends, receives)
         elif sends or receives:
@@ -153,7 +153,7 @@ class Group:
 
 
 def _host(array: Any) -> Any:
-    """An array of one axis as bytes of NumPy, in place."""
+    """A one-dimensional array as bytes of NumPy, in place."""
     if type(array).__module__.split(".")[0] == "torch":
         array = array.view(importlib.import_module("torch").uint8).numpy()
     return array

@@ -65,7 +65,7 @@ def _set_changed(before: list[Any], now: list[Any]) -> bool:
 
 
 class _Kind(NamedTuple):
-    """How an object is looked into: what it has, as a copy, and whether that has changed."""
+    """How a kind of object is watched: a copy of its contents, and whether these have changed."""
 
     what: str
     copy: Callable[[Any], Any]
@@ -127,7 +127,7 @@ class Held:
         self._entries = entries
 
     def changed(self) -> Iterator[tuple[str, str]]:
-        """The names that hold something that has changed, and what of it did."""
+        """The names that hold an object that has changed, and the change."""
         for value, kind, copy, names in self._entries.values():
             if kind.changed(copy, kind.copy(value)):
                 for name in names:

@@ -18,7 +18,7 @@ def interpret(
     grid: tuple[int, int, int] | None = None,
     checked: bool = False,
 ) -> None:
-    """Runs a kernel on the interpreter, on arrays of the host; a check leaves them as they were."""
+    """Runs a kernel in the interpreter, on arrays of the host; a check leaves them unchanged."""
     import numpy as np
 
     written = [role != "input" for _, _, role, _ in program.tensors]

@@ -22,7 +22,7 @@ def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _def_line(function: Callable[..., Any]) -> tuple[str, int, int, None]:
-    """The line of ``def``: below those of the decorators."""
+    """The line of ``def``, after those of the decorators."""
     import linecache
 
     code = function.__code__
@@ -42,7 +42,7 @@ def _grid(grid: Any) -> tuple[int, int, int]:
 
 
 def _grid_place(block: Any) -> tuple[int, int, int]:
-    """A block by its place along each axis of the grid."""
+    """The index of a block along each axis of the grid."""
     axes = block if isinstance(block, tuple) else (block,)
     if not 1 <= len(axes) <= 3 or any(isinstance(axis, bool) or not hasattr(axis, "__index__") for axis in axes):
         raise TypeError(f"a block is one to three numbers, its place in the grid, not {block!r}")
@@ -107,16 +107,16 @@ class Kernel(Versioned):
         return self._asked(arguments, named)[0].program
 
     def ptx(self, *arguments: Any, target: str = "sm_90a", **named: Any) -> str:
-        """The text for a GPU: for "sm_80", "sm_89" or "sm_90a", which may stand behind the
-        arguments as well: ``kernel.ptx("sm_80")``.
+        """The PTX for a GPU: for "sm_80", "sm_89" or "sm_90a", which may also be the last argument:
+        ``kernel.ptx("sm_80")``.
         """
         if arguments and isinstance(arguments[-1], str) and arguments[-1].startswith("sm_"):
             *arguments, target = arguments  # type: ignore[assignment]
         return self.program(*arguments, **named).ptx(target)
 
     def cost(self, *arguments: Any, machine: str = "H200", **named: Any) -> Cost:
-        """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are
-        those of the arrays, or keywords. The result is a text, and has its numbers as attributes.
+        """The estimated cost of a launch on a machine: "H200", "H100" or "A100". Sizes are those of
+        the arrays, or keywords. The result is a text, and has its numbers as attributes.
         """
         version, sizes, _ = self._asked(arguments, named)
         return Cost(*version.program.cost(sizes, machine))
@@ -129,18 +129,19 @@ class Kernel(Versioned):
         line: int | None = None,
         **named: Any,
     ) -> Picture:
-        """What the lanes of a warp of a block reach, at the sizes of arrays or keywords: of tensors
-        by lines and sectors, of shared memory by banks, statement by statement; or of those at one
-        line of the file. SVG in a notebook, text when it is printed.
+        """The memory that the lanes of a warp of a block access, at the sizes of arrays or
+        keywords: lines and sectors of tensors, banks of shared memory, statement by statement; or
+        for one line of the file. SVG in a notebook, text when it is printed.
         """
         version, sizes, _ = self._asked(arguments, named)
         return version.program.draw(sizes, _grid_place(block), warp, line)
 
     def check(self, *arguments: Any, **named: Any) -> None:
-        """Runs the kernel on the interpreter under every schedule, and raises what it finds:
-        accesses outside, races, deadlocks, outputs that are not written once. On arrays, whose
-        contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, or shapes,
-        ``kernel.check(tw.spec("f32", (300, 8)))``, with random contents.
+        """Runs the kernel in the interpreter under every schedule, and raises its findings:
+        accesses outside of tensors, races, deadlocks, outputs that are not written exactly once. It
+        takes arrays, whose contents are inputs and are left unchanged; or sizes,
+        ``kernel.check(M=300)``, or shapes, ``kernel.check(tw.spec("f32", (300, 8)))``, with random
+        contents.
         """
         version, sizes, values = self._asked(arguments, named)
         program = version.program
@@ -251,8 +252,8 @@ class Kernel(Versioned):
             interpret(version.program, arrays, numbers, sizes, grid, checked)
 
     def _is_over_nothing(self, values: dict[str, Any]) -> bool:
-        """Whether a call writes nothing, for the arrays that it may write are empty. Without elements
-        an array has no layout, of which a kernel could be written.
+        """Whether a call writes nothing because all arrays that it may write are empty. An array
+        without elements has no layout for which a kernel could be made.
         """
         own = {name: spec for name, spec in self.specs.items() if not isinstance(spec, Scalar)}
         arrays = [name for name, spec in own.items() if name in values and (isinstance(spec, Array) or is_array(values[name]))]

@@ -1,4 +1,4 @@
-"""Names of CuTe DSL, PyCuTe and tensor-layouts, and what they are here."""
+"""Names of CuTe DSL, PyCuTe and tensor-layouts, and their meaning here."""
 
 from __future__ import annotations
 

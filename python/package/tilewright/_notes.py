@@ -1,4 +1,4 @@
-"""What an answer has beyond what was asked."""
+"""Notes about answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ._errors import LayoutError
 
 
 class OutsideDomain(UserWarning):
-    """An answer is about more than the layout describes.
+    """An answer goes beyond the domain of the layout.
 
-    A coordinate is outside of the layout, which goes on past its end as in CuTe; tiles go over an
-    end; copies of a product by mode meet. Within ``strict()`` this is an error (E0217).
+    A coordinate is outside of the layout, which continues past its end as in CuTe; tiles extend
+    past an end; copies of a product by mode coincide. Within ``strict()`` this is an error (E0217).
     """
 
 
@@ -23,7 +23,7 @@ _strict: ContextVar[bool] = ContextVar("tilewright_strict", default=False)
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Refuse, within the block, what has the warning ``OutsideDomain`` otherwise.
+    """Within the block, the warning ``OutsideDomain`` is an error.
 
     >>> import tilewright as tw
     >>> with tw.strict():

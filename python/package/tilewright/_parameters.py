@@ -1,4 +1,4 @@
-"""Parameters of kernels: what annotations and arguments say of them."""
+"""Parameters of kernels: their annotations and arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Input(Array):
 
 
 class Output(Array):
-    """A tensor each element of which the kernel writes once."""
+    """A tensor each element of which the kernel writes exactly once."""
 
     role = "output"
 

@@ -1,4 +1,4 @@
-"""Where in the user's text a statement of a kernel stands."""
+"""The location of a statement of a kernel in the user's source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _said = _Said()
 
 @contextmanager
 def at(place: tuple[str, int, int, tuple[int, int] | None]) -> Iterator[None]:
-    """Statements of this package that stand for a place in the user's text."""
+    """Gives statements of this package a location in the user's source."""
     before, _said.place = _said.place, place
     try:
         yield

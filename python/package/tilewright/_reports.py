@@ -1,4 +1,4 @@
-"""What a check found in order, what a launch costs, and what it took on a device."""
+"""Reports of checks, of estimated costs, and of measurements on a device."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cost(str):
 
 
 class Measured(str):
-    """What a kernel took on a device, beside the driver's copy of as many bytes: a text, whose
+    """What a kernel took on a device, beside the driver's copy of equally many bytes: a text, whose
     numbers are attributes. Its outputs were compared in the same run.
     """
 
@@ -85,7 +85,7 @@ class Measured(str):
 
 @dataclass(frozen=True)
 class Compared:
-    """A tensor of which a check compared elements."""
+    """A tensor whose elements a check compared."""
 
     #: Its name.
     tensor: str
@@ -97,13 +97,13 @@ class Compared:
     rounding: float
 
     def __str__(self) -> str:
-        how = "all equal" if self.farthest == 0 else f"the farthest by {self.farthest:.1e} of the greatest, and {self.rounding:.1e} is taken as rounding"
-        return f"{self.tensor}: {self.compared} elements compared with what the program means; {how}"
+        how = "all equal" if self.farthest == 0 else f"the largest difference is {self.farthest:.1e} of the largest element, and the tolerance is {self.rounding:.1e}"
+        return f"{self.tensor}: {self.compared} elements compared with the interpreter; {how}"
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A check that found nothing wrong: what was run, and what was compared."""
+    """A check without findings: the runs, and the comparisons."""
 
     #: The sizes that were run.
     sizes: dict[str, int]

@@ -55,7 +55,7 @@ LADDER = tuple(
 
 
 def _multiple(value: int, most: int) -> int:
-    """The greatest power of two, up to a limit, that divides a number."""
+    """The largest power of two, up to a limit, that divides a number."""
     return min(value & -value, most)
 
 
@@ -123,7 +123,7 @@ class Sizes:
         return name
 
     def _strides(self, array: Read, names: list[str], by_stride: dict[int, str]) -> list[str]:
-        """The strides as texts: products of extents where axes lie one after another."""
+        """The strides as texts: products of extents if axes are compact."""
         texts = ["0"] * len(names)
         dense: dict[int, str] = {}
         for axis in sorted(range(len(names)), key=lambda axis: array.strides[axis]):
@@ -155,7 +155,7 @@ class Sizes:
         return rung.aligned if name in self.aligned else rung.leading
 
     def constants(self, rung: Rung, needed: frozenset[str]) -> frozenset[str]:
-        """The sizes that are constants on a rung, beside those that the kernel was seen to need."""
+        """The sizes that are constants on a rung, in addition to those that the kernel needs."""
         found = set(needed) | self.static
         for name in self.values:
             is_constant = rung.integers if name in self.integers else self._most(rung, name) is None

@@ -1,4 +1,4 @@
-"""Pictures, claims, and what layouts cost in memory."""
+"""Pictures, claims, and the cost of layouts in memory."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check(claim: Any, other: Any = None) -> Claim:
 
 
 def explain(subject: LayoutError | str) -> str:
-    """The page about an error or a code, as Markdown; of a program, how its value comes about.
+    """The page about an error or a code, as Markdown; for a program, its derivation.
 
     >>> print(explain("logical_divide((4,6):(1,4), 4:2)").splitlines()[0])
     logical_divide(A, T) = A o (T, complement(T, size(A)))
@@ -111,8 +111,8 @@ def explain(subject: LayoutError | str) -> str:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a derivation: its formula, what is said about it, and its picture, if it has
-    one. ``indent`` is how many operations it is a part of.
+    """An operation of a derivation: its formula, remarks, and its picture, if it has one.
+    ``indent`` is its nesting depth.
     """
 
     indent: int
@@ -123,7 +123,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Derivation:
-    """How the value of a program comes about, operation by operation: text where it is printed,
+    """The derivation of the value of a program, operation by operation: text when it is printed,
     with pictures in a notebook.
     """
 
@@ -145,7 +145,7 @@ class Derivation:
 
 
 def derive(program: str) -> Derivation:
-    """How the value of a program comes about.
+    """The derivation of the value of a program.
 
     >>> print(derive("logical_divide((4,6):(1,4), 4:2)").operations[0].formula)
     logical_divide(A, T) = A o (T, complement(T, size(A)))
@@ -155,9 +155,9 @@ def derive(program: str) -> Derivation:
 
 @dataclass(frozen=True)
 class Banks(_Drawn):
-    """What an access to shared memory costs: ``degree`` wavefronts at most in a phase, ``phases``
-    has each. ``picture``, which a notebook shows, is of one of the worst phases, or of the one that
-    was asked for.
+    """The cost of an access to shared memory: at most ``degree`` wavefronts in a phase; ``phases``
+    has all of them. ``picture``, which a notebook shows, is of one of the worst phases, or of the
+    requested one.
     """
 
     layout: str
@@ -183,8 +183,8 @@ class Banks(_Drawn):
 
 @dataclass(frozen=True)
 class Access(_Drawn):
-    """What an access to global memory costs: sectors of 32 bytes, lines of 128. ``picture``, which
-    a notebook shows, is of one of the worst requests, or of the one that was asked for.
+    """The cost of an access to global memory: sectors of 32 bytes, lines of 128. ``picture``, which
+    a notebook shows, is of one of the worst requests, or of the requested one.
     """
 
     layout: str
@@ -215,7 +215,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Advice:
-    """What accesses cost as the tile is, and what would cost less."""
+    """The cost of accesses to the tile, and what would cost less."""
 
     wavefronts: int
     ideal: int
@@ -224,8 +224,8 @@ class Advice:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a layout covers of memory. ``gaps`` are (first, length); ``alias`` two indices that
-    share a place; ``cycles`` those of the permutation that it is, if it is one.
+    """The memory that a layout covers. ``gaps`` are (first, length); ``alias`` are two indices with
+    the same offset; ``cycles`` are those of the permutation that it is, if it is one.
     """
 
     layout: str
@@ -291,7 +291,7 @@ def suggest(
 
 
 def footprint(layout: Any) -> Footprint:
-    """What a layout covers of memory, with its gaps and what several indices share.
+    """The memory that a layout covers, with its gaps and overlaps.
 
     >>> footprint("(4,2):(1,8)").gaps
     [(4, 4)]

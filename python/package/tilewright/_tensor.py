@@ -63,7 +63,7 @@ _Progress = Callable[[int, int], Any]
 def relayout(
     tensor: Any, layout: Any = None, dtype: Any = None, *, threads: int | None = None, progress: _Progress | None = None
 ) -> Tensor:
-    """A copy of a tensor or an array, under any layout of as many elements and of any type.
+    """A copy of a tensor or an array, with any layout of the same size and any type.
 
     >>> import numpy as np
     >>> relayout(np.arange(6.0).reshape(2, 3), "(2,3):(1,2)", "float32")
@@ -98,9 +98,7 @@ def _copied(self: Tensor) -> Tensor:
 
 
 def _deep(self: Tensor, memo: Any) -> Tensor:
-    """For ``copy.deepcopy``: elements of its own, under the same layout where each has a place of
-    its own there.
-    """
+    """For ``copy.deepcopy``: a copy of the elements, with the same layout if that is injective."""
     if 0 in _sizes(self):
         return self.relayout()
     try:

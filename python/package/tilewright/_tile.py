@@ -77,11 +77,11 @@ class TileKernel(Kernel):
         return super().__call__(*arguments, **named)
 
     def check(self, *arguments: Any, **named: Any) -> Checked:  # type: ignore[override]
-        """Runs the kernel on the interpreter under every schedule, and compares what it leaves with
-        what the program means, as ``tilewright kernel explain --check`` does. On arrays, whose
-        contents it takes and leaves; or at sizes, with contents of its own.
+        """Runs the kernel in the interpreter under every schedule, and compares its result with
+        that of the program, as ``tilewright kernel explain --check`` does. It takes arrays, whose
+        contents are inputs and are left unchanged; or sizes, with contents of its own.
 
-        Errors: what the interpreter finds, or an element that is another one (``KernelError``).
+        Errors: findings of the interpreter, or an element that differs (``KernelError``).
         """
         version, sizes, values = self._asked(arguments, named)
         tiles, program = version.explained, version.program
@@ -102,13 +102,13 @@ class TileKernel(Kernel):
         checked: dict[str, int] | None = None,
         **named: Any,
     ) -> Measured:
-        """Runs the program on a GPU, for which it is compiled, with contents of a check: at the sizes
-        ``checked``, where what it leaves is compared with what it means, and at those of the arrays
-        or keywords, which are timed beside the driver's copy of as many bytes. Without ``checked``
-        it is compared at the sizes that are timed.
+        """Compiles the program for a GPU and runs it there, with the inputs of a check: at the
+        sizes ``checked``, where the result is compared with that of the program, and at those of
+        the arrays or keywords, which are timed beside the driver's copy of equally many bytes.
+        Without ``checked`` it is compared at the sizes that are timed.
 
-        Errors: there is no driver or no such device (``GpuError``); an element is another one than
-        the program means, or that would be too much to compute (``KernelError``).
+        Errors: there is no driver or no such device (``GpuError``); an element differs
+        (``KernelError``).
         """
         version, sizes, _ = self._asked(arguments, named)
         tiles = version.explained
@@ -118,7 +118,7 @@ class TileKernel(Kernel):
         return Measured(f"{self.__name__} {told}\n{text}", numbers)
 
     def explain(self, *arguments: Any, **named: Any) -> Explanation:
-        """The program with the layout of each value, what the next best would have cost, and the
+        """The program with the layout of each value, the cost of the next best one, and the
         conversions; in a notebook with pictures.
         """
         text, pictures = self._tiles(arguments, named).explain()
@@ -257,14 +257,14 @@ class Language:
         return condition.selected(yes, no)
 
     def carry(self, value: Value) -> Carried:
-        """A tile that goes from turn to turn of the loops that it is given to."""
+        """A loop-carried tile of the loops that it is passed to."""
         of = now("tw.tile.carry")
         return Carried(of, of.written(value))
 
     def range(self, count: Any, *carried: Carried) -> Turns:
-        """Turns of a body, which is traced once, for all: as many as a number, an expression of
-        sizes, an index, or a tile of one i32 says, which may come from a tensor. What goes from
-        turn to turn is carried, and is named here: ``for k in tw.tile.range("ceil(K/64)", total):``.
+        """The iterations of a body, which is traced once for all of them. The count is a number, an
+        expression of sizes, an index, or a tile of one i32, which may come from a tensor.
+        Loop-carried tiles are named here: ``for k in tw.tile.range("ceil(K/64)", total):``.
         """
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):

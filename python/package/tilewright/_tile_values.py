@@ -33,7 +33,7 @@ def now(what: str) -> Text:
 
 
 class Text:
-    """The lines of a program, and where each comes from."""
+    """The lines of a program, with their locations."""
 
     def __init__(self, program: str, place: Place) -> None:
         #: The name of the program.
@@ -51,7 +51,7 @@ class Text:
         return f"{letter}{self.names}"
 
     def check(self) -> None:
-        """Refuses what belongs to this program where another one is traced, or none."""
+        """Refuses an object of another program, or one without a program."""
         here = writing.program
         if here is self:
             return
@@ -84,7 +84,7 @@ class Text:
         if isinstance(argument, (Value, Index, Tensor)):
             argument._of.check()
             if argument._text in self.gone:
-                what = "a tile that the body of a loop makes is used behind the loop"
+                what = "a tile that the body of a loop computes is used after the loop"
                 raise KernelError(what, code="E1203", help=CARRY, place=_place.place())
             return argument._text
         if isinstance(argument, (tuple, list)):
@@ -100,7 +100,7 @@ class Text:
         return repr(float(argument))
 
     def operand(self, argument: Any) -> str:
-        """As `written`, where a tile stands: an index is one number there."""
+        """As `written`, if a tile is needed: an index is a scalar there."""
         if isinstance(argument, Index):
             return f"index({self.written(argument)})"
         return self.written(argument)
@@ -127,7 +127,7 @@ MEANT = {
     **dict.fromkeys(("sum", "mean"), "a.reduce_sum(mode), and for a mean times 1 / the extent"),
     **dict.fromkeys(("amax", "amin"), "a.reduce_max(mode) or a.reduce_min(mode)"),
     **dict.fromkeys(("log", "ln"), "a.log2() * 0.6931471805599453"),
-    **dict.fromkeys(("pow", "square"), "a * a, or (a.log2() * n).exp2() of what is positive"),
+    **dict.fromkeys(("pow", "square"), "a * a, or (a.log2() * n).exp2() of a positive number"),
     **dict.fromkeys(("sort", "topk"), "a.top(mode, count)"),
     "cumsum": "a.scan_sum(mode)",
     "dtype": "the type that it was loaded or converted with",
@@ -304,7 +304,7 @@ class Value(Traced):
         return self._of.called("dot", (self, b, c))
 
     def top(self, mode: int, count: int) -> Value:
-        """The greatest along a mode, so many, the greatest first; of all, they are sorted."""
+        """The largest ``k`` elements along a mode, in descending order; if all, they are sorted."""
         return self._of.called("top", (self, mode, count))
 
     def histogram(self, bins: int) -> Value:
@@ -337,7 +337,7 @@ class Value(Traced):
         return self._of.called("transpose", (self, order))
 
     def held(self, layout: Any) -> Value:
-        """Held by the threads of the block in this way: ``x.held("(32,4):(4,1)")``."""
+        """Sets the distribution over the threads of the block: ``x.held("(32,4):(4,1)")``."""
         return self._of.called("held", (self, layout))
 
     def atom(self, name: str) -> Value:
@@ -357,14 +357,14 @@ class Value(Traced):
 
 
 class Carried(Value):
-    """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and
-    so on, says what goes on.
+    """A loop-carried tile of the loops that it is passed to: ``set``, or ``+=`` and the like, sets
+    the value for the next iteration.
     """
 
     __slots__ = ()
 
     def set(self, value: Any) -> None:
-        """From here on, and in the next turn, it is this tile."""
+        """From here on, and in the next iteration, it is this tile."""
         if not isinstance(value, Value):
             raise TypeError(f"a tile goes on as a tile, not as {type(value).__name__}")
         self._text = self._of.written(value)
@@ -461,8 +461,8 @@ def _of_index(sign: str, turned: bool = False, negated: bool = False) -> Callabl
 
 
 class Index(Traced):
-    """A sum of numbers times blocks and turns: which tile of a tensor. Compared, it is a tile of one
-    i32: ``tw.tile.where(k == 0, x, y)``.
+    """A sum of multiples of blocks and iterations: the index of a tile of a tensor. A comparison of
+    it is a tile of one i32: ``tw.tile.where(k == 0, x, y)``.
     """
 
     __slots__ = ("_of", "_text")
@@ -541,7 +541,7 @@ class Tensor(Traced):
         return self._of.called("load", (self, shape, at) if other is None else (self, shape, at, other))
 
     def stage(self, shape: tuple[int, ...], at: tuple[Any, ...], modes: tuple[int, int]) -> Value:
-        """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are
+        """Stages a matrix in a tile of the tensor in shared memory, for ``dot``; ``modes`` are
         those of its rows and columns.
         """
         self._is_read = True
@@ -554,8 +554,9 @@ class Tensor(Traced):
         self._of.line(f"{statement}({self._text}, {self._of.written(at)}, {self._of.operand(value)})")
 
     def store(self, at: tuple[Any, ...], value: Any) -> None:
-        """Writes tile ``at``; what lies past the edges is left out. Where a tile says the
-        coordinates, the tensor is a `tw.InOut`, and no two elements go to the same place."""
+        """Writes tile ``at``; elements past the edges are skipped. If a tile gives the coordinates,
+        the tensor is a `tw.InOut`, and no two elements go to the same place.
+        """
         self._changed("store", at, value)
 
     def atomic_add(self, at: tuple[Any, ...], value: Any) -> None:
@@ -563,11 +564,11 @@ class Tensor(Traced):
         self._changed("atomic_add", at, value)
 
     def atomic_min(self, at: tuple[Any, ...], value: Any) -> None:
-        """The lesser of what a `tw.InOut` of i32 has and this, each element indivisibly."""
+        """Atomic minimum of a `tw.InOut` of i32 and this tile, element by element."""
         self._changed("atomic_min", at, value)
 
     def atomic_max(self, at: tuple[Any, ...], value: Any) -> None:
-        """The greater of what a `tw.InOut` of i32 has and this, each element indivisibly."""
+        """Atomic maximum of a `tw.InOut` of i32 and this tile, element by element."""
         self._changed("atomic_max", at, value)
 
 

@@ -43,7 +43,7 @@ _ARRAY = (
 _WRITE = "is not written by `x[..] = y`: write x[..].store(y) for a tensor in memory"
 _OPERATOR = {
     "matmul": "products are tw.gemm(tiled_mma, d, a, b, c)",
-    "pow": "there is no power: write x * x, or (y * x.log2()).exp2() of what is positive",
+    "pow": "there is no power: write x * x, or (y * x.log2()).exp2() of a positive number",
     "mod": "there is a remainder of indices alone",
     "floordiv": "there is an integer quotient of indices alone",
     "divmod": "write i // n and i % n of indices",

@@ -217,7 +217,7 @@ class Versioned:
         return None, None
 
     def _keep(self, key: Hashable, version: Version) -> None:
-        """Keeps a version, in place of the one that was called longest ago."""
+        """Keeps a version, in place of the least recently called one."""
         self._traced += 1
         version.key = key
         self._versions[key] = version
@@ -285,7 +285,9 @@ class Versioned:
             return self._with_roles(given._replace(grid=grid)), grid
 
     def _with_roles(self, given: Given) -> Version:
-        """The version whose tensors without a declaration are what the kernel does with them."""
+        """The version in which the roles of undeclared tensors follow from how the kernel uses
+        them.
+        """
         undeclared = {name for name in given.layouts if not isinstance(self.specs[name], Array)}
         both = dict.fromkeys(undeclared, "tensor")
         guess = {name: self._roles.get(name, "tensor") for name in undeclared}

@@ -4,26 +4,26 @@
 >>> x = torch.randn(4096, 8192, device="cuda")              # doctest: +SKIP
 >>> y = tw.gpu.softmax(x)                                   # doctest: +SKIP
 
-Each function looks at shapes, strides and types, plans kernels for the device, and keeps them. CUDA
-tensors are worked on where they are, on PyTorch's current stream, and a call returns at once.
-Arrays of the host are refused, unless ``on="interpreter"`` says that the interpreter, which checks
-every access and is slow, is meant; it runs the kernels for an H200.
+Each function plans kernels for the shapes, strides and types of its arguments and for the device,
+and caches them. CUDA tensors are used in place, on PyTorch's current stream, and a call returns at
+once. Arrays of the host are refused, unless ``on="interpreter"`` asks for the interpreter, which
+checks every access and is slow; it runs the kernels for an H200.
 
 With ``out`` the result is written there, and ``out`` is returned. Arrays may have any strides that
-are not negative; where kernels do not take them, a copy is made first. Arrays may be empty: the
-result of no elements is that of NumPy and PyTorch, and nothing is launched.
+are not negative; if kernels do not support them, a copy is made first. Arrays may be empty: the
+result is then that of NumPy and PyTorch, and nothing is launched.
 
-Of several numbers NaN is the greatest, as in NumPy and PyTorch: "max" and "argmax" find the first
-NaN, and a softmax with NaN in its row is NaN.
+NaN is greater than every number, as in NumPy and PyTorch: "max" and "argmax" find the first NaN, and
+a softmax with NaN in its row is NaN.
 
 Kernels record no gradients. While PyTorch records them, tensors that require one are a
 ``RuntimeError``: pass ``x.detach()``, or call under ``torch.no_grad()``. Tensors that are written
 are marked as written, as by PyTorch's own functions.
 
-Shapes, types and arrays that do not fit are a ``ValueError`` or a ``TypeError``; what no kernel
-computes is a ``LayoutError`` with a code; a device that refuses is a ``GpuError``.
+Shapes, types and arrays that do not match are a ``ValueError`` or a ``TypeError``; a computation
+without a kernel is a ``LayoutError`` with a code; a refusal by the device is a ``GpuError``.
 
-``plan(function, ...)`` has what a call would launch, without launching it.
+``plan(function, ...)`` is the plan of a call, without launching it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Kept:
 
 _kept: dict[tuple[Any, ...], _Kept] = {}
 _lock = threading.Lock()
-# A plan is small; what a program would have to hold on to for ever is not.
+# A plan is small; the objects that a program would keep for ever are not.
 _MOST = 1024
 
 
@@ -86,13 +86,13 @@ def _machine(device: int | None) -> str:
     return "H200" if device is None else f"device:{device}"
 
 
-# What calls launched, by the function and what it was told besides its arrays.
+# The launches of earlier calls, by function and options.
 _calls: dict[tuple[Any, ...], _native.Calls] = {}
 
 
 def _again(call: tuple[Any, ...], inputs: tuple[Any, ...], outs: tuple[Any, ...] | None) -> Any:
-    """The result of such a call, by launching what one launched before on arrays that lay as
-    these; None where there was none.
+    """The result of a call, by repeating the launches of an equal earlier call on arrays of the
+    same layout; None if there was none.
     """
     known = _calls.get(call)
     if known is None or _local.asked is not None:
@@ -111,9 +111,9 @@ def _run(
     call: tuple[Any, ...] | None = None,
     makers: list[Maker] | None = None,
 ) -> None:
-    """Launches what was planned. ``befores``: from how many elements before its first one on the
-    kernels know each tensor. ``call`` is what the launches are kept for, for ``_again``; the
-    results were given, or made by ``makers``.
+    """Launches the kernels of a plan. ``befores``: the offset, in elements, at which each tensor
+    begins for the kernels. ``call`` is the key under which the launches are kept for ``_again``;
+    the results were given, or made by ``makers``.
     """
     asked = _local.asked
     if asked is not None:
@@ -122,7 +122,7 @@ def _run(
     if on not in (None, "interpreter"):
         raise ValueError(f"a kernel runs on the device of its arrays, or on=\"interpreter\", not on {on!r}")
     rooms = [maker(inputs[0], (count,), element) for element, count in kept.plan.workspaces]
-    # PyTorch keeps the memory until what stands on the stream behind it is done.
+    # PyTorch keeps the memory until the work on the stream has finished.
     workspaces = [made(room, inputs[0]) for room in rooms]
     tensors = [*inputs, *outs, *workspaces]
     skipped = [*befores, *[0] * (len(tensors) - len(befores))]
@@ -148,17 +148,17 @@ def _run(
 
 
 def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native.Plan:
-    """What a call of a function of this module launches: ``plan(softmax, x)``. Its text says what
-    was chosen and why; ``launches`` has the kernels, of which each has ``ptx()``, ``cost(..)`` and
-    ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it takes of memory
-    besides.
+    """The plan of a call of a function of this module: ``plan(softmax, x)``. Its text says what was
+    chosen and why; ``launches`` has the kernels, each with ``ptx()``, ``cost(..)`` and
+    ``check(..)``, and the indices of its tensors; ``workspaces`` has the device memory that it
+    needs in addition.
 
     >>> import numpy as np
     >>> len(plan(softmax, np.zeros((2, 64), np.float32)).launches)
     1
     """
     if not callable(function):
-        raise TypeError(f"what is planned is a function of tilewright.gpu, as in plan(softmax, x), not {function!r}")
+        raise TypeError(f"plan takes a function of tilewright.gpu, as in plan(softmax, x), not {function!r}")
     asked: list[_native.Plan] = []
     _local.asked = asked
     try:
@@ -167,7 +167,7 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
         _local.asked = None
     if not asked:
         name = getattr(function, "__name__", str(function))
-        raise TypeError(f"{name} plans no kernels: it is no function of tilewright.gpu, or an array has no elements")
+        raise TypeError(f"{name} plans no kernels: it is not a function of tilewright.gpu, or an array has no elements")
     if len(asked) > 1:
         raise ValueError("the call copies arrays whose strides its kernels do not take: plan it on contiguous ones, and relayouts apart")
     return asked[0]
@@ -180,8 +180,8 @@ def _check(inputs: Sequence[Any], outs: Sequence[Any]) -> None:
 
 
 def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
-    """Copies every element to the place of the same index, whatever the strides and types of both
-    are: a transposition, a permutation of axes, a conversion. Both have one shape. Returns the
+    """Copies every element to the same index, for any strides and types of both arrays: a
+    transpose, a permutation of axes, a conversion. Both have the same shape. Returns the
     destination.
 
     >>> import numpy as np
@@ -202,7 +202,7 @@ def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
 
 
 def _copy(source: Any, axes: Axes, destination: Any, into: Axes, on: str | None, call: tuple[Any, ...] | None = None) -> None:
-    """Copies the elements that these axes are of one array to those of another."""
+    """Copies the elements of these axes from one array to another."""
     of, shape, strides, device, before = axes
     to, _, steps, _, skipped = into
     kept = _planned(_relayout, of, shape, strides, before, to, steps, skipped, _machine(device))
@@ -218,7 +218,9 @@ def _relayout(
 
 
 def _about(rows: int) -> int:
-    """How many rows a plan is for: so few powers of two that matrices share plans."""
+    """The number of rows that a plan is made for, rounded up to a power of two, so that matrices
+    share plans.
+    """
     return 1 << max(rows - 1, 0).bit_length()
 
 
@@ -269,7 +271,7 @@ def _rows(
         beside.append((vector, (of, extents, by, where, ahead)))
     makers = None
     if out is None:
-        # Axes lie in the order of those of x, if all its elements lie without gaps.
+        # Axes have the memory order of those of x, if x is compact.
         dense = compact(shape, [*order, along])
         makers = [maker(x, given, strides=dense if strides == dense and dense != compact(shape) else None)]
         out = made(makers[0], x)
@@ -290,7 +292,7 @@ def _rows(
     # Rows of the result do not overlap; those of x may.
     moves = [pitches[0] is None, pitches[1] is None or pitches[1] < length]
     if moves[1] and not moves[0] and pitches[1] is not None:
-        raise ValueError(f"the rows of out overlap: it lies as {shape}:{to}")
+        raise ValueError(f"the rows of out overlap: its layout is {shape}:{to}")
     axes_x: Axes = (element, shape, strides, device, before)
     axes_out: Axes = (element, shape, to, into[3], into[4])
     packed: Axes = (element, shape, compact(shape, [*order, along]), device, 0)
@@ -322,8 +324,8 @@ def _rows(
 
 
 def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -> Any:
-    """The softmax along an axis: ``exp(x)`` over its sum. Elements are floats of at most 32 bits:
-    powers are computed in f32.
+    """The softmax along an axis: ``exp(x)`` divided by its sum. Elements are floats of at most 32
+    bits, because exponentials are computed in f32.
 
     >>> import numpy as np
     >>> softmax(np.zeros((2, 4), np.float32), on="interpreter").tolist()
@@ -380,13 +382,12 @@ def layer_norm(
 
 
 def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None = -1, out: Any = None, on: str | None = None) -> Any:
-    """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum",
-    "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the last one fastest, as
-    NumPy and PyTorch count the elements of all. NaN is greater than every number. The result has
-    the other axes, and the type of ``x``, but int32 for "argmax": of integers it is rounded toward
-    zero, and ends at the ends of the type.
+    """A statistic along one axis or several, or of all elements if ``axis`` is None: "sum", "mean",
+    "norm", "max" or "argmax". Over several axes, argmax counts along the last one fastest, as NumPy
+    and PyTorch do. NaN is greater than every number. The result has the other axes, and the type of
+    ``x``, or int32 for "argmax". For integers it is truncated toward zero and saturates.
 
-    Of no elements a sum and a norm are 0, a mean is NaN, and a "max" or "argmax" is a
+    Over no elements, a sum and a norm are 0, a mean is NaN, and a "max" or "argmax" is a
     ``ValueError``.
 
     >>> import numpy as np
@@ -418,7 +419,7 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None =
         if 0 not in extents:
             fill(out, value)
         return out
-    # Results lie in the order of the elements that they are made of.
+    # Results have the memory order of the elements that they are reduced from.
     lies = compact(extents, sorted(range(len(left)), key=lambda at: (-strides[left[at]], at)))
     settled = tuple(step if extent > 1 else own for extent, step, own in zip(extents, into[2], lies))
     room = out if settled == lies else empty(x, (math.prod(extents),), result)
@@ -475,32 +476,33 @@ def gemm(
     on: str | None = None,
     **inputs: Any,
 ) -> Any:
-    """``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as PyTorch's ``linear``
-    has them; or a batch, (L,M,K) and (L,N,K). Sums are in f32, of integers in i32, and rounded
-    once.
+    """GEMM (matmul), ``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as in
+    PyTorch's ``linear``; or a batch, (L,M,K) and (L,N,K). Accumulators are f32, or i32 for
+    integers, and are rounded once.
 
-    ``function`` is what is written in place of the sum, ``x``, with the elements of further
-    tensors, which are keywords and broadcast to the result:
-    ``gemm(a, b, function="gelu_tanh(x + bias) + residual", bias=bias, residual=residual)``.
+    ``function`` is the epilogue: a function of the accumulator, ``x``, and of elements of further
+    tensors, which are keywords and broadcast to the result: ``gemm(a, b, function="gelu_tanh(x +
+    bias) + residual", bias=bias, residual=residual)``.
 
-    ``pairs``: two rows of B (2 N,K) make a column of the result, which is a function of both sums,
-    ``x`` and ``y``: ``gemm(a, gate_and_up, pairs="halves", function="silu(x) * y")``, where the
-    first half of the rows is the gate; "neighbours" are rows 2 j and 2 j + 1.
+    ``pairs``: gated GEMM. Two rows of B (2 N,K) make a column of the result, which is a function of
+    both accumulators, ``x`` and ``y``: ``gemm(a, gate_and_up, pairs="halves", function="silu(x) *
+    y")``, where the first half of the rows is the gate; "neighbours" are rows 2 j and 2 j + 1.
 
-    ``scales``: of factors of e4m3 or e5m2, those of the blocks of a and of b, in f32: (M,K/128) or
-    (M/128,K/128), and (N,K/128) or (N/128,K/128), rounded up; the sums of each 128 steps along K
-    are multiplied by both.
+    ``scales``: block scales in f32, for operands of e4m3 or e5m2: (M,K/128) or (M/128,K/128) for A,
+    and (N,K/128) or (N/128,K/128) for B, rounded up. The partial accumulator of each 128 elements
+    along K is multiplied by both.
 
-    ``keep``: numbers of rows or of columns, taken of the result before it is rounded, in f32: "row"
-    or "column", "sum" or "max", and perhaps of what,
-    ``c, greatest = gemm(a, b, keep="row max abs(d)")``. Several are a list. Returned is a tuple
-    then, and ``out``, if it is given, is one.
+    ``keep``: reductions of rows or of columns of the result before it is rounded, in f32: "row" or
+    "column", "sum" or "max", and optionally an expression, ``c, maximum = gemm(a, b, keep="row max
+    abs(d)")``. Several reductions are a list. The result is then a tuple, and so is ``out``, if it
+    is given.
 
-    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster. ``fast``: of e4m3
-    and e5m2, sums are left to the instructions, which keep 13 bits of the greatest of their terms.
+    ``tf32``: operands of f32 are read as tf32, with 10 bits of mantissa, which is faster. ``fast``:
+    accumulators of e4m3 and e5m2 are not promoted to f32; the tensor core keeps 13 bits below the
+    largest term.
 
-    How it is cut is planned by a model of an H200, and may take several launches and memory
-    besides: ``print(plan(gemm, a, b))``.
+    The plan is made by a model of the machine, and may need several launches and a workspace:
+    ``print(plan(gemm, a, b))``.
 
     >>> import numpy as np
     >>> a, b = np.ones((2, 8), np.float16), np.ones((3, 8), np.float16)
@@ -539,39 +541,39 @@ def gemm(
         makers = [maker(a, shape, result_type(of)), *(maker(a, _kept_shape(what, shape), "f32") for what in kept)]
         outs = tuple(made(each, a) for each in makers)
     elif len(outs) != 1 + len(kept):
-        raise ValueError(f"out has {len(outs)} tensors, and {1 + len(kept)} are written: the result, and what is kept")
+        raise ValueError(f"out has {len(outs)} tensors, and {1 + len(kept)} are written: the result, and the reductions")
     to, shape_d, strides_d, _, before_d = _native.array_axes(outs[0])
     if shape_d != shape:
-        raise ValueError(f"out is {shape_d}, and the product {shape}")
+        raise ValueError(f"out is {shape_d}, and the result {shape}")
     for what, array in zip(kept, outs[1:]):
         axes = _native.array_axes(array)
         if axes[:2] != ("f32", _kept_shape(what, shape)):
             raise ValueError(f"'{what}' is {_kept_shape(what, shape)} of f32, and its tensor {axes[1]} of {axes[0]}")
         if any(extent > 1 and own != step for extent, own, step in zip(axes[1], axes[2], compact(axes[1]))):
-            raise ValueError(f"the numbers of '{what}' lie one after another, and its tensor as {axes[1]}:{axes[2]}")
+            raise ValueError(f"the numbers of '{what}' must be contiguous, and its tensor is {axes[1]}:{axes[2]}")
     further = tuple((name, _native.array_axes(tensor)) for name, tensor in inputs.items())
     if further and function is None:
-        raise TypeError(f"'{further[0][0]}' is a tensor of a function of the sums: say function=\"x + {further[0][0]}\"")
+        raise TypeError(f"'{further[0][0]}' is an input of an epilogue function: pass function=\"x + {further[0][0]}\"")
     of_blocks = () if scales is None else tuple(_native.array_axes(each) for each in scales)
     if len(of_blocks) not in (0, 2):
         raise TypeError(f"scales are those of a and those of b, two tensors, not {len(of_blocks)}")
     _check(tensors, outs)
     if 0 in shape:
-        # Nothing is multiplied, and a number of no rows or columns is that of nothing.
+        # Nothing is multiplied, and a reduction over no rows or columns is neutral.
         for what, array in zip(kept, outs[1:]):
             if 0 not in _kept_shape(what, shape):
                 fill(array, 0.0 if what.split()[1:2] == ["sum"] else -math.inf)
         return outs[0] if keep is None else outs
     kept_for: tuple[Any, ...] | None = call
     if shape_a[-1] == 0:
-        # Sums of products of zeros are sums of nothing.
+        # With K = 0 the accumulators are those of zeros.
         depth = 16
         a, b = (zeros_like(array, (*extents[:-1], depth)) for array, extents in ((a, shape_a), (b, shape_b)))
         tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
     planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _machine(device))
-    # Kernels know tensors from a multiple of 16 bytes on.
+    # For kernels, tensors begin at a multiple of 16 bytes.
     befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
     _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
     return outs[0] if keep is None else outs
@@ -581,7 +583,7 @@ _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
 def _kept_shape(what: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what is kept of a result: a number for each row, or for each column, of each
+    """The shape of a reduction of the result: a number for each row, or for each column, of each
     matrix.
     """
     axis = -2 if what.split()[:1] == ["row"] else -1

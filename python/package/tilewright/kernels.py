@@ -50,7 +50,7 @@ class LibraryKernel:
         return self._launched(type, target or machine, sizes, False)[1]
 
     def show(self, *, type: Any = None, machine: str = "A100", target: str | None = None, **sizes: int) -> str:
-        """The plan, and what each launch takes."""
+        """The plan, and the resources of each launch."""
         plan, programs, _ = self._launched(type, target or machine, sizes, False)
         lines = [f"{self.name}: {self.summary}", *(f"  {line}" for line in plan)]
         for program in programs:
@@ -71,8 +71,8 @@ class LibraryKernel:
         return programs[launch - 1].ptx(_native.target_of_machine(machine))
 
     def check(self, *, type: Any = None, machine: str = "H200", **sizes: int) -> Checked:
-        """Runs it on the interpreter under every schedule, and compares what it leaves with its
-        definition, or with what the program means.
+        """Runs it in the interpreter under every schedule, and compares the result with its
+        definition, or with that of the tile program.
         """
         self._without_type(type)
         if tiles := self._kernel.tiles(None):
@@ -91,12 +91,12 @@ class LibraryKernel:
         return Cost(*programs[launch - 1].cost(of, machine))
 
     def bench(self, *, device: int = 0, repeats: int = 9, type: Any = None, **sizes: int) -> Measured:
-        """Runs it on a GPU, compares its output with its definition, and times it beside the driver's
-        copy of as many bytes: the medians of ``repeats`` times. A tile program is compared at its
-        ``sizes``, and timed at those that are given, or at ``large``.
+        """Runs it on a GPU, compares its output with its definition, and times it beside the
+        driver's copy of equally many bytes: the medians of ``repeats`` times. A tile program is
+        compared at its ``sizes``, and timed at the given ones, or at ``large``.
 
-        Errors: there is no driver or no such device (``GpuError``); an element is another one than
-        the definition says (``KernelError``).
+        Errors: there is no driver or no such device (``GpuError``); an element differs from the
+        definition (``KernelError``).
         """
         self._without_type(type)
         if tiles := self._kernel.tiles(None):

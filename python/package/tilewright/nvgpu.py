@@ -28,7 +28,7 @@ def _width(element: Any, bits: int | None, widths: tuple[int, ...], what: str) -
 
 @dataclass(frozen=True)
 class CopyUniversalOp:
-    """Loads and stores of up to so many bits, or of one element."""
+    """Loads and stores of up to a number of bits, or of one element."""
 
     def instruction(self, element: Any, bits: int | None = None) -> str:
         return f"UniversalCopy<uint{_width(element, bits, (8, 16, 32, 64, 128), 'CopyUniversalOp')}_t>"
@@ -47,7 +47,7 @@ class MmaUniversalOp:
 
 
 class LoadCacheMode(enum.Enum):
-    """Which caches keep what ``cp.async`` reads."""
+    """The caches that keep the data of ``cp.async``."""
 
     ALWAYS = "ALWAYS"
     GLOBAL = "GLOBAL"

@@ -47,7 +47,7 @@ fn in_python(reason: &Reason) -> Option<&'static str> {
         Reason::Element { operation, .. } if operation == "a product" => {
             "convert both operands, as in `x.to(\"bf16\")`"
         }
-        Reason::Element { operation, .. } if operation == "the sums of a product" => {
+        Reason::Element { operation, .. } if operation == "the accumulator of a dot" => {
             "begin with an accumulator of f32, as in `tw.tile.full((16, 16), 0.0)`"
         }
         Reason::Element { operation, .. } if operation == "a tensor" => return None,

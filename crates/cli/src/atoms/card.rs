@@ -31,8 +31,8 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
     };
     text.push_str(&format!("\n{}: {what}, by {}; ", atom.arch(), threads(atom.threads())));
     text.push_str(match atom.reference() {
-        CopyEnd::Source => "each owns what it reads\n",
-        CopyEnd::Destination => "each owns what it writes\n",
+        CopyEnd::Source => "each thread owns the values that it reads\n",
+        CopyEnd::Destination => "each thread owns the values that it writes\n",
     });
     // The widest values that are whole at both ends, at most as wide as a register; rows of 128
     // bits if there are any.
@@ -113,7 +113,7 @@ fn table(
             format!("each is read {} times, the rest not at all; the first time is shown\n", held.copies())
         }
         1 => String::new(),
-        holders => format!("each place is held by {holders} threads; the least is shown\n"),
+        holders => format!("each position is held by {holders} threads; the first one is shown\n"),
     };
     // The lowest thread comes last, with its lowest value, and overwrites others.
     let mut owner = vec![None; usize::try_from(rows * columns).unwrap_or(0)];

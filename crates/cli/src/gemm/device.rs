@@ -26,7 +26,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         ("--repeat", options.repeat.is_some()),
     ];
     if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::Usage(format!("{option} is for products on the processor")));
+        return Err(Failure::Usage(format!("{option} is for GEMM on the CPU")));
     }
     let own = &options.device;
     if let Some(sizes) = &own.list {

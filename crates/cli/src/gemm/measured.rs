@@ -60,12 +60,12 @@ impl Measured {
             Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
         };
         if let Some(bare) = self.bare {
-            let _ = writeln!(text, "  the bare product {:.1} us: {:.3} of its time", bare * 1e6, self.seconds / bare);
+            let _ = writeln!(text, "  the bare GEMM {:.1} us: {:.3} of its time", bare * 1e6, self.seconds / bare);
         }
         let [m, n, _] = problem.sizes();
         let _ = writeln!(
             text,
-            "  {} of {} elements compared with f64: the greatest error {:.3e}, within its bound {:.3e}; at most {:.3} of a bound",
+            "  {} of {} elements compared with f64: the largest error {:.3e}, within its bound {:.3e}; at most {:.3} of a bound",
             self.compared,
             m * n * problem.batch(),
             self.error,
@@ -220,7 +220,7 @@ impl Rival {
     /// Launches one GEMM, or records why it cannot.
     pub(super) fn multiply(&mut self, stream: &Stream, tensors: &Tensors) -> Result<(), GpuError> {
         let (Some(a), Some(b)) = (tensors.of(ProductTensor::A), tensors.of(ProductTensor::B)) else {
-            self.refused = Some("there are no factors".into());
+            self.refused = Some("there are no operands".into());
             return Ok(());
         };
         match self.library.multiply(stream, &self.product, [a, b], &mut self.d) {

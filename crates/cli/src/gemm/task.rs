@@ -71,7 +71,7 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
                 Some((offset, layout)) => {
                     let number = offset.trim().parse().map_err(|_| {
                         Failure::Usage(format!(
-                            "{option} {text:?}: before `o` stands how many elements come before, an integer of 64 bits"
+                            "{option} {text:?}: before `o` is the offset in elements, an integer of 64 bits"
                         ))
                     })?;
                     (number, layout)
@@ -131,7 +131,7 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
     if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
         let option = if own.fast { "--fast" } else { "--scales" };
-        let text = format!("{option} is for factors of e4m3 and e5m2, not {element}: say so with --type");
+        let text = format!("{option} is for operands of e4m3 and e5m2, not {element}: say so with --type");
         return Err(Failure::Usage(text));
     }
     let convolution = own.convolution.asked(element)?;

@@ -162,12 +162,12 @@ pub(super) fn findings(report: &Report) -> String {
     let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
     let _ = writeln!(text, "{}", super::NOTHING_FOUND);
     for Compared { tensor, compared, farthest, rounding } in &report.outputs {
-        let _ = write!(text, "{tensor}: {compared} elements compared with what the program means; ");
+        let _ = write!(text, "{tensor}: {compared} elements compared with the interpreter; ");
         let _ = match *farthest == 0.0 {
             true => writeln!(text, "all equal"),
             false => writeln!(
                 text,
-                "the farthest by {farthest:.1e} of the greatest, and {rounding:.1e} is taken as rounding"
+                "the largest difference is {farthest:.1e} of the largest element, and the tolerance is {rounding:.1e}"
             ),
         };
     }

@@ -210,7 +210,7 @@ fn check_contents<T: Pod + Default + PartialEq>(
         let mut left = vec![T::default(); right.len()];
         memory.read(&device.stream()?, 0, bytemuck::cast_slice_mut(&mut left))?;
         if let Some(at) = left.iter().zip(right).position(|(left, right)| left != right) {
-            let what = format!("element {at} in the memory of device {rank} is not what the plan says");
+            let what = format!("element {at} in the memory of device {rank} differs from the plan");
             return Err(Failure::Value(what));
         }
     }

@@ -140,7 +140,7 @@ impl Planned {
     fn text(&self) -> String {
         match self {
             Planned::Pieces(plan) => plan.to_string(),
-            Planned::Steps(plan) => format!("in steps: these layouts come in other ways than whole blocks\n{plan}"),
+            Planned::Steps(plan) => format!("in steps: these layouts cannot be divided into whole blocks\n{plan}"),
         }
     }
 
@@ -301,7 +301,7 @@ impl Measured {
         // Devices along which nothing is cut do the same work again, which does not count.
         let [m, n, k] = plan.local_sizes();
         let work = 2.0 * m as f64 * n as f64 * k as f64 * devices as f64;
-        let how = if self.exact { "rounded once" } else { "within what rounding sums on their way gives" };
+        let how = if self.exact { "rounded once" } else { "within the rounding of partial sums" };
         format!(
             "all {compared} elements on {devices} devices are the sums that define them, {how}\n\
              {:.1} us, the median of {ROUNDS} rounds: {:.0} TFLOP/s\n\

@@ -202,7 +202,7 @@ impl OnDevices {
             object["checked"] = json!(true);
             return Ok(terminal.object(&object)?);
         }
-        let mut text = format!("all elements on {} devices are what defines them\n", devices.len());
+        let mut text = format!("all elements on {} devices equal their definition\n", devices.len());
         let _ = writeln!(text, "{:.1} us, the median of {ROUNDS} rounds", seconds * 1e6);
         Ok(terminal.text(&text)?)
     }

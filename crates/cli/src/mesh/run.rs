@@ -104,7 +104,7 @@ impl Beside {
         }
         engine.agree("after all rounds", "right: yes")?;
         if engine.rank() == 0 {
-            let right = format!("{} processes: what each of them holds after the plan is right", engine.ranks());
+            let right = format!("{} processes: the memory of each after the plan is right", engine.ranks());
             terminal.prose(&format!("{plan}{right}, bit by bit\n  rank 0 holds {held} elements in memory\n"))?;
         }
         Ok(())
@@ -148,7 +148,7 @@ impl<T: bytemuck::Pod + PartialEq + std::ops::AddAssign> Job for Moving<T> {
 pub fn right<T: PartialEq>(rank: usize, own: &[T], all: &[Vec<T>]) -> Result<usize, Failure> {
     match all.get(rank).map(Vec::as_slice) == Some(own) {
         true => Ok(own.len()),
-        false => Err(Failure::Value(format!("rank {rank} does not hold what the plan says"))),
+        false => Err(Failure::Value(format!("rank {rank} has other memory than the plan says"))),
     }
 }
 

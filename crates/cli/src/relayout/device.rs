@@ -158,7 +158,7 @@ fn report(
     let _ = writeln!(text, "{:.1} us, the median of {ROUNDS} rounds", seconds * 1e6);
     let _ = writeln!(
         text,
-        "{:.3} TB/s of {} bytes; the driver's copy of as many {:.3} TB/s: {:.3}",
+        "{:.3} TB/s of {} bytes; the driver's copy of equally many {:.3} TB/s: {:.3}",
         rate(seconds),
         planned.bytes(),
         rate(copy_seconds),

@@ -164,7 +164,7 @@ fn a_rank_that_dies_or_hangs_is_named_by_all_others() {
             // It went in the midst of a step, or before all had connected.
             let when = ["step", "connect"].iter().any(|step| told.contains(step));
             let lost = when && told.contains(&format!("rank {victim} is lost, "));
-            let absent = told.contains(&format!("rank {victim} did not come within "));
+            let absent = told.contains(&format!("rank {victim} did not connect within "));
             let named = told.contains("error[E1111]") && (lost || absent);
             assert!(named, "case {case}: rank {victim} went, and rank {rank} says {told}");
         }
@@ -212,7 +212,7 @@ fn a_rank_that_is_about_to_do_something_else_is_named_by_all() {
     let port = free_port();
     for (rank, status, told) in ended(vec![(0, start(0, 3, port, &TURNED)), (2, start(2, 3, port, &TURNED))]) {
         assert_eq!(status, Some(1), "rank {rank}: {told}");
-        assert!(told.contains("error[E1111]: rank 1 did not come within "), "{told}");
+        assert!(told.contains("error[E1111]: rank 1 did not connect within "), "{told}");
     }
 }
 

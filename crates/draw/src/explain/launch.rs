@@ -65,7 +65,7 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
 ///
 /// let advice = |source: &str| unknown(source, &evaluate(source, &mut Environment::new()).unwrap());
 /// assert_eq!(advice("(M,4):(4,1)").unwrap(), "once M is known: substitute((M,4):(4,1), M, 8)");
-/// assert_eq!(advice("(?,4):(4,1)").unwrap(), "once a number stands in place of each `?`");
+/// assert_eq!(advice("(?,4):(4,1)").unwrap(), "once each `?` is replaced by a number");
 /// assert_eq!(advice("(8,4):(4,1)"), None);
 /// ```
 pub fn unknown(source: &str, value: &Value) -> Option<String> {
@@ -79,10 +79,10 @@ pub fn unknown(source: &str, value: &Value) -> Option<String> {
     let all = match names.split_last() {
         Some((last, front)) if !front.is_empty() => format!("{} and {last} are", front.join(", ")),
         Some((only, _)) => format!("{only} is"),
-        None => return (!unnamed.is_empty()).then(|| "once a number stands in place of each `?`".to_owned()),
+        None => return (!unnamed.is_empty()).then(|| "once each `?` is replaced by a number".to_owned()),
     };
     if !unnamed.is_empty() {
-        return Some(format!("once {all} known, and a number stands in place of each `?`"));
+        return Some(format!("once {all} known, and each `?` is replaced by a number"));
     }
     // A program of several statements cannot be an argument; its last expression can.
     let source = if source.contains([';', '\n']) { "..." } else { source.trim() };

@@ -71,7 +71,7 @@ pub fn no_access(spec: &str) -> Option<String> {
         return None;
     }
     if name.starts_with("ldmatrix") || name.starts_with("stmatrix") {
-        let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
+        let known = "`ldmatrix` and `stmatrix` are followed by .x1, .x2 or .x4, then .trans";
         return Some(format!("there is no access `{name}`: {known}"));
     }
     let meant = nearest(name, Access::NAMES, 1);

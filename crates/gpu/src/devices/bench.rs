@@ -116,7 +116,7 @@ impl fmt::Display for Measured {
         let (kernel, copy) = (self.bandwidth(), self.copy_bandwidth());
         writeln!(
             f,
-            "  {:.2} TB/s of {} bytes; the driver's copy of as many {:.2} TB/s: {:.3}",
+            "  {:.2} TB/s of {} bytes; the driver's copy of equally many {:.2} TB/s: {:.3}",
             kernel / 1e12,
             self.bytes,
             copy / 1e12,
@@ -135,7 +135,7 @@ impl fmt::Display for Measured {
             }
             Against::Meaning { sizes, farthest } => write!(
                 f,
-                "  {} elements compared with what the program means at {}; the farthest by {farthest:.1e} of the \
+                "  {} elements compared with the interpreter at {}; the farthest by {farthest:.1e} of the \
                  greatest",
                 self.compared,
                 words(sizes)

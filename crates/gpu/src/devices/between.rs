@@ -138,7 +138,8 @@ impl Engine for NcclProcesses {
             }
         }
         if sends.len() < targets.len() {
-            let what = format!("{step}: a message needs what comes in the same step, which NCCL does not give");
+            let what =
+                format!("{step}: a message needs elements that arrive in the same step, which NCCL does not support");
             return Err(self.give_up(MeshError::Operation { what: what.into() }));
         }
         let places = sources.iter().map(|(rank, length)| (*rank, vec![0; *length])).collect();

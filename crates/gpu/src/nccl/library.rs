@@ -73,7 +73,7 @@ impl Library {
     /// Errors: there is none, it lacks a function or is too old; `NCCL_NVLS_ENABLE` is not 0.
     pub(super) fn open() -> Result<Library, NcclError> {
         if std::env::var("NCCL_NVLS_ENABLE").as_deref() != Ok("0") {
-            return Err(NcclError::Unfit("set NCCL_NVLS_ENABLE=0 before, so that it leaves NVLink multicast alone"));
+            return Err(NcclError::Unfit("set NCCL_NVLS_ENABLE=0 before, so that it does not use NVLink multicast"));
         }
         // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for
         // threads of its own run in it.

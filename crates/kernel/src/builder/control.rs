@@ -332,7 +332,7 @@ impl<'k> OpenBody<'k> {
     pub fn otherwise(mut self) -> Result<OpenBody<'k>, KernelError> {
         let Some(mut body) = self.body.take() else { return Ok(self) };
         if body.then.is_some() || !matches!(body.begun.statement, "when" | "choose") {
-            let because = "there is no condition before whose other threads this could be".to_string();
+            let because = "there is no condition before, whose else branch this could be".to_string();
             return Err(body.begun.refuses(Reason::Instruction { name: "otherwise".to_string(), because }));
         }
         self.build.core().open_otherwise(&mut body).map_err(|reason| body.begun.refuses(reason))?;

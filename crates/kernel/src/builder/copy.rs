@@ -339,14 +339,14 @@ impl Build {
         };
         for (view, pieces) in [(from, &sources), (to, &targets)] {
             if pieces.iter().any(|piece| piece.elements.len() as u32 != each) {
-                let because = "they do not lie side by side at a multiple of that, or an edge may part them";
+                let because = "they are not contiguous and aligned to that, or an edge may separate them";
                 return Err(refuse(view, because));
             }
         }
         for source in &sources {
             let target = targets.iter().find(|target| target.elements == source.elements);
             let target = target
-                .ok_or_else(|| refuse(to, "the elements that lie side by side in one memory do not in the other"))?;
+                .ok_or_else(|| refuse(to, "the elements that are contiguous in one memory are not in the other"))?;
             from.own_block("an asynchronous copy")?;
             to.own_block("an asynchronous copy")?;
             let edge = match conditions {

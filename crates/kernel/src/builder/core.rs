@@ -182,7 +182,7 @@ impl Core {
     pub(crate) fn is_said(&self) -> Result<u32, Reason> {
         self.threads.ok_or(Reason::Unsaid {
             what: "the number of threads",
-            help: "say it with `k.threads(256)`, or use a tiled copy or product",
+            help: "say it with `k.threads(256)`, or use a tiled copy or tiled MMA",
         })
     }
 

@@ -274,7 +274,7 @@ fn proved(
     let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
     match form.is_injective() {
         Ok(true) => {}
-        Ok(false) => return Err(twice("whoever writes one of two elements with one place".to_string())),
+        Ok(false) => return Err(twice("whichever thread writes one of two elements with the same offset".to_string())),
         Err(error) => return Err(undecided(error.to_string())),
     }
     let (bounds, alone) = (&writes[0].bounds, writes[0].alone);
@@ -350,7 +350,7 @@ impl<'d> CaseParts<'d> {
             {
                 Doubt::Refused(Reason::NeverWritten {
                     tensor: tensor.to_string(),
-                    what: format!("nobody writes the element at {at:?}"),
+                    what: format!("no thread writes the element at {at:?}"),
                 })
             }
             NoBox::Hole(at) => {

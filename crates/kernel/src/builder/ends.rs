@@ -108,7 +108,7 @@ impl Build {
                 {
                     let Some(part) = part else { continue };
                     let wanted = Part::of_copy(copy, end, None);
-                    part.agrees(&wanted, [NAMES[number], "what the tiled copy moves"])?;
+                    part.agrees(&wanted, [NAMES[number], "the operand of the tiled copy"])?;
                 }
                 if let (Some(own), Some(other)) = (&own, &other)
                     && let (Some(a), Some(b)) = (own.thread(), other.thread())
@@ -139,7 +139,7 @@ impl Build {
     ) -> Result<(), Reason> {
         let Some(part) = part else { return Ok(()) };
         let wanted = Part::of_mma(mma, operand, None);
-        part.agrees(&wanted, [name, "what the tiled product multiplies"])
+        part.agrees(&wanted, [name, "the operand of the tiled MMA"])
     }
 }
 

@@ -47,7 +47,7 @@ impl Core {
         if let Some(team) = &self.team {
             return Ok(team.thread.clone());
         }
-        let help = "say how many threads a block has: `k.threads(256)`, or use a tiled copy or product first";
+        let help = "set the number of threads of a block: `k.threads(256)`, or use a tiled copy or tiled MMA first";
         let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         if let Some(number) = self.thread {
             return Ok(Expr::from(self.variables[number].parameter.clone()));

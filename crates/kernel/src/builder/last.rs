@@ -112,7 +112,7 @@ impl Core {
             return Err(refuse("a kernel says it once"));
         }
         if self.team.is_some() || self.depth() > 0 {
-            return Err(refuse("it stands outside of roles, loops and conditions, for all threads take part"));
+            return Err(refuse("it must be outside of roles, loops and conditions, because all threads take part"));
         }
         self.is_said()?;
         let overflow = || LayoutError::Overflow { op: "when_last" };

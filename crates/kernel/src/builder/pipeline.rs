@@ -99,7 +99,7 @@ impl Build {
             return Err(refuse(because("there are stages, and someone who releases them")));
         }
         if self.core().team.is_some() {
-            return Err(refuse(because("it stands outside of roles, for all threads use it")));
+            return Err(refuse(because("it must be outside of roles, because all threads use it")));
         }
         let array = || -> Result<BufferId, KernelError> {
             let name = format!("barriers{}", self.core().buffers.len());
@@ -264,7 +264,7 @@ impl Cursor<'_> {
         let stages = self.pipeline.stages;
         let mut advance = || {
             if count < 0 {
-                let because = "a cursor goes on, not back".to_string();
+                let because = "a cursor only advances".to_string();
                 return Err(Reason::Instruction { name: format!("advance_by {count}"), because });
             }
             let (index, parity) = (core.element_register(self.cell, 0)?, core.element_register(self.cell, 1)?);

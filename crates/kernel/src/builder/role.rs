@@ -45,7 +45,7 @@ impl Core {
 
     /// The team of the warps of a role, and the predicate of its threads.
     fn team(&mut self, warps: &Range<u32>) -> Result<(Team, Register), Reason> {
-        let help = "say how many threads a block has, `k.threads(288)`, before its roles";
+        let help = "set the number of threads of a block, `k.threads(288)`, before its roles";
         let all = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         let (first, end) = (i64::from(warps.start) * WARP_LANES as i64, i64::from(warps.end) * WARP_LANES as i64);
         if !all.is_multiple_of(WARP_LANES as u32) {
@@ -125,7 +125,7 @@ impl Build {
             let mut core = self.core();
             core.begin(begun);
             if core.team.is_some() {
-                let because = "a role stands outside all others".to_string();
+                let because = "a role must not be inside of another role".to_string();
                 return Err(Reason::Instruction { name: "role".to_string(), because });
             }
             let (team, inside) = core.team(&warps)?;
@@ -189,7 +189,7 @@ impl Build {
         let group = 4 * WARP_LANES as i64;
         let Some(team) = core.team.clone() else { return because("a role says how many its threads have") };
         if team.first % group != 0 || i64::from(team.threads) % group != 0 {
-            return because("four warps change them together, and the first has a number that is a multiple of four");
+            return because("a whole warpgroup changes them: its first warp has an index that is a multiple of four");
         }
         if !count.is_multiple_of(8) || !(24..=248).contains(&count) {
             return because("a thread has a multiple of 8, from 24 to 248");

@@ -282,7 +282,7 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
         OuterMap::Swizzle(swizzle) => Ok((Some(*swizzle), composed.offset().clone(), composed.inner().clone())),
         _ => Err(Reason::Instruction {
             name: text.to_string(),
-            because: "tensors of kernels are layouts, or layouts behind a swizzle".to_string(),
+            because: "tensors of kernels have layouts, optionally with a swizzle".to_string(),
         }),
     }
 }

@@ -96,7 +96,7 @@ impl Build {
         let location = Location::caller();
         core.begin(Source { statement: "wait_launches", location });
         if core.depth() > 0 {
-            let because = "it stands outside of roles, loops and conditions".to_string();
+            let because = "it must be outside of roles, loops and conditions".to_string();
             let refusal = Reason::Instruction { name: "wait_launches".to_string(), because };
             drop(core);
             return self.complain(refusal.at("wait_launches", location));

@@ -105,7 +105,7 @@ impl Build {
             |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
         let Some(operands) = operands_of(atom, matches!(a, Left::Rows(_))) else {
             return Err(because(
-                "tiles in shared memory are multiplied by wgmma with sums in f32, or i32 of integers: SM90_64xNxK_.._SS, or _RS where A is a fragment",
+                "wgmma multiplies tiles in shared memory with f32 accumulators, or i32 for integers: SM90_64xNxK_.._SS, or _RS where A is a fragment",
             ));
         };
         let sum = if operands.is_integer() { Element::I32 } else { Element::F32 };
@@ -113,7 +113,7 @@ impl Build {
             return Err(Reason::Elements { wanted: sum, given: d.element });
         }
         if d.cell != c.cell || d.start != c.start || d.layout != c.layout {
-            return Err(because("its sums stay in their registers: C and D are one fragment"));
+            return Err(because("its accumulators stay in their registers: C and D are one fragment"));
         }
         let mode =
             |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
@@ -139,7 +139,7 @@ impl Build {
         let first = self.core().team.as_ref().map_or(0, |team| team.first);
         if first % GROUP != 0 {
             return Err(because(
-                "a warpgroup multiplies together, and its first warp has a number that is a multiple of four",
+                "a whole warpgroup multiplies: its first warp has an index that is a multiple of four",
             ));
         }
         self.prepared(d)?;
@@ -284,7 +284,7 @@ impl Build {
         core.begin(Source { statement: "wait_mma", location });
         if groups > MOST_GROUPS {
             drop(core);
-            let because = format!("a wait leaves from 0 to {MOST_GROUPS} products under way");
+            let because = format!("a wait leaves from 0 to {MOST_GROUPS} wgmma groups in flight");
             let refusal = Reason::Instruction { name: format!("wait_mma({groups})"), because };
             return self.complain(refusal.at("wait_mma", location));
         }

@@ -141,7 +141,7 @@ impl Machine<'_> {
             let thread = warp.thread(lane);
             let (group, place) = self.block.copies[thread].last;
             if group > self.block.clocks.done(thread, Work::Copy) {
-                let what = "asynchronous copies of it are under way";
+                let what = "asynchronous copies of it are in flight";
                 self.report(Defect::PendingAtExit { what }, place, Some(thread))?;
             }
             let (group, place) = self.block.stores[thread].last;

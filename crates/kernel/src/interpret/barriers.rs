@@ -146,7 +146,7 @@ impl Machine<'_> {
     /// The warps at a numbered barrier, as text.
     pub(super) fn rendezvous_text(&self, rank: usize, number: usize) -> String {
         let rendezvous = &self.block.rendezvous[rank][number];
-        format!("at barrier {number}, to which {} of {} threads have come", rendezvous.came, rendezvous.expected)
+        format!("at barrier {number}, at which {} of {} threads have arrived", rendezvous.came, rendezvous.expected)
     }
 
     pub(super) fn warp_barrier(&mut self, warp: &Warp, place: usize) -> Result<(), Stop> {
@@ -403,7 +403,7 @@ impl Machine<'_> {
                 let of = self.object_place(at);
                 self.report(Defect::Arrivals { place: of, count, came: count - pending }, place, None)?;
             } else if let Some((_, by)) = unknown {
-                let what = "nobody has waited for a bulk load";
+                let what = "no thread has waited for a bulk load";
                 self.report_by(by, Defect::PendingAtExit { what })?;
             }
         }

@@ -71,7 +71,7 @@ impl Machine<'_> {
             self.claims.next = vec![Some(0); clusters as usize];
         }
         let Some(from) = self.claims.next.get(own as usize).copied().flatten() else {
-            return Err("the cluster was told that no number is left, and asks again");
+            return Err("the cluster was told that no number is left, and claims again");
         };
         let found = (from..end).find(|number| self.claimer(*number) == own);
         self.claims.next[own as usize] = found.map(|number| number + 1);

@@ -144,7 +144,7 @@ impl Machine<'_> {
         let gathering = &self.block.gathering;
         let come = gathering.arrived.iter().filter(|arrived| **arrived).count();
         let alive = gathering.ended.iter().filter(|ended| !**ended).count();
-        format!("at the barrier of the cluster, to which {come} of {alive} warps have come")
+        format!("at the barrier of the cluster, at which {come} of {alive} warps have arrived")
     }
 
     /// The ranks that an instruction names in each lane; a rank that the cluster has not is a

@@ -76,7 +76,7 @@ impl Machine<'_> {
         let (defect, place, thread) = match (barrier, missing_bytes) {
             _ if registers.is_some() => {
                 let (asked, free, place, thread) = registers.unwrap_or_default();
-                let what = "the block has not as many";
+                let what = "the block does not have that many";
                 (Defect::Registers { what, asked, free }, place, Some(thread))
             }
             (Some((place, thread)), _) if !others && !ended.is_empty() => {

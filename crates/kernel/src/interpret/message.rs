@@ -34,7 +34,7 @@ impl Refusal for SetupError {
     fn help(&self) -> Option<String> {
         match self {
             SetupError::TooLarge { .. } => {
-                let edges = "what depends on sizes, such as a last tile that is not full, shows at small ones too";
+                let edges = "defects that depend on sizes, such as a partial last tile, show at small sizes too";
                 Some(format!("check smaller sizes; {edges}"))
             }
             _ => None,
@@ -96,7 +96,7 @@ impl fmt::Display for Defect {
                     "a misaligned access: {place} do not begin at a multiple of {alignment} bytes that is known to be one"
                 )
             }
-            Defect::Unwritten { place } => write!(f, "a read of what nobody wrote: {place}"),
+            Defect::Unwritten { place } => write!(f, "a read of memory that was not written: {place}"),
             Defect::WrittenTwice { place, before } => {
                 write!(f, "an output written by two threads: {place}, written before by {before}")
             }
@@ -123,21 +123,21 @@ impl fmt::Display for Defect {
             }
             Defect::Unfinished { place, before } if !before.background => {
                 write!(f, "an asynchronous access to {place} that nothing orders after the access of {before}; ")?;
-                f.write_str("a barrier before it is set off would")
+                f.write_str("a barrier before it is issued would")
             }
             Defect::Unfinished { place, before } => {
                 write!(
                     f,
-                    "{place} are touched while an asynchronous access to them may be under way, that of {before}; "
+                    "{place} are accessed while an asynchronous access to them may be in flight, that of {before}; "
                 )?;
                 f.write_str("wait for it, and let the thread that waited tell the others")
             }
             Defect::Unfenced { place, before, global: true } => {
-                write!(f, "a bulk copy meets {place} in global memory as {before} left them, ")?;
+                write!(f, "a bulk copy accesses {place} in global memory after the write of {before}, ")?;
                 f.write_str(
                     "without a proxy fence between the two; after the barrier, make a fence for asynchronous ",
                 )?;
-                f.write_str("accesses to global memory (`fence_async_global`) in the block that sets the copy off")
+                f.write_str("accesses to global memory (`fence_async_global`) in the block that issues the copy")
             }
             Defect::Phase { place, phase, fault: PhaseFault::Missed } => {
                 write!(f, "a wait may miss phase {phase} of the barrier in {place}: nothing orders the wait before ")?;
@@ -158,7 +158,7 @@ impl fmt::Display for Defect {
                 write!(f, "this one and that of {before}; a barrier between would order them")
             }
             Defect::Unfenced { place, before, global: false } => {
-                write!(f, "an asynchronous access meets {place} as stores left them, those of {before}; ")?;
+                write!(f, "an asynchronous access to {place} follows the stores of {before} without a proxy fence; ")?;
                 f.write_str("the threads that store need a fence for asynchronous accesses before the barrier")
             }
             Defect::PendingAtExit { what } => write!(f, "the kernel ends while {what}; wait for it"),
@@ -228,7 +228,7 @@ impl fmt::Display for Defect {
             }
             Defect::Trap => f.write_str("the kernel ended itself with a trap"),
             Defect::BarrierBytes { place } => {
-                write!(f, "the bytes of a barrier are taken for something else: {place}")
+                write!(f, "the bytes of an mbarrier are accessed as other data: {place}")
             }
             Defect::Interrupted => f.write_str("the check was interrupted"),
             Defect::Sums { fence: true, .. } => {
@@ -236,7 +236,7 @@ impl fmt::Display for Defect {
                 f.write_str("registers; fence between")
             }
             Defect::Sums { before, fence: false } => {
-                f.write_str("a sum is read while the product that writes it may be under way")?;
+                f.write_str("an accumulator is read while the wgmma that writes it may be in flight")?;
                 if let Some(before) = before {
                     write!(f, ", {before}")?;
                 }
@@ -254,7 +254,7 @@ impl fmt::Display for Defect {
                 f.write_str("a barrier of the cluster at the beginning of the kernel would show that it has")
             }
             Defect::Registers { what, asked, free } => {
-                write!(f, "{asked} registers a thread cannot be had: {what}; {free} of the block are free")
+                write!(f, "{asked} registers for each thread are not available: {what}; {free} of the block are free")
             }
             Defect::Permuted { place, before, wrote, reads } => {
                 let swizzle = |line: &u32| match line {
@@ -262,10 +262,10 @@ impl fmt::Display for Defect {
                     line => format!("the swizzle of {line} bytes"),
                 };
                 let (wrote, reads) = (swizzle(wrote), swizzle(reads));
-                write!(f, "a product reads {place} with {reads}, and they were written with {wrote}, by {before}")
+                write!(f, "a wgmma reads {place} with {reads}, and they were written with {wrote}, by {before}")
             }
             Defect::Launches { place } => {
-                write!(f, "{place} are touched before the launches before this one are known to be over; ")?;
+                write!(f, "{place} are accessed before the previous launches are known to have finished; ")?;
                 f.write_str("wait for them first")
             }
             Defect::BulkEdge { place, before: None } => {
@@ -279,14 +279,10 @@ impl fmt::Display for Defect {
                 write!(f, "a bulk store at coordinate {coordinate} of mode {mode} of its tensor map, {place}: ")?;
                 f.write_str("the device traps at a negative coordinate of a store")
             }
-            Defect::Count { what } => write!(f, "the count of the launch is not at 0 behind it: {what}"),
+            Defect::Count { what } => write!(f, "the counter of the launch is not at 0 after it: {what}"),
             Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of order: {what}"),
             Defect::Group { first, products } => {
-                write!(
-                    f,
-                    "warps {first} to {} do not execute the same products and changes of registers together: ",
-                    first + 3
-                )?;
+                write!(f, "warps {first} to {} do not execute the same wgmma and setmaxnreg together: ", first + 3)?;
                 let [a, b, c, d] = products;
                 write!(f, "they have executed {a}, {b}, {c} and {d}, or operands that begin elsewhere")
             }

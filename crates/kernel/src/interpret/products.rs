@@ -283,7 +283,7 @@ impl Machine<'_> {
     /// A warp ends: nothing may be under way.
     pub(super) fn end_of_products(&mut self, warp: &Warp) -> Result<(), Stop> {
         let Some((_, place)) = warp.sums.pending.values().copied().min() else { return Ok(()) };
-        let what = "nobody has waited for a wgmma";
+        let what = "no warp has waited for a wgmma";
         self.report(Defect::PendingAtExit { what }, place, Some(warp.thread(0)))
     }
 

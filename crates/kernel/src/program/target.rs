@@ -67,7 +67,7 @@ impl Instruction {
                 hopper("a vector of atomic additions")
             }
             Operation::StoreMatrix { .. } => hopper("stmatrix"),
-            Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Target::Sm89, "a product of 8-bit floats")),
+            Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Target::Sm89, "an MMA of 8-bit floats")),
             Operation::ConvertPair { to: Format::E4M3 | Format::E5M2 } => {
                 Some((Target::Sm89, "conversion to 8-bit floats"))
             }

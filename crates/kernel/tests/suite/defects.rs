@@ -254,7 +254,7 @@ fn each_classic_defect_is_found_and_named() {
         (
             "a stage is read before it is full",
             &["E1012", "E1018", "E1020", "E1023"],
-            "may be under way, that of load",
+            "may be in flight, that of load",
             Box::new(move |instruction| if is_full(&program, &instruction.operation) { Now::Goes } else { Now::Stays }),
         ),
         (
@@ -287,13 +287,13 @@ fn each_classic_defect_is_found_and_named() {
         (
             "more registers than there are",
             &["E1037"],
-            "registers a thread cannot be had",
+            "registers for each thread are not available",
             without(|operation| matches!(operation, Operation::SetRegisters { more: false, .. })),
         ),
         (
             "sums are read before the products are over",
             &["E1018", "E1020", "E1033"],
-            "a sum is read while the product that writes it may be under way",
+            "an accumulator is read while the wgmma that writes it may be in flight",
             without(|operation| matches!(operation, Operation::WaitMultiply(_))),
         ),
         (
@@ -311,7 +311,7 @@ fn each_classic_defect_is_found_and_named() {
         (
             "the parity of a phase is wrong",
             &["E1012", "E1018", "E1020", "E1023", "E1024"],
-            "may be under way",
+            "may be in flight",
             Box::new(move |instruction| {
                 if is_full(&again, &instruction.operation) {
                     // The address of the barrier, which is even, in the place of the parity.
@@ -335,7 +335,7 @@ fn each_classic_defect_is_found_and_named() {
         (
             "a named barrier of too few threads",
             &["E1018", "E1019"],
-            "a barrier before it is set off would",
+            "a barrier before it is issued would",
             Box::new(|instruction| {
                 if let Operation::NamedBarrier { threads, .. } = &mut instruction.operation {
                     *threads -= 64;
@@ -346,7 +346,7 @@ fn each_classic_defect_is_found_and_named() {
         (
             "memory is touched before earlier launches are over",
             &["E1038"],
-            "launches before this one",
+            "previous launches",
             Box::new({
                 let mut gone = false;
                 move |instruction| {

@@ -148,11 +148,9 @@ impl AnalysisError {
         let help = match self {
             AnalysisError::Width { .. } => "take a vector of 1, 2, 4, 8 or 16 bytes",
             AnalysisError::Split { other: Some(other), .. } => {
-                return Some(format!("elements lie side by side along the other mode: take `{other}`"));
+                return Some(format!("elements are contiguous along the other mode: use `{other}`"));
             }
-            AnalysisError::Split { .. } => {
-                "take fewer elements at once, or let the values of a thread lie side by side"
-            }
+            AnalysisError::Split { .. } => "take fewer elements at once, or let the values of a thread be contiguous",
             AnalysisError::Misaligned { .. } => "take fewer elements at once, or pad rows to a multiple of the vector",
             AnalysisError::TooLarge { .. } => "look at a part: a tile is enough, as the others behave alike",
             AnalysisError::Outside { .. } => "the values of an access are indices of the tile, first mode fastest",

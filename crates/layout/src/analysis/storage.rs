@@ -42,7 +42,7 @@ impl Storage {
         if let AnyLayout::Coordinate(steps) = layout {
             return Err(AnalysisError::Shape {
                 shape: shape.to_string().into(),
-                what: format!("{steps} gives coordinates, and elements lie at offsets").into(),
+                what: format!("{steps} gives coordinates, but elements need offsets").into(),
             });
         }
         let text = with_layout!(layout, layout => layout.to_string());

@@ -297,7 +297,7 @@ impl BulkCopy {
                 "at most 256 channels and 1024 pixels, a row of channels a multiple of 16 bytes",
             ]),
             BulkMode::FourRows => {
-                needs.extend([BOX, "a matrix whose box is one row; the four rows lie one after another in shared memory"]);
+                needs.extend([BOX, "a matrix whose box is one row; the four rows are contiguous in shared memory"]);
             }
         }
         if self.facts.multicast {

@@ -70,7 +70,7 @@ impl TiledCopy {
     /// // Columns 5 apart have gaps.
     /// let refusal = TiledCopy::cotiled(atom()?, 8, &layout("(8,16):(16,1)"), &layout("(4,32):(1,5)")).unwrap_err();
     /// assert_eq!(refusal.code(), "E0329");
-    /// assert!(refusal.to_string().ends_with("thread 4 has as its value 0 the offset 64, where no element of the data lies"));
+    /// assert!(refusal.to_string().ends_with("thread 4 has as its value 0 the offset 64, where there is no element of the data"));
     /// # Ok(())
     /// # }
     /// ```

@@ -231,7 +231,7 @@ impl AtomError {
                 }
                 _ => "tile a canonical atom to the shape: SwizzleMode::tile",
             },
-            AtomError::ThreadValue(_) => "give each place of the tile to as many threads as the operand says",
+            AtomError::ThreadValue(_) => "give each position of the tile to the stated number of threads",
             AtomError::UnknownName { near, .. } => {
                 let (first, others) = near.split_first()?;
                 let others: String = others.iter().map(|name| alloc::format!(" or `{name}`")).collect();

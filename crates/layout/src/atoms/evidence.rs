@@ -141,7 +141,7 @@ impl fmt::Display for CanonicalCondition {
                 write!(f, "{along} begins with {found}, but with {mode} it must begin with {wanted}")
             }
             CanonicalCondition::Step { along, found } => {
-                write!(f, "{along} goes on with {found}, which is not one step of at least 0")
+                write!(f, "{along} continues with {found}, which is not one stride of at least 0")
             }
         }
     }
@@ -213,12 +213,12 @@ impl fmt::Display for NoTile {
         match self {
             NoTile::Rank { found } => write!(f, "they have {found} modes where (thread, value) is needed"),
             NoTile::Shared { first, second } => {
-                write!(f, "elements {first} and {second} of the data lie at one offset")
+                write!(f, "elements {first} and {second} of the data have the same offset")
             }
             NoTile::Nothing { thread, value, offset } => {
                 write!(
                     f,
-                    "thread {thread} has as its value {value} the offset {offset}, where no element of the data lies"
+                    "thread {thread} has as its value {value} the offset {offset}, where there is no element of the data"
                 )
             }
             NoTile::Crooked => f.write_str("the places in the tile are not a layout of (thread, value)"),

@@ -64,14 +64,15 @@ impl TiledCopy {
     ///
     /// Errors: the first mode of the fragment is not the first values of the copy, or further
     /// values are not further parts along the modes; a mode of the fragment is not made of whole
-    /// tiles; at this end threads do not have what they own ([`AtomError::Retile`]).
+    /// tiles; at this end threads do not hold the values that they own ([`AtomError::Retile`]).
     pub fn retile<D: Stride>(&self, end: CopyEnd, fragment: &Layout<D>) -> Result<Layout<D>, AtomError> {
         let refuse = |what: &'static str| AtomError::Retile {
             name: self.atom.name().into(),
             fragment: fragment.to_string().into(),
             what,
         };
-        let order = self.order(end)?.ok_or_else(|| refuse("at this end threads do not have what they own"))?;
+        let order =
+            self.order(end)?.ok_or_else(|| refuse("at this end threads do not hold the values that they own"))?;
         let first = fragment.mode(0).and_then(|mode| mode.size().known());
         let groups = match (self.parts, first) {
             (Some([part, along, across]), Some(first)) if part == first => {

@@ -117,7 +117,7 @@ impl TensorMap {
         };
         if first.stride != bytes(1)? {
             return Err(refuse(
-                "what is side by side in shared memory is in global memory, in bytes, apart by",
+                "elements that are contiguous in shared memory are apart in global memory, in bytes, by",
                 first.stride,
             ));
         }

@@ -126,7 +126,7 @@ fn head(stream: &mut impl Read) -> Result<Head, Failure> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
     stream.read_exact(&mut head[1..]).map_err(|error| Failure::of_io(&error, true))?;
-    Head::of(&head).ok_or_else(|| Failure::Gone("what it sends is no message of tilewright".to_owned()))
+    Head::of(&head).ok_or_else(|| Failure::Gone("it sends data that is not a message of tilewright".to_owned()))
 }
 
 /// The bytes behind a head, which are no more than `limit`.

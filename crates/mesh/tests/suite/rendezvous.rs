@@ -43,9 +43,9 @@ fn greeting(version: &str, ranks: &str, rank: &str, token: &str) -> Vec<u8> {
 /// What a stranger does, and a part of what is said of it.
 fn strangers() -> Vec<(Vec<u8>, &'static str)> {
     vec![
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), "no greeting of tilewright"),
-        (b"\x16\x03\x01".to_vec(), "no greeting of tilewright"),
-        (frame(1 << 40, b""), "no greeting of tilewright"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), "not a greeting of tilewright"),
+        (b"\x16\x03\x01".to_vec(), "not a greeting of tilewright"),
+        (frame(1 << 40, b""), "not a greeting of tilewright"),
         (greeting("0.0.9", "3", "1", TOKEN), "rank 1 has another version: 0.0.9"),
         (greeting(VERSION, "3", "1", "0123456789abcdee"), "job token"),
         (greeting(VERSION, "3", "1", ""), "job token"),
@@ -126,7 +126,7 @@ fn the_ranks_that_do_not_come_are_named_by_all_that_do() {
         let MeshError::Absent { ranks, why } = &error else { panic!("{error}") };
         assert_eq!((ranks.as_slice(), error.code()), ([1, 4].as_slice(), "E1111"));
         assert!(why.contains(&format!("{address}: it sent no greeting")), "{why}");
-        assert!(error.to_string().starts_with("ranks 1, 4 did not come within 2 s"), "{error}");
+        assert!(error.to_string().starts_with("ranks 1, 4 did not connect within 2 s"), "{error}");
     }
 }
 

@@ -51,7 +51,7 @@ impl Problem {
         }
         match self.readable(self.a())? {
             Contiguous::Rows if self.group_ends().is_some() => {
-                Err("groups begin at any of its rows, which are contiguous")
+                Err("row groups begin anywhere, and its rows are contiguous")
             }
             contiguous => Ok(contiguous),
         }

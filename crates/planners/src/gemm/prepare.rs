@@ -139,7 +139,7 @@ impl Prepared {
             let (given, moved) = (images.matrix(), last.matrix());
             let kernel = relayout(machine, place(given.layout(), given.offset())?, element, moved.layout(), element)?;
             let to = self.workspace(moved.reach()?, element);
-            let does = "moves the images to contiguous channels".to_string();
+            let does = "copies the images to contiguous channels".to_string();
             self.before.push(Step::new(StepKind::Move, kernel.kernel().clone(), vec![from, to], does));
             (images, from) = (last, to);
             let inner = problem.of_windows(&images)?;
@@ -175,7 +175,7 @@ impl Prepared {
         let (from, line, step, offset) = match matrix.strides() {
             Some([line, 1, step]) if line >= 0 && step >= 0 => (from, line, step, matrix.offset()),
             _ => {
-                let what = format!("{name} (its lines are not split as they lie)");
+                let what = format!("{name} (its lines are not split in place)");
                 let (packed, to) = self.packed((matrix, from), machine, &what)?;
                 let strides = packed.strides().unwrap_or([0, 1, 0]);
                 (to, strides[0], strides[2], 0)
@@ -186,7 +186,7 @@ impl Prepared {
         let all = whole * parts.len() as i64;
         let apart = rows.saturating_mul(all);
         let to = self.workspace(apart.saturating_mul(count), Element::Bf16);
-        let does = format!("split_k {name} in three parts of bf16, of which six products make one of f32");
+        let does = format!("splits {name} into three parts of bf16; six products of parts make one of f32");
         self.before.push(Step::new(StepKind::Move, kernel, vec![from, to], does));
         let strides = [all, 1, if count == matrices { apart } else { 0 }];
         Ok((Matrix::strided(Element::Bf16, [rows, all, matrices], strides)?, to))
@@ -215,7 +215,7 @@ impl Prepared {
         let whole = pack::spaced(length, element);
         let step = lines.saturating_mul(whole);
         let to = self.workspace(step.saturating_mul(count), element);
-        let does = format!("moves {what} to lines of {whole} elements");
+        let does = format!("copies {what} to lines of {whole} elements");
         self.before.push(Step::new(StepKind::Move, kernel, vec![from, to], does));
         let step = if count == matrices { step } else { 0 };
         let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
@@ -238,7 +238,7 @@ impl Prepared {
         let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
         let moved = relayout(machine, place(&source, matrix.offset())?, element, packed.layout(), element)?;
         let to = self.workspace(packed.reach()?, element);
-        let does = format!("moves {what} to rows of {line} elements");
+        let does = format!("copies {what} to rows of {line} elements");
         self.before.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, to], does));
         let step = if count == matrices { rows.saturating_mul(line) } else { 0 };
         Ok((Matrix::strided(element, [rows, columns, matrices], [line, 1, step])?, to))
@@ -272,7 +272,7 @@ impl Prepared {
             Err(because) => because,
             Ok(_) => "bulk copies do not store it so",
         };
-        let does = format!("moves D to where it belongs ({because})");
+        let does = format!("copies D to its layout ({because})");
         self.after.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, ProductTensor::D], does));
         Ok((plain, from))
     }

@@ -204,7 +204,7 @@ impl Products {
         let mut step = Step::new(StepKind::Gemm, kernel, operands, "multiplies".to_string());
         (step.problems, step.writes) = (problem_of, writes);
         let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
-        lines.push(format!("{tiles} tiles of {} problems, those with most steps along K first", ready.problems.len()));
+        lines.push(format!("{tiles} tiles of {} problems, those with the most k-tiles first", ready.problems.len()));
         lines.extend(lines::of_kernel(&ready.problems[0], plan, machine));
         let moves = |steps: &[Step]| {
             let line = |step: &Step| format!("a kernel {}, of problem {}", step.does, step.problems[0]);

@@ -139,8 +139,8 @@ impl Walk {
         let way = if self.inner { "reduced" } else { "kept" };
         let shares = match self.shape.shares {
             1 => String::new(),
-            shares if self.at_once => format!("; {shares} shares of each result, which the last block puts together"),
-            shares => format!("; {shares} shares of each result, which a second launch puts together"),
+            shares if self.at_once => format!("; {shares} shares of each result, which the last block combines"),
+            shares => format!("; {shares} shares of each result, which a second launch combines"),
         };
         format!(
             "a block of {} threads for {} results, {} threads each; a thread loads {} vectors of {} along {way} modes at once{shares}",

@@ -75,7 +75,7 @@ impl Plan {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
             Move::Transpose if loops.joins() => {
-                f.write_str("non-temporal, by way of a buffer, because rows are adjacent")?
+                f.write_str("non-temporal, through a buffer, because rows are adjacent")?
             }
             Move::Transpose if loops.kept() && loops.aligned < LINE => {
                 f.write_str("non-temporal, line by line, each joined with the end of the one before, because rows are not whole lines")?;
@@ -83,7 +83,7 @@ impl Plan {
             Move::Runs
                 if loops.staged() && across * along > 1 && (loops.aligned < 16 || !tile.unit.is_multiple_of(16)) =>
             {
-                f.write_str("non-temporal, by way of a buffer, because runs are not whole units of 16 bytes")?;
+                f.write_str("non-temporal, through a buffer, because runs are not whole units of 16 bytes")?;
             }
             Move::Transpose | Move::Permuted if loops.aligned < LINE || along * tile.unit < LINE => {
                 f.write_str("ordinary, because rows of the destination are short")?

@@ -151,9 +151,9 @@ impl Seeds<'_> {
         let found = self.tilings((result, operands), extents)?;
         if found.is_empty() {
             let (asked, limit) = (self.warps, (extents[0] / 16) * (extents[1] / 8));
-            let what = format!("a product of {} x {} x {}", extents[0], extents[1], extents[2]);
+            let what = format!("a dot of {} x {} x {}", extents[0], extents[1], extents[2]);
             let takers = vec![Taker { what, place, takes: limit }];
-            let what = "warps, each with an instruction of a product";
+            let what = "warps, each with an MMA instruction";
             return Err(Reason::Room { what, asked, limit, takers });
         }
         for tiling in &found {

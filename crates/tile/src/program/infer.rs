@@ -220,7 +220,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             }
             let matrix = [shape[*rows], shape[*columns]];
             if rows == columns || shape.iter().product::<i64>() != matrix[0] * matrix[1] {
-                let wanted = "one whose modes but two have one element".to_string();
+                let wanted = "one with extent 1 in all modes but two".to_string();
                 return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
             }
             if let Some(mode) = picked {
@@ -336,14 +336,14 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             of(&types[0].shape.iter().enumerate().map(extent).collect::<Vec<_>>(), types[0].element)
         }
         Operation::ArgMax(mode) => {
-            computed("a search for the greatest", types[0].element)?;
+            computed("a search for the maximum", types[0].element)?;
             is_mode(*mode, &types[0].shape)?;
             let mut shape = types[0].shape.clone();
             shape[*mode] = 1;
             of(&shape, Element::I32)
         }
         Operation::Top(mode, count) => {
-            computed("a search for the greatest", types[0].element)?;
+            computed("a search for the maximum", types[0].element)?;
             is_mode(*mode, &types[0].shape)?;
             let mut shape = types[0].shape.clone();
             if *count > shape[*mode] {
@@ -426,7 +426,7 @@ fn dot(types: &[&Type]) -> Result<Type, Reason> {
             return Err(Reason::Element { operation: "a product".to_string(), element: factor.element, wanted });
         }
     }
-    float("the sums of a product", c.element)?;
+    float("the accumulator of a dot", c.element)?;
     let ([m, k], [depth, n]) = (a.shape.as_slice(), b.shape.as_slice()) else {
         return Err(mismatch("the A operand", &a.shape, &[16, 16]));
     };

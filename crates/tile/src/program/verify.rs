@@ -125,7 +125,7 @@ impl Verifier<'_> {
             && !before.contains(place)
         {
             let because =
-                "copies are ahead of their iterations, so what says which tile comes is known before the loop";
+                "copies run ahead of their iterations, so the index of the tile must be known before the loop";
             return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
         }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
@@ -254,7 +254,9 @@ pub(crate) fn can_store(
     let tried = match tensor.role {
         Role::Input => Some("written"),
         Role::Output if with.is_some() => Some("combined: it is nothing before"),
-        Role::Output if rows.is_some() => Some("written in part: other rows stay what they were, so it is an `inout`"),
+        Role::Output if rows.is_some() => {
+            Some("partially written: other rows keep their values, so it must be an `inout`")
+        }
         _ => None,
     };
     if let Some(tried) = tried {
@@ -263,7 +265,7 @@ pub(crate) fn can_store(
     match (with, ty.element) {
         (Some(Reduction::Product), element) => {
             let operation = "an indivisible product".to_string();
-            return Err(Reason::Element { operation, element, wanted: "a sum, a least or a greatest number" });
+            return Err(Reason::Element { operation, element, wanted: "a sum, a minimum or a maximum" });
         }
         (Some(Reduction::Minimum | Reduction::Maximum), Element::I32)
         | (Some(Reduction::Sum), Element::I32 | Element::F32)

@@ -106,7 +106,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = load(x, (4,64), (i32(a), 0))", "E1204", "t.tile:8:22", "a tile of coordinates by its name"),
         ("b = load(x, (4,64), (2*a, 0))", "E1204", "t.tile:8:24", "a tile of coordinates by its name"),
         ("b = select(a ~ 0, a, 0)", "E1204", "t.tile:8:14", "a comparison"),
-        ("input u: f32 8:1", "E1204", "t.tile:8:1", "`input` stands behind a statement"),
+        ("input u: f32 8:1", "E1204", "t.tile:8:1", "`input` follows a statement"),
         ("loop i <= 4 with s = a { next s } -> s", "E1204", "t.tile:8:8", "how many iterations"),
         ("loop i < 4 with s = a { b = s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 0"),
         ("loop i < 4 with s = a { next s, s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 2"),
@@ -137,7 +137,7 @@ fn declarations_are_refused_at_their_lines() {
         // Whether or not there is an output that stays unwritten.
         ("grid 0", "E1206", "0 blocks along an axis", "as in `grid ceil(M/4)`"),
         ("output z: f32 (M,64):(64,1)\ngrid M, 2 - 3", "E1206", "2 - 3 blocks along", "leave the axis out"),
-        ("a = load(x, (4,64), (0, 0))\ngrid M", "E1204", "`grid` stands behind a statement", "move this `grid` up"),
+        ("a = load(x, (4,64), (0, 0))\ngrid M", "E1204", "`grid` follows a statement", "move this `grid` up"),
         ("warps 3", "E1206", "3 warps, where a block has 1, 2, 4, 8, 16 or 32", "the plan chooses"),
         ("warps 64", "E1206", "64 warps, where", "the plan chooses"),
         ("input h: i32 (M,64):(64,1)\na = load(h, (4,64), (0, 0), 0.5)", "E1202", "0.5 is no number of i32", "f32(x)"),

@@ -4,7 +4,7 @@
 use tilewright::gpu::{Argument, Device, Stream};
 use tilewright::kernel::Element;
 use tilewright::planners::gemm::{
-    EpilogueReduction, Each, Fused, Matrix, Pairs, Problem, Problems, Product, ProductTensor, Products, Step,
+    Each, EpilogueReduction, Fused, Matrix, Pairs, Problem, Problems, Product, ProductTensor, Products, Step,
 };
 use tilewright::planners::{Expression, Statistic, any_numbers, bits_at};
 

@@ -139,7 +139,9 @@ fn page(name: &str, explained: &Explanation, saving: &Saving) -> Result<String, 
     for staged in &explained.staged {
         page.part(format!("{} in shared memory", staged.name));
         page.formulas(format!("{} of {}", staged.layout, staged.tensor));
-        page.text("The first lines of a stage, before and after its swizzle; what one matrix of 8 rows reads lies in banks of its own.");
+        page.text(
+            "The first lines of a stage, before and after its swizzle; the 8 rows of a matrix are in different banks.",
+        );
         page.figure(&lies(staged, style)?);
     }
     Ok(page.html())

@@ -90,20 +90,21 @@ impl OnDevice {
     /// The transfer method, as text.
     fn way(&self) -> String {
         let mut ways = Vec::new();
-        for (is_put, what) in [(false, "in place"), (true, "each put in place by a kernel while the next one comes")] {
+        for (is_put, what) in [(false, "in place"), (true, "each unpacked by a kernel while the next one is in flight")]
+        {
             let brings = self.brings.iter().filter(|bring| bring.put.is_some() == is_put);
             let bytes: Vec<u64> = brings.map(|bring| bring.lines.count * bring.lines.bytes).collect();
             if let [first, ..] = bytes[..] {
                 let (sum, count) = (bytes.iter().sum::<u64>(), bytes.len());
                 let parts =
                     if count == 1 { "1 part".to_owned() } else { format!("{count} parts, the first of {first}") };
-                ways.push(format!("copy engines bring {sum} bytes, {parts}, {what}"));
+                ways.push(format!("copy engines transfer {sum} bytes, {parts}, {what}"));
             }
         }
         match self.pulls.len() {
             0 => {}
-            1 => ways.push("1 kernel reads from where it lies".to_owned()),
-            many => ways.push(format!("{many} kernels read from where it lies")),
+            1 => ways.push("1 kernel reads the source".to_owned()),
+            many => ways.push(format!("{many} kernels read the source")),
         }
         if ways.is_empty() { "nothing".to_owned() } else { ways.join("; ") }
     }

@@ -325,10 +325,10 @@ impl fmt::Display for ShardedPlan {
                 let from: String = from.collect();
                 let to = match piece.target {
                     Target::Own(_) if piece.added.is_empty() => String::new(),
-                    Target::Own(_) if piece.added.len() == 1 => ", added to what the other has sent".to_owned(),
-                    Target::Own(_) => format!(", added to what {} others have sent", piece.added.len()),
+                    Target::Own(_) if piece.added.len() == 1 => ", added to the partial sum of the other".to_owned(),
+                    Target::Own(_) => format!(", added to the partial sums of {} others", piece.added.len()),
                     Target::Other(to, _) => format!(", into the result of device {to}"),
-                    Target::Place(to, _) => format!(", sums in {} into memory of device {to}", self.sums),
+                    Target::Place(to, _) => format!(", partial sums in {} to device {to}", self.sums),
                 };
                 let tile = piece.product.plan();
                 writeln!(f, "  multiplies {m} x {n} x {k}{from}{to}: tiles of {} x {}", tile.rows, tile.columns)?;

@@ -154,7 +154,7 @@ impl Build {
     pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>, stored: bool) -> Result<Boxes, Reason> {
         let refuse = |because: &str| refused(global, because);
         let (size, bits) = (common_size(global, shared)?, i64::from(global.element.bits()));
-        let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("TMA does not have the swizzle"))?;
         let mut parts = self.modes(global)?;
         let inside = inside(global, shared, size, (swizzle, &mut parts))?;
         // Where each box begins in shared memory, and in the tensor.
@@ -229,7 +229,7 @@ fn inside(
     let within = shared.layout.numbers(&Values::new())?;
     let inverse = within.right_inverse()?;
     if inverse.size() != size {
-        return Err(refused(global, "it does not lie in shared memory without gaps"));
+        return Err(refused(global, "it is not compact in shared memory"));
     }
     let along = global.place.layout.compose(&Layout::<Expr>::from(&inverse))?;
     let (mut order, mut volume, mut parted) = (Vec::new(), 1_i64, false);

@@ -126,7 +126,7 @@ pub(super) fn counted(
             false => {
                 let from = low + side;
                 let what =
-                    format!("nobody writes what lies from {from} on along mode {mode}, whose extent is {extent}");
+                    format!("no thread writes the elements from {from} on along mode {mode}, whose extent is {extent}");
                 return Err(Doubt::Refused(Reason::NeverWritten { tensor: tensor.to_string(), what }));
             }
         }
@@ -142,7 +142,9 @@ pub(super) fn counted(
         if several && !search.blocks[axis as usize] {
             // Blocks that have no iteration write nothing.
             if case.is_some() || iterations.iter().any(|(_, count)| !core.is_launched(count)) {
-                return Err(undecided("how many turns a block has depends on its number, which is in no coordinate"));
+                return Err(undecided(
+                    "the number of iterations of a block depends on its index, which is in no coordinate",
+                ));
             }
             let axis = format!("{axis:?}").to_lowercase();
             return Err(twice(format!("each of the {count} blocks along {axis}: their number is in no coordinate")));

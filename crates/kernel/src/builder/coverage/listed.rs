@@ -49,7 +49,7 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
         }
     });
     if !known || !whole {
-        return Err(undecided("what is stored follows from more than the numbers of blocks, threads and iterations"));
+        return Err(undecided("the stored elements depend on more than the indices of blocks, threads and iterations"));
     }
     let tensor = || tensor.to_string();
     let of = |writer: u64| places.iter().position(|place| writers[*place as usize] == writer);
@@ -58,7 +58,7 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
         return Err(Doubt::Refused(Reason::WrittenTwice { tensor: tensor(), by }));
     }
     if let Some(index) = of(NONE) {
-        let what = format!("nobody writes the element with index {index}");
+        let what = format!("no thread writes the element with index {index}");
         return Err(Doubt::Refused(Reason::NeverWritten { tensor: tensor(), what }));
     }
     Ok(())

@@ -216,10 +216,10 @@ impl View<'_> {
         }
         let layout = self.layout.numbers(&Values::new())?;
         if layout.right_inverse()?.size() != layout.size() {
-            return Err(refuse("it does not lie in shared memory without gaps"));
+            return Err(refuse("it is not compact in shared memory"));
         }
         let bits = i64::from(self.element.bits());
-        let mode = mode_of(self, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        let mode = mode_of(self, bits).ok_or_else(|| refuse("TMA does not have the swizzle"))?;
         // The copy takes units of 16 bytes.
         let unit = if mode == SwizzleMode::None { 16 } else { mode.period() };
         let bytes = layout.size() * bits / 8;

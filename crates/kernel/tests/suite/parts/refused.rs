@@ -43,9 +43,9 @@ fn ends_that_do_not_go_together() {
     refused("E0924", tile, ends!(k, x, y, k.copy_predicated(&copy, &x, &y.partition(&copy, D)?)));
     refused("E0924", tile, ends!(k, x, y, k.copy(copy.atom(), &x, &y.partition(&copy, D)?)));
     // Of another tiled copy: at both ends, at one, and beside an instruction alone.
-    let moves = "what the tiled copy moves is the partition_S";
+    let moves = "the operand of the tiled copy is the partition_S";
     refused("E0924", moves, ends!(k, x, y, k.copy(&copy, &x.partition(&other, S)?, &y.partition(&other, D)?)));
-    let moves = "what the tiled copy moves is the partition_D";
+    let moves = "the operand of the tiled copy is the partition_D";
     refused("E0924", moves, ends!(k, x, y, k.copy(&copy, &x.partition(&copy, S)?, &y.partition(&other, D)?)));
     let both = "the destination is the partition_D";
     refused("E0924", both, ends!(k, x, y, k.copy(copy.atom(), &x.partition(&copy, S)?, &y.partition(&other, D)?)));

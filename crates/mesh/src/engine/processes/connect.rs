@@ -84,7 +84,7 @@ impl Processes {
             let Some(guest) =
                 door.next(until, |rank| wanted.binary_search(&rank).is_ok(), || interrupter.is_interrupted())
             else {
-                let why = format!("did not come within {} s", self.patience.as_secs_f64());
+                let why = format!("did not connect within {} s", self.patience.as_secs_f64());
                 result = Err((wanted, why));
                 break;
             };

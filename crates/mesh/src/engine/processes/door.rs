@@ -190,7 +190,7 @@ impl<'a> Door<'a> {
 }
 
 const SILENT: &str = "it sent no greeting";
-const STRANGE: &str = "what it sends is no greeting of tilewright";
+const STRANGE: &str = "it sends data that is not a greeting of tilewright";
 
 impl Caller {
     /// The greeting, as soon as it is complete.

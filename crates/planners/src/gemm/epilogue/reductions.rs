@@ -54,7 +54,7 @@ pub(crate) fn steps(
     if grouped {
         let each = if plan.swapped { 1 } else { WARPS * plan.warpgroups };
         let kernel = grouped::kept(by, problem, &parts, [rows_of(plan), each])?;
-        let does = format!("makes the {by} of those of the tiles of each group");
+        let does = format!("reduces the partial results of each group: {by}");
         let step = Step::new(
             StepKind::Reduction,
             kernel,
@@ -70,7 +70,7 @@ pub(crate) fn steps(
     let left = left.map(|tensor| tensor.elements.known().unwrap_or(0).saturating_mul(tensor.element.bytes().into()));
     let left: Vec<ProductTensor> = left.map(workspace).collect();
     let launch = |kernel: &Kernel, read: &[ProductTensor], written: &[ProductTensor]| {
-        let does = format!("makes the {by} of those of its tiles");
+        let does = format!("reduces the partial results: {by}");
         let step = Step::new(StepKind::Reduction, kernel.clone(), [read, written].concat(), does);
         Step { writes: written.len(), sizes: planned.sizes().to_vec(), ..step }
     };

@@ -297,7 +297,7 @@ impl Problem {
         if self.pairs == Some(Pairs::Halves) && blocks > 1 && blocks < n && n % (2 * SCALE_BLOCK) != 0 {
             return Err(PlanError::Together {
                 what: "scales of 128 columns",
-                with: "pairs of halves of which each has no multiple of 128 columns",
+                with: "pairs of halves whose columns are not a multiple of 128",
             });
         }
         Ok(Problem { scales: Some(scales), ..self })

@@ -1,7 +1,7 @@
 //! Which tile is the fastest for two layouts.
 //!
 //! Law: of all tiles that are tried, the one with the least estimate is chosen. An estimate is the
-//! time of the relayout divided by the time of the driver's copy of as many bytes. What it adds for
+//! time of the relayout divided by the time of the driver's copy of equally many bytes. What it adds for
 //! short runs, for padding outside of the tensor, for instructions and for few warps was fitted to
 //! several hundred measurements ([`WindowTime`]).
 

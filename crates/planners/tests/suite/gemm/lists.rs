@@ -176,7 +176,7 @@ fn what_is_refused() {
     let other = problem(Element::F16, BF16, [72, 40, 64]);
     assert_eq!(
         Problems::new(vec![own(), other]).unwrap_err().to_string(),
-        "problem 1 of the list has other types than the first: f16 to bf16, not bf16 to bf16"
+        "problem 1 of the list differs from the first in types: f16 to bf16, not bf16 to bf16"
     );
     assert_eq!(code(vec![own(), own().fused(function("relu(x)", &["x"], vec![])).unwrap()]), "E0944");
     let small = |fast: bool| {

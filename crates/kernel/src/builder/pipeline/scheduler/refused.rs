@@ -15,7 +15,7 @@ impl Core {
             return Err(refuse("a kernel has one dynamic scheduler"));
         }
         if self.team.is_some() || self.depth() > 0 {
-            return Err(refuse("it stands outside of roles, loops and conditions, for all threads take part"));
+            return Err(refuse("it must be outside of roles, loops and conditions, because all threads take part"));
         }
         if !(1..=MESSAGE).contains(&known) {
             return Err(refuse(format!("{known} indices known ahead, of 1 to {MESSAGE}")));
@@ -25,7 +25,7 @@ impl Core {
         }
         // A grid that was stated later would change the counter's last value.
         self.said[0] = true;
-        let help = "say how many threads a block has first: `k.threads(256)`";
+        let help = "set the number of threads of a block first: `k.threads(256)`";
         let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         let [x, y, z] = *self.cluster.get_or_insert([1; 3]);
         if (y, z) != (1, 1) {
