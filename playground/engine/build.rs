@@ -1,12 +1,12 @@
-//! Puts the text of the library's kernels into the workshop, which shows the statement at which a
-//! block stands.
+//! Embeds the source of the library's kernels into the workshop, which shows the current statement
+//! of a block.
 
 use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The Rust files in a folder and in those below it, in order.
+/// The Rust files in a folder and its subfolders, sorted.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     let mut entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

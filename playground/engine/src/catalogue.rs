@@ -1,4 +1,4 @@
-//! What there is: functions, instructions, and the names of choices.
+//! The catalogue: functions, instructions, and the names of choices.
 
 use serde_json::{Value as Json, json};
 use tilewright_draw::Palette;
@@ -35,10 +35,10 @@ pub fn of() -> Json {
     })
 }
 
-/// Where the pages about codes are: each crate has those of its own refusals.
+/// The pages about error codes, by crate.
 ///
-/// Those of meshes, tile programs, tensors and devices are left out: nothing in the playground is
-/// refused with their codes, and their crates would come along with their pages.
+/// Those of meshes, tile programs, tensors and devices are left out: no refusal of the playground has
+/// their codes, and their crates would have to be compiled in.
 const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,

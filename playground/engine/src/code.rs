@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::read::Read;
 use crate::request::Code;
 
-/// The text that computes what the value of a program gives.
+/// The source text that evaluates the value of a program.
 ///
-/// Errors: the value is no map; what is wrong with a choice; the text does not exist.
+/// Errors: the value is no map; a choice is wrong; the text does not exist.
 pub fn of(read: &mut Read, code: &Code) -> Result<String, Failure> {
     let layout = read.value()?.clone();
     let Some(map) = map_of(&layout) else {
@@ -79,7 +79,7 @@ fn unknown(what: &str, given: &str, known: &str) -> Failure {
     Failure::choice(format!("{what}: expected one of {known}, not '{given}'"))
 }
 
-/// The map that a value is; a shape is its compact layout.
+/// A value as a map; a shape is its compact layout.
 fn map_of(value: &Value) -> Option<Map> {
     Some(match value {
         Value::Swizzle(swizzle) => (*swizzle).into(),

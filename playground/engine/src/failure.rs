@@ -1,4 +1,4 @@
-//! What an answer says that is none.
+//! Failures: answers that give an error.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use tilewright_notation::{Diagnostic, Value};
 pub struct Failure(Json);
 
 impl Failure {
-    /// What is wrong with a choice, in words.
+    /// A wrong choice, described in words.
     pub fn choice(message: impl Into<String>) -> Failure {
         Failure(json!({ "message": message.into() }))
     }
@@ -21,7 +21,7 @@ impl Failure {
         Failure(json!({ "code": refusal.code(), "message": refusal.to_string(), "help": refusal.help() }))
     }
 
-    /// What is refused, in words of its own.
+    /// A refusal with a given text.
     pub fn told(code: &str, message: String, help: Option<String>) -> Failure {
         Failure(json!({ "code": code, "message": message, "help": help }))
     }
@@ -33,7 +33,7 @@ impl Failure {
         self
     }
 
-    /// The same, without a place: the program is not the text that the page shows.
+    /// The same, without a location: the program is not the text that the page shows.
     pub fn without_place(mut self) -> Failure {
         if let Some(object) = self.0.as_object_mut() {
             for name in ["start", "end", "labels", "rendered"] {
@@ -43,7 +43,7 @@ impl Failure {
         self
     }
 
-    /// What is wrong with the program: `start` and `end` are bytes of it.
+    /// An error of the program: `start` and `end` are bytes of it.
     pub fn of_program(diagnostic: &Diagnostic, source: &str) -> Failure {
         let labels: Vec<Json> = diagnostic
             .labels
@@ -61,18 +61,18 @@ impl Failure {
         }))
     }
 
-    /// What is wrong with an expression in a field beside the program.
+    /// An error of an expression in a field besides the program.
     pub fn of_field(field: &str, diagnostic: &Diagnostic) -> Failure {
         let message = format!("{field}: {}", diagnostic.message);
         Failure(json!({ "code": diagnostic.code, "message": message, "help": diagnostic.help }))
     }
 
-    /// That a value is not what is needed: `wanted` with its article.
+    /// A value of the wrong kind: `wanted` with its article.
     pub fn not(field: &str, value: &Value, wanted: &str) -> Failure {
         Failure::choice(format!("{field}: expected {wanted}, but the value is of kind {}", value.kind()))
     }
 
-    /// The object of the failure.
+    /// The failure as a JSON object.
     pub fn json(self) -> Json {
         self.0
     }

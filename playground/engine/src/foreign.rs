@@ -1,7 +1,7 @@
-//! Texts of other systems in the place of a program: types, prints, dumps, messages of compilers.
+//! Texts of other systems instead of a program: types, prints, dumps, messages of compilers.
 //!
-//! Law: units are never guessed. What a text leaves open is asked, and a line above the text
-//! answers: `# bits: 16`, `# shape: (128,64)`, `# system: triton`.
+//! Law: units are never guessed. If a text leaves something open, the reader asks, and a line above
+//! the text answers: `# bits: 16`, `# shape: (128,64)`, `# system: triton`.
 
 use tilewright_layout::{Refusal as _, Tree};
 use tilewright_read::{Failure as Failed, Meaning, Missing, Options, Reading, Refused, Unit, Verdict};
@@ -9,21 +9,21 @@ use tilewright_read::{document, expression, failures};
 
 use crate::failure::Failure;
 
-/// What a text of another system means.
+/// The meaning of a text of another system.
 #[derive(Debug)]
 pub struct Foreign {
-    /// The same as a program.
+    /// The equivalent program.
     pub program: String,
     /// How the text was read, and what was converted.
     pub notes: Vec<String>,
-    /// The width of an element in bits, where the text says it.
+    /// The width of an element in bits, if the text gives it.
     pub bits: Option<i64>,
 }
 
-/// Reads a text; none where no reader knows it.
+/// Reads a text; None if no reader knows it.
 ///
-/// Errors: a question, told with the line that answers it; what the reader refuses; a failed
-/// operation in a message of a compiler, which the algebra refuses as well.
+/// Errors: a question, with the line that answers it; a refusal of the reader; a failed operation in a
+/// message of a compiler, which the algebra refuses too.
 pub fn read(source: &str) -> Option<Result<Foreign, Failure>> {
     let (options, begins) = match answers(source) {
         Ok(told) => told,
@@ -37,7 +37,7 @@ pub fn read(source: &str) -> Option<Result<Foreign, Failure>> {
     }
 }
 
-/// What the lines above a text answer, and where the text begins.
+/// The answers in the lines above a text, and the start of the text.
 fn answers(source: &str) -> Result<(Options, usize), Failure> {
     let mut options = Options::default();
     let mut begins = 0;
@@ -99,7 +99,7 @@ fn several(text: &str, options: &Options, begins: usize) -> Option<Result<Foreig
     }))
 }
 
-/// What the algebra says of an operation that a compiler refused.
+/// The refusal of the algebra for an operation that a compiler refused.
 fn of_failed(failed: &Failed) -> Result<Foreign, Failure> {
     let operands = failed.operands.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
     let place = failed.called_at.as_ref().map_or(String::new(), |place| format!(", called at {place}"));
@@ -122,7 +122,7 @@ fn of_failed(failed: &Failed) -> Result<Foreign, Failure> {
     }
 }
 
-/// A refusal, at its place in the program.
+/// A refusal, at its location in the program.
 fn of_refusal(refused: &Refused, begins: usize) -> Failure {
     let help = match refused {
         Refused::Question(question) => Some(match &question.missing {

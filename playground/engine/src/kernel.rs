@@ -14,10 +14,10 @@ use crate::outline::{self, tiles::Tiles};
 use crate::request::{At, Wanted};
 use crate::steps;
 
-/// How many elements all tensors of a check may have: what a page can wait for.
+/// The most elements of all tensors of a check, so that the page need not wait long.
 const MOST: i64 = 1 << 20;
 
-/// The kernels, with the sizes and types that they take.
+/// The kernels, with their sizes and types.
 pub fn list() -> Json {
     let object = |entry: &Entry| {
         let sizes: Vec<Json> = entry.sizes.iter().map(|(name, size)| json!([name, size])).collect();
@@ -32,7 +32,7 @@ pub fn list() -> Json {
     })
 }
 
-/// What is wanted of a kernel.
+/// The answer to a question about a kernel.
 ///
 /// Errors: there is no such kernel, size or type; the plan or the text does not exist.
 pub fn of(
@@ -53,7 +53,7 @@ pub fn of(
             known: entry.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
         })?),
     };
-    // A text is for a target, a cost for a machine; all else is for an H200.
+    // PTX is for a target, a cost for a machine; everything else is for an H200.
     let machine = match ptx::Target::named(target) {
         Some(target) => Machine::of_target(target),
         None => Machine::named(target).unwrap_or_else(|| Machine::of_target(ptx::Target::Sm90a)),
@@ -73,7 +73,7 @@ pub fn of(
 
 fn plan(entry: &Entry, planned: &Planned) -> Result<Json, Failure> {
     let program = planned.kernel().program();
-    // The tiles of statements are those of a run.
+    // The tiles of statements are taken from a run.
     let tiles = match small(planned, "a run") {
         Ok(()) => Tiles::of(planned)?,
         Err(_) => Tiles::default(),
@@ -121,9 +121,9 @@ fn access(count: &AccessCount) -> Json {
     })
 }
 
-/// Whether the page can wait for a run.
+/// Whether a run is short enough for the page.
 fn small(planned: &Planned, what: &str) -> Result<(), Failure> {
-    // A least number of bytes stands for the work: tensors are read and written once at the least.
+    // The least number of bytes estimates the work: tensors are read and written at least once.
     if planned.bytes() / 4 > MOST || planned.operations() > 64 * MOST {
         let advice = "choose smaller sizes, or run `tilewright kernel check` on your machine";
         return Err(Failure::choice(format!("{what} of these sizes would take too long here: {advice}")));

@@ -1,15 +1,15 @@
-//! What answers the playground.
+//! The server side of the playground.
 //!
-//! Law: nothing is computed here that the crates of the workspace do not compute; a question and
-//! its answer are texts, and an answer depends on the question alone. So the programs in `bin` read
-//! one question from standard input and write one answer to standard output, on this machine as in
-//! WebAssembly, and a run that panics or takes for ever harms nothing but itself.
+//! Law: everything is computed by the crates of the workspace; a question and its answer are texts,
+//! and an answer depends on the question only. So the programs in `bin` read one question from
+//! standard input and write one answer to standard output, natively as in WebAssembly, and a run that
+//! panics or never ends affects only itself.
 //!
-//! * `request`: what can be asked
-//! * `read`: programs and the fields beside them
-//! * `foreign`: texts of other systems in the place of a program
+//! * `request`: the questions
+//! * `read`: programs and the fields besides them
+//! * `foreign`: texts of other systems instead of a program
 //! * `picture`, `memory`, `code`, `kernel`, `steps`, `catalogue`: the answers
-//! * `failure`: why there is none
+//! * `failure`: errors
 
 #![warn(missing_docs)]
 
@@ -41,20 +41,19 @@ use request::Request;
 /// The most bytes of a question.
 const MOST: u64 = 1 << 20;
 
-/// What a figure becomes in a format; none where the program has no such format.
+/// Writes a figure in a format; None if the program does not have the format.
 pub type Write = fn(&Figure<'_>, Format, Theme) -> Option<Vec<u8>>;
 
-/// What a program answers besides questions about layouts.
+/// The answers of a program besides those about layouts.
 #[derive(Debug, Clone, Copy)]
 pub struct Also {
-    /// How files are written.
+    /// Writes files.
     pub write: Write,
-    /// What is asked less often, if the program knows it.
+    /// The rarer answers, if the program has them.
     pub more: Option<More>,
 }
 
-/// Answers that are asked for less often, apart so that the program with which the page begins is
-/// small.
+/// The rarer answers, separate so that the program that the page loads first is small.
 #[derive(Debug, Clone, Copy)]
 pub struct More {
     foreign: read::ReadForeign,
@@ -86,7 +85,7 @@ pub const MORE: More = More {
     },
 };
 
-/// That the program with which the page begins was asked for something else.
+/// The error of the first program for a question that only the workshop answers.
 fn elsewhere() -> Failure {
     Failure::choice("this program does not answer that; the workshop does")
 }
@@ -103,13 +102,13 @@ pub fn serve(also: Also) -> bool {
     std::io::stdout().lock().write_all(&answer).is_ok()
 }
 
-/// An answer as text: an object, with `error` where there is none.
+/// An answer as text: an object, with `error` if it failed.
 fn object(answer: Result<Json, Failure>) -> Vec<u8> {
     let object = answer.unwrap_or_else(|failure| json!({ "error": failure.json() }));
     object.to_string().into_bytes()
 }
 
-/// The answer to a question: an object, with `error` where there is none; or the bytes of a file.
+/// The answer to a question: an object, with `error` if it failed; or the bytes of a file.
 pub fn answer(question: &str, also: Also) -> Vec<u8> {
     let request = match serde_json::from_str(question) {
         Ok(request) => request,
@@ -174,7 +173,7 @@ fn program(source: &str, view: &request::View, theme: Theme, also: Also) -> Resu
     Ok(object)
 }
 
-/// The choices, with the width of an element that a text of another system says.
+/// The choices, with the element width from a text of another system.
 fn sized(view: &request::View, read: &Read) -> request::View {
     request::View { element_bits: read.bits.unwrap_or(view.element_bits), ..view.clone() }
 }
@@ -190,12 +189,12 @@ fn file(source: &str, view: &request::View, theme: Theme, format: &str, also: Al
     written.ok_or_else(|| Failure::choice(format!("this program does not write {format}")))
 }
 
-/// How the value of a program comes about, operation by operation, and whether its law holds.
+/// The derivation of the value of a program, operation by operation, and whether its law holds.
 fn derivation(source: &str, theme: Theme) -> Result<Json, Failure> {
     if read::is_instruction(source) {
         return Err(Failure::choice("an instruction is data of the library: nothing is derived"));
     }
-    // A text of another system is derived as what it means.
+    // A text of another system is derived as its equivalent program.
     let read = Read::of(source, Some(foreign::read)).ok().filter(|read| read.source != source);
     let source = read.as_ref().map_or(source, |read| &read.source);
     let derivation = derive(source, &mut Environment::new());

@@ -1,4 +1,4 @@
-//! What accesses to memory cost, in words and pictures.
+//! Costs of memory accesses, in words and pictures.
 
 use serde_json::{Value as Json, json};
 use tilewright_draw::explain::map::plain;
@@ -17,7 +17,7 @@ use crate::picture::Picture;
 use crate::read::Read;
 use crate::request::View;
 
-/// Where the elements of a layout lie.
+/// The storage of the elements of a layout.
 fn storage(value: &Value) -> Result<Storage, Failure> {
     match value {
         Value::Layout(layout) if layout.kind() != Kind::Coordinate && layout.kind() != Kind::CoordinateComposed => {
@@ -44,7 +44,7 @@ fn tile(value: &Value) -> Result<Composed, Failure> {
     }
 }
 
-/// The accesses that are written; if none is, that by which the layout is one of threads and
+/// The given accesses; if there are none, the access of the layout as a layout of threads and
 /// values.
 fn accesses(read: &mut Read, view: &View, shape: &Tree<i64>) -> Result<Vec<Access>, Failure> {
     let (bits, vector) = (view.element_bits, view.vector);
@@ -70,7 +70,7 @@ fn accesses(read: &mut Read, view: &View, shape: &Tree<i64>) -> Result<Vec<Acces
     Ok(all)
 }
 
-/// What is said of a swizzle whose numbers may count bytes.
+/// The note on a swizzle that may be one of bytes.
 fn bytes_note(value: &Value, bits: i64) -> Vec<String> {
     let Value::Layout(layout) = value else { return Vec::new() };
     bytes_or_elements(layout, bits).into_iter().collect()
@@ -81,7 +81,7 @@ fn stacked(figures: Vec<Figure<'static>>) -> Figure<'static> {
     figures.into_iter().reduce(Figure::above).unwrap_or_default()
 }
 
-/// Which lanes touch which banks, in the worst phase or the one that is asked for.
+/// The banks of each lane, in the worst phase or the given one.
 pub fn banks(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
     let value = read.value()?.clone();
     let storage = storage(&value)?;
@@ -111,7 +111,7 @@ fn phase_of(
     Ok(conflicts(access, &report, number, &hits, Banks::NVIDIA, style))
 }
 
-/// Which lanes touch which sectors, in the worst request or the one that is asked for.
+/// The sectors of each lane, in the worst request or the given one.
 pub fn sectors(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
     let storage = storage(read.value()?)?;
     let accesses = accesses(read, view, storage.shape())?;
@@ -133,7 +133,7 @@ pub fn sectors(read: &mut Read, view: &View, style: Style) -> Result<Picture, Fa
     Ok(picture)
 }
 
-/// The change that costs least, before and after, and all others as programs.
+/// The change that costs least, with pictures before and after, and all others as programs.
 pub fn suggest(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
     let value = read.value()?.clone();
     let tile = tile(&value)?;

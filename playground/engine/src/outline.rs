@@ -1,10 +1,10 @@
-//! A kernel as a program that can be read.
+//! A kernel as a readable program.
 //!
-//! Law: a line for what moves data, multiplies, waits or decides, with its operands: the tile of a
-//! tensor that it reads or writes, the threads that do so, and the bytes of each (`tiles`). What
-//! registers and shared memory hold is told by the tensors that it came from. Arithmetic on data is
-//! counted by operation; that on indices and conditions is left out. Equal lines, and equal groups
-//! of lines, that follow each other stand once, with their number.
+//! Law: each line is an instruction that moves data, multiplies, waits or branches, with its operands:
+//! the tile of a tensor that it reads or writes, the threads that do so, and the bytes of each
+//! (`tiles`). Registers and shared memory are named by the tensors of their contents. Arithmetic on
+//! data is counted by operation; arithmetic on indices and conditions is left out. Repeated lines, and
+//! repeated groups of lines, are shown once, with their number.
 
 pub mod tiles;
 mod words;
@@ -21,18 +21,18 @@ use tilewright_kernel::program::{Branch, Instruction, Loop, Program, Source, Ste
 
 use self::tiles::{Tile, Tiles};
 
-/// The most characters of a condition; of longer ones only that there is one is said.
+/// The most characters of a condition; longer ones are not printed.
 const MAX_CONDITION: usize = 60;
-/// What stands for a value that is not told.
+/// The text of a value that is not shown.
 const UNTOLD: &str = "..";
-/// The most tensors of which what registers hold is told to come.
+/// The most tensors that are listed as the origin of a register.
 const ORIGINS: usize = 3;
-/// What a matrix instruction adds to.
+/// The destination of a matrix instruction.
 const ACCUMULATORS: &str = "accumulators";
-/// The most lines of a group that stands once for all that equal it.
+/// The most lines of a repeated group.
 const GROUP: usize = 12;
 
-/// The lines of a kernel: how deep each stands, and its text.
+/// The lines of a kernel: the indentation of each, and its text.
 pub fn of(program: &Program, tiles: &Tiles) -> Vec<Json> {
     let mut outline = Outline {
         program,
@@ -48,7 +48,7 @@ pub fn of(program: &Program, tiles: &Tiles) -> Vec<Json> {
     grouped(lines).into_iter().map(|(indent, text)| json!([indent, text])).collect()
 }
 
-/// A line, and how often what it says is done.
+/// A line, and the number of its repetitions.
 struct Line {
     indent: usize,
     what: What,
@@ -57,36 +57,36 @@ struct Line {
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// Arithmetic on data: how often each operation.
+    /// Arithmetic on data: the count of each operation.
     Data(BTreeMap<String, usize>),
     Deed(Deed),
     /// The head of a loop or of a condition.
     Head(String),
 }
 
-/// What an instruction does to memory, to other threads or with tensor cores.
+/// An access to memory, a synchronization, or a tensor-core instruction.
 #[derive(Debug, PartialEq)]
 struct Deed {
     parts: Vec<Part>,
     source: Source,
-    /// The access by which who does it is told.
+    /// The access whose threads are shown.
     by: Option<(BufferId, AccessKind)>,
-    /// How many bytes a thread moves at a time; none where warps do it, or one thread for all.
+    /// The bytes that a thread moves at a time; None if warps move them, or one thread for all.
     bytes: Option<u32>,
     whole_warps: bool,
     condition: Option<String>,
-    /// Whether it gives registers, so that arithmetic on them comes after it.
+    /// Whether it writes registers, so that arithmetic on them comes after it.
     gives: bool,
 }
 
 #[derive(Debug, PartialEq)]
 enum Part {
     Text(String),
-    /// The tile that is touched of a buffer.
+    /// The tile of a buffer that is accessed.
     Place(BufferId, AccessKind),
 }
 
-/// Groups of lines that equal those before them, once, below their number.
+/// Repeated groups of lines, once, below their number.
 fn grouped(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     let mut rest = lines.as_slice();
@@ -95,7 +95,7 @@ fn grouped(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
             let group = rest.get(..size)?;
             let whole = group.iter().all(|(own, _)| own >= indent);
             let times = rest.chunks(size).take_while(|other| *other == group).count();
-            // What follows is no part of the last group.
+            // The next lines are not part of the last group.
             let ends = rest.get(size * times).is_none_or(|(own, _)| own <= indent);
             (whole && ends && times > 1).then_some((group, times))
         };
@@ -117,17 +117,17 @@ fn grouped(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
 struct Outline<'p> {
     program: &'p Program,
     tiles: &'p Tiles,
-    /// What registers hold, as text, where it is short.
+    /// The contents of registers, as text, if short.
     values: HashMap<Register, String>,
-    /// The tensors that what registers hold came from.
+    /// The tensors from which the contents of registers come.
     origins: HashMap<Register, Vec<String>>,
-    /// The same of shared memory.
+    /// The same for shared memory.
     contents: HashMap<BufferId, Vec<String>>,
     lines: Vec<Line>,
 }
 
 impl Outline<'_> {
-    /// Notes what asynchronous copies bring to shared memory, wherever they stand.
+    /// Records the destinations of asynchronous copies in shared memory, at every depth.
     fn copied(&mut self, body: &[Step]) {
         for step in body {
             match step {
@@ -185,13 +185,13 @@ impl Outline<'_> {
         self.flush(&mut pending, indent);
     }
 
-    /// A deed: the same as that before it, or one more line.
+    /// Adds an action: a repetition of the previous one, or a new line.
     fn add(&mut self, deed: Deed, pending: &mut BTreeMap<String, usize>, (first, indent): (usize, usize)) {
         let (gives, what) = (deed.gives, What::Deed(deed));
         let own = self.lines.get_mut(first..).unwrap_or_default();
         let same = own.last().is_some_and(|last| last.indent == indent && last.what == what);
-        // Arithmetic between equal deeds goes before them where they take what it gives, and after
-        // them where it takes what they give.
+        // Arithmetic between equal actions goes before them if they use its results, and after them
+        // if it uses theirs.
         match own {
             [.., last] if same && (pending.is_empty() || gives) => last.times += 1,
             [.., Line { what: What::Data(counts), .. }, last] if same => {
@@ -205,7 +205,7 @@ impl Outline<'_> {
         }
     }
 
-    /// A line for the arithmetic since the last deed.
+    /// Adds a line for the arithmetic since the last action.
     fn flush(&mut self, pending: &mut BTreeMap<String, usize>, indent: usize) {
         let data = std::mem::take(pending);
         if !data.is_empty() {
@@ -213,7 +213,7 @@ impl Outline<'_> {
         }
     }
 
-    /// Lines below a head; neither where there are no lines.
+    /// Adds lines below a head; nothing if there are no lines.
     fn below(&mut self, head: String, body: &[Step], indent: usize) {
         self.lines.push(Line { indent, what: What::Head(head), times: 1 });
         let before = self.lines.len();
@@ -257,12 +257,12 @@ impl Outline<'_> {
         }
     }
 
-    /// What a register holds, as text.
+    /// The contents of a register, as text.
     fn value(&self, register: Register) -> String {
         self.values.get(&register).cloned().unwrap_or_else(|| UNTOLD.to_owned())
     }
 
-    /// That a register holds what comes of others.
+    /// Records that a register depends on others.
     fn inherit(&mut self, register: Register, from: &[Register]) {
         let origins = self.origins_of(from);
         if !origins.is_empty() {
@@ -280,7 +280,7 @@ impl Outline<'_> {
         names
     }
 
-    /// Registers by the tensors that they came from.
+    /// Registers by the tensors from which they come.
     fn held(&self, registers: &[Register]) -> String {
         match self.origins_of(registers) {
             names if names.is_empty() => "registers".to_owned(),
@@ -288,7 +288,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Notes what an instruction computes, if that is short, and where its operands came from.
+    /// Records the result of an instruction, if short, and the tensors from which its operands
+    /// come.
     fn note(&mut self, instruction: &Instruction) {
         let operation = &instruction.operation;
         let origins = match operation {
@@ -305,7 +306,7 @@ impl Outline<'_> {
             self.fill(access.buffer, self.origins_of(given(instruction, access, 0)));
         }
         for output in &instruction.outputs {
-            // A predicate is a condition, whatever it compares.
+            // A predicate is a condition, even if it compares data.
             if !origins.is_empty() && self.program.width(*output) != Width::Predicate {
                 self.origins.insert(*output, origins.clone());
             }
@@ -352,7 +353,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The text of a deed that is done so many times.
+    /// The text of an action that is repeated so many times.
     fn told(&self, deed: &Deed, times: usize) -> String {
         let mut text = if times > 1 && deed.bytes.is_none() { format!("{times} x ") } else { String::new() };
         let mut first = false;
@@ -390,8 +391,8 @@ impl Outline<'_> {
         text
     }
 
-    /// What an instruction does to memory, to other threads or with tensor cores; none where it
-    /// computes alone.
+    /// The action of an instruction on memory, on other threads or with tensor cores; None if it
+    /// only computes.
     fn deed(&self, instruction: &Instruction) -> Option<Deed> {
         let of = |access: &Access| self.name(access.buffer);
         let condition = instruction.guard.map(|guard| self.value(guard)).filter(|condition| condition != "1");
@@ -478,7 +479,7 @@ impl Outline<'_> {
             }
             Operation::Shuffle(_) => {
                 let from = self.origins_of(instruction.inputs.get(..1)?);
-                // That of a warp's number makes it the same in all lanes.
+                // A shuffle of the warp index makes it uniform across lanes.
                 if from.is_empty() {
                     return None;
                 }
@@ -488,7 +489,7 @@ impl Outline<'_> {
         })
     }
 
-    /// An operand in shared memory, with the tensors that it came from.
+    /// An operand in shared memory, with the tensors from which it comes.
     fn operand(&self, buffer: BufferId) -> Vec<Part> {
         let place = Part::Place(buffer, Read);
         match self.contents.get(&buffer) {
@@ -499,7 +500,7 @@ impl Outline<'_> {
         }
     }
 
-    /// A product of a warp, by the tensors that its operands came from.
+    /// A product of a warp, with the tensors from which its operands come.
     fn multiplied(&self, matrix: Matrix, instruction: &Instruction) -> String {
         let [m, n, k] = matrix.shape();
         let [a, b, _] = matrix.registers();
@@ -509,8 +510,7 @@ impl Outline<'_> {
     }
 }
 
-/// The registers that an access takes: an address comes first where there is one, then so many
-/// others.
+/// The register operands of an access: after the address, if there is one, so many others.
 fn given<'i>(instruction: &'i Instruction, access: &Access, more: usize) -> &'i [Register] {
     instruction.inputs.get(usize::from(access.addressed) + more..).unwrap_or_default()
 }

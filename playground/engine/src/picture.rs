@@ -14,16 +14,16 @@ use crate::failure::Failure;
 use crate::read::{Read, Shown, drawable};
 use crate::request::{Kind, ThemeName, View};
 
-/// A figure, and what is said beside it.
+/// A figure, and its texts.
 #[derive(Debug)]
 pub struct Picture {
     /// The figure.
     pub figure: Figure<'static>,
-    /// Lines of text, where the view counts something.
+    /// Lines of text, if the view counts something.
     pub told: Vec<String>,
-    /// What the view may have read otherwise than was meant.
+    /// Notes on what may not have been meant.
     pub notes: Vec<String>,
-    /// Programs that the view proposes: what each is, and its text.
+    /// Programs that the view proposes: the description of each, and its text.
     pub proposed: Vec<Json>,
 }
 
@@ -48,17 +48,17 @@ fn named<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> Result<T, Failur
     found.ok_or_else(|| Failure::choice(format!("{what}: expected one of {}, not '{name}'", known())))
 }
 
-/// What cells may say, by name.
+/// The labels of cells, by name.
 pub const LABELS: [(&str, Label); 4] =
     [("offset", Label::Offset), ("coordinate", Label::Coordinate), ("index", Label::Index), ("none", Label::Nothing)];
 
-/// How cells may be filled, by name.
+/// The fills of cells, by name.
 pub const SHADES: [(&str, Shade); 4] =
     [("grey", Shade::Grey), ("heat", Shade::Heat), ("palette", Shade::Palette), ("none", Shade::Plain)];
 
 /// The picture of a program.
 ///
-/// Errors: what is wrong with a choice; the picture does not exist for the value.
+/// Errors: a choice is wrong; the picture does not exist for the value.
 pub fn of(read: &mut Read, view: &View, medium: Medium, more: Option<More>) -> Result<Picture, Failure> {
     for (what, number, least, most) in
         [("the bits of an element", view.element_bits, 1, 1024), ("the width", view.width, 1, 1 << 20)]
@@ -188,7 +188,7 @@ fn one(
     }
 }
 
-/// The tile of a thread-value layout: what is given, or a line as long as it reaches.
+/// The tile of a thread-value layout: the given one, or a line up to its last element.
 fn tile_of(read: &mut Read, tile: &str, map: &Map) -> Result<Tree<i64>, Failure> {
     if !tile.is_empty() {
         return read.shape("the tile", tile);
@@ -207,7 +207,7 @@ fn tile_of(read: &mut Read, tile: &str, map: &Map) -> Result<Tree<i64>, Failure>
     Ok(Tree::from(most.saturating_add(1)))
 }
 
-/// The morphism that a value is, or the standard one of its layout.
+/// A value as a morphism, or the standard morphism of its layout.
 fn morphism_of(value: &Value) -> Result<NestMorphism, Failure> {
     match value {
         Value::Morphism(f) => Ok(NestMorphism::clone(f)),
@@ -218,8 +218,8 @@ fn morphism_of(value: &Value) -> Result<NestMorphism, Failure> {
     }
 }
 
-/// A composition by mutual refinement: that of the program's last operation, or of the pair that
-/// the program is.
+/// A composition by mutual refinement: that of the program's last operation, or of the program's
+/// value, a pair.
 fn composition(read: &Read) -> Result<Figure<'static>, Failure> {
     let wanted = "this view shows a composition: A o B of layouts of integers, or a pair (A, B)";
     let pair = match &read.shown {
@@ -228,7 +228,7 @@ fn composition(read: &Read) -> Result<Figure<'static>, Failure> {
     };
     let layouts: Vec<Layout> = pair.into_iter().map(drawable).filter_map(|value| plain(&value)).collect();
     let [a, b] = layouts.as_slice() else { return Err(Failure::choice(wanted)) };
-    // That the composite exists at all is asked first: its refusal says more.
+    // Composition is tried first, because its refusal is more informative.
     a.compose(b)?;
     Ok(draw::worked_composition(&WorkedComposition::new(a, b)?)?)
 }
@@ -261,7 +261,7 @@ fn transfer(atom: CopyAtom, read: &mut Read, view: &View, style: Style) -> Resul
     Ok(draw::copy(&Map::from(&source?), &Map::from(&target?), &tile, style)?.titled(name))
 }
 
-/// How many rows a table has at most.
+/// The most rows of a table.
 const ROWS: i64 = 4096;
 
 /// The table of a layout: for each index its coordinate, its value, and the bank of an offset.

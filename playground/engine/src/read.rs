@@ -11,7 +11,7 @@ use tilewright_notation::{Call, Environment, Value, call, evaluate};
 use crate::failure::Failure;
 use crate::foreign::Foreign;
 
-/// What reads a text of another system; none where no reader knows it.
+/// A reader of texts of another system; None if no reader knows a text.
 pub type ReadForeign = fn(&str) -> Option<Result<Foreign, Failure>>;
 
 /// A program that was run.
@@ -21,13 +21,13 @@ pub struct Read {
     pub source: String,
     /// Its value; a shape alone is its compact layout.
     pub shown: Shown,
-    /// The width of an element in bits, where a text of another system says it.
+    /// The width of an element in bits, if a text of another system gives it.
     pub bits: Option<i64>,
     told: Vec<String>,
     environment: Environment,
 }
 
-/// What a program is.
+/// The result of a program.
 #[derive(Debug)]
 pub enum Shown {
     /// A value, and the call that made it if there was one.
@@ -39,10 +39,10 @@ pub enum Shown {
 }
 
 impl Read {
-    /// Runs a program, or finds the instruction of a name; where it is neither, `foreign` reads it
-    /// as a text of another system.
+    /// Runs a program, or finds the instruction of a name; if it is neither, `foreign` reads it as
+    /// a text of another system.
     ///
-    /// Errors: what is wrong with the program.
+    /// Errors: those of the program.
     pub fn of(source: &str, foreign: Option<ReadForeign>) -> Result<Read, Failure> {
         let mut environment = Environment::new();
         environment.keep_notes();
@@ -69,8 +69,8 @@ impl Read {
         Ok(Read { source: source.to_owned(), shown, bits: None, told: Vec::new(), environment })
     }
 
-    /// What is to be said beside the answers so far, of the program and of the fields, each once:
-    /// a program that is no call is evaluated twice.
+    /// The notes of the answers so far, of the program and of the fields, each once: a program that
+    /// is no call is evaluated twice.
     pub fn notes(&mut self) -> Vec<String> {
         let mut said: Vec<String> = std::mem::take(&mut self.told);
         for note in self.environment.take_notes() {
@@ -91,7 +91,7 @@ impl Read {
         }
     }
 
-    /// The values that are shown side by side: those of a list, or the one.
+    /// The values to show side by side: those of a list, or the one.
     ///
     /// Errors: as [`Read::value`].
     pub fn values(&self) -> Result<Vec<Value>, Failure> {
@@ -101,9 +101,9 @@ impl Read {
         })
     }
 
-    /// What is drawn of a value of the program.
+    /// The map to draw for a value of the program.
     ///
-    /// Errors: it is no layout, or its numbers are not known yet.
+    /// Errors: it is no layout, or has sizes that are not known yet.
     pub fn map_of(&self, value: &Value) -> Result<map::Map, Failure> {
         let source = match &self.shown {
             Shown::Value(shown, _) if !matches!(**shown, Value::List(_)) => self.source.clone(),
@@ -121,7 +121,7 @@ impl Read {
 
     /// A shape in a field.
     ///
-    /// Errors: it is none.
+    /// Errors: the field has no shape.
     pub fn shape(&mut self, name: &str, source: &str) -> Result<Tree<i64>, Failure> {
         match self.field(name, source)? {
             Value::Int(extent) => Ok(Tree::from(extent)),
@@ -132,7 +132,7 @@ impl Read {
 
     /// A layout in a field.
     ///
-    /// Errors: it is none of integers.
+    /// Errors: the field has no layout of integers.
     pub fn layout(&mut self, name: &str, source: &str) -> Result<Layout, Failure> {
         let value = self.field(name, source)?;
         plain(&value).ok_or_else(|| Failure::not(name, &value, "a layout of integers"))
@@ -140,7 +140,7 @@ impl Read {
 
     /// A tiler in a field.
     ///
-    /// Errors: it is none.
+    /// Errors: the field has no tiler.
     pub fn tiler(&mut self, name: &str, source: &str) -> Result<Tiler, Failure> {
         let value = self.field(name, source)?;
         match value.to_tiler() {
@@ -149,25 +149,25 @@ impl Read {
         }
     }
 
-    /// A coordinate in a field, which may have `_` in it.
+    /// A coordinate in a field, which may contain `_`.
     ///
-    /// Errors: it is none.
+    /// Errors: the field has no coordinate.
     pub fn coordinate(&mut self, name: &str, source: &str) -> Result<Coord, Failure> {
         source.parse().map_err(|error: LayoutError| Failure::choice(format!("{name}: {error}")))
     }
 
     /// Any value in a field.
     ///
-    /// Errors: what is wrong with the expression.
+    /// Errors: those of the expression.
     pub fn any(&mut self, name: &str, source: &str) -> Result<Value, Failure> {
         self.field(name, source)
     }
 }
 
-/// The instruction of a name; none where the text is no name, or there is none of that name.
+/// The instruction of a name; None if the text is no name, or no instruction has it.
 fn instruction(source: &str) -> Option<Shown> {
     let word = source.trim();
-    // Looking for a name that does not exist takes long: the nearest names are found.
+    // Looking up an unknown name is slow, because the nearest names are searched.
     if word.is_empty() || !word.contains('_') || word.contains(|c: char| c.is_whitespace() || "()[];=".contains(c)) {
         return None;
     }

@@ -1,7 +1,7 @@
-//! What the page asks.
+//! The questions of the page.
 //!
-//! Law: the choices are those of the command's options, by the same names, with the same defaults;
-//! a field that is not known is refused.
+//! Law: the choices are those of the command's options, with the same names and defaults; unknown
+//! fields are refused.
 
 use serde::Deserialize;
 
@@ -9,20 +9,20 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What there is: functions, instructions, names of choices.
+    /// The catalogue: functions, instructions, names of choices.
     Catalogue {},
     /// The value of a program, its facts, its picture, its table.
     Program {
         /// The program.
         source: String,
-        /// How it is looked at.
+        /// The view.
         #[serde(default)]
         view: View,
         /// Light or dark.
         #[serde(default)]
         theme: ThemeName,
     },
-    /// How the value comes about.
+    /// The derivation of the value.
     Derivation {
         /// The program.
         source: String,
@@ -34,7 +34,7 @@ pub enum Request {
     Code {
         /// The program.
         source: String,
-        /// How it is written.
+        /// The choices of the source text.
         #[serde(default)]
         code: Code,
     },
@@ -47,31 +47,31 @@ pub enum Request {
     File {
         /// The program.
         source: String,
-        /// How it is looked at.
+        /// The view.
         #[serde(default)]
         view: View,
         /// Light or dark.
         #[serde(default)]
         theme: ThemeName,
-        /// The end of the file's name.
+        /// The file extension.
         format: String,
     },
     /// A kernel of the library.
     Kernel {
         /// Its name.
         name: String,
-        /// Its sizes; those that are not given are the kernel's own.
+        /// Its sizes; others have the defaults of the kernel.
         #[serde(default)]
         sizes: Vec<(String, i64)>,
-        /// The type of its elements; the first that it takes if there is none.
+        /// The type of its elements; the first type of the kernel if missing.
         #[serde(default)]
         element: String,
-        /// What is wanted of it.
+        /// The question.
         want: Wanted,
-        /// The processor of the PTX, or the machine of the costs; one of them if there is none.
+        /// The target of the PTX, or the machine of the costs; the default one if missing.
         #[serde(default)]
         target: String,
-        /// Where a block is looked at.
+        /// The view of a block.
         #[serde(default)]
         at: At,
         /// Light or dark.
@@ -82,43 +82,44 @@ pub enum Request {
     Kernels {},
 }
 
-/// What is wanted of a kernel.
+/// A question about a kernel.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wanted {
-    /// What was chosen for it, its tensors and its tiles.
+    /// Its plan, its tensors and its tiles.
     Plan,
     /// A run on the interpreter.
     Check,
-    /// Its text for the assembler.
+    /// Its PTX.
     Ptx,
-    /// What it costs.
+    /// Its cost.
     Cost,
     /// A block of it, statement by statement.
     Steps,
 }
 
-/// Where a block of a kernel is looked at.
+/// The view of a block of a kernel.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct At {
-    /// Which block of the grid.
+    /// The block of the grid.
     pub block: [u32; 3],
-    /// After how many steps.
+    /// The number of steps.
     pub step: usize,
-    /// Instead: after how many of those that touch memory.
+    /// Instead: the number of steps that access memory.
     pub access: Option<usize>,
     /// The thread whose registers are shown.
     pub thread: u32,
-    /// Whether asynchronous copies are done at once, and not when they are waited for.
+    /// Whether asynchronous copies complete immediately, not when they are waited for.
     pub early: bool,
     /// Whether tensors are shown as a whole, without their values.
     pub whole: bool,
-    /// The access to shared memory whose banks are shown; that with most wavefronts if none.
+    /// The access to shared memory whose banks are shown; the one with the most wavefronts if
+    /// missing.
     pub request: Option<usize>,
 }
 
-/// Light, dark, or what the reader prefers.
+/// Light, dark, or the preference of the reader.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -133,14 +134,14 @@ pub enum ThemeName {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// What the program suggests.
+    /// The picture that the program suggests.
     #[default]
     Auto,
     /// A grid of offsets.
     Offsets,
-    /// A tile: which thread holds what as which value.
+    /// A tile: the thread and value index of each element.
     ThreadValue,
-    /// Who reads what, and who writes what.
+    /// The threads that read and those that write each element.
     Copy,
     /// The operands A, B and C of a matrix product.
     Mma,
@@ -154,15 +155,15 @@ pub enum Kind {
     Span,
     /// A composition by mutual refinement, step by step.
     Composition,
-    /// Conflicts of banks of shared memory.
+    /// Bank conflicts of shared memory.
     Banks,
     /// Sectors and lines of global memory.
     Sectors,
-    /// What would cost less in shared memory.
+    /// Changes that cost less in shared memory.
     Suggest,
 }
 
-/// How a program is looked at.
+/// The view of a program.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[allow(missing_docs)]
@@ -212,7 +213,7 @@ impl Default for View {
     }
 }
 
-/// How index arithmetic is written.
+/// The choices of index arithmetic.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[allow(missing_docs)]

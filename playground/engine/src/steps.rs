@@ -1,7 +1,7 @@
-//! A block of a kernel, statement by statement: where it stands, what is in memory and registers,
-//! and who touches what.
+//! A block of a kernel, statement by statement: the current statement, the contents of memory and
+//! registers, and the accesses.
 //!
-//! Law: the block is run anew for each question, from its beginning, so going back is running to an
+//! Law: the block is run from its beginning for each question, so going back means running to an
 //! earlier step.
 
 mod memory;
@@ -23,15 +23,15 @@ use crate::request::At;
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// How many steps are listed, and how many registers.
+/// The most steps in the list, and the most registers.
 const LISTED: usize = 4000;
 const REGISTERS: usize = 512;
-/// How many instructions of warps a block may execute here.
+/// The most warp instructions that a block may execute here.
 const INSTRUCTIONS: u64 = 1 << 24;
-/// How many lines of source stand before and after a statement.
+/// The number of source lines shown before and after a statement.
 const LINES: usize = 9;
 
-/// The steps of a block, and what is there after one of them.
+/// The steps of a block, and its state after one of them.
 ///
 /// Errors: there is no such block or thread; the interpreter finds a defect.
 pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
@@ -90,7 +90,7 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
     Ok(object)
 }
 
-/// Statements by their numbers, in the order in which they come.
+/// Statements with their numbers, in order of appearance.
 #[derive(Default)]
 struct Sources {
     numbers: HashMap<Source, usize>,
@@ -106,14 +106,14 @@ impl Sources {
     }
 }
 
-/// The file of the project in which a statement is written, and the line.
+/// The file of the project and the line of a statement.
 fn place(source: Source) -> String {
     let file = source.location.file();
     let short = file.find("crates/").and_then(|at| file.get(at..)).unwrap_or(file);
     format!("{short}:{}", source.location.line())
 }
 
-/// Runs of numbers: `0-3, 8`.
+/// Ranges of numbers: `0-3, 8`.
 pub fn runs(numbers: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -126,8 +126,8 @@ pub fn runs(numbers: &[u32]) -> String {
     runs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A step in the list: of each statement its number, the warps, bytes read and written, wavefronts
-/// and how many would do.
+/// A step in the list: for each statement its number, the warps, bytes read and written, wavefronts
+/// and the least possible number.
 fn listed(step: &Step, sources: &mut Sources) -> Json {
     let bytes = |source: Source, read: bool| {
         let own = step.touched.iter().filter(|touched| touched.source.is_beside(&source));
@@ -141,7 +141,7 @@ fn listed(step: &Step, sources: &mut Sources) -> Json {
         let waves = (executed.wavefronts, executed.least_wavefronts);
         lines.push(json!([sources.number(source), warps, read, written, waves.0, waves.1]));
     }
-    // What an asynchronous copy did by itself.
+    // The work of an asynchronous copy by itself.
     if lines.is_empty()
         && let Some(first) = step.touched.first()
     {
@@ -151,7 +151,7 @@ fn listed(step: &Step, sources: &mut Sources) -> Json {
     json!(lines)
 }
 
-/// What is there after a step, which has this number.
+/// The state after the step of this number.
 fn after(
     planned: &Planned,
     at: &At,
@@ -183,7 +183,7 @@ fn after(
     }))
 }
 
-/// The lines around a statement; none where its file is not one of the kernels'.
+/// The lines around a statement; None if its file is not one of the kernels'.
 fn excerpt(source: Source) -> Option<Json> {
     let file = source.location.file();
     let (name, text) = SOURCES.iter().find(|(name, _)| file.ends_with(name))?;
@@ -193,8 +193,8 @@ fn excerpt(source: Source) -> Option<Json> {
     Some(json!({ "file": name, "statement": source.statement, "first": first, "line": line, "lines": lines }))
 }
 
-/// A register: its name, what wrote it, the type, the value, and whether it may be an element of a
-/// tensor and not only a number of a place.
+/// A register: its name, the instruction that wrote it, the type, the value, and whether it may be
+/// an element of a tensor and not only an index or address.
 fn register(held: &Held<'_>) -> Json {
     let element = held.reading.element();
     let kind = element.map_or_else(|| "bits".to_owned(), |element| element.name().to_owned());
@@ -211,7 +211,7 @@ fn register(held: &Held<'_>) -> Json {
 /// An operation in a few words: `add f32`, `load`, `multiply bf16f32`.
 fn operation(operation: &Operation) -> String {
     let text = format!("{operation:?}");
-    // What is not said of an access here is in the pictures.
+    // The pictures show the rest of an access.
     let short = text.split("(Access").next().unwrap_or(&text).split(" {").next().unwrap_or(&text);
     let inner = short.strip_prefix("Binary(").or_else(|| short.strip_prefix("Unary(")).unwrap_or(short);
     let mut words = String::new();
@@ -236,7 +236,7 @@ fn operation(operation: &Operation) -> String {
     words.trim_end().to_owned()
 }
 
-/// The name of the instruction that a product is.
+/// The instruction name of a product.
 fn instruction(operation: &Operation) -> Option<String> {
     if let Operation::Wgmma { operands, columns, a, .. } = operation {
         let types = match operands {

@@ -1,10 +1,10 @@
-//! Answers what the page asks for less often: files of every format, derivations, index arithmetic,
+//! Answers the rarer questions of the page: files of every format, derivations, index arithmetic,
 //! costs of memory, kernels.
 
 use tilewright_draw::{Figure, Format, Theme};
 use tilewright_playground::{Also, MORE, serve};
 
-/// The pixels of a PNG to a CSS pixel.
+/// Pixels of a PNG per CSS pixel.
 const SCALE: f64 = 2.0;
 
 fn write(figure: &Figure<'_>, format: Format, theme: Theme) -> Option<Vec<u8>> {

@@ -1,9 +1,9 @@
-//! The tiles of a block: which elements of which tensor a statement reads or writes, and which
-//! threads do so.
+//! The tiles of a block: the elements of each tensor that a statement reads or writes, and the
+//! threads that do so.
 //!
-//! Law: they are what the interpreter sees. Block (0,0,0) runs, and of each statement the first
-//! execution by each warp counts. Where that has fewer instructions than a line stands for, the
-//! line says that its tile is the first one. A statement that the block does not come to has no
+//! Law: they are taken from a run of the interpreter. Block (0,0,0) runs, and the first execution of
+//! each statement by each warp counts. If that has fewer instructions than the line has repetitions,
+//! the line says that its tile is the first one. A statement that the block does not reach has no
 //! tile.
 
 use std::collections::{BTreeSet, HashMap};
@@ -17,14 +17,14 @@ use tilewright_planners::Planned;
 
 use crate::steps::runs;
 
-/// How many instructions of warps are run: statements that come later have no tile.
+/// The most warp instructions that are run: later statements have no tile.
 const INSTRUCTIONS: u64 = 1 << 22;
 /// The most indices of a layout whose offsets are looked up.
 const INDICES: i64 = 1 << 21;
-/// The most runs of thread numbers that are written out.
+/// The most ranges of thread indices that are printed.
 const RUNS: usize = 2;
 
-/// A statement, the memory that it touches, by its place in the program's buffers, and how.
+/// A statement, the index of the accessed buffer in the program, and the kind of access.
 type Key = (Source, usize, &'static str);
 
 /// The tiles of a block by statement.
@@ -33,7 +33,7 @@ pub struct Tiles {
     found: HashMap<Key, Tile>,
 }
 
-/// What a statement touches of a buffer.
+/// The part of a buffer that a statement accesses.
 pub struct Tile {
     /// `a[0:128, 0:64]`.
     pub place: String,
@@ -41,14 +41,14 @@ pub struct Tile {
     pub threads: String,
     /// `warps 0-3`.
     pub warps: String,
-    /// The most instructions of a warp that touch it.
+    /// The most instructions of a warp that access it.
     pub instructions: usize,
 }
 
-/// What was seen of a statement and a buffer.
+/// The recorded accesses of a statement to a buffer.
 #[derive(Default)]
 struct Seen {
-    /// The step in which each warp came to it first.
+    /// The step in which each warp executed it first.
     first: HashMap<u32, usize>,
     /// The instructions of each warp in that step, by their numbers.
     instructions: HashMap<u32, BTreeSet<usize>>,
@@ -83,18 +83,18 @@ impl Tiles {
         Ok(Tiles { found: seen.into_iter().filter_map(tile).collect() })
     }
 
-    /// Whether there are none: nothing was run.
+    /// Whether it is empty: nothing was run.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// The tile that a statement touches of a buffer; none where it is not known.
+    /// The tile of a buffer that a statement accesses; None if it is not known.
     pub fn tile(&self, source: &Source, buffer: usize, kind: AccessKind) -> Option<&Tile> {
         self.found.get(&(*source, buffer, word(kind)))
     }
 }
 
-/// A kind as a part of a key.
+/// A kind as part of a key.
 fn word(kind: AccessKind) -> &'static str {
     match kind {
         AccessKind::Read => "read",
@@ -103,7 +103,7 @@ fn word(kind: AccessKind) -> &'static str {
     }
 }
 
-/// The layouts of all buffers; none for one whose layout is not one of numbers.
+/// The layouts of all buffers; None for a layout that is not of constants.
 fn layouts(planned: &Planned) -> Result<Vec<Option<AnyLayout>>, SetupError> {
     let program = planned.kernel().program();
     let globals = program.layouts(planned.sizes())?;
@@ -113,7 +113,7 @@ fn layouts(planned: &Planned) -> Result<Vec<Option<AnyLayout>>, SetupError> {
     Ok(program.buffers.iter().enumerate().map(written).collect())
 }
 
-/// What the first block touches. A defect ends the run: the check tells it.
+/// The accesses of the first block. A defect ends the run; the check reports it.
 fn seen(program: &Program, mut stepper: Stepper<'_>) -> HashMap<Key, Seen> {
     let mut all: HashMap<Key, Seen> = HashMap::new();
     let mut number = 0;
@@ -133,7 +133,7 @@ fn seen(program: &Program, mut stepper: Stepper<'_>) -> HashMap<Key, Seen> {
     all
 }
 
-/// `thread 0`, `threads 0-127`, and of `all` of them `all 256 threads`.
+/// `thread 0`, `threads 0-127`, or `all 256 threads` if these are all.
 fn named(noun: &str, numbers: &BTreeSet<u32>, all: Option<u32>) -> String {
     let numbers: Vec<u32> = numbers.iter().copied().collect();
     match numbers.as_slice() {
@@ -149,7 +149,7 @@ fn named(noun: &str, numbers: &BTreeSet<u32>, all: Option<u32>) -> String {
     }
 }
 
-/// Where the elements of a buffer are in its layout.
+/// The coordinates of the elements of a buffer.
 struct Places<'a> {
     buffer: &'a Buffer,
     /// The sizes of the modes, and the first index at each offset.
@@ -171,8 +171,8 @@ impl<'a> Places<'a> {
         Places { buffer, known }
     }
 
-    /// The least box of coordinates that holds the elements; none where no element has one. Where
-    /// the box holds others too, the number of elements is told.
+    /// The least box of coordinates around the elements; None if no element has coordinates. If the
+    /// box contains other elements too, the text gives the number of elements.
     fn text(&self, elements: &BTreeSet<u64>) -> Option<String> {
         let (name, (modes, indices)) = (&self.buffer.name, self.known.as_ref()?);
         let mut box_of: Vec<(i64, i64)> = Vec::new();

@@ -1,12 +1,12 @@
-//! The words of operations: arithmetic by name, and what orders threads and memory.
+//! The texts of operations: arithmetic by name, and synchronization.
 
 use tilewright_kernel::program::memory::Access;
 use tilewright_kernel::program::operation::{
     AtomicOperation, Binary, Comparison, Fence, Format, Number, Operation, Special,
 };
 
-/// Arithmetic on data: the operation and its type; none for what is no arithmetic, and for that on
-/// indices and conditions: on integers, unless they are `data`, from memory.
+/// Arithmetic on data: the operation and its type; None for other operations, and for arithmetic on
+/// indices and conditions, that is on integers, unless they are `data`, from memory.
 pub fn arithmetic(operation: &Operation, data: bool) -> Option<String> {
     let is_float = |format: &Format| match format {
         Format::Number(number) => number.is_float(),
@@ -28,7 +28,7 @@ pub fn arithmetic(operation: &Operation, data: bool) -> Option<String> {
     }
 }
 
-/// The value of an operation on values, as text: `size` gives a number that the launch passes, and
+/// The result of an operation on values, as text: `size` is the text of a launch argument, and
 /// `wide` says that the result has more than 32 bits.
 pub fn value(
     operation: &Operation,
@@ -41,7 +41,7 @@ pub fn value(
         (Operation::Constant(bits), _) => (*bits as u32 as i32).to_string(),
         (Operation::Binary(Binary::ShiftRight, _), [a, b]) if a == "thread" && b == "5" => "warp".to_owned(),
         (Operation::Binary(Binary::And, _), [a, b]) if a == "thread" && b == "31" => "lane".to_owned(),
-        // The same in all lanes.
+        // Uniform across lanes.
         (Operation::Shuffle(_), [a, ..]) if a == "warp" => a.clone(),
         (Operation::Binary(Binary::Add, _), [a, b]) if b.starts_with('-') => format!("({a} - {})", &b[1..]),
         (Operation::Special(special), _) => place(special),
@@ -55,7 +55,8 @@ pub fn value(
     })
 }
 
-/// What orders threads and memory; none for everything else. `of` names the memory of an access.
+/// Synchronization of threads and memory; None for other operations. `of` names the memory of an
+/// access.
 pub fn orders(operation: &Operation, of: &impl Fn(&Access) -> String) -> Option<String> {
     Some(match operation {
         Operation::CommitAsync => "commit the cp.async since the last commit as a group".to_owned(),
@@ -101,7 +102,7 @@ pub fn atomic(operation: AtomicOperation) -> String {
     apart(&format!("{operation:?}"))
 }
 
-/// Where a thread is.
+/// The text of an index of a thread or block.
 fn place(special: &Special) -> String {
     match special {
         Special::Thread => "thread".to_owned(),
@@ -123,7 +124,7 @@ fn format_name(format: &Format) -> String {
     }
 }
 
-/// A name in lower case, its words apart: `MaximumNan` is `maximum nan`.
+/// A name in lower case, split into words: `MaximumNan` is `maximum nan`.
 fn apart(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {

@@ -1,4 +1,4 @@
-//! The memory of a block after a step: contents, who touched what, and wavefronts.
+//! The memory of a block after a step: contents, accesses, and wavefronts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,10 +13,10 @@ use tilewright_planners::Planned;
 use crate::failure::Failure;
 use crate::request::At;
 
-/// The most rows and columns of a tensor whose values are shown, and of one with few rows.
+/// The most rows and columns of a tensor that are shown with values, and of a tensor with few rows.
 const SIDE: i64 = 32;
 const LONG: i64 = 64;
-/// The most pixels of a side where a tensor is shown as a whole.
+/// The most pixels of a side if a tensor is shown as a whole.
 const PIXELS: i64 = 1024;
 /// Words of a line of shared memory, one for each bank.
 const BANKS: u64 = 32;
@@ -42,7 +42,7 @@ impl Table {
         Some(Table { map, rows, columns, lines: false })
     }
 
-    /// The index of a cell; none behind the end of the last line.
+    /// The index of a cell; None after the end of the last line.
     fn index(&self, row: i64, column: i64) -> Option<i64> {
         let index = if self.lines { row * self.columns + column } else { row + self.rows * column };
         (index < self.map.size()).then_some(index)
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// Who touched an element in a step.
+/// The threads that accessed an element in a step.
 #[derive(Clone, Copy)]
 struct Toucher {
     thread: u32,
@@ -69,7 +69,7 @@ struct Toucher {
     written: bool,
 }
 
-/// Who touched which element of a buffer.
+/// The accesses to each element of a buffer.
 fn touchers(at: &At, number: usize, buffer: &Buffer, step: &Step) -> HashMap<u64, Toucher> {
     let mut found: HashMap<u64, Toucher> = HashMap::new();
     let size = u64::from(buffer.element.bytes());
@@ -90,7 +90,7 @@ fn touchers(at: &At, number: usize, buffer: &Buffer, step: &Step) -> HashMap<u64
     found
 }
 
-/// The pictures of all tensors and shared arrays, those that the step touched first.
+/// The pictures of all tensors and shared arrays, those that the step accessed first.
 pub fn tensors(
     planned: &Planned,
     at: &At,
@@ -148,7 +148,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// The element at an index, from where the buffer begins.
+    /// The element at an index, counted from the start of the buffer.
     fn element(&self, index: i64) -> Option<u64> {
         u64::try_from(self.table.map.at(index).ok()?).ok()
     }
@@ -157,7 +157,7 @@ impl Shown<'_> {
         Palette::Distinct.paint(thread.into(), self.threads.into())
     }
 
-    /// The rows and columns that hold every element of which `wanted` holds; none if there is none.
+    /// The rows and columns around all elements that satisfy `wanted`; None if there are none.
     fn around(&self, wanted: impl Fn(&Toucher) -> bool) -> Option<[Range<i64>; 2]> {
         let mut found: Option<[Range<i64>; 2]> = None;
         for index in 0..self.table.map.size() {
@@ -175,8 +175,8 @@ impl Shown<'_> {
         found
     }
 
-    /// The rows and columns that are shown: what the step touches, as far as there is room; where
-    /// there is not, what the thread touches.
+    /// The rows and columns that are shown: those that the step accesses, or if they do not fit,
+    /// those that the thread accesses.
     fn window(&self) -> [Range<i64>; 2] {
         let [rows, columns] = match self.who.is_empty() {
             true => None,
@@ -266,7 +266,7 @@ impl Shown<'_> {
         Ok((Figure::row([panel.outlined(Paint::Accent)]), note))
     }
 
-    /// The colours of the whole, a pixel for an element or for several.
+    /// The colours of the whole tensor, one pixel per element or for several elements.
     fn whole(&self) -> Result<(Figure<'_>, String), Failure> {
         let block = |side: i64| (side + PIXELS - 1) / PIXELS;
         let (down, across) = (block(self.table.rows), block(self.table.columns));
@@ -313,7 +313,7 @@ fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// What was touched, a line for each memory and way.
+/// The accesses of a step, one line per memory and direction.
 pub fn lines(planned: &Planned, step: &Step) -> Vec<String> {
     let program = planned.kernel().program();
     let mut lines = Vec::new();
@@ -348,8 +348,8 @@ pub fn lines(planned: &Planned, step: &Step) -> Vec<String> {
     lines
 }
 
-/// The accesses of one instruction of a warp to shared memory: lane, first byte and length, counted
-/// from where the shared memory of the block begins.
+/// The accesses of one warp instruction to shared memory: lane, first byte and length, relative to
+/// the start of the shared memory of the block.
 struct Request {
     number: usize,
     buffer: usize,
@@ -369,7 +369,7 @@ impl Request {
         (0..32).step_by(width).map(|first| (first as u32, first as u32 + width as u32 - 1)).collect()
     }
 
-    /// The words that the lanes of a phase touch: line, bank and lane.
+    /// The words that the lanes of a phase access: line, bank and lane.
     fn words(&self, (first, last): (u32, u32)) -> BTreeSet<(u64, u64, u32)> {
         let own = self.lanes.iter().filter(|(lane, _)| (first..=last).contains(lane));
         own.flat_map(|(lane, (byte, bytes))| {
@@ -378,7 +378,7 @@ impl Request {
         .collect()
     }
 
-    /// The wavefronts of a phase, and the least that would do.
+    /// The wavefronts of a phase, and the least possible number.
     fn wavefronts(&self, phase: (u32, u32)) -> (u64, u64) {
         let words: BTreeSet<(u64, u64)> = self.words(phase).iter().map(|(line, bank, _)| (*line, *bank)).collect();
         let mut banks = [0_u64; BANKS as usize];
@@ -392,8 +392,8 @@ impl Request {
     }
 }
 
-/// The instructions of warps that go to shared memory, those of TMA and wgmma left out: these are
-/// not served lane by lane.
+/// The warp instructions that access shared memory, without those of TMA and wgmma, which are not
+/// served lane by lane.
 fn shared(planned: &Planned, step: &Step) -> Vec<Request> {
     let program = planned.kernel().program();
     let mut requests: Vec<Request> = Vec::new();
@@ -432,7 +432,7 @@ pub fn requests(planned: &Planned, step: &Step) -> Vec<Json> {
     shared(planned, step).iter().map(one).collect()
 }
 
-/// The banks of an access: that which is asked for, or the one that takes most wavefronts.
+/// The banks of an access: the given one, or the one with the most wavefronts.
 pub fn banks(planned: &Planned, at: &At, theme: Theme, step: &Step) -> Option<Json> {
     let requests = shared(planned, step);
     let asked = requests.iter().find(|request| Some(request.number) == at.request);
