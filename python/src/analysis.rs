@@ -1,6 +1,6 @@
-//! What accesses to memory cost, and what would cost less.
+//! Costs of memory accesses, and changes that lower them.
 //!
-//! Law: the numbers are those of the crate that counts for the command; Python gives them names.
+//! Law: the numbers are those of the crate that the command uses; Python gives them names.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ fn refused(py: Python<'_>) -> impl Fn(AnalysisError) -> PyErr + '_ {
     move |error| refusal::of(py, &error)
 }
 
-/// Where the elements of a layout lie.
+/// The storage of the elements of a layout.
 fn storage(py: Python<'_>, value: &Value) -> PyResult<Storage> {
     match value {
         Value::Layout(layout) if layout.kind() != Kind::Coordinate && layout.kind() != Kind::CoordinateComposed => {
@@ -50,7 +50,7 @@ fn tile(py: Python<'_>, value: &Value) -> PyResult<Composed> {
     }
 }
 
-/// An access: a name such as `rows:8`, a layout from (thread, value) to an index, or none for the
+/// An access: a name such as `rows:8`, a layout from (thread, value) to an index, or None for the
 /// layout's own modes as threads and values.
 fn access(
     shape: &Tree<i64>,
@@ -83,7 +83,7 @@ fn lanes(access: &Access, fields: &Bound<'_, PyDict>) -> PyResult<()> {
     fields.set_item("instructions", access.instructions())
 }
 
-/// Conflicts of an access to shared memory, as fields.
+/// Bank conflicts of an access to shared memory, as fields.
 #[pyfunction]
 pub fn banks<'py>(
     layout: &Bound<'py, PyAny>,
@@ -146,7 +146,7 @@ pub fn access_of<'py>(
     Ok(fields)
 }
 
-/// Refuses the number of a phase or request that there is not.
+/// Refuses the number of a phase or request that does not exist.
 fn known(number: usize, count: usize, what: &str) -> PyResult<()> {
     if number < count {
         return Ok(());
@@ -154,7 +154,7 @@ fn known(number: usize, count: usize, what: &str) -> PyResult<()> {
     Err(PyValueError::new_err(format!("there is no {what} {number}: there are {count}")))
 }
 
-/// Changes with which accesses to shared memory cost less, as fields.
+/// Changes that make accesses to shared memory cheaper, as fields.
 #[pyfunction]
 pub fn suggestions<'py>(
     layout: &Bound<'py, PyAny>,
@@ -206,7 +206,7 @@ pub fn suggestions<'py>(
     Ok(fields)
 }
 
-/// What a layout covers of memory, as fields.
+/// The footprint of a layout in memory, as fields.
 #[pyfunction]
 pub fn covered<'py>(layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = layout.py();

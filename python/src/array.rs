@@ -1,7 +1,7 @@
 //! Layouts at arrays of indices, without a loop in Python.
 //!
-//! Law: `L(array)` has at each place what `L` has at the index there, and `L(i, j)` of arrays that
-//! broadcast what it has at the coordinate.
+//! Law: `L(array)` has at each position the value of `L` at the index there, and `L(i, j)` of
+//! arrays the value at the broadcast coordinates.
 
 use numpy::ndarray::{ArrayD, Dimension, IxDyn};
 use numpy::{
@@ -16,7 +16,7 @@ use tilewright_layout::{AnyLayout, Evaluator, Extent, LayoutError};
 use crate::object::Object;
 use crate::{notes, refusal};
 
-/// The offsets at arrays of indices; none where no index is an array.
+/// The offsets at arrays of indices; None if no index is an array.
 pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !coordinate.iter_borrowed().any(|index| is_array(&index)) {
         return Ok(None);
@@ -28,7 +28,7 @@ pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult
         if let Some(size) = layout.size().known() {
             outside(py, indices.as_array().iter().copied(), size, "the layout")?;
         }
-        // The last axis is the fastest; memory may lie otherwise.
+        // The last axis is the fastest; the memory of the array may have another order.
         let values = match indices.as_array().as_slice() {
             Some(indices) => offsets(layout, indices.iter().copied()),
             None => offsets(layout, indices.as_array().iter().copied()),
@@ -55,7 +55,7 @@ pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult
     array(py, &shape, offsets_at(layout, point)?).map(Some)
 }
 
-/// Tells of an index that is not one of a layout or of a mode.
+/// Reports an index outside of a layout or of a mode.
 fn outside(py: Python<'_>, mut indices: impl Iterator<Item = i64>, size: i64, of: &str) -> PyResult<()> {
     match indices.find(|index| !(0..size).contains(index)) {
         None => Ok(()),
@@ -132,11 +132,11 @@ fn extend(
     Ok(())
 }
 
-/// The offsets at coordinates of one index a mode.
+/// The offsets at coordinates, one index per mode.
 fn offsets_at(layout: &AnyLayout, points: impl Iterator<Item = Vec<i64>>) -> PyResult<Vec<i64>> {
     let refused = |error: LayoutError| Python::attach(|py| refusal::of_layout(py, error));
     if let AnyLayout::Integer(layout) = layout {
-        // Offsets add up over the modes.
+        // Offsets are sums over the modes.
         let modes: Vec<Evaluator> = layout.modes().map(|mode| mode.evaluator()).collect();
         let at = |point: Vec<i64>| {
             modes.iter().zip(point).try_fold(0_i64, |sum, (mode, index)| {
@@ -145,7 +145,7 @@ fn offsets_at(layout: &AnyLayout, points: impl Iterator<Item = Vec<i64>>) -> PyR
         };
         return points.map(at).collect::<Result<_, _>>().map_err(refused);
     }
-    // Others are evaluated at the index of the coordinate, which has to lie inside.
+    // Other layouts are evaluated at the index of the coordinate, which must be inside.
     let Some(sizes) = (0..layout.rank()).map(|mode| layout.mode(mode)?.size().known()).collect::<Option<Vec<i64>>>()
     else {
         return Err(unfit(layout));
@@ -166,7 +166,7 @@ fn offsets_at(layout: &AnyLayout, points: impl Iterator<Item = Vec<i64>>) -> PyR
     offsets(layout, indices.into_iter())
 }
 
-/// Why a layout has no array of offsets.
+/// The reason why a layout has no array of offsets.
 fn unfit(layout: &AnyLayout) -> PyErr {
     PyTypeError::new_err(format!(
         "an array of offsets needs known numbers and integer values, not a {}",

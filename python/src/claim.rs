@@ -1,5 +1,5 @@
-//! Claims: whether two values are one function, whether the law of an operation holds, and how a
-//! value comes about.
+//! Claims: whether two values are the same function, whether the law of an operation holds, and the
+//! derivation of a value.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
 
-/// Whether a claim holds, the claim, and what shows it or where it fails; none where it is open.
+/// Whether a claim holds, the claim, and its proof or counterexample; None if it is undecided.
 type Verdict = (Option<bool>, String, String);
 
 fn verdict(finding: Finding) -> Verdict {
@@ -31,7 +31,7 @@ fn verdict(finding: Finding) -> Verdict {
 pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     let texts = (left.extract::<String>(), right.extract::<String>());
     let (left, right): (Value, Value) = match &texts {
-        // Two texts are about the same numbers.
+        // Both texts have the same sizes.
         (Ok(left), Ok(right)) => {
             let pair = evaluate_pair(left, right, &Environment::new());
             let [left, right] = pair
@@ -63,11 +63,11 @@ pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Verdict> {
     }
 }
 
-/// An operation of a derivation: how far it is indented, its formula, what is said about it, and
-/// its picture, if it has one.
+/// An operation of a derivation: its indentation, its formula, its explanation, and its picture, if
+/// it has one.
 type Operation = (usize, String, Vec<String>, Option<Picture>);
 
-/// How the value of a program comes about, operation by operation.
+/// The derivation of the value of a program, operation by operation.
 ///
 /// Errors: the program is refused.
 #[pyfunction]
@@ -88,7 +88,7 @@ pub fn operations(py: Python<'_>, program: &str) -> PyResult<Vec<Operation>> {
     Ok(all.map(operation).collect())
 }
 
-/// How the value of a program comes about, line by line, as far as it does.
+/// The derivation of the value of a program, line by line, up to the first refusal.
 #[pyfunction]
 pub fn derivation(program: &str) -> String {
     let mut text = derive(program, &mut Environment::new()).to_string();

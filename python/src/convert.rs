@@ -1,8 +1,8 @@
-//! From Python's integers, tuples and texts to values of the language, and back.
+//! Conversion from Python's integers, tuples and texts to values of the language, and back.
 //!
 //! Law: shapes, strides and coordinates are plain Python: an integer is an integer, a tuple is a
 //! tuple of the same nesting, and `None` is `_`. So `(8,)` is the tuple of one extent and `(8)` the
-//! extent. Text is a program of the language. What goes to Python and comes back is the same value.
+//! extent. Text is a program of the language. A value that goes to Python and back is unchanged.
 
 use std::cell::RefCell;
 
@@ -19,11 +19,11 @@ use crate::kernel::tiled::{TiledCopy, TiledMma};
 use crate::object::{self, Object};
 use crate::{notes, refusal};
 
-/// The elements of a sequence. `Vec::extract` makes room for as many as the sequence says it has,
-/// and ends the process where there is no memory for them, as for `range(2**50)`; so that is asked
-/// first.
+/// The elements of a sequence. `Vec::extract` reserves memory for the length that the sequence
+/// reports, and aborts the process if there is not enough, as for `range(2**50)`; so the memory is
+/// requested fallibly first.
 ///
-/// Errors: there is no memory for so many (`MemoryError`); as `Vec::extract`.
+/// Errors: there is not enough memory (`MemoryError`); as `Vec::extract`.
 pub fn list<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
     let length = object.len().unwrap_or(0);
     if Vec::<T>::new().try_reserve_exact(length).is_err() {
@@ -39,9 +39,9 @@ pub fn lists<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyRe
     list::<Bound<'py, PyAny>>(object)?.iter().map(list).collect()
 }
 
-/// The value that an object stands for.
+/// The value of an object.
 ///
-/// Errors: it stands for none (`TypeError`); the language refuses it.
+/// Errors: it has none (`TypeError`); the language refuses it.
 pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested(object, 0)
 }
@@ -62,7 +62,7 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return tiled.get().value(py);
     }
     if let Ok(items) = object.cast::<PyTuple>() {
-        // Most tuples hold integers.
+        // Most tuples contain integers.
         if let Some(tree) = integers(items, depth) {
             return Ok(tree.into());
         }
@@ -77,7 +77,7 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Ok(text) = object.cast::<PyString>() {
         return program(py, text.to_str()?);
     }
-    // Integers of other libraries; a truth value is no number here.
+    // Integers of other libraries; a boolean is not a number here.
     if !object.is_instance_of::<PyBool>()
         && let Ok(number) = object.call_method0(pyo3::intern!(py, "__index__"))
         && let Ok(number) = number.cast::<PyInt>()
@@ -91,8 +91,7 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     )))
 }
 
-/// The value of an integer of 64 bits, or of a tuple of nothing but such and such tuples; none of
-/// another object.
+/// The value of a 64-bit integer, or of nested tuples of them; None for another object.
 pub fn plain(object: &Bound<'_, PyAny>) -> Option<Value> {
     if let Ok(number) = object.cast_exact::<PyInt>() {
         return number.extract::<i64>().ok().map(Value::from);
@@ -100,8 +99,7 @@ pub fn plain(object: &Bound<'_, PyAny>) -> Option<Value> {
     Some(integers(object.cast_exact::<PyTuple>().ok()?, 0)?.into())
 }
 
-/// The tree of a tuple of integers and of such tuples. None for any other tuple, and where the
-/// tuple is no tree.
+/// The tree of nested tuples of integers. None for any other tuple, and if the tuple is no tree.
 fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     if depth > MAX_DEPTH {
         return None;
@@ -120,8 +118,8 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
 }
 
-/// The layout of a shape and strides that are integers of 64 bits, or tuples of these, nested
-/// alike. None for anything else, and where they make no layout.
+/// The layout of a shape and strides that are 64-bit integers or tuples of them, with the same
+/// nesting. None for anything else, and if they make no layout.
 pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
     let mut written = Written::default();
     written.write(shape, stride, 0)?;
@@ -140,11 +138,11 @@ pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layo
 type Nodes = SmallVec<[u16; 16]>;
 
 thread_local! {
-    /// The profile that was made last: layouts come in series of the same nesting.
+    /// The last profile: layouts often come in series with the same nesting.
     static LAST: RefCell<Option<(Nodes, Profile)>> = const { RefCell::new(None) };
 }
 
-/// The profile whose nodes come next.
+/// The profile of the next nodes.
 fn nested_as(nodes: &mut impl ExactSizeIterator<Item = u16>) -> Option<Profile> {
     let rest = nodes.len();
     let node = usize::from(nodes.next()?);
@@ -158,7 +156,7 @@ fn nested_as(nodes: &mut impl ExactSizeIterator<Item = u16>) -> Option<Profile> 
     Profile::tuple(&modes).ok()
 }
 
-/// Pairs of extents and strides on their way into a layout, and the nodes of its profile.
+/// Collects pairs of extents and strides of a layout, and the nodes of its profile.
 #[derive(Default)]
 struct Written {
     nodes: Nodes,
@@ -196,7 +194,7 @@ fn integer(number: &Bound<'_, PyInt>) -> PyResult<i64> {
 
 fn tuple(py: Python<'_>, items: impl Iterator<Item = PyResult<Value>>, depth: usize) -> PyResult<Value> {
     if depth > MAX_DEPTH {
-        // A list may hold itself.
+        // A list may contain itself.
         return Err(refusal::of_layout(py, LayoutError::TooLarge { limit: Limit::Depth, value: depth }));
     }
     let items = items.collect::<PyResult<Vec<Value>>>()?;
@@ -208,7 +206,7 @@ pub fn program(py: Python<'_>, source: &str) -> PyResult<Value> {
     noted(py, source, Environment::new())
 }
 
-/// The value of a program, and its notes told.
+/// The value of a program; its notes become warnings.
 fn noted(py: Python<'_>, source: &str, mut environment: Environment) -> PyResult<Value> {
     environment.keep_notes();
     let value = evaluate(source, &mut environment).map_err(|error| refusal::of_program(py, &error, source))?;
@@ -225,7 +223,7 @@ pub fn program_with(py: Python<'_>, source: &str, names: Option<&Bound<'_, PyDic
     noted(py, source, environment)
 }
 
-/// A value as Python has it.
+/// A value as a Python object.
 pub fn python<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Int(number) => Ok(number.into_pyobject(py)?.into_any()),

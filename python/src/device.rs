@@ -1,9 +1,9 @@
 //! Kernels on devices.
 //!
-//! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the driver's own
-//! limits. What was checked for arrays of some shapes and strides is kept, so a launch with others
-//! of the same costs no more than reading their addresses. What functions of the library launched
-//! is kept in [`Calls`]. Where all that is written is empty, nothing is launched.
+//! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the limits of the
+//! driver. The result of the check is cached by shapes and strides, so the next launch with the
+//! same ones only reads the addresses. The launches of library functions are cached in [`Calls`].
+//! If all written arrays are empty, nothing is launched.
 
 mod calls;
 
@@ -26,7 +26,7 @@ use crate::kernel::program::{Program, bits_of, sizes_of};
 use crate::refusal;
 use crate::writes::Writes;
 
-/// How many sets of shapes a kernel is kept ready for.
+/// The most sets of shapes for which a kernel is kept ready.
 const KEPT: usize = 64;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -39,7 +39,7 @@ pub(crate) struct Opened {
     streams: Mutex<HashMap<usize, Arc<Stream>>>,
 }
 
-/// The device of a number, opened once.
+/// The device of an ordinal, opened once.
 pub(crate) fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
     static DEVICES: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
     let devices = DEVICES.get_or_init(Mutex::default);
@@ -66,10 +66,10 @@ impl Opened {
     }
 }
 
-/// The kernel at the sizes of arrays of some shapes.
+/// The kernel at the sizes of arrays of certain shapes.
 struct Ready {
     device: usize,
-    /// Shapes and strides, and the sizes that were given.
+    /// Shapes and strides, and the given sizes.
     arrays: Vec<Array>,
     given: Vec<(String, i64)>,
     writes: Vec<bool>,
@@ -78,8 +78,8 @@ struct Ready {
 }
 
 impl Ready {
-    /// Launches the kernel on the memory of arrays that lie as those that it is ready for, each
-    /// from so many elements before its first one on.
+    /// Launches the kernel on arrays of the shapes and strides that it was prepared for, each from
+    /// so many elements before its first one on.
     fn launch<'a>(
         &mut self,
         stream: usize,
@@ -107,7 +107,7 @@ fn stream_of(py: Python<'_>, device: usize, arrays: &[Array]) -> PyResult<usize>
     }
 }
 
-/// What launches a kernel on devices.
+/// Launches a kernel on devices.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Launcher {
     program: Py<Program>,
@@ -117,7 +117,7 @@ pub struct Launcher {
     ready: Mutex<Vec<Arc<Mutex<Ready>>>>,
 }
 
-/// Whether two arrays lie alike.
+/// Whether two arrays have the same shape and strides.
 fn alike(a: &Array, b: &Array) -> bool {
     a.element == b.element
         && a.shape == b.shape
@@ -146,8 +146,8 @@ impl Launcher {
     }
 
     /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there,
-    /// and returns at once. Where the arrays are of the host, it does nothing and says so. An array
-    /// with a number is taken from so many elements before its first one on.
+    /// and returns immediately. For arrays of the host it does nothing and returns False. An array
+    /// with a number is passed from so many elements before its first one on.
     #[pyo3(signature = (arrays, numbers = None, sizes = None, grid = None))]
     fn launch(
         &self,
@@ -198,14 +198,14 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Which arrays are written.
+    /// The written arrays.
     #[getter]
     fn writes(&self) -> Vec<bool> {
         self.writes.clone()
     }
 
-    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes
-    /// of local memory, and what the compiler noted.
+    /// Compiles the kernel for a device, and returns the registers per thread, the bytes of local
+    /// memory, and the warnings of the compiler.
     #[pyo3(signature = (device = 0))]
     fn compile(&self, py: Python<'_>, device: usize) -> PyResult<String> {
         let kernel = self.compiled(py, &*opened(py, device)?, device)?;
@@ -214,9 +214,9 @@ impl Launcher {
 }
 
 impl Launcher {
-    /// Whether nothing is written, of arrays of which some are empty.
+    /// Whether all written arrays are empty, if some arrays are.
     ///
-    /// Errors: as `Program::check_elements`; something is written that is not empty (`ValueError`).
+    /// Errors: as `Program::check_elements`; a written array is not empty (`ValueError`).
     fn is_over_nothing(&self, py: Python<'_>, read: &[Array]) -> PyResult<bool> {
         let program = self.program.get();
         program.check_elements(py, read)?;
@@ -232,7 +232,7 @@ impl Launcher {
         )))
     }
 
-    /// The kernel ready for arrays of a device, of the sizes that no array tells.
+    /// The kernel ready for arrays of a device, with the sizes that are not taken from arrays.
     fn ready(
         &self,
         py: Python<'_>,
@@ -251,8 +251,8 @@ impl Launcher {
         if let Some(known) = locked(&self.ready).iter().rfind(|known| fits(known)) {
             return Ok(known.clone());
         }
-        // Another thread may wait here for the interpreter of Python: it is given no lock
-        // meanwhile.
+        // Another thread may wait here for the interpreter lock of Python, so no other lock is
+        // held.
         let made = Arc::new(Mutex::new(self.ready_for(py, device, read, given, bits)?));
         let mut ready = locked(&self.ready);
         if ready.len() >= KEPT {
@@ -262,8 +262,8 @@ impl Launcher {
         Ok(made)
     }
 
-    /// Launches the kernel on arrays of a device, of the sizes that no array tells and with the
-    /// numbers that it takes.
+    /// Launches the kernel on arrays of a device, with the sizes that are not taken from arrays and
+    /// with the scalar arguments.
     fn launch_read(
         &self,
         py: Python<'_>,
@@ -275,8 +275,8 @@ impl Launcher {
     ) -> PyResult<()> {
         let stream = stream_of(py, device, read)?;
         let ready = self.ready(py, device, read, given, bits)?;
-        // No exception is made under a lock: that may let another thread run, which would wait for
-        // it.
+        // Exceptions are created without holding a lock, because that may let another thread run,
+        // which would wait for it.
         let blocks = locked(&ready).kernel.sizes().grid();
         if let Some(grid) = grid.filter(|grid| *grid != blocks) {
             let name = self.program.get().kernel.name();
@@ -288,7 +288,7 @@ impl Launcher {
         launched.map_err(|error| refusal::of_gpu(py, &error))
     }
 
-    /// That arrays are not all on one device.
+    /// The error that arrays are not all on one device.
     fn mixed(&self, one: usize, other: usize, arrays: &[Array]) -> PyErr {
         let program = self.program.get().kernel.program();
         let names: Vec<&str> = program.tensors().map(|buffer| buffer.name.as_str()).collect();
@@ -338,14 +338,14 @@ impl Launcher {
     }
 }
 
-/// The name of a device, and how many there are; an error where there is no driver.
+/// The name of a device, and the number of devices; an error without a driver.
 #[pyfunction]
 #[pyo3(signature = (ordinal = 0))]
 pub fn device_name(py: Python<'_>, ordinal: usize) -> PyResult<String> {
     Ok(opened(py, ordinal)?.device.name().to_string())
 }
 
-/// How many devices there are: 0 where there is no driver.
+/// The number of devices: 0 without a driver.
 ///
 /// Errors: the process was forked after the driver was opened (E0821).
 #[pyfunction]

@@ -1,16 +1,14 @@
-//! Arrays of other libraries: where their elements are.
+//! Arrays of other libraries: addresses and layouts of their elements.
 //!
-//! What is taken: tensors of PyTorch, on the host and on CUDA devices, bf16 and fp8 among them, by
-//! their own methods, which cost a tenth of a protocol; arrays of CUDA by
-//! `__cuda_array_interface__` (CuPy, Numba, JAX); and arrays of NumPy and whatever else has
-//! `__array_interface__`. Nothing is copied. Strides are counted in elements, so those that are no
-//! multiple of an element are refused.
+//! Accepted are: tensors of PyTorch, on the host and on CUDA devices, with bf16 and fp8, by their own
+//! methods, which take a tenth of the time of a protocol; arrays of CUDA by `__cuda_array_interface__`
+//! (CuPy, Numba, JAX); and arrays of NumPy and everything else with `__array_interface__`. Nothing is
+//! copied. Strides are counted in elements, so strides that are no multiple of an element are refused.
 //!
-//! An [`Array`] is what was true when it was read: an address, not a loan. Who reads or writes
-//! there holds the object meanwhile.
+//! An [`Array`] is a snapshot: an address, not a loan. The caller that reads or writes there keeps the
+//! object alive.
 //!
-//! Reason for unsafe code: the memory and the streams that another library names are taken for what
-//! it says that they are.
+//! Reason for unsafe code: the descriptions of memory and streams by other libraries are trusted.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -41,23 +39,23 @@ pub struct Array {
     pub strides: SmallVec<[i64; 6]>,
     /// The type of the elements.
     pub element: Element,
-    /// The number of the CUDA device; none of the host.
+    /// The ordinal of the CUDA device; None for the host.
     pub device: Option<usize>,
-    /// Whether it may not be written.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// Where elements lie, in memory as one axis has it, for tensors of this package with modes
-    /// that no stride describes.
+    /// The offsets of elements, in memory as one axis, for tensors of this package with modes that
+    /// strides cannot describe.
     pub layout: Option<Box<AnyLayout>>,
-    /// The stream that its library works on at the moment, where the library said so.
+    /// The current stream of its library, if the library reported it.
     pub stream: Option<usize>,
-    /// What makes a row-major copy of it, in the words of its library.
+    /// Makes a row-major copy of it, by a function of its library.
     pub copied_by: &'static str,
 }
 
 impl Array {
     /// The memory of an object.
     ///
-    /// Errors: it is no array (`TypeError`); its type of elements, or its strides, are none here
+    /// Errors: it is no array (`TypeError`); its element type, or its strides, are not supported
     /// (`ValueError`).
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
         let mut array = Array::read(object)?;
@@ -114,8 +112,8 @@ impl Array {
         }))
     }
 
-    /// A tensor of PyTorch by the table of functions that DLPack has for this: one call in place of
-    /// five; none where there is no table, or what it says is not for kernels.
+    /// A tensor of PyTorch by the function table of DLPack: one call instead of five; None if there
+    /// is no table, or its answer is not usable for kernels.
     fn of_exchange(object: &Bound<'_, PyAny>) -> Option<Array> {
         static TABLE: PyOnceLock<Option<Table>> = PyOnceLock::new();
         let table = TABLE.get_or_init(object.py(), || ExchangeApi::from_object(object.as_borrowed()).ok()?.map(Table));
@@ -131,7 +129,7 @@ impl Array {
             let (shape, strides): (SmallVec<[i64; 6]>, SmallVec<[i64; 6]>) = match axes {
                 0 => (SmallVec::new(), SmallVec::new()),
                 _ if tensor.shape.is_null() || tensor.strides.is_null() => return None,
-                // SAFETY: the table's promise: so many numbers each, alive during this call.
+                // SAFETY: the table guarantees that so many numbers are there, during this call.
                 _ => unsafe {
                     let numbers = |from: *mut i64| std::slice::from_raw_parts(from, axes);
                     (numbers(tensor.shape).into(), numbers(tensor.strides).into())
@@ -149,7 +147,7 @@ impl Array {
                 copied_by: TORCH_COPY,
             })
         };
-        // What it refuses is read, or refused, in the other way.
+        // Tensors that it refuses are read, or refused, in the other way.
         table.as_ref()?.0.with_tensor_view_no_sync(object.as_borrowed(), read).ok()?
     }
 
@@ -171,19 +169,19 @@ impl Array {
         }
         let element = match named(&text) {
             Some(element) => element,
-            // Types that NumPy knows by name alone: bf16 and fp8.
+            // Types that NumPy only knows by name: bf16 and fp8.
             None => operand::element(&object.getattr("dtype")?)?,
         };
         let bytes = i64::from(element.bytes());
         let strides = match interface.get_item("strides")? {
             Some(strides) if !strides.is_none() => strides.extract::<Vec<i64>>()?,
             _ => {
-                // One after another, the last axis fastest.
+                // Contiguous, the last axis fastest.
                 let step = |after: &[i64]| after.iter().fold(bytes, |step, extent| step.saturating_mul(*extent));
                 (1..=shape.len()).map(|axis| step(&shape[axis..])).collect()
             }
         };
-        // The stride of an axis of extent 1 leads nowhere, and neither does one of an empty array.
+        // Strides of axes of extent 1, and of empty arrays, are ignored.
         let is_odd = |(extent, stride): &(&i64, &i64)| **extent > 1 && **stride % bytes != 0;
         let odd = shape.iter().zip(&strides).find(is_odd).filter(|_| !shape.contains(&0));
         if let Some((_, odd)) = odd {
@@ -208,13 +206,12 @@ impl Array {
         })
     }
 
-    /// Whether there are no elements.
+    /// Whether the array is empty.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// How many elements there are from the first in memory to the last; none where a stride is
-    /// negative.
+    /// The number of elements from the first in memory to the last; None if a stride is negative.
     pub fn span(&self) -> Option<i64> {
         if self.is_empty() {
             return Some(0);
@@ -229,8 +226,8 @@ impl Array {
         last.checked_add(1)
     }
 
-    /// How many elements memory is aligned to, as copies of 16 bytes need it: the greatest power of
-    /// two of which the first one is at a multiple, up to 16 bytes. On the host, where nothing
+    /// The alignment of the memory in elements, for copies of 16 bytes: the greatest power of two
+    /// that divides the address of the first one, up to 16 bytes. On the host, where nothing
     /// depends on it, 16.
     pub fn alignment(&self) -> i64 {
         match self.before() {
@@ -239,7 +236,7 @@ impl Array {
         }
     }
 
-    /// How many elements before the first one memory is at a multiple of 16 bytes; 0 on the host.
+    /// The number of elements between a multiple of 16 bytes and the first one; 0 on the host.
     pub fn before(&self) -> i64 {
         match self.device {
             Some(_) => (self.address % 16 / u64::from(self.element.bytes())).cast_signed(),
@@ -247,7 +244,7 @@ impl Array {
         }
     }
 
-    /// Whether elements lie one after another, the last axis fastest.
+    /// Whether elements are contiguous, the last axis fastest.
     pub fn is_dense(&self) -> bool {
         let mut step = 1_i64;
         self.layout.is_none()
@@ -258,7 +255,7 @@ impl Array {
             })
     }
 
-    /// Refuses an array with an axis that goes backwards (`ValueError`).
+    /// Refuses an array with a negative stride (`ValueError`).
     pub fn check_ascending(&self) -> PyResult<()> {
         if self.span().is_some() {
             return Ok(());
@@ -271,7 +268,7 @@ impl Array {
 
     /// The memory from so many elements before the first one on, as one axis.
     ///
-    /// The caller vouches that they are of the same allocation.
+    /// The caller guarantees that they are in the same allocation.
     pub fn since(self, before: i64) -> Array {
         let bytes = before.unsigned_abs() * u64::from(self.element.bytes());
         let extent = self.span().unwrap_or(0).saturating_add(before);
@@ -279,7 +276,7 @@ impl Array {
         Array { address: self.address.saturating_sub(bytes), shape, strides, ..self }
     }
 
-    /// The shape and the strides, as a layout is written.
+    /// The shape and the strides, as the text of a layout.
     pub fn text(&self) -> String {
         if let Some(layout) = &self.layout {
             return layout.to_string();
@@ -292,14 +289,14 @@ impl Array {
     pub fn memory(&self, device: &Device, before: i64) -> BorrowedMemory {
         let (elements, bytes) = (self.span().unwrap_or(0).saturating_add(before), u64::from(self.element.bytes()));
         let address = self.address.saturating_sub(before.unsigned_abs() * bytes);
-        // SAFETY: PyTorch, or whoever has the array, says that these bytes are its memory on the
-        // device; the caller holds the object until the launch is given to the stream that the
-        // object's own library uses, behind which the memory may be given back.
+        // SAFETY: PyTorch, or the owner of the array, says that these bytes are its memory on the
+        // device; the caller keeps the object alive until the launch is on the stream of the
+        // object's library, which orders the release of the memory after it.
         unsafe { BorrowedMemory::new(device, address, elements.unsigned_abs() * bytes) }
     }
 }
 
-/// What makes a row-major copy of a tensor of PyTorch.
+/// Makes a row-major copy of a tensor of PyTorch.
 const TORCH_COPY: &str = "`x.contiguous()`";
 
 /// PyTorch's table of functions.
@@ -311,7 +308,7 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
-/// The type of elements of one of DLPack's.
+/// The element type of a DLPack type.
 fn exchanged_element(found: DLDataType) -> Option<Element> {
     const TYPES: [(DLDataType, Element); 15] = [
         (DLDataType::F32, Element::F32),
@@ -333,7 +330,7 @@ fn exchanged_element(found: DLDataType) -> Option<Element> {
     TYPES.iter().find(|(own, _)| own.matches(found)).map(|(_, element)| *element)
 }
 
-/// The type of elements of a dtype of PyTorch.
+/// The element type of a dtype of PyTorch.
 fn torch_element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
     static KNOWN: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let py = dtype.py();
@@ -347,7 +344,7 @@ fn torch_element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
     Ok(element)
 }
 
-/// The type of elements of a `typestr`, little-endian.
+/// The element type of a `typestr`, little-endian.
 fn named(text: &str) -> Option<Element> {
     match text.trim_start_matches(['<', '|', '=']) {
         "f8" => Some(Element::F64),
@@ -373,7 +370,7 @@ pub fn is_torch(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// The class of tensors of PyTorch, where that has been imported.
+/// The class of tensors of PyTorch, if it was imported.
 pub fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if let Some(class) = TENSOR.get(py) {
@@ -381,13 +378,13 @@ pub fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> 
     }
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(module) = modules.get_item("torch") else { return Ok(None) };
-    // While it is being imported it has no tensors yet.
+    // During its import there are no tensors yet.
     let Ok(class) = module.getattr("Tensor") else { return Ok(None) };
     let class = class.cast_into::<PyType>()?.unbind();
     Ok(Some(TENSOR.get_or_init(py, || class).bind(py)))
 }
 
-/// The stream on which PyTorch works on a device; the default stream where it was not imported.
+/// The current stream of PyTorch on a device; the default stream if it was not imported.
 pub fn current_stream(py: Python<'_>, device: usize) -> PyResult<usize> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if torch(py)?.is_none() {
@@ -401,7 +398,7 @@ pub fn current_stream(py: Python<'_>, device: usize) -> PyResult<usize> {
 
 /// A stream of another library by its handle.
 pub fn stream(device: &Device, handle: usize) -> Stream {
-    // SAFETY: the handle is what PyTorch gave for its current stream of this device, or that of the
-    // default stream; its streams live as long as the process.
+    // SAFETY: the handle is PyTorch's current stream of this device, or the default stream; its
+    // streams live as long as the process.
     unsafe { Stream::borrowed(device, handle) }
 }

@@ -1,8 +1,9 @@
 //! The functions of the language, as functions and as methods.
 //!
-//! Law: there is one table, the language's. A row of it is a callable object of the module, and the
-//! same row is a method of each class whose values its first argument may be; arguments go by
-//! place or by the names of the signature. `None` is `_`, and in the place of an argument that may
+//! Law: there is one table, the language's. A row of it is a callable object of the module, and a
+//! method of each class whose values its first argument may be; arguments are passed by position or
+//! by the names of the signature. `None` is `_`, and for an optional argument it means that the
+//! argument is missing.
 //! be left out it leaves it out.
 
 use pyo3::Borrowed;
@@ -25,7 +26,7 @@ use crate::{notes, refusal};
 #[pyclass(frozen, module = "tilewright")]
 pub struct Function {
     row: &'static notation::Function,
-    /// Whether the first argument is the object that it is looked up on.
+    /// Whether the first argument is the object on which it is called.
     method: bool,
 }
 
@@ -50,7 +51,7 @@ impl Function {
         )
     }
 
-    /// How it is called, for `inspect.signature`; none where there are several ways.
+    /// The signature, for `inspect.signature`; None if there are several signatures.
     #[getter]
     fn __text_signature__(&self) -> Option<String> {
         let mut ways: Vec<Vec<&str>> = self.row.ways().collect();
@@ -68,13 +69,13 @@ impl Function {
         Some(format!("({})", parameters.collect::<Vec<_>>().join(", ")))
     }
 
-    /// How the language calls it.
+    /// The signature in the language.
     #[getter]
     fn signature(&self) -> &'static str {
         self.row.signature
     }
 
-    /// What it returns, in a sentence.
+    /// The result, in a sentence.
     #[getter]
     fn summary(&self) -> &'static str {
         self.row.summary
@@ -92,13 +93,13 @@ impl Function {
         self.row.result
     }
 
-    /// The heading that it belongs under.
+    /// The heading of its section.
     #[getter]
     fn section(&self) -> &'static str {
         self.row.section
     }
 
-    /// The ways of calling it, as the names of the arguments.
+    /// The signatures, as the names of the arguments.
     #[getter]
     fn ways(&self) -> Vec<Vec<String>> {
         self.row.ways().map(|way| way.into_iter().map(keyword).collect()).collect()
@@ -132,7 +133,7 @@ impl Function {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = arguments.py();
         if named.is_none() {
-            // As most calls are: of a layout, or of layouts, integers and tuples.
+            // The most frequent calls: of a layout, or of layouts, integers and tuples.
             let mut own = [const { Value::Bool(false) }; FEW];
             if let Some(layouts) = plain(arguments, &mut own) {
                 let given: [&Value; FEW] = std::array::from_fn(|at| match &layouts[at] {
@@ -152,12 +153,12 @@ impl Function {
         }
         let (least, most) = self.row.arity();
         let mut given = Vec::with_capacity(arguments.len());
-        // A tensor stands for its layout, and what becomes of that is seen in its memory.
+        // A tensor is passed as its layout, and the result becomes a view of its memory.
         let mut tensor = None;
         let mut read = |argument: &Bound<'py, PyAny>| match argument.cast::<Tensor>() {
             Ok(found) if tensor.is_none() => {
                 tensor = Some(found.to_owned());
-                // One without elements has no layout, and nobody asks for this.
+                // An empty tensor has no layout, and no function needs one.
                 Ok(found.get().layout().map_or_else(Value::open, |layout| layout.clone().into()))
             }
             Ok(_) => {
@@ -169,7 +170,7 @@ impl Function {
         for argument in arguments.iter_borrowed() {
             given.push(read(&argument)?);
         }
-        // What may be left out and is None is left out.
+        // A missing optional argument.
         while most.is_some() && given.len() > least && given.last() == Some(&Value::open()) {
             given.pop();
         }
@@ -216,11 +217,11 @@ impl Function {
     }
 }
 
-/// How many arguments most calls have at most.
+/// The most arguments of most calls.
 const FEW: usize = 3;
 
-/// The arguments that are layouts, where all are layouts, integers and tuples of integers and there
-/// are few; the values of the others are put down.
+/// The arguments that are layouts, if all are layouts, integers and tuples of integers and there
+/// are few; the values of the others are stored.
 fn plain<'a, 'py>(
     arguments: &'a Bound<'py, PyTuple>,
     own: &mut [Value; FEW],
@@ -232,7 +233,7 @@ fn plain<'a, 'py>(
     for ((argument, layout), own) in arguments.iter_borrowed().zip(&mut layouts).zip(own) {
         match argument.cast_exact::<Layout>() {
             Ok(found) if found.as_super().get().is_own() => *layout = Some(found),
-            // It is refused where its value is asked for.
+            // It is refused when its value is needed.
             Ok(_) => return None,
             Err(_) => *own = convert::plain(&argument)?,
         }
@@ -264,7 +265,7 @@ const CUTS: [(&str, &str); 6] = [
     ("select", "select"),
     ("zipped_divide", "zipped_divide"),
 ];
-/// Functions that tell something of a layout, and so of a tensor of a kernel.
+/// Functions that return a property of a layout, and so also of a tensor of a kernel.
 const TELLS: [&str; 7] = ["cosize", "depth", "get", "rank", "shape", "size", "stride"];
 
 impl Function {
@@ -282,7 +283,7 @@ impl Function {
             return view.call_method(*method, &others, named);
         }
         if TELLS.contains(&name) {
-            // Coordinates have a shape and no memory.
+            // Coordinates have a shape but no memory.
             let told = if view.is_instance_of::<View>() { "layout" } else { "shape" };
             let layout = view.getattr(told)?;
             let others = arguments.iter().skip(1);
@@ -297,7 +298,7 @@ impl Function {
     }
 }
 
-/// The name of an argument where it is a word of Python.
+/// The name of an argument, if it is a keyword of Python.
 fn keyword(name: &str) -> String {
     if name == "from" { format!("{name}_") } else { name.to_owned() }
 }
@@ -305,8 +306,7 @@ fn keyword(name: &str) -> String {
 /// Whether the values of a class may be the first argument of a function.
 type Takes = fn(&notation::Function) -> bool;
 
-/// The classes with methods, and which functions those are: by the letter that the table gives to
-/// the first argument.
+/// The classes with methods, and their functions: by the letter of the first argument in the table.
 const CLASSES: [(&str, Takes); 6] = [
     ("Layout", |row| first(row, &["A", "M"]) || row.section == "Equality and fit"),
     ("Swizzle", |row| matches!(row.name, "bit_matrix" | "to_xor" | "composition" | "left_inverse" | "right_inverse")),
@@ -320,7 +320,7 @@ fn first(row: &notation::Function, letters: &[&str]) -> bool {
     row.ways().any(|way| way.first().is_some_and(|name| letters.contains(name)))
 }
 
-/// Gives the classes their methods. What a class has already, such as the property `shape`, stays.
+/// Adds the methods to the classes. Existing attributes, such as the property `shape`, are kept.
 pub fn attach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let classes = [
@@ -347,7 +347,7 @@ pub fn functions() -> Vec<Function> {
     notation::functions().iter().map(|row| Function { row, method: false }).collect()
 }
 
-/// What to write for a name of CuTe's that is no function; none where nothing is known of it.
+/// The replacement of a name of CuTe that is no function; None if there is none.
 #[pyfunction]
 pub fn spelling(name: &str) -> Option<&'static str> {
     notation::spelling(name)
@@ -359,12 +359,12 @@ pub fn value(py: Python<'_>, name: &'static str, arguments: &[Value]) -> PyResul
     row.call(arguments, &[]).map_err(|refused| refusal::of_call(py, &refused))
 }
 
-/// As [`value`], as Python has it.
+/// As [`value`], as a Python object.
 pub fn called<'py>(py: Python<'py>, name: &'static str, arguments: &[Value]) -> PyResult<Bound<'py, PyAny>> {
     python(py, value(py, name, arguments)?)
 }
 
-/// A value with numbers in place of parameters.
+/// A value with numbers substituted for its parameters.
 ///
 /// Errors: a name that is none of its parameters; as [`Value::substitute`].
 pub fn substituted(py: Python<'_>, value: &Value, numbers: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {

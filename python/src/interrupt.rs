@@ -1,9 +1,9 @@
-//! Work that ctrl-C ends.
+//! Work that ctrl-C interrupts.
 //!
-//! Law: work runs on a thread of its own, without the interpreter's lock. The thread that called
-//! looks for signals meanwhile; where a handler raises, the work is asked to end, and what it
-//! returns is given up for the exception. The request reaches every search and every interpreter of
-//! the process (`tilewright_layout::interrupt`), as a signal does.
+//! Law: work runs on a thread of its own, without the interpreter's lock. The calling thread checks for
+//! signals meanwhile; if a handler raises, the work is asked to end, and its result is replaced by the
+//! exception. The request reaches every search and every interpreter of the process
+//! (`tilewright_layout::interrupt`), as a signal does.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -12,21 +12,20 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use tilewright_layout::interrupt;
 
-/// How often signals are looked for.
+/// The interval at which signals are checked.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// As much stack as the first thread of a process has.
+/// The stack size of the main thread of a process.
 const STACK: usize = 8 << 20;
 
-/// What some work returns.
+/// The result of some work.
 ///
-/// Errors: a handler of a signal raised, as that of ctrl-C does; there is no other thread to be
-/// had.
+/// Errors: a handler of a signal raised, such as that of ctrl-C; no thread could be started.
 pub fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     thread::scope(|scope| {
         let (done, mut waits) = channel();
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
             let result = work();
-            // Nobody listens any more only where the caller is gone.
+            // The receiver is gone only if the caller is.
             let _ = done.send(());
             result
         })?;
@@ -55,8 +54,8 @@ pub fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -
     })
 }
 
-/// Calls a function of Python as such work, so that tests see what becomes of a panic in it. It is
-/// only in the wheel that they build.
+/// Calls a function of Python as such work, so that tests can observe a panic in it. It exists only
+/// in the wheel of the tests.
 #[cfg(debug_assertions)]
 #[pyfunction]
 #[pyo3(name = "_on_a_worker")]

@@ -1,23 +1,23 @@
 //! Kernels that are written in Python.
 //!
-//! Law: Python writes the same program as Rust, by the same builder. A traced function runs once;
-//! what it does with tensors of the kernel are statements of the builder, at the line and the
+//! Law: Python builds the same program as Rust, with the same builder. A traced function runs once;
+//! its operations on tensors of the kernel become statements of the builder, with the line and
 //! columns of the Python expression.
 //!
-//! * `trace`: the kernel that a thread is writing, and the statements that it is given
-//! * `traced`: the base class of what Python holds of it
-//! * `place`: where in the text of Python a statement stands
+//! * `trace`: the kernel that a thread is tracing, and its statements
+//! * `traced`: the base class of traced values
+//! * `place`: locations in Python source
 //! * `operand`: arguments of statements: types of elements, coordinates, numbers
-//! * `coordinates`, `predicates`: identity tensors, and what copies take of them
+//! * `coordinates`, `predicates`: identity tensors, and predicates of copies
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
-//! * `captured`: what a traced function reads from outside
+//! * `captured`: globals and closures of a traced function
 //! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
-//! * `program`: kernels that are written
+//! * `program`: finished kernels
 //! * `arrays`: arrays as their tensors
-//! * `drawing`: what their lanes reach, as pictures
-//! * `library`: those that are planned from layouts
+//! * `drawing`: pictures of their memory accesses
+//! * `library`: kernels planned from layouts
 //! * `named`: kernels and tile programs of the libraries, by their names
-//! * `bench`: what is measured of them on a device
+//! * `bench`: measurements of them on a device
 //! * `tiles`: tile programs, whose layouts are assigned
 
 pub mod arrays;

@@ -1,5 +1,5 @@
-//! The class of layouts, of whatever kind: with integer strides, coordinate or XOR steps, numbers
-//! known at launch, or composed of several maps.
+//! The class of layouts of every kind: with integer, coordinate or XOR strides, sizes known at
+//! launch, or composed of several maps.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::convert::{self, program, python};
 use crate::object::Object;
 use crate::{array, function, maps, refusal};
 
-/// A layout: a shape and strides of the same nesting, read as a function from coordinates to
+/// A layout: a shape and strides of the same nesting, as a function from coordinates to
 /// offsets.
 ///
 /// `Layout((4, 8), (8, 1))`, `Layout("(4,8):(8,1)")` and `Layout((4, 8))`, the compact one whose
@@ -111,8 +111,8 @@ impl Layout {
         function::called(py, "get", &arguments)
     }
 
-    /// The value at a coordinate, `L(5)` or `L(1, 2)`; where an index is `None`, the layout of the
-    /// modes left open. Arrays of indices give an array of offsets.
+    /// The value at a coordinate, `L(5)` or `L(1, 2)`; if indices are `None`, the layout of these
+    /// modes. Arrays of indices give an array of offsets.
     #[pyo3(signature = (*coordinate))]
     fn __call__<'py>(slf: &Bound<'py, Self>, coordinate: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -132,8 +132,8 @@ impl Layout {
     }
 }
 
-/// The offset at integers, as most calls are: one for all modes, or one for each, or a tuple for
-/// those that nest; none where it takes more to say, as of an index outside of its mode.
+/// The offset at integers, the most frequent call: one for all modes, or one for each, or a tuple
+/// for nested modes; None if the general evaluation is needed, as for an index outside of its mode.
 fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i64> {
     let layout = layout.integer()?;
     let mut left = Left { nodes: layout.profile().nodes(), leaves: layout.leaves() };
@@ -143,7 +143,8 @@ fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i6
     }
 }
 
-/// The modes of a layout that a coordinate has not reached yet, as [`Profile::nodes`] lists them.
+/// The remaining modes of a layout during the evaluation of a coordinate, as [`Profile::nodes`]
+/// lists them.
 ///
 /// [`Profile::nodes`]: tilewright_layout::Profile::nodes
 struct Left<'a> {
@@ -203,7 +204,7 @@ fn paired(py: Python<'_>, shape: &Value, stride: &Value) -> PyResult<Value> {
     };
     match AnyLayout::new(&extents, &strides) {
         Ok(layout) => Ok(layout.into()),
-        // The program `shape:stride` shows where.
+        // The program `shape:stride` locates the error.
         Err(error) => program(py, &format!("{shape}:{stride}")).and_then(|_| Err(refusal::of_layout(py, error))),
     }
 }

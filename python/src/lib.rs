@@ -1,19 +1,19 @@
 //! The native part of the Python package `tilewright`.
 //!
-//! Law: Python computes nothing of its own. A value of the package is a value of the language
+//! Law: Python computes nothing itself. A value of the package is a value of the language
 //! ([`tilewright_notation::Value`]), a function of the package is a row of the language's table,
-//! and what the language refuses is raised as `LayoutError` with the same code, text and help.
+//! and refusals of the language are raised as `LayoutError` with the same code, text and help.
 //!
-//! * `object`: the base class of all values, and what they have in common
+//! * `object`: the base class of all values
 //! * `layout`, `maps`, `numbers`: the classes
 //! * `convert`: from Python's integers and tuples to values, and back
 //! * `function`: the functions of the language, as functions and as methods
 //! * `refusal`: exceptions
-//! * `interrupt`: work that ctrl-C ends
+//! * `interrupt`: work that ctrl-C interrupts
 //! * `array`: layouts at arrays of indices
-//! * `tensor`: memory under layouts, of other packages or of its own
-//! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
-//! * `kernel`: kernels that are written in Python
+//! * `tensor`: memory under layouts, of other packages or its own
+//! * `picture`, `claim`, `analysis`: pictures, tests of laws, costs of memory
+//! * `kernel`: kernels written in Python
 //! * `mesh`: tensors sharded over devices
 //! * `foreign`: arrays of other libraries; `device`: kernels on devices
 

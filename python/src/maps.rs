@@ -48,8 +48,8 @@ impl Tiler {
     }
 }
 
-/// A swizzle, in CuTe's order: bits, base, shift. It flips the bits from `base` on by those `shift`
-/// bits above them.
+/// A swizzle, in CuTe's order: bits, base, shift. It XORs the `bits` bits from `base` on with the
+/// bits `shift` above them.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Swizzle;
 
@@ -83,19 +83,19 @@ impl Swizzle {
         Ok(object.of(Swizzle))
     }
 
-    /// How many bits it flips.
+    /// The number of bits that it changes.
     #[getter]
     fn bits(slf: &Bound<'_, Self>) -> PyResult<i64> {
         Ok(Swizzle::of(slf)?.bits())
     }
 
-    /// The lowest of the bits that it flips.
+    /// The lowest bit that it changes.
     #[getter]
     fn base(slf: &Bound<'_, Self>) -> PyResult<i64> {
         Ok(Swizzle::of(slf)?.base())
     }
 
-    /// How far above them the bits are that it reads.
+    /// The distance from these bits to the bits that it reads.
     #[getter]
     fn shift(slf: &Bound<'_, Self>) -> PyResult<i64> {
         Ok(Swizzle::of(slf)?.shift())
@@ -106,7 +106,7 @@ impl Swizzle {
         Ok(format!("Swizzle({}, {}, {})", swizzle.bits(), swizzle.base(), swizzle.shift()))
     }
 
-    /// What becomes of an offset.
+    /// The image of an offset.
     #[pyo3(signature = (offset, /))]
     fn __call__<'py>(slf: &Bound<'py, Self>, offset: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         applied(slf.as_super(), std::slice::from_ref(&convert::value(offset)?))
@@ -114,7 +114,7 @@ impl Swizzle {
 }
 
 /// A linear map over bits, column by column: `BitMatrix("F2<2>[2,3]")`, or `BitMatrix(2, (2, 3))`
-/// of the number of bits of a value and the images of the bits of an index.
+/// from the number of bits of a value and the images of the bits of an index.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct BitMatrix;
 
@@ -176,8 +176,8 @@ impl BitMatrix {
     }
 }
 
-/// A linear map over bits whose inputs and outputs have names:
-/// `LinearLayout("lane=[(1,0),(2,0)] -> row:4 column:2")`.
+/// A linear map over bits with named inputs and outputs: `LinearLayout("lane=[(1,0),(2,0)] -> row:4
+/// column:2")`.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct LinearLayout;
 
@@ -209,13 +209,13 @@ impl LinearLayout {
         sizes(slf.py(), LinearLayout::of(slf)?.outputs())
     }
 
-    /// The map without its names.
+    /// The map without names.
     #[getter]
     fn matrix<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         python(slf.py(), LinearLayout::of(slf)?.matrix().clone().into())
     }
 
-    /// The outputs at an index for each input.
+    /// The outputs at one index per input.
     #[pyo3(signature = (*indices))]
     fn __call__<'py>(slf: &Bound<'py, Self>, indices: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let indices = indices.iter().map(|index| convert::value(&index)).collect::<PyResult<Vec<_>>>()?;
@@ -232,9 +232,9 @@ fn sizes<'py>(py: Python<'py>, names: &[Named]) -> PyResult<Bound<'py, PyDict>> 
     Ok(sizes)
 }
 
-/// A morphism of nested tuples: `Morphism("(4,5) -> (4,16,5) : (1,3)")`, or
-/// `Morphism((4, 5), (4, 16, 5), (1, 3))`. An entry of the map is the number of the place, from 1
-/// on, or `None` where an entry is sent nowhere.
+/// A morphism of nested tuples: `Morphism("(4,5) -> (4,16,5) : (1,3)")`, or `Morphism((4, 5), (4,
+/// 16, 5), (1, 3))`. An entry of the map is the position of the image, from 1 on, or `None` for an
+/// entry without an image.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Morphism;
 
@@ -272,13 +272,13 @@ impl Morphism {
         Ok(read(py, &text, "Morphism", |value| matches!(value, Value::Morphism(_)))?.of(Morphism))
     }
 
-    /// The tuple where it begins.
+    /// The domain.
     #[getter]
     fn domain<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         python(slf.py(), Morphism::of(slf)?.domain().into())
     }
 
-    /// The tuple where it ends.
+    /// The codomain.
     #[getter]
     fn codomain<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         python(slf.py(), Morphism::of(slf)?.codomain().into())

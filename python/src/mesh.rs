@@ -1,4 +1,4 @@
-//! Tensors sharded over a mesh of devices, and the moves between their layouts.
+//! Tensors sharded over a mesh of devices, and plans between their layouts.
 
 mod operation;
 mod processes;
@@ -32,7 +32,7 @@ pub struct Mesh {
     mesh: mesh::Mesh,
 }
 
-/// A text, or what `repr` says of an object of JAX or PyTorch, or of each of a list of them.
+/// A text, or the `repr` of an object of JAX or PyTorch, or of each object of a list.
 fn said(object: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());
@@ -52,8 +52,8 @@ impl Mesh {
         Ok(Mesh { mesh: axes.parse().map_err(refused(py))? })
     }
 
-    /// The mesh with these axes, the last fastest, as JAX and PyTorch number devices:
-    /// `Mesh.row_major(dp=2, tp=4)`.
+    /// The mesh with these axes, the last one fastest, as in JAX and PyTorch: `Mesh.row_major(dp=2,
+    /// tp=4)`.
     #[staticmethod]
     #[pyo3(signature = (**axes))]
     fn row_major(py: Python<'_>, axes: Option<&Bound<'_, PyDict>>) -> PyResult<Mesh> {
@@ -64,13 +64,13 @@ impl Mesh {
         Ok(Mesh { mesh: mesh::Mesh::row_major(&named).map_err(refused(py))? })
     }
 
-    /// The name of each axis, and how many devices lie along it.
+    /// The name of each axis, and the number of devices along it.
     #[getter]
     fn axes(&self) -> Vec<(String, i64)> {
         self.mesh.axes().iter().map(|axis| (axis.name.clone(), axis.extent)).collect()
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     #[getter]
     fn size(&self) -> usize {
         self.mesh.size()
@@ -95,7 +95,7 @@ impl Mesh {
         Ok(Sharded { layout: ShardedLayout::parse(&self.mesh, text).map_err(refused(py))? })
     }
 
-    /// The layout that a `PartitionSpec` of JAX stands for, or its text: `P('dp', None)`.
+    /// The layout of a `PartitionSpec` of JAX, or of its text: `P('dp', None)`.
     fn of_partition_spec(
         &self,
         #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
@@ -105,8 +105,8 @@ impl Mesh {
         Ok(Sharded { layout: layout.map_err(refused(spec.py()))? })
     }
 
-    /// The layout that placements of DTensor stand for, one for each axis of the mesh, or their
-    /// text: `[Shard(0), Replicate()]`.
+    /// The layout of placements of DTensor, one for each axis of the mesh, or of their text:
+    /// `[Shard(0), Replicate()]`.
     fn of_placements(
         &self,
         #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
@@ -116,9 +116,9 @@ impl Mesh {
         Ok(Sharded { layout: layout.map_err(refused(placements.py()))? })
     }
 
-    /// The layout that a sharding of JAX or PyTorch stands for, or the text that it prints:
-    /// `NamedSharding(..)`, `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(..)`, a
-    /// `PartitionSpec` or placements. A mesh in it has the axes of this one.
+    /// The layout of a sharding of JAX or PyTorch, or of its printed text: `NamedSharding(..)`,
+    /// `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(..)`, a `PartitionSpec` or placements. A
+    /// mesh in it must have the axes of this one.
     fn of_sharding(
         &self,
         #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
@@ -128,8 +128,8 @@ impl Mesh {
         Ok(Sharded { layout: layout.map_err(refused(sharding.py()))? })
     }
 
-    /// The mesh that a sharding of JAX or PyTorch names, or the text that it prints: the axes of a
-    /// `NamedSharding` or `DTensorSpec`, the last fastest; axes `d0`, `d1`, .. of a
+    /// The mesh of a sharding of JAX or PyTorch, or of its printed text: the axes of a
+    /// `NamedSharding` or `DTensorSpec`, the last one fastest; axes `d0`, `d1`, .. of a
     /// `GSPMDSharding`.
     #[staticmethod]
     fn from_sharding(sharding: &Bound<'_, PyAny>) -> PyResult<Mesh> {
@@ -172,54 +172,54 @@ impl Sharded {
         python(py, shape.into())
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[getter]
     fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// How often each element is held.
+    /// The number of copies of each element.
     #[getter]
     fn copies(&self) -> i64 {
         self.layout.copies()
     }
 
-    /// Of how many summands each element is the sum.
+    /// The number of partial sums of each element.
     #[getter]
     fn sums(&self) -> i64 {
         self.layout.sums()
     }
 
-    /// How many elements a device holds that has a full part.
+    /// The number of elements of a device with a full part.
     #[getter]
     fn local_size(&self) -> i64 {
         self.layout.local_size()
     }
 
-    /// How many elements the device of a rank holds, where parts may be of unequal sizes.
+    /// The number of elements on the device of a rank, if parts have unequal sizes.
     fn local_size_on(&self, rank: usize) -> i64 {
         self.layout.local_size_on(rank)
     }
 
-    /// How many elements of memory a device needs.
+    /// The size of the memory of a device, in elements.
     #[getter]
     fn reach(&self) -> i64 {
         self.layout.reach()
     }
 
-    /// How many elements of memory the device of a rank needs.
+    /// The size of the memory of the device of a rank, in elements.
     fn reach_on(&self, rank: usize) -> i64 {
         self.layout.reach_on(rank)
     }
 
-    /// What a device has: the offset of its first element, and for each mode the first position and
-    /// loops over positions, the innermost first: extent, and the steps of position and offset.
-    /// None where it has nothing.
+    /// The local part of a device: the offset of its first element, and for each mode the first
+    /// position and loops over positions, the innermost first: extent, and the strides of position
+    /// and offset. None if it is empty.
     fn part(&self, rank: usize) -> Option<(i64, Vec<resharding::Mode>)> {
         resharding::part(&self.layout, rank)
     }
 
-    /// The rank of each device that has an element, and the offset there.
+    /// The rank of each device with an element, and the offset there.
     fn places(&self, py: Python<'_>, element: i64) -> PyResult<Vec<(usize, i64)>> {
         self.layout.places(element).map_err(refused(py))
     }
@@ -234,9 +234,9 @@ impl Sharded {
         self.layout.placements().map_err(refused(py))
     }
 
-    /// The plan that takes a tensor with elements of so many bytes from this layout to another, on
-    /// a machine such as "8 x 450 GB/s 5 us, 50 GB/s 10 us": nodes of eight devices, their links
-    /// inside, and those between nodes; by itself nodes of eight H200.
+    /// The plan from this layout to another, for elements of so many bytes, on a machine such as "8
+    /// x 450 GB/s 5 us, 50 GB/s 10 us": nodes of eight devices, their links inside, and those
+    /// between nodes; the default is nodes of eight H200.
     #[pyo3(signature = (to, bytes, machine = None))]
     fn reshard(&self, py: Python<'_>, to: &Sharded, bytes: i64, machine: Option<&str>) -> PyResult<Resharding> {
         let machine: Machine = machine.map_or(Ok(Machine::HGX_H200), str::parse).map_err(refused(py))?;
@@ -244,10 +244,9 @@ impl Sharded {
         Ok(Resharding { plan: plan.map_err(refused(py))? })
     }
 
-    /// The plan of `D = A B` that takes least time on a machine, for A under this layout, B under
-    /// `b` and D under `to`, with elements of so many bytes. `rate` is how many operations a
-    /// second a device makes, a multiplication and an addition being two; `machine` is as in
-    /// `reshard`.
+    /// The fastest plan of `D = A B` on a machine, for A under this layout, B under `b` and D under
+    /// `to`, with elements of so many bytes. `rate` is the floating-point operations per second of
+    /// a device, counting a multiply-add as two; `machine` is as in `reshard`.
     #[pyo3(signature = (b, to, bytes, rate = 7e14, machine = None))]
     fn multiply(
         &self,
@@ -261,8 +260,8 @@ impl Sharded {
         product::planned(py, [self, b, to], bytes, rate, machine)
     }
 
-    /// The plan of a function of elements of tensors under this layout and `others`, with elements
-    /// of so many bytes, whose result shall lie as `to` says; `machine` is as in `reshard`.
+    /// The plan of an elementwise function of tensors under this layout and `others`, with elements
+    /// of so many bytes, and a result under `to`; `machine` is as in `reshard`.
     #[pyo3(signature = (others, to, bytes, machine = None))]
     fn map(
         own: PyRef<'_, Self>,
@@ -276,8 +275,8 @@ impl Sharded {
         operation::mapped(py, &operands, to, bytes, machine)
     }
 
-    /// The plan that reduces modes, numbered from 0: `by` is "sum", "mean", "max" or "argmax". In
-    /// the result these modes have one element, or are left out.
+    /// The plan of a reduction of modes, numbered from 0: `by` is "sum", "mean", "max" or "argmax".
+    /// In the result these modes have one element, or are left out.
     #[pyo3(signature = (over, to, bytes, by = "sum", machine = None))]
     fn reduce(
         &self,

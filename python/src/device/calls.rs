@@ -1,9 +1,9 @@
-//! Calls of functions of the library that are made again.
+//! Cache of repeated calls of library functions.
 //!
-//! Law: a call on arrays that lie as those of an earlier call did launches what that one launched,
-//! into memory that is made as that one made it. What lies alike has the same type, shape, strides
-//! and device, and begins as far from a multiple of 16 bytes: a plan depends on nothing else of its
-//! arrays. So a call that is made again reads each array once and plans nothing.
+//! Law: a call on arrays with the same layouts as those of an earlier call launches the same kernels,
+//! with results and workspaces allocated in the same way. The layouts are the same if type, shape,
+//! strides, device and the address modulo 16 bytes are: a plan depends on nothing else of its arrays.
+//! So a repeated call reads each array once and plans nothing.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,14 +19,14 @@ use crate::kernel::program::sizes_of;
 use crate::refusal;
 use crate::writes::Writes;
 
-/// How many calls of a function are kept: a shape that comes anew each time must not fill memory.
+/// The most calls of a function that are kept: shapes that never repeat must not fill memory.
 const KEPT: usize = 1024;
 
 /// The arrays of a call, in the order of its function.
 type Arrays = SmallVec<[Array; 6]>;
 
-/// What makes an array: a function of its library, and its arguments; without them it is given the
-/// first array of the call.
+/// Allocates an array: a function of its library, and its arguments; without them it is called with
+/// the first array of the call.
 type Maker<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyTuple>>, Option<Bound<'py, PyDict>>);
 
 struct Made {
@@ -53,30 +53,30 @@ impl Made {
 /// A launch of a call.
 struct Launch {
     ready: Arc<Mutex<Ready>>,
-    /// Which arrays it takes, and from how many elements before their first one on.
+    /// Its arrays, and the number of elements that come before the first one of each.
     arrays: SmallVec<[(usize, i64); 8]>,
 }
 
-/// What a call launched.
+/// The launches of a call.
 struct Known {
     device: usize,
-    /// The inputs, and the results where those were given.
+    /// The inputs, and the results if they were given.
     arrays: Arrays,
-    /// How many of the arrays are results that were given.
+    /// The number of given results among the arrays.
     given: usize,
     results: Vec<Made>,
     workspaces: Vec<Made>,
     launches: Vec<Launch>,
 }
 
-/// What calls of a function launched, by how their arrays lie.
+/// The launches of calls of a function, by the layouts of their arrays.
 #[pyclass(frozen, module = "tilewright")]
 #[derive(Default)]
 pub struct Calls {
     known: Mutex<HashMap<u64, Arc<Known>>>,
 }
 
-/// A kernel, the numbers of its arrays with how many elements come before each, and its sizes.
+/// A kernel, the numbers of its arrays with the number of elements before each, and its sizes.
 type Asked<'py> = (Bound<'py, Launcher>, Vec<(usize, i64)>, Bound<'py, PyDict>);
 
 #[pymethods]
@@ -86,8 +86,8 @@ impl Calls {
         Calls::default()
     }
 
-    /// Repeats the launches of an earlier call whose arrays had the same layouts as these. The
-    /// results are returned: those that are given, or new ones; none if there was no such call.
+    /// Repeats the launches of an earlier call with arrays of the same layouts. Returns the
+    /// results, given or new; None if there was no such call.
     #[pyo3(signature = (inputs, outs = None))]
     fn call<'py>(
         &self,
@@ -105,7 +105,7 @@ impl Calls {
         }
         let given = outs.map_or(0, |outs| outs.len());
         let found = locked(&self.known).get(&key(&arrays, given)).cloned();
-        // Others may have the same key.
+        // Different layouts may have the same key.
         let Some(known) = found.filter(|known| known.given == given && all_alike(&known.arrays, &arrays)) else {
             return Ok(None);
         };
@@ -119,7 +119,8 @@ impl Calls {
         for made in &known.results {
             results.push(make(made, &mut arrays)?);
         }
-        // Kept until the launches are on the stream, behind which their library may reuse them.
+        // They are kept until the launches are on the stream; after that their library may reuse
+        // them.
         let mut workspaces: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
         for made in &known.workspaces {
             workspaces.push(make(made, &mut arrays)?);
@@ -137,8 +138,8 @@ impl Calls {
         Ok(Some(one_or_all(PyTuple::new(py, results)?)?))
     }
 
-    /// Keeps what a call launched on these inputs and results, and workspaces behind them. Results
-    /// were given, or are made by `makers`.
+    /// Keeps the launches of a call on these inputs and results, followed by workspaces. Results
+    /// were given, or are allocated by `makers`.
     fn keep(
         &self,
         py: Python<'_>,
@@ -194,7 +195,7 @@ fn one_or_all<'py>(all: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
     if all.len() == 1 { all.get_item(0) } else { Ok(all.into_any()) }
 }
 
-/// A number that calls on arrays that lie alike have in common.
+/// A hash that is equal for arrays with equal layouts.
 fn key(arrays: &[Array], given: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     given.hash(&mut hasher);
@@ -205,7 +206,7 @@ fn key(arrays: &[Array], given: usize) -> u64 {
     hasher.finish()
 }
 
-/// Whether the arrays of two calls lie alike, on the same devices.
+/// Whether the arrays of two calls have the same layouts, on the same devices.
 fn all_alike(known: &[Array], others: &[Array]) -> bool {
     known.len() == others.len()
         && known.iter().zip(others).all(|(a, b)| a.device == b.device && a.before() == b.before() && alike(a, b))

@@ -1,8 +1,7 @@
 //! Arrays of Python as tensors of a kernel.
 //!
-//! Law: an array may be passed for a tensor if it has the tensor's elements where the layout in the
-//! kernel has them. What is known only at launch is read off the array: extents first, then
-//! strides.
+//! Law: an array may be passed for a tensor if its elements have the offsets of the layout in the
+//! kernel. Sizes known at launch are read from the array: extents first, then strides.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -18,17 +17,17 @@ use crate::convert::python;
 use crate::foreign::Array;
 use crate::refusal;
 
-/// The exception of an array that a kernel does not take.
+/// The exception for an array that a kernel does not accept.
 fn refused(py: Python<'_>, what: &str, help: &str) -> PyErr {
     refusal::of_run(py, "E1003", what, Some(help), None)
 }
 
 impl Program {
-    /// The sizes at which the tensors of the kernel are these arrays. `given` are those that are
-    /// known otherwise.
+    /// The sizes at which the tensors of the kernel are these arrays. `given` are the sizes that
+    /// are known already.
     ///
-    /// Errors: another number of arrays; an array of another type, or one that may not be written;
-    /// a size that no array tells; an array that does not lie as the kernel says.
+    /// Errors: a wrong number of arrays; an array of a wrong type, or a read-only one that is written; a
+    /// size that no array determines; an array with another layout than the tensor of the kernel.
     pub fn fit(&self, py: Python<'_>, arrays: &[Array], given: &[(String, i64)]) -> PyResult<Sizes> {
         let program = self.kernel.program();
         self.check_elements(py, arrays)?;
@@ -45,7 +44,7 @@ impl Program {
                 "pass an array of as many axes, or the sizes by their names",
             ));
         }
-        // What nothing has is refused here, and facts are checked.
+        // A size without a value is refused here, and facts are checked.
         let layouts = program.layouts(&borrowed(&sizes)).map_err(|error| of_setup(py, &error))?;
         for ((buffer, array), layout) in program.tensors().zip(arrays).zip(&layouts) {
             if !lies(array, layout) {
@@ -65,7 +64,8 @@ impl Program {
         Ok(sizes)
     }
 
-    /// Refuses another number of arrays, an array of another type, and one that may not be written.
+    /// Refuses a wrong number of arrays, an array of a wrong type, and a read-only array that is
+    /// written.
     pub fn check_elements(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<()> {
         let program = self.kernel.program();
         let (count, given) = (program.tensors().count(), arrays.len());
@@ -86,8 +86,8 @@ impl Program {
         Ok(())
     }
 
-    /// The sizes that arrays tell, after those that are given, and the first tensor whose array has
-    /// another number of axes and so tells nothing.
+    /// The sizes that arrays determine, after the given ones, and the first tensor whose array has
+    /// another rank and so determines nothing.
     fn sizes_told<'a>(
         &'a self,
         arrays: &'a [Array],
@@ -95,8 +95,8 @@ impl Program {
     ) -> (Sizes, Option<(&'a Buffer, &'a Array)>) {
         let mut sizes: Sizes = given.to_vec();
         let mut other_rank = None;
-        // Extents first: a stride tells the size of something else where an array lies otherwise
-        // than the kernel says.
+        // Extents first: if the array has another layout than the kernel expects, a stride would
+        // give the wrong size.
         for strides in [false, true] {
             for (buffer, array) in self.kernel.program().tensors().zip(arrays) {
                 let Some(layout) = declared(buffer) else { continue };
@@ -121,7 +121,7 @@ impl Program {
         (sizes, other_rank)
     }
 
-    /// Refuses arrays that are not as large as the tensors of the kernel at sizes.
+    /// Refuses arrays that are smaller than the tensors of the kernel at these sizes.
     pub fn check_memory(&self, py: Python<'_>, arrays: &[Array], sizes: &[(String, i64)]) -> PyResult<()> {
         let program = self.kernel.program();
         let launch = program.launch_with(&borrowed(sizes), |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
@@ -143,21 +143,21 @@ impl Program {
     }
 }
 
-/// The layout with numbers known at launch that a tensor was declared with; none of those behind a
-/// swizzle.
+/// The layout with which a tensor was declared; None for one behind a swizzle.
 fn declared(buffer: &Buffer) -> Option<Layout<Expr>> {
     buffer.layout.parse().ok()
 }
 
-/// Whether what a planned kernel knows as one type may be an array of another: a copy whose runs
-/// lie alike in both arrays moves several elements as one unsigned number of as many bits.
+/// Whether a planned kernel with elements of one type accepts an array of another: a copy whose
+/// runs are contiguous in both arrays moves several elements as one unsigned integer of the same
+/// number of bits.
 fn holds(kernel: Element, array: Element) -> bool {
     let moved = matches!(kernel, Element::U16 | Element::U32 | Element::U64) && kernel.bytes() > array.bytes();
     kernel == array || moved
 }
 
-/// Whether an array has its elements where a layout has them: mode by mode; or one after another,
-/// as many as the layout reaches.
+/// Whether an array has the offsets of a layout, mode by mode; or is contiguous, with as many
+/// elements as the layout spans.
 fn lies(array: &Array, layout: &AnyLayout) -> bool {
     if let Some(own) = &array.layout {
         return own.same_function(layout).is_ok_and(|same| same.proved());
@@ -183,15 +183,15 @@ fn lies(array: &Array, layout: &AnyLayout) -> bool {
     matches!((&array.shape[..], &array.strides[..]), ([extent], [1]) if reached == Some(*extent))
 }
 
-/// The axes of an array: the type of its elements, extents, strides, the CUDA device, and how many
-/// elements there are from a multiple of 16 bytes to the first.
+/// The axes of an array: the element type, extents, strides, the CUDA device, and the number of
+/// elements between a multiple of 16 bytes and the first one.
 type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>, i64);
 
-/// The type of the elements of an array, the extents and strides of its axes, the number of its
-/// CUDA device, and how many elements before the first one memory is aligned as copies of 16 bytes
-/// need it; 0 on the host, where nothing depends on it.
+/// The element type of an array, the extents and strides of its axes, the ordinal of its CUDA
+/// device, and the number of elements between a multiple of 16 bytes and the first one; 0 on the
+/// host, where nothing depends on it.
 ///
-/// Errors: it is no array, or an axis goes backwards.
+/// Errors: it is no array, or has a negative stride.
 #[pyfunction]
 pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
     let (py, read) = (array.py(), Array::of(array)?);
@@ -200,7 +200,7 @@ pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
     Ok((read.element.name(), shape, strides, read.device, read.before()))
 }
 
-/// Whether an array has no elements.
+/// Whether an array is empty.
 ///
 /// Errors: it is no array.
 #[pyfunction]
@@ -208,8 +208,7 @@ pub fn is_empty(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(Array::of(array)?.is_empty())
 }
 
-/// What tells arrays apart for a kernel: the types of their elements, extents and strides, as
-/// bytes.
+/// The key of arrays for a kernel: their element types, extents and strides, as bytes.
 #[pyfunction]
 pub fn array_key<'py>(py: Python<'py>, arrays: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
     let mut key: SmallVec<[u8; 256]> = SmallVec::new();
@@ -229,7 +228,7 @@ pub fn array_key<'py>(py: Python<'py>, arrays: &Bound<'py, PyTuple>) -> PyResult
     Ok(PyBytes::new(py, &key))
 }
 
-/// The type of the elements of an array, and the layout that it has.
+/// The element type of an array, and its layout.
 #[pyfunction]
 pub fn array_layout<'py>(array: &Bound<'py, PyAny>) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     let read = Array::of(array)?;

@@ -1,4 +1,4 @@
-//! What was measured on a device, as Python gets it.
+//! Measurements on a device as Python objects.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,10 +12,9 @@ use super::program::{of_check, of_setup};
 use super::tiles::refused;
 use crate::{device, refusal};
 
-/// Measures on a device: the text of what was measured, and its numbers by the names of the
-/// attributes of Python.
+/// Measures on a device: the report, and its numbers by the names of the Python attributes.
 ///
-/// Errors: there is no such device; what is measured does not run there, or is wrong.
+/// Errors: there is no such device; the kernel does not run there, or is wrong.
 pub fn on_device<'py>(
     py: Python<'py>,
     ordinal: usize,

@@ -1,7 +1,7 @@
 //! Bodies of loops, conditions and roles.
 //!
 //! Law: a `for` over [`range`] runs its body once, for all iterations; a `with` runs its body once,
-//! for the threads that it is about.
+//! for the threads that it selects.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use super::traced::{self, Traced};
 use crate::convert::python;
 use crate::refusal;
 
-/// The numbers of bodies begin at 1.
+/// Bodies are numbered from 1.
 const NONE: u32 = 0;
 
 /// The iterations of a loop: `for k in tw.range(count):`.
@@ -34,7 +34,7 @@ pub struct Range {
     names: Names,
 }
 
-/// What the names of a function of Python are where a body begins: see `_bodies.py`.
+/// The names of a function of Python at the start of a body: see `_bodies.py`.
 #[derive(Default)]
 struct Names(Mutex<Option<Py<PyAny>>>);
 
@@ -45,7 +45,7 @@ impl Names {
         Ok(())
     }
 
-    /// Refuses names that the body has bound to something else, and that are read again.
+    /// Refuses names that the body has rebound, and that are read afterwards.
     fn end(&self, py: Python<'_>, statement: &str, instead: &str) -> PyResult<()> {
         let Some(names) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         let module = py.import(intern!(py, "tilewright._bodies"))?;
@@ -84,7 +84,8 @@ impl Range {
 }
 
 /// Iterations of a loop of the kernel, for an index from 0 to below `count`, which may be known at
-/// launch. The body is traced once; it has no `break`. Python's own `range` unrolls a loop.
+/// launch. The body is traced once, and must not contain `break`. Python's own `range` unrolls a
+/// loop.
 #[pyfunction]
 pub fn range<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Range>> {
     let place = place::caller(count.py())?;
@@ -101,10 +102,10 @@ pub struct Body {
     names: Names,
 }
 
-/// What to write for a name that is something else behind a condition.
+/// The advice for a name that is rebound in the body of a condition.
 const CHOSEN: &str =
     "choose with `tw.where(condition, yes, no)`, or write into a fragment that is made before: `x.set(y)`";
-/// The same, of some threads.
+/// The same, for a body of some threads.
 const SHARED: &str = "write what all threads read to shared memory: `tw.shared(..)`";
 
 #[derive(Clone, Copy)]
@@ -135,7 +136,7 @@ impl Body {
         _error: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        // With an exception the kernel is given up, and the exception goes on.
+        // After an exception the kernel is abandoned, and the exception is raised.
         if kind.is_none() {
             close(py, self.body.load(Ordering::Relaxed))?;
             let (statement, instead) = match self.of {
@@ -161,13 +162,13 @@ pub fn when<'py>(condition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Body>> {
     body(condition.py(), Of::When(Condition::asked(condition)?))
 }
 
-/// A body for the threads in which the condition of the `when` right before is not true.
+/// A body for the threads in which the condition of the preceding `when` is false.
 #[pyfunction]
 pub fn otherwise(py: Python<'_>) -> PyResult<Bound<'_, Body>> {
     body(py, Of::Otherwise)
 }
 
-/// A body for the warps from `begin` to before `end`.
+/// A body for the warps from `begin` to `end - 1`.
 #[pyfunction]
 pub fn role(py: Python<'_>, begin: u32, end: u32) -> PyResult<Bound<'_, Body>> {
     body(py, Of::Role(begin, end))

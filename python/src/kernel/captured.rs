@@ -1,15 +1,14 @@
-//! What a function of Python reads that is not given to it.
+//! The globals and closures that a function of Python reads.
 //!
-//! Law: a kernel that was traced with some globals and closures is that of a later call as long as
-//! each name is bound to the same object, and the names of Python's own functions are hidden by
-//! none. A name is looked up where the function would find it, so this costs some nanoseconds a
-//! name.
+//! Law: a traced kernel is reused by a later call as long as each name is bound to the same object, and
+//! no global shadows a builtin that the function uses. A name is looked up where the function would
+//! find it, which costs some nanoseconds per name.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// Where a name is bound.
+/// The scope of a name.
 enum Place {
     /// In the globals of a module.
     Dict(Py<PyDict>),
@@ -17,17 +16,17 @@ enum Place {
     Cell(Py<PyAny>),
 }
 
-/// Names outside of a function, and what each was bound to.
+/// Names outside of a function, and their objects.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Captured {
     names: Vec<(Place, Py<PyString>, Py<PyAny>)>,
-    /// Names that no global has.
+    /// Names that are no globals.
     unbound: Vec<(Py<PyDict>, Py<PyString>)>,
 }
 
 #[pymethods]
 impl Captured {
-    /// Names, each with a dict or a cell, and its object; and names that a dict does not have.
+    /// Names, each with a dict or a cell, and its object; and names that a dict must not have.
     #[new]
     fn new(
         names: Vec<(Bound<'_, PyAny>, Bound<'_, PyString>, Bound<'_, PyAny>)>,

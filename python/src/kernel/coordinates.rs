@@ -28,7 +28,7 @@ pub fn coordinates<'py>(shape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
     operand::object(py, made)
 }
 
-/// Whether each number of a coordinate is less than that of another.
+/// Whether each number of a coordinate is less than that of another coordinate.
 #[pyfunction]
 pub fn elem_less<'py>(at: &Bound<'py, PyAny>, bound: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, at, bound) = (at.py(), operand::launch_tree(at)?, operand::launch_tree(bound)?);
@@ -65,8 +65,7 @@ impl Coordinates {
         python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.coordinates(own)?.shape()))?)))
     }
 
-    /// The coordinate of an index, or at a coordinate of the part; a part where `None` leaves
-    /// modes.
+    /// The coordinate of an index, or at a coordinate of the part; a part if `None` keeps modes.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::coordinate(at)?);
         if at.leaves().contains(&Slot::All) {
@@ -80,7 +79,7 @@ impl Coordinates {
         python(py, Value::from(AnyTree::from(found)))
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     #[pyo3(signature = (tiler, coord, proj = None))]
     fn local_tile<'py>(
         &self,
@@ -92,29 +91,29 @@ impl Coordinates {
         self.cut(py, move |_, own| Ok(own.local_tile(&tiler, coord)?))
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     fn zipped_divide<'py>(&self, tiler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let text = operand::text(tiler)?;
         self.cut(tiler.py(), move |_, own| Ok(own.zipped_divide(&text)?))
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     fn compose<'py>(&self, by: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let text = operand::text(by)?;
         self.cut(by.py(), move |_, own| Ok(own.compose(&text)?))
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     fn partition_source<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.partition(copy, CopyEnd::Source)
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     fn partition_destination<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.partition(copy, CopyEnd::Destination)
     }
 
-    /// As of a tensor.
+    /// As for a tensor.
     fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
         let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), factor(operand)?);
         self.cut(mma.py(), move |_, own| match &thread {

@@ -1,7 +1,7 @@
-//! Pictures of kernels: what the lanes of a warp reach.
+//! Pictures of kernels: the addresses of the lanes of a warp.
 //!
-//! Law: what is drawn are the requests of [`Program::requests`], as the cost report counts them: of
-//! global memory by lines and sectors, of shared memory by banks, the phase that takes most.
+//! Law: the pictures show the requests of [`Program::requests`], as the cost report counts them:
+//! global memory by lines and sectors, shared memory by banks, in the phase with the most wavefronts.
 //!
 //! [`Program::requests`]: tilewright_kernel::Program::requests
 
@@ -17,16 +17,16 @@ use super::program::{Program, borrowed, of_setup, sizes_of};
 use crate::interrupt::interruptible;
 use crate::picture::Picture;
 
-/// Bytes of a word, and of a line of the cache, which 32 banks of shared memory have together.
+/// Bytes of a word, and of a cache line, which equals one row of the 32 banks of shared memory.
 const WORD: i64 = 4;
 const LINE: i64 = 128;
 /// Words of a line, and of a sector of it.
 const WORDS: i64 = LINE / WORD;
 const SECTOR: i64 = 8;
 
-/// The picture of what a warp of a block reaches, statement by statement.
+/// The picture of the accesses of a warp of a block, statement by statement.
 ///
-/// Errors: sizes that the kernel does not take; no address is known before the launch; there is no
+/// Errors: sizes that the kernel does not allow; no address is known before the launch; there is no
 /// such block, warp or line.
 pub fn drawn(
     py: Python<'_>,
@@ -42,7 +42,7 @@ pub fn drawn(
     let requests = found.map_err(|error| of_setup(py, &error))?;
     let requests = requests.map_err(|open| PyValueError::new_err(open.to_string()))?;
     let asked = requests.into_iter().filter(|request| line.is_none_or(|line| request.source.location.line() == line));
-    // What a statement does several times is drawn once.
+    // Repeated accesses of a statement are drawn once.
     let mut kinds: Vec<(Request, i64)> = Vec::new();
     for request in asked {
         let same = |(known, _): &&mut (Request, i64)| {
@@ -70,7 +70,7 @@ pub fn drawn(
     }))
 }
 
-/// What the lanes of one request reach.
+/// The addresses of the lanes of one request.
 fn panel(request: &Request, times: i64, style: Style) -> Figure<'static> {
     let Request { source, class, buffer, space, bytes, lanes } = request;
     let (lanes, taken) = match space {
@@ -100,7 +100,7 @@ fn panel(request: &Request, times: i64, style: Style) -> Figure<'static> {
     draw::request(&heading, &touched(&lanes, (*bytes).into(), *space == Space::Shared), style)
 }
 
-/// The words that lanes reach, line by line.
+/// The words that lanes access, line by line.
 fn touched(lanes: &[(u32, i64)], bytes: i64, banks: bool) -> Touched {
     let words = |address: i64| address.div_euclid(WORD)..(address + bytes - 1).div_euclid(WORD) + 1;
     let reached = || lanes.iter().flat_map(|(lane, address)| words(*address).map(move |word| (*lane, word)));

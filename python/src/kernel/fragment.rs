@@ -15,14 +15,14 @@ use super::traced::Traced;
 use crate::convert::python;
 
 /// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and
-/// `+=` write to this one, which is how a value goes from one iteration of a loop to the next.
+/// `+=` write to this one, so that a value is carried from one iteration of a loop to the next.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Fragment {
     pub handle: Handle,
 }
 
 impl Fragment {
-    /// Writes what an operator gives to this fragment.
+    /// Writes the result of an operator to this fragment.
     fn update<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, function: number::Binary) -> PyResult<()> {
         let own = slf.get().handle;
         let other = operand::operand(other)?;
@@ -78,14 +78,14 @@ arithmetic! { Fragment {
         run(py, move |room| Ok(room.fragment(own)?.size()))
     }
 
-    /// The part at a coordinate, of which `None` leaves a mode: the same registers.
+    /// The part at a coordinate, in which `None` keeps a mode: the same registers.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
         let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.slice(at)?))))?;
         operand::object(py, made)
     }
 
-    /// Writes a number, or the elements of a fragment, to those at a coordinate or of an index.
+    /// Writes a number, or the elements of a fragment, to the elements at a coordinate or index.
     fn __setitem__(&self, at: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, own, at, with) =
             (at.py(), self.handle, operand::known_coordinate(at)?, operand::operand(value)?);
@@ -144,8 +144,8 @@ arithmetic! { Fragment {
         })
     }
 
-    /// A new fragment of the same shape, each element a function of this one's and those of others
-    /// of the same index.
+    /// A new fragment of the same shape: a function of the elements of this one and of others, at
+    /// equal indices.
     #[pyo3(signature = (function, /, *others))]
     fn map<'py>(
         slf: &Bound<'py, Self>,
@@ -178,7 +178,7 @@ arithmetic! { Fragment {
         operand::object(py, made)
     }
 
-    /// A new fragment of the same shape, each element in another type.
+    /// A new fragment of the same shape, converted to another type.
     fn to<'py>(&self, py: Python<'py>, element: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, operand::element(element)?);
         let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.to(element)?))))?;
@@ -192,17 +192,17 @@ arithmetic! { Fragment {
         operand::object(py, made)
     }
 
-    /// The same registers in the modes of the source of a tiled copy.
+    /// The same registers, with the modes of the source of a tiled copy.
     fn retile_source<'py>(&self, copy: &Bound<'py, tiled::TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.retiled(copy, tilewright_layout::atoms::CopyEnd::Source)
     }
 
-    /// The same registers in the modes of the destination of a tiled copy.
+    /// The same registers, with the modes of the destination of a tiled copy.
     fn retile_destination<'py>(&self, copy: &Bound<'py, tiled::TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.retiled(copy, tilewright_layout::atoms::CopyEnd::Destination)
     }
 
-    /// The fragment as a tile that all threads hold together.
+    /// The fragment as a tile in the registers of all threads.
     fn distributed<'py>(&self, held: &Bound<'py, tile::Distribution>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, held) = (held.py(), self.handle, held.get().held.clone());
         let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.fragment(own)?.distributed(&held)?))))?;

@@ -17,18 +17,18 @@ use super::program::{Program, of_setup};
 use crate::device::opened;
 use crate::refusal;
 
-/// Launches in their order, and what each reads and writes.
+/// Launches in their order, with the tensors that each reads and writes.
 ///
-/// Tensors are numbered: those that the work takes, in the order in which its function of Python
-/// names them, the result last, and then the workspaces.
+/// Tensors are numbered: the inputs, in the order of the arguments of the Python function, then the
+/// result, then the workspaces.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Plan {
-    /// What was chosen, a line for each decision.
+    /// The decisions of the plan, one per line.
     #[pyo3(get)]
     lines: Vec<String>,
     /// Each kernel, and the numbers of its tensors.
     launches: Vec<(Py<Program>, Vec<usize>)>,
-    /// Memory besides the tensors: the type of the elements, and how many there are.
+    /// Workspaces: the element type, and the number of elements.
     #[pyo3(get)]
     workspaces: Vec<(&'static str, i64)>,
 }
@@ -51,8 +51,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// The plan of some kernels, and of how many bytes each workspace is. `tensors` is how many the
-    /// caller passes.
+    /// The plan of some kernels, with the bytes of each workspace. `tensors` is the number of
+    /// tensors that the caller passes.
     fn of(
         py: Python<'_>,
         tensors: usize,
@@ -60,8 +60,8 @@ impl Plan {
         launches: Vec<(Program, Vec<usize>)>,
         bytes: &[i64],
     ) -> PyResult<Plan> {
-        // Kernels that move know several elements as one wider number, so a workspace has the
-        // narrowest type in which a kernel knows it.
+        // Copy kernels treat several elements as one wider integer, so a workspace has the
+        // narrowest type with which a kernel accesses it.
         let element = |workspace: usize| {
             let known = launches.iter().filter_map(|(program, numbers)| {
                 let at = numbers.iter().position(|number| *number == tensors + workspace)?;
@@ -80,10 +80,10 @@ impl Plan {
     }
 }
 
-/// The machine of a name: a card of the table, `device:1` for what the driver says of a GPU here,
-/// or a target, for a card that runs its code.
+/// The machine of a name: a card of the table, `device:1` for a GPU of this computer as its driver
+/// describes it, or a target, for a card that runs its code.
 ///
-/// Errors: there is none of this name.
+/// Errors: there is no machine of this name.
 pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
     if let Some(ordinal) = name.strip_prefix("device:").and_then(|number| number.parse().ok()) {
         let machine = opened(py, ordinal)?.device.machine();
@@ -98,8 +98,8 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
     })
 }
 
-/// What plans for the machine of a name: for a GPU here, as `device:1`, the plans that were measured
-/// on it, then the model.
+/// The planner for the machine of a name: for a GPU of this computer, such as `device:1`, first the
+/// plans that were measured on it, then the model.
 ///
 /// Errors: as [`machine`].
 pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
@@ -110,7 +110,7 @@ pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
     Ok(Box::new(machine(py, name)?))
 }
 
-/// A plan of one kernel, or of two, of which the second reads what the first one leaves.
+/// A plan of one kernel, or of two, the second of which reads the output of the first.
 fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Plan> {
     let planned = planned.map_err(|error| refusal::of(py, &error))?;
     let sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
@@ -127,7 +127,7 @@ fn of_any_rows(py: Python<'_>, work: &Computation, machine: &str) -> PyResult<Pl
 fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> PyResult<Plan> {
     let program =
         |kernel: &Kernel| Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed: sizes.clone() };
-    // The caller has the inputs and the result; what blocks leave is behind these.
+    // The caller passes the inputs and the result; partial results of blocks follow them.
     let between = planned.between();
     let result = between.start;
     let shares = result + 1..=result + between.len();
@@ -148,7 +148,7 @@ fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> P
     Plan::of(py, result + 1, planned.plan().to_vec(), launches, &bytes)
 }
 
-/// A tensor of a relayout: the type, the layout, and how many elements come before it.
+/// A tensor of a relayout: the type, the layout, and the number of elements before it.
 type Placed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
 
 /// A kernel that copies elements from one layout to another, and converts them.
@@ -162,9 +162,9 @@ pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, machine: 
     planned(py, planner(py, machine)?.relayout((from, source), (to, destination)))
 }
 
-/// A matrix with contiguous rows: how many elements a row has, of which type, at multiples of how
-/// many its tensors begin, about how many rows there are, and from each row to the next, of the
-/// matrix and of the result.
+/// A matrix with contiguous rows: the elements of a row and their type, the alignment of its
+/// tensors in elements, about how many rows there are, and the row strides of the matrix and of the
+/// result.
 type OfRows<'py> = (i64, Bound<'py, PyAny>, i64, i64, i64, i64);
 
 fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<RowMatrix> {
@@ -178,15 +178,14 @@ pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, machine: &str) -> PyResu
     of_any_rows(py, &Computation::Softmax { matrix: of_rows(&matrix)? }, machine)
 }
 
-/// A kernel that divides rows by the root of their mean square, perhaps with weights.
+/// A kernel for RMS norm of rows, optionally with weights.
 #[pyfunction]
 pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, machine: &str) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias: false };
     of_any_rows(py, &Computation::RmsNorm { matrix: of_rows(&matrix)?, norm }, machine)
 }
 
-/// A kernel that takes the mean from rows, and divides them by the root of their variance, perhaps
-/// with weights and a bias.
+/// A kernel for layer norm of rows, optionally with weights and a bias.
 #[pyfunction]
 pub fn plan_layer_norm(
     py: Python<'_>,
@@ -226,8 +225,8 @@ pub fn plan_reduce(
     planned(py, planner(py, machine)?.reduce(statistic, tensor, &modes, Some(alignment)))
 }
 
-/// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
-/// and matrices, and how many elements of its tensor come before it.
+/// A matrix of a GEMM, or a batch: the type, the extents and the strides of rows, columns and
+/// matrices, and the number of elements of its tensor before it.
 type Given = (String, [i64; 3], [i64; 3], i64);
 
 fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResult<Matrix> {
@@ -237,28 +236,29 @@ fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResu
     matrix.map_err(|error| refusal::of(py, &error))
 }
 
-/// What is asked of a product besides its matrices.
+/// The options of a GEMM besides its matrices.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Asked {
-    /// A function of the sum, `x`, or of both sums of a pair, `x` and `y`, and of further tensors.
+    /// A function of the accumulator, `x`, or of both accumulators of a pair, `x` and `y`, and of
+    /// further tensors.
     function: Option<String>,
     /// Those tensors, by their names.
     inputs: Vec<(String, Given)>,
-    /// Which columns of B make a column of D: "neighbours" or "halves".
+    /// The columns of B that form a pair: "neighbours" or "halves".
     pairs: Option<String>,
     /// The scales of the blocks of A and of B.
     scales: Option<(Given, Given)>,
-    /// What is kept of rows and columns, in words.
+    /// The reductions of rows and columns, in words.
     keep: Vec<String>,
-    /// Whether factors of f32 are rounded to tf32.
+    /// Whether operands of f32 are rounded to tf32.
     tf32: bool,
-    /// Whether sums of factors of 8 bits are left to the instructions.
+    /// Whether accumulators of 8-bit operands are not promoted to f32.
     fast: bool,
 }
 
 impl Asked {
-    /// The product of matrices that is asked for.
+    /// The problem of the GEMM.
     fn problem(&self, py: Python<'_>, [a, b, d]: [&Given; 3]) -> PyResult<Problem> {
         let refuse = |error: PlanError| refusal::of(py, &error);
         let (a, b, d) = (matrix(py, a)?, matrix(py, b)?, matrix(py, d)?);
@@ -305,7 +305,7 @@ impl Asked {
 }
 
 /// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. Tensors are A, B,
-/// the inputs of the function, the scales of A and of B, D, and what is kept.
+/// the inputs of the epilogue, the scales of A and of B, D, and the reductions.
 #[pyfunction]
 pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, machine: &str) -> PyResult<Plan> {
     let problem = asked.problem(py, [&a, &b, &d])?;
@@ -329,7 +329,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
             ProductTensor::D => result,
             ProductTensor::Reduction(number) => result + 1 + number,
             ProductTensor::Workspace(number) => tensors + number,
-            // No groups of rows are asked for.
+            // Without groups of rows.
             other => {
                 let text = format!("this product takes tensors that are not passed: {other:?}");
                 return Err(PyValueError::new_err(text));
@@ -344,7 +344,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
     Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())
 }
 
-/// The kernel for devices without wgmma: of rows one after another, alone.
+/// The kernel for devices without wgmma: for row-major matrices without other options.
 fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResult<Plan> {
     let [m, n, k] = problem.sizes();
     let plain = Problem::of(

@@ -1,7 +1,7 @@
 //! Kernels and tile programs of the libraries, by their names.
 //!
-//! Law: what the command `tilewright kernel` lists, shows, writes, checks, costs and times is the
-//! same here, under the same names and at the same sizes.
+//! Law: kernels are listed, shown, written, checked, costed and timed as by the command `tilewright
+//! kernel`, with the same names and at the same sizes.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ pub struct NamedKernel {
     name: String,
 }
 
-/// The name of a tile program, where a kernel may have the same.
+/// The name of a tile program, if a kernel may have the same.
 fn tile_name(entry: &tile::Entry) -> String {
     match planners::named(entry.name) {
         Ok(_) => format!("{}.tile", entry.name),
@@ -47,8 +47,8 @@ pub fn named_kernels() -> Vec<NamedKernel> {
     planned.chain(LIBRARY.iter().map(|entry| NamedKernel { kind: Kind::Tile(entry), name: tile_name(entry) })).collect()
 }
 
-/// What a check compared: schedules, instructions, and each tensor with how many elements, how far
-/// the farthest is, and what is taken as rounding.
+/// The comparisons of a check: schedules, instructions, and for each tensor the number of elements,
+/// the greatest difference, and the tolerance for rounding.
 pub type Found = (usize, u64, Vec<(String, u64, f64, f64)>);
 
 /// Sizes by name.
@@ -56,7 +56,7 @@ type Sizes = Vec<(String, i64)>;
 
 #[pymethods]
 impl NamedKernel {
-    /// What it does.
+    /// A description.
     #[getter]
     fn summary(&self) -> String {
         match self.kind {
@@ -65,7 +65,7 @@ impl NamedKernel {
         }
     }
 
-    /// Its sizes, those at which it is checked, and those at which it is costed.
+    /// Its sizes, and their defaults for checks and for costs.
     #[getter]
     fn sizes(&self) -> Vec<(&'static str, i64, i64)> {
         let (sizes, large) = match self.kind {
@@ -75,7 +75,7 @@ impl NamedKernel {
         sizes.iter().zip(large).map(|((name, small), large)| (*name, *small, *large)).collect()
     }
 
-    /// The types of elements that may be asked for; none for a tile program, whose text says them.
+    /// The supported element types; None for a tile program, whose text gives them.
     #[getter]
     fn types(&self) -> Vec<&'static str> {
         match self.kind {
@@ -119,7 +119,7 @@ impl NamedKernel {
         Ok((planned.plan().to_vec(), planned.launches().map(program).collect(), fixed))
     }
 
-    /// Runs a planned kernel on the interpreter, and compares what it leaves with its definition.
+    /// Runs a planned kernel on the interpreter, and compares its outputs with the definition.
     fn check(
         &self,
         py: Python<'_>,
@@ -139,8 +139,7 @@ impl NamedKernel {
         }
     }
 
-    /// Runs a planned kernel on a device, compares what it leaves with its definition, and times
-    /// it.
+    /// Runs a planned kernel on a device, compares its outputs with the definition, and times it.
     fn bench<'py>(
         &self,
         py: Python<'py>,
@@ -149,7 +148,7 @@ impl NamedKernel {
         device: usize,
         repeats: i64,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        // What is asked is refused before a device is looked for.
+        // Wrong arguments are refused before a device is opened.
         self.plan(py, sizes, element.clone(), "H200", true)?;
         let planned = self.plan(py, sizes, element, &format!("device:{device}"), true)?;
         bench::on_device(py, device, repeats, |device, repeats| tilewright::bench::kernel(device, &planned, repeats))
@@ -182,7 +181,7 @@ impl NamedKernel {
     }
 }
 
-/// For which target kernels are written for a machine, by the name of either.
+/// The target of the kernels for a machine, by the name of either.
 #[pyfunction]
 pub fn target_of_machine(py: Python<'_>, machine: &str) -> PyResult<&'static str> {
     Ok(library::machine(py, machine)?.target.name())

@@ -81,7 +81,7 @@ pub fn mapped<'k>(room: &Room<'k>, of: Handle, function: Unary) -> Result<Handle
     }))
 }
 
-/// A function of two numbers, of elements of the same index; a single number goes with each.
+/// A function of two numbers, elementwise; a single number applies to each element.
 pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary) -> Result<Handle, Refused> {
     let thing = |operand: &Operand| match operand {
         Operand::Of(handle) => room.thing(*handle).map(Some),
@@ -121,7 +121,7 @@ pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary)
     Ok(room.keep(made))
 }
 
-/// What `a op b` is as an object; `NotImplemented` where the other is no operand.
+/// The result of `a op b` as an object; `NotImplemented` if the other is no operand.
 pub fn operator<'py>(
     of: Handle,
     other: &Bound<'py, PyAny>,
@@ -137,13 +137,13 @@ pub fn operator<'py>(
     operand::object(py, made)
 }
 
-/// A function of one number, of what has this place, as an object.
+/// A function of one number, written at this location, as an object.
 pub fn function(py: Python<'_>, of: Handle, function: Unary) -> PyResult<Bound<'_, PyAny>> {
     let made = run(py, move |room| mapped(room, of, function))?;
     operand::object(py, made)
 }
 
-/// The lesser or greater of two, as an object. Of indices it is an index.
+/// The minimum or maximum of two numbers, as an object. Of indices it is an index.
 fn extremum<'py>(
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
@@ -161,35 +161,35 @@ fn extremum<'py>(
     operand::object(py, made)
 }
 
-/// The lesser of two numbers, of elements of the same index; NaN if one is NaN, as in NumPy.
+/// The minimum of two numbers, elementwise; NaN if one is NaN, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn minimum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, true, binary::minimum)
 }
 
-/// The greater of two numbers, of elements of the same index; NaN if one is NaN, as in NumPy.
+/// The maximum of two numbers, elementwise; NaN if one is NaN, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn maximum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, false, binary::maximum)
 }
 
-/// The lesser of two numbers, of elements of the same index; the other one if one is NaN.
+/// The minimum of two numbers, elementwise; the other one if one is NaN.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn fmin<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, true, binary::fmin)
 }
 
-/// The greater of two numbers, of elements of the same index; the other one if one is NaN.
+/// The maximum of two numbers, elementwise; the other one if one is NaN.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn fmax<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, false, binary::fmax)
 }
 
-/// The one number where a condition is true, the other elsewhere.
+/// The first number where a condition is true, the second elsewhere.
 #[pyfunction]
 #[pyo3(name = "where", signature = (condition, yes, no, /))]
 pub fn where_<'py>(
@@ -311,11 +311,11 @@ macro_rules! arithmetic {
 }
 pub(super) use arithmetic;
 
-/// What two numbers are in comparison: a condition of each thread, which is known while the kernel
-/// is traced where it is the same for all sizes, blocks and threads.
+/// The comparison of two numbers: a condition of each thread. Its truth is known while the kernel
+/// is traced if it is the same for all sizes, blocks and threads.
 ///
-/// Errors (`TypeError`): `other` is no number. That two things are of different kinds is no reason
-/// to say that they differ: `tw.thread() == "0"` is a mistake.
+/// Errors (`TypeError`): `other` is no number. Values of different kinds do not compare as unequal:
+/// `tw.thread() == "0"` is a mistake.
 pub fn compared<'py>(
     own: &Bound<'py, PyAny>,
     other: &Bound<'py, PyAny>,
@@ -366,7 +366,7 @@ pub fn compared<'py>(
     Ok(traced::object(py, Flag { handle: made, known, sizes })?.into_any())
 }
 
-/// What is known of a comparison of indices for all their values.
+/// The truth of a comparison of indices, if it is the same for all their values.
 fn truth(a: &Operand, b: &Operand, comparison: CompareOp) -> Option<bool> {
     let (a, b) = (a.index()?, b.index()?);
     let holds = match comparison {
@@ -384,7 +384,7 @@ fn known(truth: Truth) -> Option<bool> {
     (truth != Truth::Open).then_some(truth.proved())
 }
 
-/// A number of a thread: arithmetic and comparisons make others.
+/// A number of a thread; arithmetic and comparisons make others.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Number {
     pub handle: Handle,
@@ -434,7 +434,7 @@ arithmetic! { Number {
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Flag {
     pub handle: Handle,
-    /// What it is in every thread of every launch, where that is known.
+    /// Its value in every thread of every launch, if known.
     pub known: Option<bool>,
     /// The names of the sizes that are compared.
     pub sizes: Vec<String>,
@@ -448,7 +448,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// What an object is as a condition; none where it is none.
+    /// An object as a condition; None if it is none.
     pub fn of(object: &Bound<'_, PyAny>) -> Option<Condition> {
         match object.cast::<Flag>() {
             Ok(flag) => Some(Condition::Of(flag.get().handle)),
@@ -476,7 +476,7 @@ impl Condition {
     }
 }
 
-/// A function of two conditions: in the kernel, and of what is known of both.
+/// A function of two conditions: in the kernel, and of their known values.
 type Joined = for<'k> fn(tilewright_kernel::Flag<'k>, tilewright_kernel::Flag<'k>) -> tilewright_kernel::Flag<'k>;
 
 impl Flag {
@@ -563,7 +563,8 @@ impl Flag {
             .into_any())
     }
 
-    /// Conditions are compared with conditions: `a == b` where both hold or neither.
+    /// Conditions are compared with conditions: `a == b` is true if both are true or both are
+    /// false.
     fn __richcmp__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
@@ -589,7 +590,7 @@ impl Flag {
         }
     }
 
-    /// The truth of a condition that is the same in every thread of every launch.
+    /// The truth of a condition that has the same value in every thread of every launch.
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.get().known.ok_or_else(|| refusal::of_traced(slf.as_any(), "__bool__"))
     }

@@ -1,9 +1,8 @@
 //! Arguments of statements.
 //!
-//! Law: a type of elements is named as NumPy, PyTorch and the library of kernels name it; a
-//! coordinate is an integer, a number known at launch or a tuple of such, with `None` for modes
-//! that are left; an operand of arithmetic is something of the kernel, a number of Python or an
-//! index.
+//! Law: an element type is named as in NumPy, PyTorch or the library of kernels; a coordinate is an
+//! integer, a size known at launch or a tuple of these, with `None` for modes that are kept; an
+//! operand of arithmetic is a value of the kernel, a number of Python or an index.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -27,7 +26,7 @@ use crate::convert;
 use crate::object::{Object, has_index};
 use crate::refusal;
 
-/// The class of Python for a place.
+/// The Python class of a location.
 pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     Ok(match handle.kind() {
         Kind::View => traced::object(py, View { handle })?.into_any(),
@@ -57,7 +56,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// What an object is in arithmetic; none where it is nothing of it.
+    /// An object as an operand; None if it is none.
     pub fn of(object: &Bound<'_, PyAny>) -> Option<Operand> {
         if let Ok(number) = object.cast_exact::<PyFloat>() {
             return Some(Operand::Value(number.value()));
@@ -71,12 +70,12 @@ impl Operand {
         if let Ok(tile) = object.cast::<Tile>() {
             return Some(Operand::Of(tile.get().handle));
         }
-        // A text beside a number is a mistake, as in Python.
+        // A text in arithmetic is a mistake, as in Python.
         if object.is_instance_of::<PyBool>() || object.is_instance_of::<PyString>() {
             return None;
         }
         if object.is_instance_of::<PyInt>() {
-            // What is beyond 128 bits is a number of no integer type.
+            // Integers beyond 128 bits fit no integer type.
             let whole = object.extract::<i128>().map(Operand::Whole);
             return whole.or_else(|_| object.extract::<f64>().map(Operand::Value)).ok();
         }
@@ -90,7 +89,7 @@ impl Operand {
         index(object).ok().map(Operand::Index)
     }
 
-    /// The index that it is; an integer is one.
+    /// The operand as an index; an integer is one.
     pub fn index(&self) -> Option<Expr> {
         match self {
             Operand::Index(index) => Some(index.clone()),
@@ -99,7 +98,7 @@ impl Operand {
         }
     }
 
-    /// The number that it is beside another, whose type numbers of Python take.
+    /// The operand as a number, in arithmetic with another one, whose type numbers of Python take.
     pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, Refused> {
         match self {
             Operand::Of(handle) => room.number(*handle),
@@ -108,7 +107,7 @@ impl Operand {
         }
     }
 
-    /// The number that it is in a type.
+    /// The operand as a number of a type.
     pub fn number<'k>(&self, room: &Room<'k>, element: Element) -> Result<Num<'k>, Refused> {
         match self {
             Operand::Of(handle) => room.number(*handle),
@@ -125,7 +124,7 @@ impl Operand {
         }
     }
 
-    /// A constant, which an integer type has exactly, or not at all.
+    /// A constant, which must be exact in an integer type.
     fn constant<'k>(room: &Room<'k>, element: Element, whole: i128, value: f64) -> Result<Num<'k>, Refused> {
         if element.is_float() {
             return Ok(room.build.number_of(element, value));
@@ -139,13 +138,13 @@ impl Operand {
         if whole.abs() < EXACT as i128 {
             return Ok(room.build.number_of(element, whole as f64));
         }
-        // The builder takes constants as f64, which has halves of 64 bits exactly.
+        // The builder takes constants as f64, which represents each half of 64 bits exactly.
         let half = |value: i128| room.build.number_of(element, value as f64);
         Ok(half(whole >> 32) * half(1 << 32) + half(whole & 0xffff_ffff))
     }
 }
 
-/// All integers below are numbers of f64.
+/// All smaller integers are exact in f64.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
 /// An operand that must be one.
@@ -174,7 +173,7 @@ pub fn element(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     })
 }
 
-/// The type of elements of a name, as the library or as NumPy and PyTorch say it.
+/// The element type of a name of the library, of NumPy or of PyTorch.
 pub fn named_element(text: &str) -> Option<Element> {
     let text = text.strip_prefix("torch.").unwrap_or(text);
     Element::named(text).or(match text {
@@ -196,7 +195,7 @@ pub fn named_element(text: &str) -> Option<Element> {
     })
 }
 
-/// How numbers are reduced: `"sum"`, `"product"`, `"minimum"` or `"maximum"`.
+/// The reduction of a name: `"sum"`, `"product"`, `"minimum"` or `"maximum"`.
 pub fn reduction(text: &str) -> PyResult<Reduction> {
     match text {
         "sum" => Ok(Reduction::Sum),
@@ -219,7 +218,7 @@ pub fn index(object: &Bound<'_, PyAny>) -> PyResult<Expr> {
     }
 }
 
-/// A coordinate, with `None` for modes that are left.
+/// A coordinate, with `None` for modes that are kept.
 pub fn coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord<Expr>> {
     let value = convert::value(object)?;
     let slot = |index: &Expr| Slot::At(index.clone());
@@ -249,8 +248,8 @@ pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
     }
 }
 
-/// That a value is not known while a kernel is traced; the error has the names of its sizes, which
-/// a kernel may be traced for.
+/// The error that a value is not known while a kernel is traced, with the names of its sizes, which
+/// may become constants of the kernel.
 fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
     let error =
         PyTypeError::new_err(format!("expected {what} whose numbers are known, not the {} {value}", value.kind()));
@@ -262,7 +261,7 @@ fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
     }
 }
 
-/// A shape of numbers that are known, or become known at launch.
+/// A shape of numbers that are known now or at launch.
 pub fn launch_tree(object: &Bound<'_, PyAny>) -> PyResult<Tree<Expr>> {
     let value = convert::value(object)?;
     let tree = match &value {
@@ -273,8 +272,8 @@ pub fn launch_tree(object: &Bound<'_, PyAny>) -> PyResult<Tree<Expr>> {
     tree.ok_or_else(|| PyTypeError::new_err(format!("expected numbers, or tuples of them, not {value}")))
 }
 
-/// The modes of a tiler and of a coordinate of tiles that are those of a tensor: all, or those for
-/// which a projection has 1 and not None.
+/// The modes of a tiler and of a coordinate of tiles that a tensor has: all, or those with 1 and
+/// not None in a projection.
 pub fn projected<'py>(
     tiler: &Bound<'py, PyAny>,
     coord: &Bound<'py, PyAny>,
@@ -315,10 +314,10 @@ pub fn tiler(object: &Bound<'_, PyAny>) -> PyResult<Tiler> {
     }
 }
 
-/// A value as text of the language: what the builder reads.
+/// A value as text of the language, for the builder.
 pub fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = object.cast::<PyString>() {
-        // Facts of numbers, as in `M{div=4}`, are the kernel's to gather.
+        // The kernel gathers facts of sizes, as in `M{div=4}`.
         return Ok(text.to_string());
     }
     let value = convert::value(object)?;

@@ -12,14 +12,14 @@ use super::traced::Traced;
 use super::view::View;
 use crate::convert::python;
 
-/// A ring of stages, each of which is free again after as many releases.
+/// A ring of stages, each of which is free after a given number of releases.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Pipeline {
     pub handle: Handle,
 }
 
-/// A ring of so many stages, each of which is free again after `releases` releases: one by each
-/// warp that uses it.
+/// A ring of so many stages, each of which is free after `releases` releases: one by each warp that
+/// uses it.
 #[pyfunction]
 pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bound<'py, PyAny>> {
     let made = run(py, move |room| Ok(room.keep(Thing::Pipeline(room.build.pipeline(stages, releases)?))))?;
@@ -28,7 +28,7 @@ pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bo
 
 #[pymethods]
 impl Pipeline {
-    /// The place of a role in the ring, at the first stage. The producers take one, and the
+    /// The cursor of a role in the ring, at the first stage. The producers need one, and the
     /// consumers another.
     fn cursor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
@@ -37,7 +37,7 @@ impl Pipeline {
     }
 }
 
-/// The stage and phase at which the producers, or the consumers, of a ring are.
+/// The stage and phase of the producers, or of the consumers, of a ring.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Cursor {
     pub handle: Handle,
@@ -45,14 +45,14 @@ pub struct Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// The stage at which it is.
+    /// The current stage.
     fn stage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Stage(Rc::new(room.cursor(own)?.stage()?)))))?;
         operand::object(py, made)
     }
 
-    /// Goes on to the next stage, and after the last one to the first.
+    /// Advances to the next stage, and after the last one to the first.
     fn advance(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.handle;
         run(py, move |room| Ok(room.cursor(own)?.advance()?))
@@ -67,39 +67,39 @@ pub struct Stage {
 
 #[pymethods]
 impl Stage {
-    /// Which stage it is: the index in tensors of shared memory that have a mode of stages.
+    /// The stage: the index in tensors of shared memory that have a mode of stages.
     #[getter]
     fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.stage(own)?.index().clone()))?)))
     }
 
-    /// Waits until the stage is free: for those who fill it.
+    /// Waits until the stage is free: for producers.
     fn acquire(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.handle;
         run(py, move |room| Ok(room.stage(own)?.acquire()?))
     }
 
-    /// Waits until the stage is full: for those who use it.
+    /// Waits until the stage is full: for consumers.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.handle;
         run(py, move |room| Ok(room.stage(own)?.wait()?))
     }
 
-    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread
-    /// (`with tw.single():`), that arrive here.
+    /// Issues bulk copies of a tile of a tensor into shared memory, by one thread (`with
+    /// tw.single():`), that complete on the barrier of this stage.
     fn load(&self, source: &Bound<'_, View>, destination: &Bound<'_, View>) -> PyResult<()> {
         let (own, from, to) = (self.handle, source.get().handle, destination.get().handle);
         run(source.py(), move |room| Ok(room.stage(own)?.load(&room.view(from)?, &room.view(to)?)?))
     }
 
-    /// Arrives for the copies that were set off into this stage, by the thread that set them off.
+    /// Arrives for the copies that were issued into this stage, by the thread that issued them.
     fn publish(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.handle;
         run(py, move |room| Ok(room.stage(own)?.publish()?))
     }
 
-    /// Says that this warp is done with the stage.
+    /// Releases the stage for this warp.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.handle;
         run(py, move |room| Ok(room.stage(own)?.release()?))

@@ -1,11 +1,11 @@
-//! Where in the text of Python a statement stands.
+//! The location of a statement in Python source.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tilewright_kernel::program::Location;
 
-/// The expression of Python that is being evaluated, outside of this package. On Python 3.10, which
-/// knows no columns, its line.
+/// The Python expression that is being evaluated outside of this package. On Python 3.10, which has
+/// no columns, its line.
 pub fn caller(py: Python<'_>) -> PyResult<Location> {
     static PLACE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let place =

@@ -1,4 +1,4 @@
-//! Conditions of elements: what `copy(.., pred=)` takes.
+//! Predicates of elements, for `copy(.., pred=)`.
 
 use pyo3::prelude::*;
 use tilewright_layout::AnyLayout;
@@ -10,13 +10,13 @@ use super::trace::{Handle, Thing, run, shown};
 use super::traced::Traced;
 use crate::convert::python;
 
-/// Conditions under a layout, one for each element of a part or for each run of an instruction.
+/// Predicates under a layout, one for each element of a part or for each vector of an instruction.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Predicates {
     pub handle: Handle,
 }
 
-/// Conditions without values yet, under a layout; those that share a place are one.
+/// Predicates without values yet, under a layout; elements with equal offsets share one.
 #[pyfunction]
 pub fn predicates<'py>(layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, layout) = (layout.py(), operand::layout(layout)?);
@@ -47,7 +47,7 @@ impl Predicates {
         run(py, move |room| Ok(room.predicates(own)?.layout().size() as usize))
     }
 
-    /// The condition at a coordinate, or of an index; the conditions where `None` leaves modes.
+    /// The predicate at a coordinate or index; several predicates if `None` keeps modes.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
         let open = at.leaves().contains(&tilewright_layout::Slot::All);
@@ -58,14 +58,14 @@ impl Predicates {
         operand::object(py, made)
     }
 
-    /// Gives the conditions at a coordinate, or of an index, a value.
+    /// Sets the predicates at a coordinate or index.
     fn __setitem__(&self, at: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
         let value = Condition::asked(value)?;
         run(py, move |room| Ok(room.predicates(own)?.slice(at)?.fill(value.flag(room)?)?))
     }
 
-    /// Gives each condition this value.
+    /// Sets every predicate to this value.
     fn fill(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let (own, condition) = (self.handle, Condition::asked(value)?);
         run(value.py(), move |room| Ok(room.predicates(own)?.fill(condition.flag(room)?)?))

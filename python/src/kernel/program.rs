@@ -1,4 +1,4 @@
-//! Kernels that are written: what they cost, their text, and runs on the interpreter.
+//! Finished kernels: costs, PTX, and runs on the interpreter.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -21,18 +21,17 @@ use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
 
-/// A kernel that is written: one program, which the interpreter runs, and which is printed for a
-/// GPU.
+/// A finished kernel: one program, which the interpreter runs, and which is printed for a GPU.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Program {
     pub kernel: Kernel,
-    /// What was planned, where it was.
+    /// The decisions of the plan, if it was planned.
     pub plan: Vec<String>,
     /// The sizes that the plan fixes.
     pub fixed: Sizes,
 }
 
-/// Writes a kernel: the function is called once, without arguments.
+/// Builds a kernel: the function is called once, without arguments.
 #[pyfunction]
 pub fn write_kernel(
     py: Python<'_>,
@@ -44,7 +43,7 @@ pub fn write_kernel(
     let kernel = trace::written(py, name, function, Location::new(&file, line, column, end))?;
     let program = kernel.program();
     if let Err(malformed) = program.verify() {
-        // An index of a loop that is used behind it, say.
+        // For example an index of a loop that is used after it.
         let at = malformed.source.and_then(|source| program.sources.get(source.index())).map(|source| source.location);
         let help = "what a body computes, and the index of a loop, are gone when the body is over".to_string();
         return Err(refusal::of_kernel(py, &Refused::Here(malformed.what.to_string(), help, at)));
@@ -65,7 +64,7 @@ pub fn borrowed(sizes: &[(String, i64)]) -> Vec<(&str, i64)> {
     sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
 }
 
-/// The exception of sizes or contents that the program does not take.
+/// The exception for sizes or contents that the program does not accept.
 pub fn of_setup(py: Python<'_>, error: &SetupError) -> PyErr {
     let at = match error {
         SetupError::Malformed { source: Some(source), .. } => Some(source.location),
@@ -74,7 +73,7 @@ pub fn of_setup(py: Python<'_>, error: &SetupError) -> PyErr {
     refusal::of_run(py, Refusal::code(error), &error.to_string(), None, at)
 }
 
-/// What a check refuses, or finds.
+/// A refusal or a finding of a check.
 pub fn of_check(py: Python<'_>, error: &CheckError) -> PyErr {
     match error {
         CheckError::Setup(error) => of_setup(py, error),
@@ -153,7 +152,7 @@ impl Program {
         self.kernel.name()
     }
 
-    /// What was planned, a line for each decision.
+    /// The decisions of the plan, one per line.
     #[getter]
     fn plan(&self) -> Vec<String> {
         self.plan.clone()
@@ -165,13 +164,13 @@ impl Program {
         self.fixed.clone()
     }
 
-    /// The numbers that become known at launch, with what is promised about each.
+    /// The sizes known at launch, with the declared facts of each.
     #[getter]
     fn sizes(&self) -> Vec<String> {
         self.kernel.program().sizes.iter().map(ToString::to_string).collect()
     }
 
-    /// The tensors, in the order in which they are passed: name, type, role and layout.
+    /// The tensors, in the order of the arguments: name, type, role and layout.
     #[getter]
     fn tensors(&self) -> Vec<(String, &'static str, &'static str, String)> {
         let role = |role| match role {
@@ -183,7 +182,7 @@ impl Program {
         tensors.map(|own| (own.name.clone(), own.element.name(), role(own.role), own.layout.clone())).collect()
     }
 
-    /// The numbers that the launch passes: name and type.
+    /// The scalar arguments of the launch: name and type.
     #[getter]
     fn numbers(&self) -> Vec<(String, &'static str)> {
         let scalars = self.kernel.program().scalars.iter();
@@ -194,39 +193,39 @@ impl Program {
         given.collect()
     }
 
-    /// The outputs, and whether each of their elements is shown to be written by one thread.
+    /// The outputs, and whether each of their elements is proved to be written by one thread.
     #[getter]
     fn outputs(&self) -> Vec<(String, bool)> {
         let outputs = self.kernel.outputs().iter();
         outputs.map(|own| (own.tensor.clone(), own.written == Written::Once)).collect()
     }
 
-    /// What is done with each tensor: whether it is read, whether it is written, and the fewest
-    /// bytes that an instruction takes of it; 0 where none is.
+    /// For each tensor, whether it is read, whether it is written, and the fewest bytes that an
+    /// instruction accesses; 0 if none does.
     fn uses(&self) -> Vec<(bool, bool, u32)> {
         self.kernel.program().uses().iter().map(|own| (own.read, own.written, own.fewest_bytes)).collect()
     }
 
-    /// How many threads a block has.
+    /// The number of threads per block.
     #[getter]
     fn threads(&self) -> u32 {
         self.kernel.program().threads
     }
 
-    /// How many bytes of shared memory a block takes.
+    /// The bytes of shared memory per block.
     #[getter]
     fn shared_bytes(&self) -> u32 {
         self.kernel.program().shared_bytes
     }
 
-    /// How many blocks there are along each axis, as expressions of the sizes.
+    /// The number of blocks along each axis, as expressions of the sizes.
     #[getter]
     fn grid(&self) -> (String, String, String) {
         let [x, y, z] = &self.kernel.program().grid;
         (x.to_string(), y.to_string(), z.to_string())
     }
 
-    /// The text for a GPU: for "sm_80", "sm_89" or "sm_90a".
+    /// The PTX for a target: "sm_80", "sm_89" or "sm_90a".
     #[pyo3(signature = (target = "sm_90a"))]
     fn ptx(&self, py: Python<'_>, target: &str) -> PyResult<String> {
         let known = || Target::ALL.map(Target::name).join(", ");
@@ -235,8 +234,8 @@ impl Program {
         ptx::write(self.kernel.program(), target).map_err(|error| refusal::of(py, &error))
     }
 
-    /// What a launch at sizes costs on a machine, as "H200" or "RTX 4090": as text, and as numbers
-    /// by their names.
+    /// The cost of a launch at sizes on a machine, such as "H200" or "RTX 4090": as text, and as
+    /// numbers by their names.
     #[pyo3(signature = (sizes, machine = "H200"))]
     fn cost<'py>(
         &self,
@@ -252,21 +251,21 @@ impl Program {
         Ok((cost.to_string(), numbers_of(py, &cost)?))
     }
 
-    /// How many blocks there are along each axis at sizes.
+    /// The number of blocks along each axis at sizes.
     fn blocks(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<(u32, u32, u32)> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
         Ok(launch.map_err(|error| of_setup(py, &error))?.grid.into())
     }
 
-    /// How many bytes each tensor has at sizes, from its first element to its last.
+    /// The bytes of each tensor at sizes, from its first element to its last.
     fn tensor_bytes(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Vec<u64>> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
         Ok(launch.map_err(|error| of_setup(py, &error))?.bytes.to_vec())
     }
 
-    /// The sizes at which these arrays are the tensors, those given among them.
+    /// The sizes at which these arrays are the tensors, including the given ones.
     #[pyo3(name = "fit")]
     fn sizes_for<'py>(
         &self,
@@ -289,9 +288,9 @@ impl Program {
         Ok(sizes)
     }
 
-    /// Runs the grid on the interpreter, on the bytes of each tensor, and gives those that are
-    /// left; none for inputs. `all_schedules`: under every order in which it may run, which must
-    /// not matter.
+    /// Runs the grid on the interpreter, on the bytes of each tensor, and returns the new bytes;
+    /// None for inputs. `all_schedules`: under every schedule of the interpreter, which must all
+    /// give the same result.
     #[pyo3(signature = (sizes, contents, numbers, *, all_schedules))]
     fn interpret<'py>(
         &self,
@@ -328,7 +327,7 @@ impl Program {
         left.collect()
     }
 
-    /// Runs the grid under every schedule with random contents, and finds what is wrong.
+    /// Runs the grid under every schedule with random contents, and reports the defects.
     fn check(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>, numbers: &Bound<'_, PyDict>) -> PyResult<()> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let mut interpreter =
@@ -340,7 +339,7 @@ impl Program {
         Ok(())
     }
 
-    /// The picture of what a warp of a block reaches, statement by statement, or of one line's.
+    /// The picture of the accesses of a warp of a block, statement by statement, or of one line.
     #[pyo3(signature = (sizes, block, warp = 0, line = None))]
     fn draw(
         &self,
@@ -362,7 +361,7 @@ impl Program {
 }
 
 impl Program {
-    /// Sizes, with those that the plan fixes.
+    /// Sizes, including those that the plan fixes.
     pub fn with_fixed(&self, mut sizes: Sizes) -> Sizes {
         for (name, size) in &self.fixed {
             if !sizes.iter().any(|(own, _)| own == name) {
@@ -379,7 +378,7 @@ impl Program {
                 Scalar::Given { name: own, element } if *own == name => Some(*element),
                 _ => None,
             });
-            // A number that the kernel never uses is not passed.
+            // A scalar that the kernel never uses is not passed.
             let Some(element) = element else { continue };
             let bits = bits_of(&value, element)?;
             interpreter.number_bits(&name, element, bits).map_err(|error| of_setup(py, &error))?;

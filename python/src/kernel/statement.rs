@@ -20,8 +20,8 @@ use super::view::View;
 use crate::convert::python;
 use crate::refusal;
 
-/// A tensor in memory of the device: "input", which is only read; "output", each element of which
-/// is written once; or "tensor".
+/// A tensor in device memory: "input", which is only read; "output", each element of which is
+/// written once; or "tensor".
 #[pyfunction]
 pub fn global_tensor<'py>(
     element: &Bound<'py, PyAny>,
@@ -40,7 +40,7 @@ pub fn global_tensor<'py>(
     operand::object(py, made)
 }
 
-/// A number that the launch passes.
+/// A scalar argument of the launch.
 #[pyfunction]
 pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult<Bound<'py, PyAny>> {
     let (py, element) = (element.py(), operand::element(element)?);
@@ -48,13 +48,13 @@ pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult
     operand::object(py, made)
 }
 
-/// A number that is known at launch, by its name and what is known of it.
+/// A size known at launch, by its name and facts.
 #[pyfunction]
 pub fn launch_size<'py>(py: Python<'py>, text: String) -> PyResult<Bound<'py, PyAny>> {
     python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.launched(&text)?))?)))
 }
 
-/// An array in the shared memory of the block; a swizzle in front of its layout permutes the banks.
+/// An array in the shared memory of the block; a swizzle in its layout permutes the banks.
 #[pyfunction]
 pub fn shared<'py>(element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, element) = (element.py(), operand::element(element)?);
@@ -75,7 +75,7 @@ pub fn fragment<'py>(element: &Bound<'py, PyAny>, shape: &Bound<'py, PyAny>) -> 
     operand::object(py, made)
 }
 
-/// A constant of a type, rounded to it; or the value of an index, which an integer is, as i32.
+/// A constant of a type, rounded to it; or the value of an index, such as an integer, as i32.
 #[pyfunction]
 #[pyo3(signature = (value, element = None))]
 pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
@@ -97,7 +97,7 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
     operand::object(py, made)
 }
 
-/// A number of the elements of a tensor, i32 or u32, as an index of another; accesses at it are
+/// An element of a tensor of i32 or u32 as an index of another tensor; accesses with it are
 /// predicated.
 #[pyfunction]
 pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>> {
@@ -106,8 +106,8 @@ pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>>
     python(py, Value::from(AnyTree::from(index)))
 }
 
-/// The threads of a block. `x[tw.thread, None]` is the part of this thread, where the first mode of
-/// `x` numbers threads; `tw.thread()` is the number of this thread.
+/// The threads of a block. `x[tw.thread, None]` is the part of this thread, if the first mode of
+/// `x` runs over threads; `tw.thread()` is the index of this thread.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Thread;
 
@@ -122,8 +122,8 @@ impl Thread {
     }
 }
 
-/// The coordinate of this block: `tw.block("x")`, `tw.block("(x,_)")`. The tensor that is cut at it
-/// says how many blocks there are.
+/// The coordinate of this block: `tw.block("x")`, `tw.block("(x,_)")`. The tensor that is indexed
+/// by it determines the number of blocks.
 #[pyfunction]
 pub fn block<'py>(py: Python<'py>, axes: String) -> PyResult<Bound<'py, PyAny>> {
     let tuple = axes.trim_start().starts_with('(');
@@ -155,7 +155,7 @@ fn named_axis(name: &str) -> PyResult<Axis> {
     }
 }
 
-/// How many blocks there are along an axis, "x", "y" or "z", where no tensor says it.
+/// Sets the number of blocks along an axis, "x", "y" or "z", if no tensor determines it.
 #[pyfunction]
 #[pyo3(signature = (axis, count))]
 pub fn grid(axis: &str, count: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -163,27 +163,27 @@ pub fn grid(axis: &str, count: &Bound<'_, PyAny>) -> PyResult<()> {
     run(py, move |room| Ok(room.build.grid(axis, &count)?))
 }
 
-/// How many blocks the grid has along an axis, "x", "y" or "z".
+/// The number of blocks of the grid along an axis, "x", "y" or "z".
 #[pyfunction]
 pub fn grid_dim<'py>(py: Python<'py>, axis: &str) -> PyResult<Bound<'py, PyAny>> {
     let axis = named_axis(axis)?;
     python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.grid_size(axis)))?)))
 }
 
-/// How many threads a block has.
+/// The number of threads of a block.
 #[pyfunction]
 pub fn block_dim(py: Python<'_>) -> PyResult<u32> {
     run(py, |room| Ok(room.build.block_size()?))
 }
 
-/// How many threads a block has, where no tiled copy or product says it.
+/// Sets the number of threads of a block, if no tiled copy or product determines it.
 #[pyfunction]
 pub fn threads(py: Python<'_>, count: i64) -> PyResult<()> {
     run(py, move |room| Ok(room.build.threads(count)?))
 }
 
-/// How many blocks should run on one processor at once: the assembler gives a thread no more
-/// registers than that allows.
+/// Sets the number of blocks that should be resident on one multiprocessor: the assembler limits
+/// the registers of a thread accordingly.
 #[pyfunction]
 pub fn resident(py: Python<'_>, blocks: u32) -> PyResult<()> {
     run(py, move |room| Ok(room.build.resident(blocks)?))
@@ -202,7 +202,7 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
     Err(PyTypeError::new_err(format!("{what} is a tensor of the kernel or a fragment, not {kind}")))
 }
 
-/// What a copy is made by: a tiled copy, or an instruction alone.
+/// The atom of a copy: a tiled copy, or an instruction alone.
 enum By {
     Tiled(Box<tilewright_layout::atoms::TiledCopy>),
     Alone(Box<tilewright_layout::atoms::CopyAtom>),
@@ -255,12 +255,12 @@ impl<'k> KernelTensor<'k> for End<'k> {
     }
 }
 
-/// Which elements a copy takes.
+/// The elements of a copy.
 #[derive(Clone, Copy)]
 enum Pred {
-    /// Those whose condition is true.
+    /// Those whose predicate is true.
     Each(Handle),
-    /// All, where this condition is true.
+    /// All, if this condition is true.
     All(Condition),
 }
 
@@ -279,9 +279,9 @@ impl Pred {
     }
 }
 
-/// Copies tiles, each thread what the tiled copy gives it; or parts, element for element.
+/// Copies tiles, each thread its part of the tiled copy; or parts, element for element.
 /// `predicated`: past the edges of a tensor, reads give 0 and writes do nothing. `pred`: the
-/// elements whose condition is true, or one condition for all that this thread copies.
+/// elements whose predicate is true, or one condition for all elements that this thread copies.
 #[pyfunction]
 #[pyo3(signature = (copy, source, destination, *, predicated = false, pred = None))]
 pub fn copy_tile(
@@ -316,8 +316,8 @@ pub fn copy_tile(
     })
 }
 
-/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K. A and
-/// B may be in memory.
+/// `D = A B + C` of parts of one tiled product, where D and C may be the same. B is (N,K). A and B
+/// may be in memory.
 #[pyfunction]
 pub fn mma(
     tiled_mma: &Bound<'_, TiledMma>,
@@ -334,14 +334,14 @@ pub fn mma(
     })
 }
 
-/// Sets off bulk copies of a tile in shared memory to a tensor, by one thread.
+/// Issues bulk copies of a tile in shared memory to a tensor, by one thread.
 #[pyfunction]
 pub fn store_bulk(source: &Bound<'_, View>, destination: &Bound<'_, View>) -> PyResult<()> {
     let (from, to) = (source.get().handle, destination.get().handle);
     run(source.py(), move |room| Ok(room.build.store_bulk(&room.view(from)?, &room.view(to)?)?))
 }
 
-/// The number of the lane whose number differs by the bits of a mask.
+/// The number of the lane whose index is that of this lane XOR a mask.
 #[pyfunction]
 pub fn shuffle_xor<'py>(number: &Bound<'py, Number>, mask: u32) -> PyResult<Bound<'py, PyAny>> {
     let (py, own) = (number.py(), number.get().handle);
@@ -365,26 +365,25 @@ macro_rules! statements {
 }
 
 statements! {
-    /// All threads of the block, or of the role, wait here for each other.
+    /// Barrier of all threads of the block, or of the role.
     barrier();
-    /// The threads of a warp wait here for each other.
+    /// Barrier of the threads of a warp.
     warp_barrier();
-    /// What this thread wrote to shared memory is seen by copies and products that go on by
-    /// themselves.
+    /// Makes the writes of this thread to shared memory visible to bulk copies and wgmma.
     fence_async();
-    /// What this thread wrote to global memory, or knows others to have written in this launch, is
-    /// seen by bulk copies that its block sets off afterwards. It stands after the barrier.
+    /// Makes the writes to global memory by this thread, and those of this launch that it knows of,
+    /// visible to bulk copies that its block issues afterwards. Call it after the barrier.
     fence_async_global();
-    /// The asynchronous copies of this thread since the last time are a group.
+    /// Commits the asynchronous copies of this thread since the last commit as a group.
     commit_async();
-    /// Waits until all but the last so many groups of asynchronous copies of this thread are done.
+    /// Waits until at most so many groups of asynchronous copies of this thread are in flight.
     wait_async(groups: u32);
-    /// Waits until all but the last so many groups of wgmma are done.
+    /// Waits until at most so many groups of wgmma are in flight.
     wait_mma(groups: u32);
-    /// The bulk stores of this thread since the last time are a group.
+    /// Commits the bulk stores of this thread since the last commit as a group.
     commit_bulk();
-    /// Waits until all but the last so many groups of bulk stores of this thread have read their
-    /// source.
+    /// Waits until at most so many groups of bulk stores of this thread have not read their source
+    /// yet.
     wait_bulk(groups: u32);
     /// Waits until all but the last so many groups of bulk stores of this thread are in global
     /// memory: before the kernel reads there what they wrote.

@@ -16,12 +16,12 @@ use super::view::{View, factor};
 use crate::convert::{self, python};
 use crate::{function, refusal};
 
-/// An instruction that copies, for elements of a type: what `make_tiled_copy_tv` repeats over
-/// threads and values, and what copies parts.
+/// A copy instruction for an element type, which `make_tiled_copy_tv` repeats over threads and
+/// values, and with which parts are copied.
 #[pyclass(frozen, module = "tilewright")]
 pub struct CopyAtom {
     pub atom: atoms::CopyAtom,
-    /// The bits of an element, where they were said.
+    /// The bits of an element, if given.
     bits: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ fn bits_of(element: &Bound<'_, PyAny>) -> PyResult<i64> {
     }
 }
 
-/// The instruction that a name or a copy atom is, and the bits of its elements, if they were said.
+/// The instruction of a name or a copy atom, and the bits of its elements, if given.
 fn instruction_of(object: &Bound<'_, PyAny>) -> PyResult<(atoms::CopyAtom, Option<i64>)> {
     if let Ok(atom) = object.cast::<CopyAtom>() {
         return Ok((atom.get().atom.clone(), atom.get().bits));
@@ -63,7 +63,7 @@ fn instruction_of(object: &Bound<'_, PyAny>) -> PyResult<(atoms::CopyAtom, Optio
     Ok((atom, None))
 }
 
-/// Which thread of an instruction a slice is: none where it is the one that runs.
+/// The thread of a slice; None for the current thread.
 fn thread_of(thread: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Expr>> {
     match thread {
         None => Ok(None),
@@ -86,19 +86,19 @@ fn value_of(py: Python<'_>, program: &str, thread: Option<&Expr>) -> PyResult<Va
     }
 }
 
-/// A copy of tiles by many threads: an instruction by its name, the layout of threads, and that of
-/// the values of each.
+/// A copy of tiles by many threads: an instruction by its name, and the layouts of threads and of
+/// the values of each thread.
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledCopy {
     pub copy: atoms::TiledCopy,
-    /// Of which thread partitions are; none for the one that runs.
+    /// The thread whose partitions are made; None for the current thread.
     pub thread: Option<Expr>,
-    /// The program of the language that makes it.
+    /// The expression of the language for it.
     program: String,
 }
 
 impl TiledCopy {
-    /// What it is in the language.
+    /// Its value in the language.
     pub fn value(&self, py: Python<'_>) -> PyResult<Value> {
         value_of(py, &self.program, self.thread.as_ref())
     }
@@ -126,8 +126,8 @@ impl TiledCopy {
         Ok(TiledCopy { copy, thread: None, program })
     }
 
-    /// The copy of an operand, "A", "B" or "C", of a tiled product, in which each thread has what
-    /// it has there.
+    /// The copy of an operand, "A", "B" or "C", of a tiled product, with the thread-value layout of
+    /// that operand.
     #[staticmethod]
     fn of_operand(
         py: Python<'_>,
@@ -148,7 +148,7 @@ impl TiledCopy {
         self.copy.atom().name().to_string()
     }
 
-    /// How many threads copy.
+    /// The number of threads.
     #[getter]
     fn threads(&self) -> i64 {
         self.copy.threads()
@@ -160,7 +160,7 @@ impl TiledCopy {
         self.copy.tile_shape()
     }
 
-    /// What a thread reads of a tensor.
+    /// The part of a tensor that a thread reads.
     #[pyo3(name = "partition_S")]
     fn partition_source<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if tensor.is_instance_of::<View>() || tensor.is_instance_of::<Coordinates>() {
@@ -169,7 +169,7 @@ impl TiledCopy {
         in_the_language("partition_S", slf.as_any(), tensor)
     }
 
-    /// What a thread writes of a tensor.
+    /// The part of a tensor that a thread writes.
     #[pyo3(name = "partition_D")]
     fn partition_destination<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if tensor.is_instance_of::<View>() || tensor.is_instance_of::<Coordinates>() {
@@ -178,7 +178,7 @@ impl TiledCopy {
         in_the_language("partition_D", slf.as_any(), tensor)
     }
 
-    /// The registers of a fragment in the modes of what a thread reads.
+    /// The registers of a fragment, with the modes of the source part of a thread.
     #[pyo3(name = "retile_S")]
     fn retile_source<'py>(slf: &Bound<'py, Self>, fragment: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if fragment.is_instance_of::<Fragment>() {
@@ -187,7 +187,7 @@ impl TiledCopy {
         in_the_language("retile_S", slf.as_any(), fragment)
     }
 
-    /// The registers of a fragment in the modes of what a thread writes.
+    /// The registers of a fragment, with the modes of the destination part of a thread.
     #[pyo3(name = "retile_D")]
     fn retile_destination<'py>(slf: &Bound<'py, Self>, fragment: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if fragment.is_instance_of::<Fragment>() {
@@ -196,7 +196,7 @@ impl TiledCopy {
         in_the_language("retile_D", slf.as_any(), fragment)
     }
 
-    /// The copy for a thread: that which runs, where none is named or `tw.thread` is.
+    /// The copy for a thread: the current one without an argument or with `tw.thread`.
     #[pyo3(signature = (thread = None))]
     fn get_slice(&self, thread: Option<&Bound<'_, PyAny>>) -> PyResult<TiledCopy> {
         Ok(TiledCopy { copy: self.copy.clone(), thread: thread_of(thread)?, program: self.program.clone() })
@@ -213,19 +213,19 @@ impl TiledCopy {
     }
 }
 
-/// A product of matrices by many threads: an instruction by its name, and the layout of
-/// instructions along (M,N,K).
+/// A matrix product by many threads: an instruction by its name, and the layout of instructions
+/// along (M,N,K).
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledMma {
     pub mma: atoms::TiledMma,
-    /// Of which thread partitions are; none for the one that runs.
+    /// The thread whose partitions are made; None for the current thread.
     pub thread: Option<Expr>,
-    /// The program of the language that makes it.
+    /// The expression of the language for it.
     program: String,
 }
 
 impl TiledMma {
-    /// What it is in the language.
+    /// Its value in the language.
     pub fn value(&self, py: Python<'_>) -> PyResult<Value> {
         value_of(py, &self.program, self.thread.as_ref())
     }
@@ -237,7 +237,7 @@ impl TiledMma {
         in_the_language(&format!("partition_{operand}"), slf.as_any(), tensor)
     }
 
-    /// A fragment for a part of an operand: a warpgroup reads tiles from where they are.
+    /// A fragment for a part of an operand; a warpgroup MMA reads shared memory instead.
     fn made<'py>(
         slf: &Bound<'py, Self>,
         part: &Bound<'py, PyAny>,
@@ -286,7 +286,7 @@ impl TiledMma {
         self.mma.atom().name().to_string()
     }
 
-    /// How many threads compute.
+    /// The number of threads.
     #[getter]
     fn threads(&self) -> i64 {
         self.mma.threads()
@@ -304,46 +304,46 @@ impl TiledMma {
         python(py, Value::Layout(AnyLayout::from(layout)))
     }
 
-    /// What a thread has of operand A, (M,K).
+    /// The part of operand A, (M,K), of a thread.
     #[pyo3(name = "partition_A")]
     fn partition_a<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         TiledMma::part(slf, tensor, "A")
     }
 
-    /// What a thread has of operand B, (N,K).
+    /// The part of operand B, (N,K), of a thread.
     #[pyo3(name = "partition_B")]
     fn partition_b<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         TiledMma::part(slf, tensor, "B")
     }
 
-    /// What a thread has of the result, (M,N).
+    /// The part of the result, (M,N), of a thread.
     #[pyo3(name = "partition_C")]
     fn partition_c<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         TiledMma::part(slf, tensor, "C")
     }
 
-    /// A fragment for a part of operand A; the part itself, where the instruction reads memory.
+    /// A fragment for a part of operand A; the part itself, if the instruction reads memory.
     #[pyo3(name = "make_fragment_A")]
     fn make_fragment_a<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let types = slf.get().mma.atom().types();
         TiledMma::made(slf, part, "A", &types.a.to_string())
     }
 
-    /// A fragment for a part of operand B; the part itself, where the instruction reads memory.
+    /// A fragment for a part of operand B; the part itself, if the instruction reads memory.
     #[pyo3(name = "make_fragment_B")]
     fn make_fragment_b<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let types = slf.get().mma.atom().types();
         TiledMma::made(slf, part, "B", &types.b.to_string())
     }
 
-    /// An accumulator for a part of the result, in the type of the accumulator.
+    /// An accumulator for a part of the result, of the accumulator type.
     #[pyo3(name = "make_fragment_C")]
     fn make_fragment_c<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let types = slf.get().mma.atom().types();
         TiledMma::made(slf, part, "C", &types.c.to_string())
     }
 
-    /// The product for a thread: that which runs, where none is named or `tw.thread` is.
+    /// The product for a thread: the current one without an argument or with `tw.thread`.
     #[pyo3(signature = (thread = None))]
     fn get_slice(&self, thread: Option<&Bound<'_, PyAny>>) -> PyResult<TiledMma> {
         Ok(TiledMma { mma: self.mma.clone(), thread: thread_of(thread)?, program: self.program.clone() })

@@ -1,7 +1,7 @@
-//! Tile programs: what is computed, without a layout.
+//! Tile programs: computations without layouts.
 //!
-//! Python writes a program as a text, with the place in Python that each line comes from; what is
-//! refused is refused there.
+//! Python writes a program as text, with the Python location of each line; errors are reported at
+//! these locations.
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
@@ -22,7 +22,7 @@ use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
 
-/// A tile program, and the kernel that it became.
+/// A tile program, and its kernel.
 #[pyclass(frozen, module = "tilewright")]
 pub struct TileProgram {
     compiled: Compiled,
@@ -31,13 +31,13 @@ pub struct TileProgram {
     program: Py<Program>,
 }
 
-/// The exception of what the language refuses.
+/// The exception for refusals of the language.
 pub fn refused(py: Python<'_>, error: &TileError) -> PyErr {
     let help = in_python(error.reason()).map(str::to_string).or_else(|| error.help());
     refusal::of_run(py, error.code(), &error.reason().to_string(), help.as_deref(), error.place())
 }
 
-/// What helps, where that is written otherwise in Python than in the language of tile programs.
+/// Advice for expressions that Python writes differently from the language of tile programs.
 fn in_python(reason: &Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::Broadcast { .. } => {
@@ -88,13 +88,13 @@ fn in_python(reason: &Reason) -> Option<&'static str> {
     })
 }
 
-/// A place in Python: the file, the line and the column, and where the expression ends.
+/// A location in Python: the file, the line and the column, and the end of the expression.
 type Said = (String, u32, u32, Option<(u32, u32)>);
 
-/// Reads a program, assigns layouts, and makes the kernel: for a machine, or one that runs on every
-/// machine.
+/// Parses a program, assigns layouts, and builds the kernel: for a machine, or one that runs on
+/// every machine.
 ///
-/// Errors: what the language refuses, at the place that its line comes from; there is no such
+/// Errors: a refusal of the language, at the location of its line; there is no such machine.
 /// machine.
 #[pyfunction]
 #[pyo3(signature = (text, places, machine = None))]
@@ -105,7 +105,7 @@ pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>, machine: Option
     compiled(py, || tile::Program::read_from(&places, text), machine)
 }
 
-/// Reads a program, and compiles it.
+/// Parses a program, and compiles it.
 pub fn compiled(
     py: Python<'_>,
     read: impl FnOnce() -> Result<tile::Program, TileError> + Send,
@@ -131,14 +131,14 @@ impl TileProgram {
         self.compiled.source().to_string()
     }
 
-    /// How many warps a block has.
+    /// The number of warps per block.
     #[getter]
     fn warps(&self) -> i64 {
         self.compiled.warps()
     }
 
-    /// Runs the kernel on the interpreter, on some contents or on those of a check, and compares
-    /// what it leaves with what the program means.
+    /// Runs the kernel on the interpreter, on given contents or on those of a check, and compares
+    /// its outputs with the meaning of the program.
     fn check(
         &self,
         py: Python<'_>,
@@ -165,8 +165,8 @@ impl TileProgram {
         }
     }
 
-    /// Runs the program on a device, for which it is compiled: at the sizes `checked`, where what
-    /// it leaves is compared with what it means, and at those that are timed.
+    /// Runs the program on a device, for which it is compiled: at the sizes `checked`, where its
+    /// outputs are compared with the meaning of the program, and at the sizes that are timed.
     fn bench<'py>(
         &self,
         py: Python<'py>,
@@ -183,7 +183,7 @@ impl TileProgram {
         })
     }
 
-    /// The layout of each value, what the next best would have cost, and the conversions; and the
+    /// The layout of each value, the cost of the next best one, and the conversions; and the
     /// pictures, each with the names of its values.
     fn explain(&self, py: Python<'_>) -> PyResult<(String, Vec<(String, Picture)>)> {
         let explained = py.detach(|| self.compiled.explain()).map_err(|error| refused(py, &error))?;
@@ -191,10 +191,10 @@ impl TileProgram {
     }
 }
 
-/// Who holds each tile, one picture for values of one shape and layout; and where those in shared
-/// memory lie.
+/// The owner of each element, one picture for values of the same shape and layout; and the layouts
+/// of those in shared memory.
 fn drawn(py: Python<'_>, explained: &Explanation) -> PyResult<Vec<(String, Picture)>> {
-    // What no thread holds has no picture of threads, nor has one number.
+    // Values in no thread, and scalars, have no picture of threads.
     let is_held = |own: &&tile::Choice| {
         own.held.size() > 1 && !explained.staged.iter().any(|staged| !staged.is_read && staged.name == own.name)
     };
@@ -222,7 +222,7 @@ fn drawn(py: Python<'_>, explained: &Explanation) -> PyResult<Vec<(String, Pictu
     Ok(found)
 }
 
-/// A picture that has been drawn once, so that it can be drawn in every style.
+/// A picture that was drawn once, so that it can be drawn in every style.
 fn picture<E: Refusal>(
     py: Python<'_>,
     title: String,
@@ -232,7 +232,7 @@ fn picture<E: Refusal>(
     Ok(Picture::of(title, move |style| draw(style).unwrap_or_default()))
 }
 
-/// The name of a type of elements.
+/// The name of an element type.
 #[pyfunction]
 pub fn element_name(element: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Ok(operand::element(element)?.name())

@@ -1,14 +1,14 @@
-//! The kernel that a thread is writing.
+//! The kernel that a thread is tracing.
 //!
-//! Law: a statement of Python is a statement of the builder, done when it is called. The bodies of
-//! `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are held here in
+//! Law: a statement of Python is a statement of the builder, executed when it is called. The bodies of
+//! `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are kept here in
 //! the order in which they were opened.
 //!
-//! The builder, and what belongs to it, stay here: what Python holds are places in a list
-//! ([`Handle`]). A handle is good as long as its kernel is being written, in the thread that writes
-//! it, and until the body in which it was made is over.
+//! The builder and its values stay here: Python objects are indices into a list ([`Handle`]). A handle
+//! is valid as long as its kernel is being traced, in the tracing thread, and until the end of the body
+//! in which it was made.
 //!
-//! After a refusal nothing more is written: whatever follows is refused for the same reason.
+//! After a refusal no more statements are written: later statements are refused for the same reason.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -32,13 +32,13 @@ use super::number::Condition;
 use super::place;
 use crate::refusal;
 
-/// Why a statement is refused.
+/// The reason why a statement is refused.
 #[derive(Debug, Clone)]
 pub enum Refused {
     /// The builder refuses it.
     Kernel(KernelError),
-    /// It is no statement here: what is wrong, what would help, and where, if that is not where the
-    /// statement stands.
+    /// It is not a statement: the message, the help, and the location, if that is not the location
+    /// of the statement.
     Here(String, String, Option<Location>),
 }
 
@@ -55,13 +55,13 @@ impl From<LayoutError> for Refused {
 }
 
 impl Refused {
-    /// What is no statement at its place.
+    /// An error at its own location.
     pub fn here(what: impl Into<String>, help: impl Into<String>) -> Refused {
         Refused::Here(what.into(), help.into(), None)
     }
 }
 
-/// The place of something of the kernel: which kernel, its number there, and what it is.
+/// A reference to a value of the kernel: the kernel, the index of the value, and its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Handle {
     trace: u64,
@@ -70,13 +70,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// What it is the place of.
+    /// The kind of the value.
     pub fn kind(self) -> Kind {
         self.kind
     }
 }
 
-/// What Python holds, by its class.
+/// The Python objects, by class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     View,
@@ -91,7 +91,7 @@ pub enum Kind {
     Stage,
 }
 
-/// Something of the kernel that Python holds.
+/// A value of the kernel with a Python object.
 #[derive(Clone)]
 #[expect(clippy::large_enum_variant, reason = "a kernel holds some dozens of them, and most are tensors")]
 pub enum Thing<'k> {
@@ -107,7 +107,7 @@ pub enum Thing<'k> {
     Stage(Rc<Stage<'k>>),
 }
 
-/// What ends a body.
+/// The end of a body.
 enum Guard<'k> {
     Loop(OpenLoop<'k>),
     Body(OpenBody<'k>),
@@ -122,29 +122,29 @@ impl Guard<'_> {
     }
 }
 
-/// A body that is being written.
+/// An open body.
 struct Open<'k> {
     number: u32,
-    /// The statement that opened it, and where that is written.
+    /// The statement that opened it, and its location.
     statement: &'static str,
     place: Location,
     guard: Guard<'k>,
 }
 
-/// The builder, and what Python holds of the kernel.
+/// The builder, and the values of the kernel with Python objects.
 pub struct Room<'k> {
     pub build: &'k Build,
     trace: u64,
     things: RefCell<Vec<(u32, Thing<'k>)>>,
     open: RefCell<Vec<Open<'k>>>,
-    /// The body of a `when` that is over, as long as its `otherwise` may follow.
+    /// The ended body of a `when`, as long as its `otherwise` may follow.
     condition: RefCell<Option<OpenBody<'k>>>,
     bodies: Cell<u32>,
     /// The first refusal.
     failed: RefCell<Option<Refused>>,
 }
 
-/// The number of what is written outside of all bodies.
+/// The number for everything outside of bodies.
 const KERNEL: u32 = 0;
 
 macro_rules! things {
@@ -162,7 +162,7 @@ macro_rules! things {
 }
 
 impl<'k> Room<'k> {
-    /// Keeps something for Python.
+    /// Stores a value for Python.
     pub fn keep(&self, thing: Thing<'k>) -> Handle {
         let body = self.open.borrow().last().map_or(KERNEL, |open| open.number);
         let kind = match thing {
@@ -182,7 +182,7 @@ impl<'k> Room<'k> {
         Handle { trace: self.trace, number: things.len() - 1, kind }
     }
 
-    /// What a handle is the place of.
+    /// The value of a handle.
     pub fn thing(&self, handle: Handle) -> Result<Thing<'k>, Refused> {
         let things = self.things.borrow();
         let Some((body, thing)) = things.get(handle.number).filter(|_| handle.trace == self.trace) else {
@@ -210,25 +210,25 @@ impl<'k> Room<'k> {
         stage Stage Rc<Stage<'k>>, "stage";
     }
 
-    /// Does a statement; the first refusal is remembered, and refuses all that follows. An operator
-    /// has no result to refuse with, so the builder is asked whether it did.
+    /// Executes a statement; the first refusal is stored, and refuses all later statements. An
+    /// operator returns no error, so the builder is asked whether it failed.
     fn does<R>(&self, statement: impl FnOnce() -> Result<R, Refused>) -> Result<R, Refused> {
         if let Some(refused) = &*self.failed.borrow() {
             return Err(refused.clone());
         }
-        // Until the statement is done: if it panics, the kernel is given up.
+        // Until the statement is done: after a panic, the kernel is abandoned.
         self.failed.replace(Some(Refused::here("the kernel is given up", "")));
         let answer = statement().and_then(|answer| self.build.complaint().map(|()| answer).map_err(Refused::from));
         self.failed.replace(answer.as_ref().err().cloned());
         answer
     }
 
-    /// Ends a condition whose `otherwise` did not follow.
+    /// Ends a condition without an `otherwise`.
     fn settle(&self) -> Result<(), Refused> {
         self.condition.take().map_or(Ok(()), |body| body.close().map_err(Refused::from))
     }
 
-    /// That a body was left before its end.
+    /// The error that a body was left before its end.
     fn left(&self) -> Refused {
         let open = self.open.borrow();
         let (statement, place) = open.last().map_or(("body", None), |open| (open.statement, Some(open.place)));
@@ -291,21 +291,21 @@ impl<'k> Room<'k> {
     }
 }
 
-/// The body that a statement opens.
+/// The kind of body that a statement opens.
 pub enum Opened {
     /// The iterations of a loop.
     Range(Expr),
-    /// What threads do where a condition is true.
+    /// The threads for which a condition is true.
     When(Condition),
-    /// What they do where the condition before is not.
+    /// The threads for which the previous condition is false.
     Otherwise,
-    /// What some warps do.
+    /// Some warps.
     Role(u32, u32),
-    /// What one thread does.
+    /// One thread.
     Single,
 }
 
-/// What is known of a body at its beginning.
+/// The state at the beginning of a body.
 pub struct Begun {
     /// Its number.
     pub body: u32,
@@ -322,9 +322,9 @@ self_cell!(
     }
 );
 
-/// A kernel that is being written.
+/// A kernel that is being traced.
 struct Trace {
-    /// Its number; they begin at 1.
+    /// Its number, counted from 1.
     number: u64,
     written: Written,
 }
@@ -351,17 +351,17 @@ impl Trace {
 }
 
 thread_local! {
-    /// The kernels that this thread is writing, each within the one before.
+    /// The kernels that this thread is tracing, each within the previous one.
     static TRACES: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How many kernels messages know by their names: those that were traced last.
+/// The most kernels whose names messages know: the most recently traced ones.
 const NAMED: usize = 1024;
 
 /// The numbers of kernels that were traced, and their names.
 static NAMES: Mutex<VecDeque<(u64, String)>> = Mutex::new(VecDeque::new());
 
-/// The number of a kernel or of a tile program that begins to be traced.
+/// The number of a kernel or of a tile program whose tracing begins.
 fn numbered(name: &str) -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(OUTSIDE + 1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -373,13 +373,13 @@ fn numbered(name: &str) -> u64 {
     number
 }
 
-/// The name of a kernel by its number; none where it was traced long ago.
+/// The name of a kernel by its number; None if it was traced long ago.
 fn name_of(number: u64) -> Option<String> {
     let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     names.iter().rev().find(|(own, _)| *own == number).map(|(_, name)| name.clone())
 }
 
-/// That something belongs to the kernel of the first number, and the second is the one that is
+/// The error that a value belongs to the kernel of the first number, while the second one is being
 /// traced.
 pub fn of_another(number: u64, here: u64) -> Refused {
     let other = name_of(number).map_or("another kernel".to_owned(), |name| format!("the kernel `{name}`"));
@@ -406,34 +406,35 @@ pub fn of_another(number: u64, here: u64) -> Refused {
     }
 }
 
-/// The kernel that a function of Python writes, which is called once, without arguments.
+/// The kernel of a function of Python, which is called once, without arguments.
 ///
-/// Errors: what the function raises; what is refused.
+/// Errors: exceptions of the function; refusals.
 pub fn written(py: Python<'_>, name: &str, function: &Bound<'_, PyAny>, place: Location) -> PyResult<Kernel> {
     TRACES.with_borrow_mut(|traces| traces.push(Trace::begin(name, place)));
     let called = panic::catch_unwind(AssertUnwindSafe(|| function.call0()));
-    // A panic goes on when the kernel is taken back: else the thread would go on writing it.
+    // A panic continues after the kernel is removed, because otherwise the thread would go on
+    // tracing it.
     let trace = TRACES.with_borrow_mut(Vec::pop);
     called.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
     let trace = trace.ok_or_else(|| PyRuntimeError::new_err("the kernel that is being written is gone"))?;
     trace.end().map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
-/// The number of no kernel.
+/// The number outside of kernels.
 pub const OUTSIDE: u64 = 0;
 
-/// The number of the kernel that this thread is writing; [`OUTSIDE`] where it writes none.
+/// The number of the kernel that this thread is tracing; [`OUTSIDE`] if there is none.
 pub fn current() -> u64 {
     TRACES.with_borrow(|traces| traces.last().map_or(OUTSIDE, |trace| trace.number))
 }
 
 thread_local! {
-    /// The tile programs that this thread is writing, each within the one before.
+    /// The tile programs that this thread is tracing, each within the previous one.
     static TILES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says that this thread begins to write a tile program of a name; without one, that the last one
-/// is written.
+/// Tells that this thread begins to trace a tile program of a name; without a name, that the last
+/// one is finished.
 #[pyfunction]
 #[pyo3(signature = (begins))]
 pub fn writes_tiles(begins: Option<&str>) {
@@ -444,24 +445,24 @@ pub fn writes_tiles(begins: Option<&str>) {
     });
 }
 
-/// Whether this thread is writing a tile program.
+/// Whether this thread is tracing a tile program.
 pub fn is_writing_tiles() -> bool {
     TILES.with_borrow(|tiles| !tiles.is_empty())
 }
 
-/// The number of the kernel or the tile program that this thread is writing, the inner one of both;
-/// [`OUTSIDE`] where it writes none.
+/// The number of the kernel or the tile program that this thread is tracing, the inner one of both;
+/// [`OUTSIDE`] if there is none.
 pub fn owner() -> u64 {
     current().max(TILES.with_borrow(|tiles| tiles.last().copied().unwrap_or(OUTSIDE)))
 }
 
-/// Whether this thread is writing a kernel.
+/// Whether this thread is tracing a kernel.
 #[pyfunction]
 pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// Does something with the kernel that is being written.
+/// Accesses the kernel that is being traced.
 fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
     let answer = TRACES.with_borrow(|traces| {
         let Some(trace) = traces.last() else {
@@ -473,9 +474,9 @@ fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R
     answer.map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
-/// Does a statement, at the line of Python that calls it.
+/// Executes a statement, at the line of Python that calls it.
 ///
-/// Errors: it is refused; no kernel is being written.
+/// Errors: it is refused; no kernel is being traced.
 pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
     let place = place::caller(py)?;
     with_room(py, |room| {
@@ -484,8 +485,8 @@ pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, 
     })
 }
 
-/// What something of the kernel is, for `repr`, which never fails: text that needs no statement, or
-/// that there is no such thing here.
+/// The text of a value for `repr`, which never fails: a text that needs no statement, or one that
+/// says that the value does not exist here.
 pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, Refused>) -> String {
     let told = TRACES.with_borrow(|traces| {
         let trace = traces.last().filter(|trace| trace.number == of.trace)?;
@@ -494,7 +495,7 @@ pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, 
     told.unwrap_or_else(|| format!("<{:?} of a kernel that is not written here>", of.kind))
 }
 
-/// Begins a body, which is written at a place.
+/// Opens a body at a location.
 ///
 /// Errors: as [`run`].
 pub fn open(py: Python<'_>, place: Location, opened: Opened) -> PyResult<Begun> {

@@ -1,14 +1,14 @@
 //! The base class of all traced values.
 //!
-//! Law: what Python makes of an object of such a class, by any method of its data model, is written
-//! into the kernel or refused. The refusals are in `_traced.py`, which gives them to this class;
-//! classes in Rust and in Python inherit them.
+//! Law: every operation of Python's data model on an object of such a class is written into the
+//! kernel or refused. The refusals are in `_traced.py`, which adds them to this class; classes in
+//! Rust and in Python inherit them.
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Something that a function computes with while it is traced.
+/// A value of a function that is being traced.
 #[pyclass(frozen, subclass, module = "tilewright")]
 pub struct Traced;
 

@@ -1,4 +1,4 @@
-//! Tensors in global and shared memory, as a kernel sees them.
+//! Views: tensors in global and shared memory.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,15 +18,15 @@ use super::trace::{Handle, Kind, Refused, Thing, run, shown};
 use super::traced::Traced;
 use crate::convert::{self, python};
 
-/// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the
-/// same memory.
+/// A tensor in memory, or a part of one. Operations that cut it return another view of the same
+/// memory.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct View {
     pub handle: Handle,
 }
 
 impl View {
-    /// Another view of this one.
+    /// Another view derived from this one.
     fn cut<'py>(
         &self,
         py: Python<'py>,
@@ -37,7 +37,7 @@ impl View {
         operand::object(py, made)
     }
 
-    /// Something else of this view.
+    /// Another value derived from this view.
     fn tell<R: 'static>(
         &self,
         py: Python<'_>,
@@ -58,8 +58,7 @@ impl View {
     }
 }
 
-/// The coordinate with an index in place of each mode that is nested: the digits of the number that
-/// stands there.
+/// The coordinate with an index for each nested mode: the digits of a single number.
 pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, Refused> {
     if at.is_leaf() {
         let [Slot::At(index)] = at.leaves() else { return Ok(at.clone()) };
@@ -79,7 +78,7 @@ pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coo
     }
     let parts = at.modes().enumerate().map(|(mode, part)| match shape.mode(mode) {
         Some(shape) => digits(build, &shape, &part),
-        // The slice itself refuses too many.
+        // The slice itself refuses too many indices.
         None => Ok(part),
     });
     let modes: Vec<Coord<Expr>> = parts.collect::<Result<_, _>>()?;
@@ -88,7 +87,7 @@ pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coo
 
 #[pymethods]
 impl View {
-    /// The layout, in elements from where the view begins.
+    /// The layout, in elements from the start of the view.
     #[getter]
     fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         python(py, Value::Layout(self.tell(py, |view| Ok(AnyLayout::from(view.layout().clone())))?))
@@ -100,7 +99,7 @@ impl View {
         python(py, Value::from(self.tell(py, |view| Ok(AnyTree::from(view.shape())))?))
     }
 
-    /// The type of the elements.
+    /// The element type.
     #[getter]
     fn element(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.tell(py, |view| Ok(view.element().name()))
@@ -111,9 +110,9 @@ impl View {
         self.tell(py, |view| Ok(view.layout().rank()))
     }
 
-    /// The part at a coordinate, of which `None` leaves a mode:
-    /// `tiles[(None, None), tw.block("(x,y)")]`. A number in the place of a nested mode stands for
-    /// its digits, first mode fastest. `[tw.thread, None]` is the part of this thread.
+    /// The part at a coordinate, in which `None` keeps a mode: `tiles[(None, None),
+    /// tw.block("(x,y)")]`. A number for a nested mode is split into its digits, first mode
+    /// fastest. `[tw.thread, None]` is the part of this thread.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = at.py();
         if let Ok(items) = at.cast::<PyTuple>()
@@ -132,9 +131,9 @@ impl View {
         self.cut(py, move |build, view| Ok(view.slice(digits(build, &view.shape(), &at)?)?))
     }
 
-    /// The tile of this shape at a coordinate of tiles; `None` leaves tiles as modes behind those
-    /// of the tile. `proj` says which modes of tile and coordinate are those of the tensor: 1 for
-    /// those that are, None for the others.
+    /// The tile of this shape at a coordinate of tiles; `None` keeps tiles as modes after those of
+    /// the tile. `proj` selects the modes of tile and coordinate that the tensor has: 1 for those,
+    /// None for the others.
     #[pyo3(signature = (tiler, coord, proj = None))]
     fn local_tile<'py>(
         &self,
@@ -146,14 +145,14 @@ impl View {
         self.cut(py, move |_, view| Ok(view.local_tile(&tiler, coord)?))
     }
 
-    /// Tiles and rests, as `((tile),(rest))`.
+    /// Tiles and the modes over tiles, as `((tile),(rest))`.
     fn zipped_divide<'py>(&self, tiler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let text = operand::text(tiler)?;
         self.cut(tiler.py(), move |_, view| Ok(view.zipped_divide(&text)?))
     }
 
-    /// The view after a layout of its indices, or after a tiler. `tiler`, where it is given, must
-    /// be the shape of the view.
+    /// The composition with a layout of its indices, or with a tiler. `tiler`, if given, must be
+    /// the shape of the view.
     #[pyo3(signature = (by, tiler = None))]
     fn compose<'py>(&self, by: &Bound<'py, PyAny>, tiler: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let tiler = tiler.map(|tiler| convert::value(tiler).map(|value| value.to_string())).transpose()?;
@@ -179,7 +178,7 @@ impl View {
         self.cut(py, move |_, view| Ok(view.select(&modes)?))
     }
 
-    /// The modes from `begin` to before `end` as one.
+    /// The modes from `begin` to `end - 1` as one.
     fn group<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyAny>> {
         self.cut(py, move |_, view| Ok(view.group(begin..end)?))
     }
@@ -190,17 +189,18 @@ impl View {
         self.cut(py, move |_, view| Ok(view.recast(element, &layout)?))
     }
 
-    /// What a thread reads by a tiled copy: this one, or that of the copy's slice.
+    /// The part that a thread reads by a tiled copy: the current thread, or the one of the copy's
+    /// slice.
     fn partition_source<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.partition(copy, CopyEnd::Source)
     }
 
-    /// What a thread writes by a tiled copy.
+    /// The part that a thread writes by a tiled copy.
     fn partition_destination<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
         self.partition(copy, CopyEnd::Destination)
     }
 
-    /// What a thread has of an operand, "A", "B" or "C", of a tiled product.
+    /// The part of an operand, "A", "B" or "C", of a tiled product of a thread.
     fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
         let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), factor(operand)?);
         self.cut(mma.py(), move |_, view| match &thread {
@@ -209,7 +209,7 @@ impl View {
         })
     }
 
-    /// Mode 0 at this thread, the others left.
+    /// Mode 0 at this thread, with the other modes.
     fn thread_part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.cut(py, |_, view| Ok(view.thread_part()?))
     }
@@ -226,7 +226,7 @@ impl View {
         operand::object(py, made)
     }
 
-    /// Writes a fragment, or a number to each element. `predicated`: nothing past the edges of the
+    /// Writes a fragment, or one number to each element. `predicated`: not past the edges of the
     /// tensor.
     #[pyo3(signature = (fragment, *, predicated = false))]
     fn store(&self, fragment: &Bound<'_, PyAny>, predicated: bool) -> PyResult<()> {
@@ -246,15 +246,15 @@ impl View {
         })
     }
 
-    /// Adds a fragment to the tensor atomically; or takes the product, the minimum or the maximum.
+    /// Updates the tensor atomically by a fragment: the sum, the product, the minimum or the
+    /// maximum.
     #[pyo3(signature = (fragment, reduction = "sum"))]
     fn accumulate(&self, fragment: &Bound<'_, Fragment>, reduction: &str) -> PyResult<()> {
         let (own, from, reduction) = (self.handle, fragment.get().handle, operand::reduction(reduction)?);
         run(fragment.py(), move |room| Ok(room.view(own)?.accumulate(&room.fragment(from)?, reduction)?))
     }
 
-    /// A fragment of the same shape and no values yet; of elements of another type, where that is
-    /// given.
+    /// A fragment of the same shape without values; of another element type, if given.
     #[pyo3(signature = (element = None))]
     fn fragment<'py>(&self, py: Python<'py>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, element.map(operand::element).transpose()?);
@@ -269,8 +269,8 @@ impl View {
         operand::object(py, made)
     }
 
-    /// The tile in the registers of all threads, by who holds what. `predicated`: elements past the
-    /// edges are 0, or `other`.
+    /// The tile in the registers of all threads, with the given distribution. `predicated`:
+    /// elements past the edges are 0, or `other`.
     #[pyo3(signature = (held, *, predicated = false, other = None))]
     fn load_tile<'py>(
         &self,
@@ -291,7 +291,7 @@ impl View {
         operand::object(py, made)
     }
 
-    /// Writes a tile that all threads hold together. `predicated`: nothing past the edges of the
+    /// Writes a tile in the registers of all threads. `predicated`: not past the edges of the
     /// tensor.
     #[pyo3(signature = (tile, *, predicated = false))]
     fn store_tile(&self, tile: &Bound<'_, Tile>, predicated: bool) -> PyResult<()> {

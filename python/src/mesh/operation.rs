@@ -1,4 +1,4 @@
-//! Functions of elements, reductions and softmax: the plan, and what it makes in this process.
+//! Elementwise functions, reductions and softmax: the plan, and its simulation in this process.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,8 +6,8 @@ use tilewright_mesh::{self as mesh, ArgmaxPlan, Machine, MapPlan, Plan, ReducePl
 
 use super::{Resharding, Sharded, refused};
 
-/// How an operation on sharded tensors is made: what moves before, what is combined, and what moves
-/// after.
+/// The plan of an operation on sharded tensors: reshards of operands, the combination of partial
+/// results, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Operation {
     plan: Planned,
@@ -24,7 +24,7 @@ fn machine(py: Python<'_>, text: Option<&str>) -> PyResult<Machine> {
     text.map_or(Ok(Machine::HGX_H200), str::parse).map_err(refused(py))
 }
 
-/// The plan that [`Sharded::map`] asks for.
+/// The plan of [`Sharded::map`].
 pub(super) fn mapped(
     py: Python<'_>,
     operands: &[PyRef<'_, Sharded>],
@@ -38,7 +38,7 @@ pub(super) fn mapped(
     Ok(Operation { plan: Planned::Map(plan) })
 }
 
-/// The plan that [`Sharded::reduce`] asks for.
+/// The plan of [`Sharded::reduce`].
 pub(super) fn reduced(
     py: Python<'_>,
     [from, to]: [&Sharded; 2],
@@ -66,7 +66,7 @@ pub(super) fn reduced(
     Ok(Operation { plan: Planned::Reduce(plan) })
 }
 
-/// The plan that [`Sharded::softmax`] asks for.
+/// The plan of [`Sharded::softmax`].
 pub(super) fn softmaxed(
     py: Python<'_>,
     [from, to]: [&Sharded; 2],
@@ -101,24 +101,24 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// What moves, in order. Of a map the operands, and the result. Of a reduction the operand,
-    /// what devices make of their parts, and the result where it lies in yet another way. Of a
-    /// softmax the operand, pairs of a maximum and a sum, and the result.
+    /// The reshards, in order. Of a map those of the operands and of the result; of a reduction
+    /// those of the operand, of the partial results, and of the result if its layout differs; of a
+    /// softmax those of the operand, of pairs of a maximum and a sum, and of the result.
     #[getter]
     fn moves(&self) -> Vec<Resharding> {
         self.plans().into_iter().map(|plan| Resharding { plan: plan.clone() }).collect()
     }
 
-    /// The time that the links need by the model, in seconds.
+    /// The time of the links by the model, in seconds.
     #[getter]
     fn seconds(&self) -> f64 {
         self.plans().into_iter().map(Plan::seconds).sum()
     }
 
     /// The memory of the result on each device, from that of the operand, computed in this process
-    /// in f64; indices are whole numbers.
+    /// in f64; indices are integers.
     ///
-    /// A function of elements is not simulated: `ValueError`.
+    /// An elementwise function is not simulated: `ValueError`.
     fn simulate(
         &self,
         py: Python<'_>,

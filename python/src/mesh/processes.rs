@@ -11,7 +11,7 @@ use tilewright_mesh::{self as mesh, Engine, Interrupter, MeshError, Place, Token
 
 use super::refused;
 
-/// How often signals are looked for.
+/// The interval at which signals are checked.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// The longest patience, in seconds.
 const MAX_PATIENCE: f64 = 86_400.0;
