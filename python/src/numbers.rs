@@ -1,4 +1,4 @@
-//! The classes of numbers that are no integers: those that become known at launch, and the steps of
+//! The classes of numbers that are no integers: sizes known at launch, and the strides of
 //! coordinate and XOR layouts.
 //!
 //! Law: arithmetic on them is that of the algebra.
@@ -15,7 +15,7 @@ use crate::kernel::number;
 use crate::object::{Object, has_index, hash_of, read};
 use crate::refusal;
 
-/// A number that is known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` give others.
+/// A size known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` make others.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Expr;
 
@@ -72,7 +72,7 @@ impl Expr {
         formula(slf.as_super(), none.as_any(), "b - a")
     }
 
-    /// In a kernel a condition of each thread. Elsewhere whether both are the same expression.
+    /// In a kernel a condition of each thread. Elsewhere, whether both are the same expression.
     fn __richcmp__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
@@ -97,7 +97,8 @@ impl Expr {
         }
     }
 
-    /// The text in the language. An index of a kernel has none: read again, it would be another.
+    /// The text in the language. An index of a kernel has none, because reading it back would give
+    /// another one.
     fn __str__(slf: &Bound<'_, Self>) -> PyResult<String> {
         match &slf.as_super().get().value {
             value if slf.as_super().get().is_traced() && has_index(value) => {
@@ -122,8 +123,8 @@ impl Expr {
     }
 }
 
-/// A step in a mode of a coordinate: `E(0)`, `2 * E(1, 0)`, `Step("2@0")`. Sums of steps go in
-/// several modes at once.
+/// A coordinate stride: `E(0)`, `2 * E(1, 0)`, `Step("2@0")`. Sums of strides go in several modes
+/// at once.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Step;
 
@@ -152,7 +153,7 @@ impl Step {
     }
 }
 
-/// The step that a value is; an integer is one in a codomain that is no tuple.
+/// A value as a coordinate stride; an integer is one in a codomain that is no tuple.
 fn step(value: &Value) -> Option<layout::Step> {
     let steps = match value {
         Value::Int(number) => AnyTree::from(*number).coordinate(),
@@ -162,7 +163,7 @@ fn step(value: &Value) -> Option<layout::Step> {
     steps.filter(|steps| steps.is_leaf())?.leaves().first().cloned()
 }
 
-/// The sum of a step and another.
+/// The sum of two strides.
 fn sum<'py>(object: &Bound<'py, Object>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let other = convert::value(other)?;
@@ -172,7 +173,7 @@ fn sum<'py>(object: &Bound<'py, Object>, other: &Bound<'py, PyAny>) -> PyResult<
     }
 }
 
-/// A step so many times.
+/// A multiple of a stride.
 fn multiple<'py>(object: &Bound<'py, Object>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let count = match convert::value(count)? {
@@ -193,7 +194,7 @@ fn stepped(py: Python<'_>, step: Option<layout::Step>) -> PyResult<Bound<'_, PyA
     }
 }
 
-/// A step that flips bits: `Xor(9)`, written `^9` in the language.
+/// An XOR stride: `Xor(9)`, written `^9` in the language.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Xor;
 
@@ -212,7 +213,7 @@ impl Xor {
         }
     }
 
-    /// The bits that it flips.
+    /// Its bits.
     #[getter]
     fn bits(slf: &Bound<'_, Self>) -> u64 {
         match &slf.as_super().get().value {
@@ -222,7 +223,7 @@ impl Xor {
     }
 }
 
-/// The value of a formula of two numbers, `a` and `b`; `NotImplemented` where the other is none.
+/// The value of a formula of two numbers, `a` and `b`; `NotImplemented` if the other is none.
 fn formula<'py>(number: &Bound<'py, Object>, other: &Bound<'py, PyAny>, formula: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = number.py();
     number.get().check_owner(py)?;

@@ -1,4 +1,4 @@
-//! The base class of all values, and what they have in common.
+//! The base class of all values.
 //!
 //! Law: an object holds one value of the language and never changes. `repr` is a Python expression
 //! for it, `str` its text in the language; both read back. Equal objects have equal hashes.
@@ -34,8 +34,8 @@ pub struct Object {
 }
 
 impl From<Value> for Object {
-    /// While a kernel is traced, a number known at launch and whatever depends on one, or on an
-    /// index, belong to that kernel: another kernel may have a size of the same name.
+    /// While a kernel is traced, a size known at launch and every value that depends on one, or on
+    /// an index, belongs to that kernel: another kernel may have a size of the same name.
     fn from(value: Value) -> Object {
         let trace = match trace::owner() {
             trace::OUTSIDE => trace::OUTSIDE,
@@ -51,24 +51,25 @@ fn is_number(value: &Value) -> bool {
     matches!(value, Value::Tree(AnyTree::Launch(_)))
 }
 
-/// Whether a value depends on a number without a name: of a thread, a block or an iteration.
+/// Whether a value depends on a number without a name: the index of a thread, a block or an
+/// iteration.
 pub fn has_index(value: &Value) -> bool {
     value.parameters().iter().any(|parameter| parameter.name().is_none())
 }
 
 impl Object {
-    /// Whether it is a number of a kernel, or is asked something while a kernel is traced: what it
-    /// is then is not known.
+    /// Whether it is a number of a kernel, or a kernel is being traced: then its value is unknown.
     pub fn is_traced(&self) -> bool {
         self.trace != trace::OUTSIDE || trace::is_tracing() || trace::is_writing_tiles()
     }
 
-    /// Whether it may be used here: what depends on the numbers of a kernel, in that kernel alone.
+    /// Whether it may be used here: a value that depends on the numbers of a kernel, only in that
+    /// kernel.
     pub fn is_own(&self) -> bool {
         self.trace == trace::OUTSIDE || self.trace == trace::owner()
     }
 
-    /// Refuses what depends on the numbers of a kernel outside of that kernel.
+    /// Refuses values that depend on the numbers of a kernel outside of that kernel.
     pub fn check_owner(&self, py: Python<'_>) -> PyResult<()> {
         match self.is_own() {
             true => Ok(()),
@@ -76,7 +77,7 @@ impl Object {
         }
     }
 
-    /// The value, for what is computed of it.
+    /// The value, as an operand.
     ///
     /// Errors: it depends on the numbers of a kernel that is not the one that is traced.
     pub fn own(&self, py: Python<'_>) -> PyResult<&Value> {
@@ -86,7 +87,7 @@ impl Object {
 
 #[pymethods]
 impl Object {
-    /// What kind of value this is, in words.
+    /// The kind of the value, in words.
     #[getter]
     fn kind(&self) -> &'static str {
         self.value.kind()
@@ -130,12 +131,12 @@ impl Object {
         slf.clone()
     }
 
-    /// The picture of the value in a notebook; none where there is nothing to draw.
+    /// The picture of the value in a notebook; None if it has none.
     fn _repr_svg_(&self) -> Option<String> {
         picture::of_value(self).map(|figure| figure.svg(Theme::Auto))
     }
 
-    /// The same for documents that hold other pictures.
+    /// The same for documents with other pictures.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self._repr_svg_().map(|svg| picture::image(py, &svg)).transpose()
     }
@@ -149,7 +150,7 @@ impl Object {
         composed(slf.py(), convert::value(other)?, slf.get().own(slf.py())?.clone())
     }
 
-    /// The numbers that become known at launch, each once.
+    /// The names of sizes known at launch, each once.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let parameters = self.own(py)?.parameters().into_iter();
@@ -160,7 +161,7 @@ impl Object {
         PyTuple::new(py, parameters.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The value with numbers in place of names that become known at launch: `L.substitute(M=64)`.
+    /// The value with numbers substituted for sizes: `L.substitute(M=64)`.
     #[pyo3(signature = (**numbers))]
     fn substitute<'py>(&self, py: Python<'py>, numbers: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
         python(py, function::substituted(py, self.own(py)?, numbers)?)
@@ -181,7 +182,7 @@ pub fn own_text(value: &Bound<'_, Object>) -> PyResult<String> {
     Ok(value.get().own(value.py())?.to_string())
 }
 
-/// The names of the numbers known at launch that a value depends on, or a condition of them.
+/// The names of the sizes known at launch that a value depends on, or a condition of them.
 #[pyfunction]
 pub fn sizes_in(value: &Bound<'_, PyAny>) -> Vec<String> {
     if let Ok(flag) = value.cast::<Flag>() {
@@ -191,7 +192,7 @@ pub fn sizes_in(value: &Bound<'_, PyAny>) -> Vec<String> {
 }
 
 impl Object {
-    /// The names of the numbers known at launch that it depends on.
+    /// The names of the sizes known at launch that it depends on.
     pub fn sizes(&self) -> Vec<String> {
         self.value.parameters().iter().filter_map(|parameter| parameter.name().map(str::to_string)).collect()
     }
@@ -208,7 +209,7 @@ fn composed(py: Python<'_>, a: Value, b: Value) -> PyResult<Bound<'_, PyAny>> {
     function::called(py, "composition", &[a, b])
 }
 
-/// The value of a program of the language; keyword arguments are the names that it may use.
+/// The value of a program of the language; keyword arguments are names for it.
 #[pyfunction]
 #[pyo3(signature = (program, /, **names))]
 pub fn evaluate<'py>(
@@ -229,7 +230,7 @@ impl Object {
     }
 }
 
-/// The object of a value that is no plain Python.
+/// The object of a value that is no plain Python value.
 pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     macro_rules! of_class {
         ($($kind:pat => $class:ident,)*) => {

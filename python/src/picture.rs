@@ -1,7 +1,7 @@
 //! Pictures of values, calls and instructions.
 //!
-//! Law: a picture holds what it is of, and is drawn anew in the format that is asked for, by the
-//! crate that draws for the command.
+//! Law: a picture stores its subject, and is drawn for each requested format, by the crate that
+//! draws for the command.
 
 use std::path::PathBuf;
 
@@ -19,12 +19,12 @@ use crate::convert;
 use crate::object::Object;
 use crate::refusal;
 
-/// What draws a figure, in the style that is asked for.
+/// Draws a figure in a given style.
 type Draws = Box<dyn Fn(Style) -> Figure<'static> + Send + Sync>;
 
-/// What one part of a picture shows.
+/// The subject of one part of a picture.
 enum Shown {
-    /// What something else than a value has found.
+    /// The result of something else than a value.
     Figure(Draws),
     /// A value, and the call that made it.
     Value(Box<(Value, Option<Call>)>),
@@ -63,7 +63,7 @@ impl Picture {
         Ok(self.figure(py, Medium::Page)?.tikz(self.theme))
     }
 
-    /// The picture as lines of text; what does not fit is left out, and said to be.
+    /// The picture as lines of text; parts that do not fit are left out, with a note.
     #[pyo3(signature = (columns = 160, rows = 128, colour = false))]
     fn text(&self, py: Python<'_>, columns: usize, rows: usize, colour: bool) -> PyResult<String> {
         let colours = if colour { Colours::Indexed } else { Colours::None };
@@ -81,13 +81,13 @@ impl Picture {
         Ok(PyBytes::new(py, &bytes.map_err(|error| refusal::of(py, &error))?))
     }
 
-    /// Writes a file, whole or not at all; the end of its name is the format.
+    /// Writes a file, whole or not at all; its extension is the format.
     #[pyo3(signature = (path, scale = 2.0))]
     fn save(&self, py: Python<'_>, path: PathBuf, scale: f64) -> PyResult<()> {
         let format = path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
         let bytes = self.file(py, &format, scale)?;
         let written = tilewright_tensor::npy::replace(&path, |file| file.write_all(bytes.as_bytes()));
-        // With the name of the file, as `open` has it.
+        // With the name of the file, as `open` does.
         written.map_err(|error| {
             let (code, text) = (error.raw_os_error().unwrap_or(0), error.to_string());
             let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
@@ -109,7 +109,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// The picture of what was found about a value.
+    /// The picture of a result about a value.
     pub fn of(title: String, draws: impl Fn(Style) -> Figure<'static> + Send + Sync + 'static) -> Picture {
         Picture {
             shown: vec![Shown::Figure(Box::new(draws))],
@@ -309,15 +309,15 @@ fn named<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     found.map(|(_, value)| *value).ok_or_else(|| PyValueError::new_err(what.to_owned()))
 }
 
-/// A picture in a document of others: as an image, so that their styles do not meet. It scrolls
-/// where it is wide.
+/// A picture in a document with others: as an image, so that their styles do not interfere. Wide
+/// pictures scroll.
 pub fn image(py: Python<'_>, svg: &str) -> PyResult<String> {
     let text = py.import("base64")?.getattr("b64encode")?.call1((PyBytes::new(py, svg.as_bytes()),))?;
     let text: String = text.call_method1("decode", ("ascii",))?.extract()?;
     Ok(format!("<div style=\"overflow-x:auto\"><img src=\"data:image/svg+xml;base64,{text}\" alt=\"\"></div>"))
 }
 
-/// The picture of a value, in the usual style; none where there is nothing to draw.
+/// The picture of a value, in the default style; None if it has none.
 pub fn of_value(object: &Object) -> Option<Figure<'static>> {
     figures::of(&object.value, None, Style::default(), Banks::of_elements(16)).ok().flatten()
 }

@@ -10,7 +10,7 @@ use tilewright_read::{Meaning, Options, System, Unit, document};
 use crate::convert::python;
 use crate::refusal;
 
-/// A text of another system, read: what it means, what it counts, and where it stands.
+/// A parsed text of another system: its meaning, its unit, and its location.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Reading {
     pub(crate) reading: tilewright_read::Reading,
@@ -18,13 +18,13 @@ pub struct Reading {
 
 #[pymethods]
 impl Reading {
-    /// The name that stands before the text, or None.
+    /// The name before the text, or None.
     #[getter]
     fn name(&self) -> Option<&str> {
         self.reading.name.as_deref()
     }
 
-    /// The line on which it stands, counted from 1.
+    /// The line of the text, counted from 1.
     #[getter]
     fn line(&self) -> usize {
         self.reading.place.line
@@ -36,13 +36,13 @@ impl Reading {
         self.reading.place.column
     }
 
-    /// The system that wrote it, such as "cute-cpp".
+    /// The system of the text, such as "cute-cpp".
     #[getter]
     fn system(&self) -> &'static str {
         self.reading.system.name()
     }
 
-    /// What it is, such as "layout" or "tiled copy".
+    /// Its kind, such as "layout" or "tiled copy".
     #[getter]
     fn what(&self) -> &'static str {
         self.reading.what
@@ -57,13 +57,13 @@ impl Reading {
         }
     }
 
-    /// What the values of the layout count, such as "elements of 16 bits".
+    /// The unit of the values of the layout, such as "elements of 16 bits".
     #[getter]
     fn unit(&self) -> String {
         self.reading.unit.to_string()
     }
 
-    /// The width of an element in bits, where the text says it, or None.
+    /// The width of an element in bits, if the text gives it, or None.
     #[getter]
     fn bits(&self) -> Option<i64> {
         match self.reading.unit {
@@ -72,7 +72,7 @@ impl Reading {
         }
     }
 
-    /// What was converted, and what was assumed by the system that wrote the text.
+    /// The conversions, and the assumptions about the system of the text.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.reading.notes.clone()
@@ -99,9 +99,9 @@ impl Reading {
 
 /// The layouts in a text of other systems: types, prints, dumps, logs.
 ///
-/// `bits` is the width of an element and `shape` the shape of the tensor, where the text does not
-/// say them; `system` is the one that wrote it, where several could have. What is refused is left
-/// out where something else was read, and raised otherwise.
+/// `bits` is the width of an element and `shape` the shape of the tensor, if the text does not give
+/// them; `system` is the system of the text, if it is ambiguous. Parts that are refused are left out
+/// if others could be read; otherwise the refusal is raised.
 #[pyfunction]
 #[pyo3(signature = (text, /, *, bits = None, shape = None, system = None))]
 pub fn read(

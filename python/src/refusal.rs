@@ -1,7 +1,7 @@
-//! Exceptions: what is refused, as Python raises it.
+//! Exceptions: refusals in Python.
 //!
-//! Law: an exception holds the code, the sentence and the help of the refusal, unchanged where they
-//! do not write Rust; its text is the refusal as the command prints it.
+//! Law: an exception has the code, the message and the help of the refusal, unchanged unless they
+//! contain Rust; its text is the refusal as the command prints it.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,7 +21,7 @@ mod raised {
     pyo3::import_exception!(tilewright._errors, LayoutError);
 }
 
-/// A help as Python writes it: what Rust and the command call by other names.
+/// A help in Python's words, instead of those of Rust and of the command.
 fn in_python(help: &str) -> String {
     let mut told = help
         .replace("'tilewright functions' lists them", "tw.functions() lists them")
@@ -38,7 +38,7 @@ fn in_python(help: &str) -> String {
     told
 }
 
-/// The exception of what is refused in a program.
+/// The exception of a refused program.
 #[cold]
 pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyErr {
     let raised = || -> PyResult<PyErr> {
@@ -62,13 +62,13 @@ pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyEr
     raised().unwrap_or_else(|error| error)
 }
 
-/// The exception of a call that is refused.
+/// The exception of a refused call.
 #[cold]
 pub fn of_call(py: Python<'_>, refused: &tilewright_notation::Refused) -> PyErr {
     of_program(py, &refused.diagnostic, &refused.source)
 }
 
-/// The exception of a refusal that points at no text.
+/// The exception of a refusal without a location.
 #[cold]
 pub fn of(py: Python<'_>, refusal: &dyn Refusal) -> PyErr {
     let raised = || -> PyResult<PyErr> {
@@ -83,7 +83,7 @@ pub fn of(py: Python<'_>, refusal: &dyn Refusal) -> PyErr {
     raised().unwrap_or_else(|error| error)
 }
 
-/// As [`of`], of the algebra.
+/// As [`of`], for the algebra.
 #[cold]
 pub fn of_layout(py: Python<'_>, error: LayoutError) -> PyErr {
     of(py, &error)
@@ -95,7 +95,7 @@ pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
     let (code, message, help, at) = match refused {
         Refused::Kernel(error) => {
             let help = match error.reason() {
-                // As Python writes it.
+                // In Python's spelling.
                 Reason::Elements { wanted, .. } => Some(format!("convert with `.to(\"{wanted}\")`")),
                 _ => error.help(),
             };
@@ -119,7 +119,7 @@ pub fn of_traced(object: &Bound<'_, PyAny>, operation: &str) -> PyErr {
     refused().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// The exception of what the interpreter found, of sizes and arrays that a kernel does not take,
+/// The exception of findings of the interpreter, of sizes and arrays that a kernel does not accept,
 /// and of kernels that cannot be planned.
 #[cold]
 pub fn of_run(py: Python<'_>, code: &str, message: &str, help: Option<&str>, at: Option<Location>) -> PyErr {
@@ -158,7 +158,7 @@ fn raise(py: Python<'_>, text: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyE
     Ok(PyErr::from_value(py.get_type::<raised::LayoutError>().call((text,), Some(fields))?))
 }
 
-/// The page about an error code, as Markdown; none where there is no such code.
+/// The page about an error code, as Markdown; None if there is no such code.
 #[pyfunction]
 pub fn page(code: &str) -> Option<&'static str> {
     let pages = [

@@ -1,16 +1,16 @@
 //! The class of tensors: memory under a layout.
 //!
-//! Law: the element of a tensor at a coordinate is the one of its memory at the offset that its
-//! layout has there. Slices, tiles and compositions are tensors of the same memory; nothing is
-//! copied but by functions that say so.
+//! Law: the element of a tensor at a coordinate is the element of its memory at the offset of its
+//! layout. Slices, tiles and compositions are tensors of the same memory; only functions that say
+//! so copy elements.
 //!
-//! * `placed`, `empty`: tensors that have elements, and those that have none
+//! * `placed`, `empty`: tensors with elements, and those without
 //! * `element`: types of elements
-//! * `memory`: where they are, who keeps them, and who is at work on them
-//! * `views`: which functions of the algebra give tensors of the same elements
-//! * `exchange`: arrays of other packages, and as such
+//! * `memory`: addresses, owners and concurrent accesses
+//! * `views`: functions of the algebra that give tensors of the same elements
+//! * `exchange`: import and export of arrays of other packages
 //! * `index`: elements and parts by coordinates and ranges
-//! * `copies`, `reductions`, `products`: what reads and writes elements; `work`: its parts
+//! * `copies`, `reductions`, `products`: operations on elements; `work`: their division into parts
 
 mod copies;
 mod element;
@@ -74,7 +74,7 @@ impl From<Empty> for Tensor {
 }
 
 impl Tensor {
-    /// The memory, as kernels take it.
+    /// The memory, as an argument of kernels.
     ///
     /// Errors: as [`Placed::array`].
     pub fn array(&self) -> PyResult<Array> {
@@ -84,7 +84,7 @@ impl Tensor {
         }
     }
 
-    /// Where the elements lie; none where there are no elements.
+    /// The layout of the elements; None without elements.
     pub fn layout(&self) -> Option<&AnyLayout> {
         match &self.0 {
             Body::Placed(placed) => Some(&placed.layout),
@@ -92,7 +92,7 @@ impl Tensor {
         }
     }
 
-    /// The tensor of PyTorch that lends the memory, if one does.
+    /// The tensor of PyTorch that owns the memory, if one does.
     pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         match &self.0 {
             Body::Placed(placed) => placed.memory.lender(py),
@@ -100,9 +100,8 @@ impl Tensor {
         }
     }
 
-    /// The value of a function of the language with this tensor among its arguments, the first of
-    /// `arguments` where it is empty: where that is a layout of some of the elements, it is a
-    /// tensor.
+    /// The result of a function of the language with this tensor among its arguments, the first of
+    /// `arguments` if it is empty: if it is a layout of some of the elements, a tensor.
     ///
     /// Errors: those of the function; as [`Placed::called`].
     pub fn called<'py>(
@@ -120,7 +119,7 @@ impl Tensor {
         }
     }
 
-    /// How it is seen by others.
+    /// The exported form.
     fn exported(&self) -> PyResult<Exported> {
         match &self.0 {
             Body::Placed(placed) => Exported::of(placed),
@@ -154,7 +153,7 @@ impl Tensor {
     }
 }
 
-/// Whether a function of the language takes a tensor for its layout.
+/// Whether a function of the language accepts a tensor as its layout.
 pub fn takes(row: &notation::Function) -> bool {
     views::VIEWS.contains(&row.name) || views::QUERIES.contains(&row.name)
 }

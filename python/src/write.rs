@@ -1,5 +1,5 @@
 //! `tw.write`: a layout in the spelling of another system. `tw.same`: whether two layouts of any
-//! systems are one function.
+//! systems are the same function.
 
 use std::str::FromStr as _;
 
@@ -15,11 +15,11 @@ use tilewright_read::{Meaning, Options, System, expression};
 use crate::read::Reading;
 use crate::{convert, notes, refusal};
 
-/// What an argument means: a value, something that `tw.read` gave, an expression, or a text of
-/// another system.
+/// The value of an argument: a value, a result of `tw.read`, an expression, or a text of another
+/// system.
 ///
-/// Errors: the text is neither an expression nor a layout of another system (`LayoutError`); the
-/// object stands for no value (`TypeError`).
+/// Errors: the text is neither an expression nor a layout of another system (`LayoutError`); the object
+/// has no value (`TypeError`).
 fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
     let py = object.py();
     if let Ok(reading) = object.cast::<Reading>() {
@@ -36,11 +36,11 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
             notes::of_program(py, &environment.take_notes())?;
             Ok(Meaning::Value(value))
         }
-        // An expression that the algebra refuses is no text of another system.
+        // An expression that the algebra refuses is not a text of another system.
         Err(error) if !error.code.starts_with("E02") => Err(refusal::of_program(py, &error, source)),
         Err(error) => match expression(source, options) {
             Ok(reading) => Ok(reading.meaning),
-            // What no reader knows is an expression that is wrong.
+            // A text that no reader knows is a wrong expression.
             Err(refused) if refused.code() == "E1301" => Err(refusal::of_program(py, &error, source)),
             Err(refused) => Err(refusal::of(py, &refused)),
         },
@@ -50,10 +50,10 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
 /// A layout in the spelling of another system: cute-cpp, cute-dsl, triton, gluon, tilelang, tirx,
 /// torch or jax.
 ///
-/// `layout` is a value, an expression, a text of another system, or what `tw.read` gave. `shape` is
-/// the shape of the tensor, or of the tile whose elements threads hold; `bits` is the width of an
-/// element, where a text does not say it. What is written reads back as the same function; what the
-/// system cannot say is refused with the reason.
+/// `layout` is a value, an expression, a text of another system, or a result of `tw.read`. `shape` is
+/// the shape of the tensor, or of the tile whose elements threads have; `bits` is the width of an
+/// element, if a text does not give it. The written text reads back as the same function; a layout that
+/// the system cannot express is refused with the reason.
 #[pyfunction]
 #[pyo3(signature = (layout, system, /, *, shape = None, bits = None))]
 pub fn write(layout: &Bound<'_, PyAny>, system: &str, shape: Option<Vec<i64>>, bits: Option<i64>) -> PyResult<String> {
@@ -63,7 +63,7 @@ pub fn write(layout: &Bound<'_, PyAny>, system: &str, shape: Option<Vec<i64>>, b
     tilewright_read::write(&meaning, system, &options).map_err(|refused| refusal::of(layout.py(), &refused))
 }
 
-/// What a comparison of two layouts found. It is true where they are one function.
+/// The result of a comparison of two layouts. It is true if they are the same function.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Comparison {
     found: Same,
@@ -71,20 +71,20 @@ pub struct Comparison {
 
 #[pymethods]
 impl Comparison {
-    /// What was compared, such as "128 threads hold 32 values each of the 64x64 tile".
+    /// The compared layouts, such as "128 threads hold 32 values each of the 64x64 tile".
     #[getter]
     fn compared(&self) -> &str {
         &self.found.compared
     }
 
-    /// Where the two differ first, as a sentence; None where they are one function.
+    /// The first difference, as a sentence; None if they are the same function.
     #[getter]
     fn difference(&self) -> Option<&str> {
         self.found.difference.as_deref()
     }
 
-    /// What moves the data from the first to the second: "registers", "shuffles" or "shared
-    /// memory"; None where nothing moves, or the planner knows no way.
+    /// The way to move data from the first to the second: "registers", "shuffles" or "shared
+    /// memory"; None if nothing moves, or the planner finds no way.
     #[getter]
     fn route(&self) -> Option<&'static str> {
         self.found.movement.map(|movement| match movement.route {
@@ -94,7 +94,7 @@ impl Comparison {
         })
     }
 
-    /// About how many instructions each warp executes for it; None where `route` is.
+    /// The approximate number of instructions per warp for it; None if `route` is None.
     #[getter]
     fn instructions(&self) -> Option<u32> {
         self.found.movement.map(|movement| movement.instructions)
@@ -113,11 +113,12 @@ impl Comparison {
     }
 }
 
-/// Whether two layouts of any systems are one function, and what moves data from one to the other.
+/// Whether two layouts of any systems are the same function, and how to move data from one to the
+/// other.
 ///
-/// Each is a value, an expression, a text of another system, or what `tw.read` gave. Layouts of
+/// Each is a value, an expression, a text of another system, or a result of `tw.read`. Layouts of
 /// threads and values are compared at every thread and value, others at every coordinate. `shape`
-/// is the shape of the tile whose elements threads hold, and `bits` the width of an element: 8, 16,
+/// is the shape of the tile whose elements threads have, and `bits` the width of an element: 8, 16,
 /// 32 or 64.
 #[pyfunction]
 #[pyo3(signature = (left, right, /, *, shape = None, bits = 32))]

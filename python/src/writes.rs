@@ -1,13 +1,12 @@
 //! Rules of other packages for arrays that kernels read and write.
 //!
-//! Law: kernels record no gradients. So while PyTorch records them, a tensor that requires one is
-//! refused, whether it would be read, and its gradient would vanish, or written. A tensor that is
-//! written is marked as written, so that PyTorch notices when a gradient needs what it was before.
-//! Inference tensors are written in inference mode alone, and arrays of JAX never: they do not
-//! change. A tensor whose negation PyTorch has put off is refused, for its memory has other
-//! numbers.
+//! Law: kernels record no gradients. So while PyTorch records them, a tensor that requires grad is
+//! refused, because reading it would lose its gradient, and writing it too. A tensor that is written is
+//! marked as written, so that PyTorch notices if a gradient needs its old value. Inference tensors are
+//! written in inference mode only, and arrays of JAX never, because they are immutable. A tensor with a
+//! pending negation of PyTorch is refused, because its memory has other numbers.
 //!
-//! Nothing is imported: a package whose arrays are met has been imported.
+//! Nothing is imported: a package whose arrays occur has been imported.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -16,25 +15,25 @@ use pyo3::sync::PyOnceLock;
 use crate::foreign;
 use crate::tensor::Tensor;
 
-/// The functions of PyTorch that say what is allowed at the moment.
+/// The functions of PyTorch for its current mode.
 struct Functions {
     is_grad_enabled: Py<PyAny>,
     is_inference_mode_enabled: Py<PyAny>,
     increment_version: Py<PyAny>,
 }
 
-/// What PyTorch allows during a call, where it has been imported.
+/// The current mode of PyTorch, if it was imported.
 pub struct Writes<'py> {
     functions: Option<&'py Functions>,
     is_recording: bool,
 }
 
-/// Why a tensor that requires a gradient is refused.
+/// The reason why a tensor that requires grad is refused.
 const GRADIENT: &str = "the array is a tensor that requires grad, and no gradient is recorded here: pass \
                         `tensor.detach()`, or call this under `torch.no_grad()`";
 
 impl<'py> Writes<'py> {
-    /// The rules at the moment.
+    /// The current rules.
     pub fn now(py: Python<'py>) -> PyResult<Writes<'py>> {
         static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
         let functions = match FUNCTIONS.get(py) {
@@ -68,7 +67,7 @@ impl<'py> Writes<'py> {
             return Ok(());
         }
         if self.is_recording {
-            // A view that was made without gradients is part of a tensor that may require one.
+            // A view that was made without gradients is part of a tensor that may require grad.
             let base = tensor.getattr(pyo3::intern!(py, "_base"))?;
             if !base.is_none() && base.getattr(requires_grad)?.is_truthy()? {
                 return Err(PyRuntimeError::new_err(
@@ -96,8 +95,8 @@ impl<'py> Writes<'py> {
     }
 }
 
-/// Refuses a tensor of PyTorch whose memory has the negatives of its elements (`RuntimeError`), as
-/// `x.conj().imag` has.
+/// Refuses a tensor of PyTorch whose memory has the negatives of its elements (`RuntimeError`),
+/// such as `x.conj().imag`.
 pub fn check_resolved(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     if tensor.call_method0(pyo3::intern!(tensor.py(), "is_neg"))?.is_truthy()? {
         return Err(PyRuntimeError::new_err(
@@ -107,8 +106,8 @@ pub fn check_resolved(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// The tensor of PyTorch that an array is, which is another object where it lends its memory to a
-/// tensor of this package; none for arrays of other packages.
+/// The tensor of PyTorch behind an array, which is another object if it lends its memory to a
+/// tensor of this package; None for arrays of other packages.
 fn of_torch<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
     if foreign::is_torch(array)? {
         return Ok(Some(None));
@@ -119,7 +118,7 @@ fn of_torch<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Option<Bound<'py,
     }
 }
 
-/// Whether arrays of an object's package do not change.
+/// Whether arrays of an object's package are immutable.
 pub fn is_immutable(array: &Bound<'_, PyAny>) -> bool {
     let module = array.get_type().module();
     module

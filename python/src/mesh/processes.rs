@@ -1,4 +1,4 @@
-//! Processes that sockets connect, each with each.
+//! Processes connected by sockets, each with each.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -13,18 +13,18 @@ use super::refused;
 
 /// The interval at which signals are checked.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// The longest patience, in seconds.
+/// The longest timeout, in seconds.
 const MAX_PATIENCE: f64 = 86_400.0;
 
-/// Processes that sockets connect, each with each: `Processes(rank, ranks, address, port)`, or
-/// `Processes.of_environment()` where torchrun, mpirun, srun or `tilewright launch` started them.
+/// Processes connected by sockets, each with each: `Processes(rank, ranks, address, port)`, or
+/// `Processes.of_environment()` if torchrun, mpirun, srun or `tilewright launch` started them.
 ///
 /// All processes of a job share a token, the argument or else the variable TILEWRIGHT_TOKEN: 8 to
-/// 256 characters that nobody can guess. `tilewright launch` sets it; one process alone needs none.
-/// Connections that do not know it are ignored, and logged by `logging.getLogger("tilewright")`.
+/// 256 characters that cannot be guessed. `tilewright launch` sets it; a single process needs none.
+/// Connections without it are ignored, and logged by `logging.getLogger("tilewright")`.
 ///
-/// A process that dies is known at once, one that hangs when nothing has come from it for
-/// `patience` seconds. After an error every call gives that error.
+/// A process that dies is reported immediately, one that hangs after `patience` seconds without a
+/// message. After an error every call raises that error.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Processes {
     engine: Mutex<mesh::Processes>,
@@ -59,8 +59,8 @@ impl Processes {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a call of the engine returns. Where a handler of a signal raises meanwhile, as that of
-    /// ctrl-C does, all connections are closed.
+    /// The result of a call of the engine. If a handler of a signal raises meanwhile, such as that
+    /// of ctrl-C, all connections are closed.
     fn call<R: Send>(
         &self,
         py: Python<'_>,
@@ -70,7 +70,7 @@ impl Processes {
             let (report, mut reports) = mpsc::channel();
             let worker = scope.spawn(move || {
                 let done = work(&mut self.engine());
-                // Nobody listens any more only where the caller is gone.
+                // The receiver is gone only if the caller is.
                 let _ = report.send(());
                 done
             });
@@ -119,8 +119,7 @@ impl Processes {
         Processes::connected(py, &Place { rank, ranks, address, port, token }, patience)
     }
 
-    /// The processes that the environment says: the variables of torchrun, Open MPI, MPICH or
-    /// Slurm.
+    /// The processes of the environment: the variables of torchrun, Open MPI, MPICH or Slurm.
     #[staticmethod]
     #[pyo3(signature = (patience = 30.0))]
     fn of_environment(py: Python<'_>, patience: f64) -> PyResult<Processes> {
@@ -128,33 +127,33 @@ impl Processes {
         Processes::connected(py, &place, patience)
     }
 
-    /// The number of this process.
+    /// The rank of this process.
     #[getter]
     fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     #[getter]
     fn ranks(&self) -> usize {
         self.ranks
     }
 
     /// The connections that were ignored because they were no processes of this job: the address of
-    /// each, and why.
+    /// each, and the reason.
     #[getter]
     fn ignored(&self) -> Vec<String> {
         self.engine().ignored().to_vec()
     }
 
-    /// How many seconds a process is waited for that does not answer.
+    /// The seconds to wait for a process that does not answer.
     #[getter]
     fn patience(&self) -> f64 {
         self.patience
     }
 
-    /// Waits until every process says the same text, lines of `name: value`. With `devices` there
-    /// have to be as many processes.
+    /// Waits until every process has sent the same text, lines of `name: value`. With `devices`,
+    /// there must be as many processes.
     #[pyo3(signature = (step, text, devices = None))]
     fn agree(&self, py: Python<'_>, step: &str, text: &str, devices: Option<usize>) -> PyResult<()> {
         if let Some(devices) = devices.filter(|devices| *devices != self.ranks) {
@@ -164,7 +163,8 @@ impl Processes {
         self.call(py, |engine| engine.agree(step, text))
     }
 
-    /// Sends bytes, each with its rank, and receives as many as are said from each of these ranks.
+    /// Sends bytes, each with its rank, and receives the given number of bytes from each of these
+    /// ranks.
     fn exchange<'py>(
         &self,
         py: Python<'py>,
@@ -181,25 +181,26 @@ impl Processes {
         Ok(come.into_iter().map(|(_, bytes)| PyBytes::new(py, &bytes)).collect())
     }
 
-    /// Raises the error of a step whose bytes another library carries, and did not: it names the
-    /// process that is lost. This process waited for these ranks; `why` is what the library said.
+    /// Raises the error of a step in which another library failed to transfer elements: it names
+    /// the lost process. This process waited for these ranks; `why` is the message of the library.
     fn blame(&self, py: Python<'_>, step: &str, waiting: Vec<usize>, why: &str) -> PyResult<()> {
         self.call(py, |engine| Err(engine.blame(step, &waiting, why)))
     }
 
-    /// Raises, on all processes, that this one has memory for fewer elements than a layout needs.
+    /// Raises, on all processes, the error that this one has memory for fewer elements than a
+    /// layout needs.
     fn too_small(&self, py: Python<'_>, elements: usize, needed: i64) -> PyResult<()> {
         let error = MeshError::Memory { rank: self.rank, elements, needed };
         self.call(py, |engine| Err(engine.give_up(error)))
     }
 
-    /// Raises, on all processes, why this one cannot go on.
+    /// Raises, on all processes, the error of this one.
     fn give_up(&self, py: Python<'_>, step: &str, why: &str) -> PyResult<()> {
         let what = format!("rank {} cannot go on, {step}: {why}", self.rank).into();
         self.call(py, |engine| Err(engine.give_up(MeshError::Operation { what })))
     }
 
-    /// Says to all others that this process was interrupted; it is lost to them.
+    /// Tells all others that this process was interrupted and is lost.
     fn interrupted(&self, py: Python<'_>, step: &str) {
         let error = MeshError::Interrupted { rank: self.rank, step: step.into() };
         py.detach(|| drop(self.engine().give_up(error)));

@@ -1,4 +1,4 @@
-//! Products of sharded matrices: the plan, and what it makes in this process.
+//! GEMM of sharded matrices: the plan, and its simulation in this process.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,14 +6,14 @@ use tilewright_mesh::{self as mesh, Machine, ProductPlan, Role};
 
 use super::{Resharding, Sharded, refused};
 
-/// How a product of two sharded matrices is made: which part of the work each axis of the mesh
-/// cuts, and what moves before and after.
+/// The plan of a GEMM of two sharded matrices: the dimension that each axis of the mesh shards, and
+/// the reshards before and after.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Product {
     plan: ProductPlan,
 }
 
-/// What an axis of a mesh does in a product, in a word.
+/// The role of an axis of a mesh in a GEMM, in a word.
 fn word(role: Role) -> &'static str {
     match role {
         Role::Rows => "rows",
@@ -23,7 +23,7 @@ fn word(role: Role) -> &'static str {
     }
 }
 
-/// The plan that [`Sharded::multiply`] asks for, of layouts of A, B and D.
+/// The plan of [`Sharded::multiply`], for layouts of A, B and D.
 pub(super) fn planned(
     py: Python<'_>,
     [a, b, d]: [&Sharded; 3],
@@ -41,8 +41,8 @@ pub(super) fn planned(
 
 #[pymethods]
 impl Product {
-    /// What each axis of the mesh cuts: "rows", "columns", "depth", whose parts are summed, or
-    /// "same", where all devices along it do the same.
+    /// The dimension that each axis of the mesh shards: "rows", "columns", "depth", whose partial
+    /// sums are added, or "same", if all devices along it compute the same.
     #[getter]
     fn roles(&self) -> Vec<&'static str> {
         self.plan.roles().iter().map(|role| word(*role)).collect()
@@ -54,19 +54,19 @@ impl Product {
         self.plan.sizes()
     }
 
-    /// M, N and K of what each device multiplies.
+    /// M, N and K of the local GEMM of each device.
     #[getter]
     fn local_sizes(&self) -> [i64; 3] {
         self.plan.local_sizes()
     }
 
-    /// What moves: A and B before the multiplication, D after it.
+    /// The reshards: of A and B before the GEMM, of D after it.
     #[getter]
     fn moves(&self) -> Vec<Resharding> {
         self.plan.moves().into_iter().map(|plan| Resharding { plan: plan.clone() }).collect()
     }
 
-    /// The time that links and devices need by the model, one after another, in seconds.
+    /// The time of links and devices by the model, without overlap, in seconds.
     #[getter]
     fn seconds(&self) -> f64 {
         self.plan.seconds()

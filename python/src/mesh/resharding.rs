@@ -1,23 +1,23 @@
-//! Plans between layouts, and what each process does in them, as numbers: what it sends, what it
-//! receives, and where that belongs.
+//! Plans between layouts, and the part of each process as numbers: sends, receives, and
+//! destinations.
 
 use pyo3::prelude::*;
 use tilewright_mesh::{Message, Plan, PlannedStep, ShardedLayout};
 
 use super::{Sharded, refused};
 
-/// Elements of a message as views of memory: offsets at which runs begin, in the memory that is
-/// read and in that written, and the modes of each run, the outermost first: extent, step in the
-/// memory that is read, step in that written.
+/// Elements of a message as views of memory: offsets at which runs begin, in the source and in the
+/// destination memory, and the modes of each run, the outermost first: extent, stride in the
+/// source, stride in the destination.
 type Views = (Vec<(i64, i64)>, Vec<(i64, i64, i64)>);
 
-/// A step: its name, how many elements of memory this process has after it, whether every one of
-/// them is written, what it sends to which rank, and from which rank something comes that belongs
-/// somewhere, and whether it is added there.
+/// A step: its name, the size of the memory of this process after it, whether every element is
+/// written, the sends with their ranks, and the receives with their ranks and destinations, and
+/// whether they are added.
 type Step = (String, i64, bool, Vec<(usize, Views)>, Vec<(usize, bool, Views)>);
 
-/// What a process has of one mode: its first position, and for each loop over positions the
-/// extent, the step of the position and that of the offset, the innermost first.
+/// The local positions of one mode: the first position, and for each loop over positions the
+/// extent, the stride of the position and that of the offset, the innermost first.
 pub(super) type Mode = (i64, Vec<(i64, i64, i64)>);
 
 /// The views of a message, in the order of the sender's addresses.
@@ -28,7 +28,7 @@ fn views(message: Message) -> Views {
     (message.footprint.starts, modes)
 }
 
-/// How a tensor gets from one layout over a mesh to another.
+/// The plan from one layout over a mesh to another.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Resharding {
     pub(super) plan: Plan,
@@ -36,57 +36,56 @@ pub struct Resharding {
 
 #[pymethods]
 impl Resharding {
-    /// The layout before.
+    /// The source layout.
     #[getter]
     fn before(&self) -> Sharded {
         Sharded { layout: self.plan.from().clone() }
     }
 
-    /// The layout after.
+    /// The destination layout.
     #[getter]
     fn after(&self) -> Sharded {
         Sharded { layout: self.plan.to().clone() }
     }
 
-    /// What all processes have to agree on before they carry out the plan.
+    /// The contract on which all processes have to agree before they execute the plan.
     #[getter]
     fn contract(&self) -> String {
         self.plan.contract()
     }
 
-    /// What the process of a rank does: for each step what it is called, how many elements of
-    /// memory the process has after it and whether all of them are written; the messages that it
-    /// sends, to whom, and those that it puts in place, from whom, and whether they are added. A
-    /// message has the offsets at which runs begin, pairs of where it is read and where it is
-    /// written, and the modes of each run, outermost first: extent, and the steps on both sides.
+    /// The part of the process of a rank: for each step its name, the size of the memory of the
+    /// process after it and whether all of it is written; the messages to send, with their ranks,
+    /// and the messages to place, with their ranks, and whether they are added. A message has the
+    /// offsets at which runs begin, pairs of source and destination, and the modes of each run,
+    /// outermost first: extent, and the strides on both sides.
     fn steps(&self, py: Python<'_>, rank: usize) -> Vec<Step> {
         py.detach(|| self.plan.steps().iter().map(|step| of_step(step, rank)).collect())
     }
 
-    /// What each step is called: "all-gather" and so on.
+    /// The name of each step: "all-gather" and so on.
     #[getter]
     fn kinds(&self) -> Vec<String> {
         self.plan.steps().iter().map(|step| step.kind.to_string()).collect()
     }
 
-    /// The time that the links need by the model, in seconds.
+    /// The time of the links by the model, in seconds.
     #[getter]
     fn seconds(&self) -> f64 {
         self.plan.seconds()
     }
 
-    /// How many bytes a device receives.
+    /// The bytes that a device receives.
     fn received(&self, rank: usize) -> i64 {
         self.plan.received(rank)
     }
 
-    /// How many bytes a device has to receive whatever the plan is.
+    /// The least bytes that a device receives with any plan.
     fn least(&self, rank: usize) -> i64 {
         self.plan.least(rank)
     }
 
-    /// The memory of each device after the plan, from what each has before, computed in this
-    /// process in f64.
+    /// The memory of each device after the plan, from that before, computed in this process in f64.
     fn simulate(
         &self,
         py: Python<'_>,
@@ -120,8 +119,7 @@ fn of_step(step: &PlannedStep, rank: usize) -> Step {
     )
 }
 
-/// What a process has of a tensor: the offset of its first element, and each mode; none where it
-/// has nothing.
+/// The local part of a tensor: the offset of its first element, and each mode; None if it is empty.
 pub(super) fn part(layout: &ShardedLayout, rank: usize) -> Option<(i64, Vec<Mode>)> {
     let part = layout.part(rank)?;
     let modes = part.modes.into_iter().map(|mode| {

@@ -1,17 +1,17 @@
-//! The memory of tensors: allocated here, or lent by an array of another package.
+//! The memory of tensors: allocated here, or owned by an array of another package.
 //!
 //! # Invariant
 //!
 //! Of a [`Memory`] on the CPU: for every offset from `first` to `last`, `base + offset` elements is
 //! the address of an element in one allocation, aligned and initialised, which lives as long as
-//! `owner` is kept. So a view under a layout whose offsets lie in that range reaches nothing else.
+//! `owner` is kept. So a view under a layout whose offsets are in that range accesses nothing else.
 //!
-//! That nobody writes meanwhile what is read here cannot be proved of memory that Python shares.
-//! What tensors of this package do to it at once is kept apart by [`Guard`]; what others do is up
-//! to the program, as with every array that two threads use.
+//! Nothing can prove that another thread does not write memory that Python shares while it is read
+//! here. Concurrent accesses by tensors of this package are excluded by [`Guard`]; those by others are
+//! up to the program, as for every array that two threads use.
 //!
 //! Reason for unsafe code: the addresses come from other packages as numbers, and a mutable slice
-//! of what a strided array spans would claim elements that are not its own.
+//! over the range of a strided array would claim elements that do not belong to it.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ use tilewright_tensor::{AnyOffsets, TensorView, TensorViewMut};
 use super::element::Element;
 use crate::writes::Writes;
 
-/// Who keeps the memory.
+/// The owner of the memory.
 pub enum Owner {
     /// An object of Python's.
     Object(Option<Py<PyAny>>),
@@ -49,8 +49,8 @@ pub struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // The last to let go may be another package, which holds the interpreter's lock unknown to
-        // this one. Without asking, the object would stay until the next call.
+        // The last reference may be dropped by another package, which holds the interpreter's lock
+        // unknown to this one. Without acquiring it, the object would stay until the next call.
         if let Owner::Object(object) | Owner::Lent(_, object) = &mut self.owner
             && let Some(object) = object.take()
         {
@@ -59,7 +59,7 @@ impl Drop for Memory {
     }
 }
 
-// SAFETY: the memory may be used from any thread; who writes it is kept apart by `Guard`.
+// SAFETY: the memory may be used from any thread; writes are excluded by `Guard`.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -67,7 +67,7 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Zeros for offsets from `first` to `last`, one of which is 0.
     ///
-    /// Errors: there is not so much memory.
+    /// Errors: there is not enough memory.
     pub fn zeroed(py: Python<'_>, element: Element, first: i64, last: i64) -> PyResult<Memory> {
         let (first, last) = (first.min(0), last.max(0));
         let refused = |error| crate::refusal::of(py, &error);
@@ -81,12 +81,12 @@ impl Memory {
         Ok(Memory { base, first, last, element, readonly: false, device: DLDevice::CPU, owner: Owner::Own(words) })
     }
 
-    /// Memory that another package lends: the element of offset 0 is at `address`.
+    /// Memory of another package: the element of offset 0 is at `address`.
     ///
-    /// Errors: the address is no multiple of the size of an element's number (`ValueError`).
+    /// Errors: the address is not aligned to the numbers of an element (`ValueError`).
     ///
     /// # Safety
-    /// The invariant at the head of this file, but for alignment.
+    /// The invariant at the head of this file, except for alignment.
     pub unsafe fn lent(
         address: usize,
         [first, last]: [i64; 2],
@@ -117,7 +117,7 @@ impl Memory {
         self.device
     }
 
-    /// The least and the greatest offset that has an element.
+    /// The least and the greatest offset of an element.
     pub fn range(&self) -> [i64; 2] {
         [self.first, self.last]
     }
@@ -129,7 +129,7 @@ impl Memory {
 
     /// The bytes of the element at an offset.
     ///
-    /// Errors: none has it, or it is on another device (`ValueError`).
+    /// Errors: there is none, or it is on another device (`ValueError`).
     pub fn read(&self, offset: i64) -> PyResult<Vec<u8>> {
         let from = self.place(offset)?;
         // SAFETY: the offset is within the range, so by the invariant an element is there.
@@ -138,8 +138,8 @@ impl Memory {
 
     /// Writes the bytes of the element at an offset.
     ///
-    /// Errors: as [`Memory::read`]; the memory is to be read only; the number of bytes is not that
-    /// of an element.
+    /// Errors: as [`Memory::read`]; the memory is read-only; the number of bytes is not that of an
+    /// element.
     pub fn write(&self, offset: i64, bytes: &[u8]) -> PyResult<()> {
         let to = self.place(offset)?;
         self.check_writable()?;
@@ -159,7 +159,7 @@ impl Memory {
         Ok(self.base.wrapping_offset(offset as isize * self.element.bytes() as isize))
     }
 
-    /// The tensor of PyTorch that lends it, if one does.
+    /// The tensor of PyTorch that owns it, if one does.
     pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         match &self.owner {
             Owner::Lent(_, Some(object)) => Some(object.bind(py).clone()),
@@ -167,8 +167,8 @@ impl Memory {
         }
     }
 
-    /// Refuses memory that is to be read only, or that its owner lets nobody write at the moment;
-    /// marks it as written there.
+    /// Refuses read-only memory, and memory that its owner does not allow to write at the moment;
+    /// marks it as written.
     pub fn check_writable(&self) -> PyResult<()> {
         if self.readonly {
             return Err(PyValueError::new_err("the memory is to be read only"));
@@ -184,7 +184,7 @@ impl Memory {
         })
     }
 
-    /// Refuses memory that the processor does not reach.
+    /// Refuses memory that the processor cannot access.
     pub fn check_here(&self) -> PyResult<()> {
         if self.device == DLDevice::CPU {
             return Ok(());
@@ -200,28 +200,28 @@ impl Memory {
         device_name(self.device)
     }
 
-    /// A view to be read, with offset 0 of the layout at `origin`.
+    /// A read-only view, with offset 0 of the layout at `origin`.
     ///
     /// # Safety
-    /// A [`Guard`] of these places is held meanwhile, the offsets of the layout from `origin` on
-    /// are within the range, the memory is on the CPU, and an element of `T` is as large as one of
-    /// here, any bits being one.
+    /// A [`Guard`] of these offsets is held meanwhile, the offsets of the layout from `origin` on are
+    /// within the range, the memory is on the CPU, and `T` has the size of an element, all bits of which
+    /// are valid.
     pub unsafe fn view<'a, T>(&'a self, origin: i64, layout: &AnyOffsets) -> TensorView<'a, T, AnyOffsets> {
         debug_assert_eq!(size_of::<T>(), self.element.bytes());
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);
-        // SAFETY: the caller vouches for the offsets and the elements.
+        // SAFETY: the caller guarantees the offsets and the elements.
         unsafe { TensorView::from_raw(base, layout.clone()) }
     }
 
-    /// A view to be written, with offset 0 of the layout at `origin`.
+    /// A mutable view, with offset 0 of the layout at `origin`.
     ///
     /// # Safety
-    /// As [`Memory::view`]; the memory may be written, the guard is of one who writes, and the
-    /// layout has no offset twice.
+    /// As [`Memory::view`]; the memory is writable, the guard is one for writing, and the layout is
+    /// injective.
     pub unsafe fn view_mut<'a, T>(&'a self, origin: i64, layout: &AnyOffsets) -> TensorViewMut<'a, T, AnyOffsets> {
         debug_assert!(size_of::<T>() == self.element.bytes() && !self.readonly);
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);
-        // SAFETY: the caller vouches for the offsets and the elements.
+        // SAFETY: the caller guarantees the offsets and the elements.
         unsafe { TensorViewMut::from_raw(base, layout.clone()) }
     }
 }
@@ -235,27 +235,27 @@ pub fn device_name(DLDevice { device_type, device_id }: DLDevice) -> String {
     }
 }
 
-/// Which addresses are at work.
+/// The addresses that are in use.
 struct Work {
     number: u64,
     from: usize,
-    /// The end is not included.
+    /// The end is excluded.
     to: usize,
     writing: bool,
 }
 
 static AT_WORK: Mutex<(u64, Vec<Work>)> = Mutex::new((0, Vec::new()));
 
-/// Keeps others of this package from writing addresses that are read, and from using addresses that
-/// are written, until it is dropped.
+/// Excludes other accesses of this package: writes to addresses that are read, and all accesses to
+/// addresses that are written, until it is dropped.
 pub struct Guard {
     number: u64,
 }
 
 impl Guard {
-    /// Claims some addresses, each pair from the first up to the second, not included.
+    /// Claims some addresses, each pair from the first up to the second, excluded.
     ///
-    /// Errors: another thread is at work there (`RuntimeError`).
+    /// Errors: another thread uses them (`RuntimeError`).
     pub fn new(claims: &[([usize; 2], bool)]) -> PyResult<Guard> {
         let mut at_work = AT_WORK.lock().unwrap_or_else(PoisonError::into_inner);
         let busy = |[from, to]: [usize; 2], writing: bool| {

@@ -1,7 +1,7 @@
 //! Elements in memory under a layout.
 //!
-//! Law: the element at a coordinate is the one of the memory at the offset that the layout has
-//! there. A layout has one index at least; tensors without elements are in `empty`.
+//! Law: the element at a coordinate is the element of the memory at the offset of the layout. A
+//! layout has at least one index; tensors without elements are in `empty`.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ pub struct Placed {
     /// The offset in memory of offset 0 of the layout.
     pub(super) origin: i64,
     pub(super) layout: AnyLayout,
-    /// The same layout, as the walks over elements take it.
+    /// The same layout, for loops over elements.
     pub(super) offsets: AnyOffsets,
 }
 
 impl Placed {
     /// The tensor of some memory under a layout, with offset 0 at `origin`.
     ///
-    /// Errors: the layout says not where elements lie, or reaches beyond the memory.
+    /// Errors: the layout has no offsets, or reaches beyond the memory.
     pub(super) fn new(py: Python<'_>, memory: Arc<Memory>, origin: i64, layout: AnyLayout) -> PyResult<Placed> {
         let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
         let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
@@ -49,10 +49,9 @@ impl Placed {
         Ok(Placed { memory, origin, layout, offsets })
     }
 
-    /// A tensor of zeros of its own.
+    /// A new tensor of zeros.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; there is no such
-    /// memory.
+    /// Errors: the layout is not injective, or not known to be; there is not enough memory.
     pub(super) fn zeroed(py: Python<'_>, element: Element, layout: AnyLayout) -> PyResult<Placed> {
         let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
         let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
@@ -62,7 +61,7 @@ impl Placed {
         Ok(tensor)
     }
 
-    /// Refuses a tensor that is not to be written: whose memory is not, or with an element twice.
+    /// Refuses a read-only tensor, and one that is not injective.
     pub(super) fn check_written(&self, py: Python<'_>) -> PyResult<()> {
         self.memory.check_here()?;
         self.memory.check_writable()?;
@@ -85,9 +84,9 @@ impl Placed {
         Ok([self.memory.address(self.origin + least), self.memory.address(self.origin + greatest).wrapping_add(bytes)])
     }
 
-    /// The same memory under a layout that is a function of this one's, `beyond` further on.
+    /// The same memory under a layout derived from this one, `beyond` elements further on.
     pub(super) fn seen(&self, py: Python<'_>, layout: AnyLayout, beyond: i64) -> PyResult<Placed> {
-        // A layout that only begins elsewhere is shown as the layout that it is.
+        // A layout with another origin is shown without the offset.
         let (layout, begins) = match &layout {
             AnyLayout::Composed(composed) => match composed.to_layout() {
                 Ok((plain, offset)) => (plain.into(), offset),
@@ -100,10 +99,10 @@ impl Placed {
         Placed::new(py, Arc::clone(&self.memory), origin, layout)
     }
 
-    /// The value of a function of the language with this tensor's layout among its arguments: where
-    /// that is a layout of some of the elements, it is a tensor.
+    /// The result of a function of the language with this tensor's layout among its arguments: if
+    /// it is a layout of some of the elements, a tensor.
     ///
-    /// Errors: those of the function; it takes no tensor; the layout would reach other elements.
+    /// Errors: those of the function; it does not accept tensors; the layout would access other elements.
     pub(super) fn called<'py>(
         &self,
         py: Python<'py>,
@@ -125,8 +124,8 @@ impl Placed {
         Ok(Bound::new(py, Tensor::from(self.seen(py, layout, 0)?))?.into_any())
     }
 
-    /// The memory, as kernels take it: an axis a mode, or, where a mode has no stride, all of it
-    /// with the layout.
+    /// The memory, as an argument of kernels: one axis per mode, or, if a mode has no stride, all
+    /// of it with the layout.
     ///
     /// Errors: as [`Exported::array`]; there are elements before offset 0.
     pub(super) fn array(&self) -> PyResult<Array> {
@@ -136,7 +135,7 @@ impl Placed {
         }
     }
 
-    /// What the language's function of this name has for the layout and more arguments.
+    /// The result of the language's function of this name for the layout and further arguments.
     pub(super) fn asked(&self, py: Python<'_>, name: &'static str, more: &[Value]) -> PyResult<Value> {
         let arguments: Vec<Value> = [self.layout.clone().into()].into_iter().chain(more.iter().cloned()).collect();
         function::value(py, name, &arguments)
@@ -144,7 +143,7 @@ impl Placed {
 }
 
 impl Placed {
-    /// The tensor of the indices of a mode from `from` up to `to`, not included.
+    /// The tensor of the indices of a mode from `from` up to `to`, excluded.
     pub(super) fn part(&self, py: Python<'_>, mode: usize, from: i64, to: i64) -> PyResult<Placed> {
         let rank = self.offsets.rank();
         let taken = Layout::mode_of(to - from, 1).map_err(|error| refusal::of_layout(py, error))?;
@@ -163,7 +162,7 @@ impl Placed {
         (0..self.offsets.rank()).map(|mode| self.size_of(mode)).collect()
     }
 
-    /// A new tensor of as many elements, one after another in the order of their indices.
+    /// A new compact tensor of as many elements, in the order of their indices.
     pub(super) fn compact(&self, py: Python<'_>) -> PyResult<Placed> {
         let layout = Layout::compact(&self.offsets.shape()).map_err(|error| refusal::of_layout(py, error))?;
         Placed::zeroed(py, self.memory.element(), layout.into())

@@ -1,9 +1,9 @@
-//! Products of matrices, without the interpreter's lock.
+//! GEMM without the interpreter's lock.
 //!
-//! Law: a product is what `gemm` of `tilewright-tensor` has, by columns of C in parts (`work.rs`),
-//! so that no sum is divided.
+//! Law: the result is that of `gemm` of `tilewright-tensor`, by columns of C in parts (`work.rs`), so
+//! that no sum is split.
 //!
-//! Reason for unsafe code: views of memory that Python shares; each says why its claim holds.
+//! Reason for unsafe code: views of memory that Python shares; each comment says why it is sound.
 #![allow(unsafe_code)]
 
 use half::{bf16, f16};
@@ -19,19 +19,19 @@ use super::work::{in_parts, on_threads, parts};
 use super::{Body, Tensor, is_overlapping};
 use crate::refusal;
 
-/// The multiplications of a part of a product.
+/// The multiplications of a part of a GEMM.
 const PART_OF_PRODUCT: i64 = 1 << 34;
-/// The fewest columns of a part of a product, so that packing A again costs little.
+/// The fewest columns of a part of a GEMM, so that packing A again costs little.
 const COLUMNS: i64 = 1024;
 
 /// `C = alpha * A * B + beta * C`, with A of modes (M,K), B of (N,K) and C of (M,N): the tensor C,
-/// a new one where none is given.
+/// a new one if none is given.
 ///
-/// Factors are of float32, float64, float16, bfloat16 or int8; sums of 16-bit floats in float32, of
-/// int8 in int32.
+/// Operands are of float32, float64, float16, bfloat16 or int8; accumulators of 16-bit floats are
+/// float32, those of int8 are int32.
 ///
-/// Errors: modes or types that do not fit; C overlaps a factor, is to be read only or has an
-/// element twice; another thread is at work on the memory.
+/// Errors: modes or types that do not match; C overlaps an operand, is read-only or not injective;
+/// another thread uses the memory.
 #[pyfunction]
 #[pyo3(signature = (a, b, c = None, *, alpha = None, beta = None, threads = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "as the caller in Python names them")]
@@ -81,7 +81,7 @@ pub fn gemm<'py>(
     }
     let (left, right, result) = match (&left.0, &right.0, &result.0) {
         (Body::Placed(left), Body::Placed(right), Body::Placed(result)) => (left, right, result),
-        // Without elements of A or B, sums are of nothing.
+        // Without elements of A or B, sums are empty.
         _ => return of_nothing(py, &made, [m, n, k, other], (sums, beta), threads),
     };
     left.memory.check_here()?;
@@ -93,13 +93,13 @@ pub fn gemm<'py>(
     }
     let _guard = Guard::new(&[(of_a, false), (of_b, false), (of_c, true)])?;
     let scales = (alpha.unwrap_or(1.0), beta.unwrap_or(0.0));
-    // By columns of C, so that no sum is divided.
+    // By columns of C, so that no sum is split.
     let work = m.saturating_mul(k).saturating_mul(n);
     let most = PART_OF_PRODUCT.max(m.saturating_mul(k).saturating_mul(COLUMNS));
     let agree = result.offsets.rank() == 2 && result.size_of(1) == n;
     let parts = match agree {
         true => parts(py, [(right, Some(0)), (result, Some(1))], work, most)?,
-        // The product says what does not fit.
+        // The GEMM reports mismatches.
         false => vec![([right.again(), result.again()], work)],
     };
     in_parts(py, &parts, progress, |[b, c]| match element {
@@ -112,8 +112,8 @@ pub fn gemm<'py>(
     Ok(made)
 }
 
-/// A product with an extent of 0: C has no elements, or its sums are of nothing, so that it is
-/// `beta` times what it was.
+/// A GEMM with an extent of 0: C is empty, or its sums are, so that it is `beta` times its old
+/// value.
 fn of_nothing<'py>(
     py: Python<'py>,
     made: &Bound<'py, Tensor>,
@@ -133,7 +133,7 @@ fn of_nothing<'py>(
             result.check_written(py)?;
             let _guard = Guard::new(&[(result.addresses(py)?, true)])?;
             let beta = beta.unwrap_or(0.0);
-            // Sums of one product of zeros are sums of nothing.
+            // A GEMM with one product of zeros gives empty sums.
             let factor = if sums == Element::I32 { Element::I8 } else { sums };
             let refused = |error| refusal::of_layout(py, error);
             let one = |rows: i64| {
@@ -151,7 +151,7 @@ fn of_nothing<'py>(
     Ok(made.clone())
 }
 
-/// Factors of integers.
+/// Operands of integers.
 fn whole((alpha, beta): (f64, f64)) -> PyResult<(i32, i32)> {
     let one = |factor: f64| match factor as i32 {
         whole if f64::from(whole) == factor => Ok(whole),
@@ -173,8 +173,8 @@ where
 {
     on_threads(py, threads, || {
         let mma = cpu::cpu_mma::<S>(threads.unwrap_or(0))?;
-        // SAFETY: `gemm` holds a guard and has found C writable, here, with no offset twice, and
-        // elsewhere than the factors; the types are those of the elements.
+        // SAFETY: `gemm` holds a guard and has checked that C is writable, on the CPU, injective,
+        // and disjoint from the operands; the types are those of the elements.
         let (left, right, mut sums) = unsafe {
             (
                 a.memory.view::<S>(a.origin, &a.offsets),

@@ -1,9 +1,9 @@
 //! Sums and extremes along modes, without the interpreter's lock.
 //!
-//! Law: each is what `reduce_with` of `tilewright-tensor` has, in parts (`work.rs`); of two
-//! extremes, NaN is the one that is kept.
+//! Law: each is the result of `reduce_with` of `tilewright-tensor`, in parts (`work.rs`); NaN is
+//! propagated.
 //!
-//! Reason for unsafe code: views of memory that Python shares; each says why its claim holds.
+//! Reason for unsafe code: views of memory that Python shares; each comment says why it is sound.
 #![allow(unsafe_code)]
 
 use bytemuck::Pod;
@@ -20,7 +20,7 @@ use super::work::{PART, in_parts, on_threads, parts};
 use super::{Body, Tensor};
 use crate::refusal;
 
-/// What elements are reduced to.
+/// The kind of reduction.
 #[derive(Clone, Copy)]
 pub(super) enum Reduction {
     Sum,
@@ -56,7 +56,7 @@ impl Reduction {
     }
 }
 
-/// The elements reduced over some modes, or over all to a number.
+/// The reduction over some modes, or over all to a number.
 pub(super) fn reduced<'py>(
     py: Python<'py>,
     tensor: &Tensor,
@@ -93,14 +93,14 @@ pub(super) fn reduced<'py>(
     let sums = how.held(element);
     let dst = Placed::zeroed(py, sums, layout.into())?;
     let _guard = Guard::new(&[(src.addresses(py)?, false)])?;
-    // Cut along the last mode that is kept, of which each part of the result has its own.
+    // Split along the last kept mode, so that each part writes its own elements of the result.
     let cut = (0..rank).rev().find(|mode| !modes.contains(mode));
     let parts = match cut {
         Some(mode) => parts(py, [(src, Some(mode)), (&dst, Some(kept.len() - 1))], src.offsets.size(), PART)?,
         None => vec![([src.again(), dst.again()], src.offsets.size())],
     };
     in_parts(py, &parts, progress, |[src, dst]| reduced_part(py, src, dst, how, &modes, threads))?;
-    // The greatest of some numbers is one of them.
+    // The maximum of some numbers is one of them.
     let dst = if how.result(element) == sums { dst } else { dst.converted(py, element)? };
     match mode {
         Some(_) => Ok(Bound::new(py, Tensor::from(dst))?.into_any()),
@@ -159,8 +159,8 @@ fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
     join: impl Fn(T, T) -> T + Sync + Send,
 ) -> PyResult<()> {
     on_threads(py, threads, || {
-        // SAFETY: `reduced` holds a guard of the source; the result is new and nobody else has it.
-        // The types are those of the elements.
+        // SAFETY: `reduced` holds a guard of the source; the result is new and not shared. The
+        // types are those of the elements.
         let (from, mut to) = unsafe {
             (src.memory.view::<A>(src.origin, &src.offsets), dst.memory.view_mut::<T>(dst.origin, &dst.offsets))
         };
@@ -168,16 +168,16 @@ fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
     })
 }
 
-/// A number that sums and extremes are held in.
+/// A number of the accumulators of sums and extremes.
 trait Held: Copy {
     const ZERO: Self;
     const LEAST: Self;
     const GREATEST: Self;
     /// The sum; of integers modulo two to the number of bits.
     fn plus(self, other: Self) -> Self;
-    /// The greater one, and NaN if one is.
+    /// The maximum, NaN if one is NaN.
     fn greater(self, other: Self) -> Self;
-    /// The lesser one, and NaN if one is.
+    /// The minimum, NaN if one is NaN.
     fn lesser(self, other: Self) -> Self;
 }
 
@@ -225,7 +225,7 @@ macro_rules! held {
 held! { integers: i8 i16 i32 i64 u8 u16 u32 u64 }
 held! { floats: f32 f64 }
 
-/// A number with a type in which its extremes are held.
+/// A number with an accumulator type for its extremes.
 trait Ordered {
     type Held: Held;
 }
@@ -243,7 +243,7 @@ ordered! {
     f16: f32; bf16: f32; f32: f32; f64: f64;
 }
 
-/// The numbers of modes that Python names: an integer or several, from the end where negative.
+/// The mode numbers that Python passes: an integer or several, from the end if negative.
 fn numbers_of_modes(mode: &Bound<'_, PyAny>, rank: usize) -> PyResult<Vec<usize>> {
     let items: Vec<i64> = match mode.extract::<i64>() {
         Ok(number) => vec![number],

@@ -1,8 +1,7 @@
 //! Functions of the algebra on tensors.
 //!
-//! Law: what a function makes of a tensor reaches elements of that tensor, and no others of the
-//! memory that it lies in. Tiles that cover more than their mode are refused, as they are of
-//! tensors in Rust.
+//! Law: the result of a function of a tensor accesses elements of that tensor, and no others of its
+//! memory. Tiles that cover more than their mode are refused, as for tensors in Rust.
 
 use std::collections::HashSet;
 
@@ -12,7 +11,7 @@ use tilewright_tensor::{AnyOffsets, Offsets, Rearrangement, TensorError};
 
 use super::placed::Placed;
 
-/// The most elements of a tensor that are listed, where nothing else shows that a part is one.
+/// The most elements of a tensor that are enumerated, if nothing else proves that a part is one.
 const MOST_LISTED: i64 = 1 << 20;
 
 /// Functions of the language whose value is a layout of elements of an argument.
@@ -46,14 +45,14 @@ pub const VIEWS: [&str; 27] = [
     "partition_D",
 ];
 
-/// Functions of the language that tell something of a layout.
+/// Functions of the language that return a property of a layout.
 pub const QUERIES: [&str; 5] = ["size", "cosize", "rank", "depth", "shape"];
 
-/// Why there is no such tensor.
+/// The reason why there is no such tensor.
 pub enum Refused {
-    /// A rearrangement that leaves the tensor.
+    /// A rearrangement that goes out of the tensor.
     Tensor(TensorError),
-    /// A call that tensors do not take, and what to do.
+    /// A call that does not accept tensors, and the alternative.
     Call(String),
 }
 
@@ -69,7 +68,7 @@ impl From<LayoutError> for Refused {
     }
 }
 
-/// Refuses the layout that a function made of a tensor's, if it reaches an element that is none of
+/// Refuses the layout that a function made from a tensor's, if it accesses an element outside of
 /// the tensor.
 pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), Refused> {
     let shape = tensor.offsets.shape();
@@ -94,8 +93,7 @@ pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout)
         "local_tile" | "partition_A" | "partition_B" | "partition_C" | "partition_S" | "partition_D" => {
             listed(tensor, made)
         }
-        // A mode that is taken twice goes further than it does alone, and a filler may be any
-        // layout.
+        // A mode that occurs twice reaches further than alone, and a filler may be any layout.
         "select" | "append_to_rank" | "prepend_to_rank" => listed(tensor, made),
         _ => Ok(()),
     }
@@ -108,7 +106,7 @@ fn tiler(arguments: &[Value]) -> Result<Tiler, Refused> {
     }
 }
 
-/// The coordinate that a value is.
+/// A value as a coordinate.
 fn coordinate(value: &Value) -> Option<Coord> {
     match value {
         Value::Int(index) => Some(Coord::leaf(Slot::At(*index))),
@@ -118,7 +116,7 @@ fn coordinate(value: &Value) -> Option<Coord> {
     }
 }
 
-/// Refuses a layout with an offset that the tensor does not have, by listing both.
+/// Refuses a layout with an offset that the tensor does not have, by enumerating both.
 fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), Refused> {
     let made = AnyOffsets::try_from(made)?;
     if made == tensor.offsets {

@@ -1,6 +1,6 @@
-//! How long work is done: in parts, without the interpreter's lock.
+//! Long work: in parts, without the interpreter's lock.
 //!
-//! Law: between two parts an interrupt ends the work, with the parts that are done left done, and
+//! Law: between two parts an interrupt ends the work, and the completed parts stay; also,
 //! `progress(done, total)` is called, in elements or multiplications.
 
 use pyo3::exceptions::PyValueError;
@@ -11,15 +11,14 @@ use tilewright_tensor::{Offsets, TensorError};
 use super::placed::Placed;
 use crate::refusal;
 
-/// The elements of a part of a copy or reduction: some tenths of a second, where they come from
-/// memory.
+/// The elements of a part of a copy or reduction: some tenths of a second from memory.
 pub(super) const PART: i64 = 1 << 26;
 
 /// Parts of a pair of tensors, and the work of each.
 pub(super) type Parts = Vec<([Placed; 2], i64)>;
 
-/// Cuts two tensors alike along a mode each, without one the last, into parts of about so much
-/// work; leaves them whole where their modes differ, or have parts that are no layouts.
+/// Splits two tensors alike along a mode each, by default the last one, into parts of about so much
+/// work; leaves them whole if their modes differ, or have parts that are no layouts.
 pub(super) fn parts(py: Python<'_>, pair: [(&Placed, Option<usize>); 2], work: i64, most: i64) -> PyResult<Parts> {
     let whole = || vec![(pair.map(|(tensor, _)| tensor.again()), work)];
     let modes = pair.map(|(tensor, mode)| mode.or_else(|| tensor.offsets.rank().checked_sub(1)));
@@ -40,7 +39,8 @@ pub(super) fn parts(py: Python<'_>, pair: [(&Placed, Option<usize>); 2], work: i
     Ok(parts)
 }
 
-/// Does one part after another; between two parts an interrupt ends the work, and progress is
+/// Executes the parts one after another; between two parts an interrupt ends the work, and progress
+/// is reported.
 /// reported.
 pub(super) fn in_parts(
     py: Python<'_>,
@@ -61,7 +61,7 @@ pub(super) fn in_parts(
     Ok(())
 }
 
-/// Computes without the interpreter's lock, on so many threads where a number is given.
+/// Computes without the interpreter's lock, on so many threads if a number is given.
 pub(super) fn on_threads<R: Send>(
     py: Python<'_>,
     threads: Option<usize>,
