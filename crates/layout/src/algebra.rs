@@ -6,7 +6,7 @@
 //!
 //! * `coalesce`, `equivalence`: the fewest modes, and equality of functions
 //! * `compose`, `carry`: `A o B`, and when carries let it exist
-//! * `complement`, `inverse`, `search`, `sum`: what is left over, the way back, and sums
+//! * `complement`, `inverse`, `search`, `sum`: complements, inverses, and sums
 //! * `domain`, `vector`: common refinements, and vectors that two layouts share
 //! * `predicate`: injective, surjective, compact, ..
 //! * `integer`: what is particular to integers

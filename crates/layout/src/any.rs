@@ -93,14 +93,14 @@ pub enum AnyLayout {
     Xor(Layout<Xor>),
     /// A layout seen through a swizzle or another map: `S<3,4,3> o 0 o (8,64):(64,1)`.
     Composed(Box<Composed>),
-    /// The same with a number that becomes known at launch: `(M,8):(8,1) o K o 4:1`.
+    /// The same with sizes known at launch: `(M,8):(8,1) o K o 4:1`.
     LaunchComposed(Box<Composed<Expr>>),
     /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
     CoordinateComposed(Box<Composed<Step>>),
 }
 
-/// The value of an expression for the layout in an [`AnyLayout`], whatever its kind: the one place
-/// that lists the kinds.
+/// The value of an expression for the layout in an [`AnyLayout`], for every kind: the only list of
+/// the kinds.
 ///
 /// ```
 /// use tilewright_layout::{AnyLayout, with_layout};
@@ -123,7 +123,7 @@ macro_rules! with_layout {
     };
 }
 
-/// Methods of a type of any kind that are those of what it holds: `$each!` looks inside.
+/// Methods of a type of any kind that delegate to its contents: `$each!` matches on the kind.
 macro_rules! of_every_kind {
     ($Any:ident, $each:ident: $($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl $Any {

@@ -168,8 +168,8 @@ impl Candidate {
     /// The candidate of a layout of any kind, or of one that is swizzled: `S<b,m,s> o 0 o L`. A
     /// swizzle of no bits is none.
     ///
-    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; a
-    /// number of the normal form is not representable.
+    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; a number
+    /// of the normal form is not representable.
     pub fn of_layout(layout: &AnyLayout) -> Result<Candidate, CandidateError> {
         match layout {
             AnyLayout::Composed(map) => of_composed(map),
@@ -256,7 +256,7 @@ impl Candidate {
         self.kind
     }
 
-    /// What permutes the offsets, if anything does.
+    /// The swizzle of the offsets, if there is one.
     pub fn swizzle(&self) -> Option<Swizzle> {
         self.swizzle
     }
@@ -276,7 +276,7 @@ impl Candidate {
         self.identity.to_string()
     }
 
-    /// How far assignment has come with it.
+    /// The state of its assignment.
     pub fn state(&self) -> State {
         self.state
     }

@@ -79,12 +79,12 @@ impl<D: Place> Composed<D> {
         Ok(Composed { outer, offset, inner })
     }
 
-    /// The same outer map and offset over another inner layout.
+    /// The same outer map and offset with another inner layout.
     fn with(&self, inner: Layout<D>) -> Result<Composed<D>, LayoutError> {
         Composed::new(self.outer.clone(), self.offset.clone(), inner)
     }
 
-    /// The same outer map and inner layout, `by` further on.
+    /// The same outer map and inner layout, shifted by `by`.
     fn shift(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
         let offset = self.offset.plus(by).fits_as::<D::Extent>("composed layout")?;
         Composed::new(self.outer.clone(), offset, inner)
@@ -95,7 +95,7 @@ impl<D: Place> Composed<D> {
         &self.outer
     }
 
-    /// What is added between the two.
+    /// The offset between both.
     pub fn offset(&self) -> &D {
         &self.offset
     }

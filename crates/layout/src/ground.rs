@@ -1,4 +1,4 @@
-//! What values and refusals are made of: nestings, nested tuples, and numbers known at launch.
+//! The basis of values and refusals: nestings, nested tuples, and sizes known at launch.
 //!
 //! Law: nothing here is refused, so that a refusal may hold all of it. What makes a value of parts
 //! that may be wrong is in `value` and `symbolic`.

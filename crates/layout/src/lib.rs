@@ -36,11 +36,11 @@
 //! | [`emit`] | index arithmetic as source text |
 //! | [`analysis`] | bank conflicts, sectors, footprints, and what would cost less |
 //!
-//! The last four stand on the algebra and bring their own errors; nothing before them needs them.
+//! The last four build on the algebra and have their own errors; no other module needs them.
 //!
-//! The promise of every one of them: the result that its definition asks for, exactly, or a
-//! [`LayoutError`] that says which condition fails, where, and with which numbers. Nothing wraps,
-//! nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
+//! Every operation returns the exact result of its definition, or a [`LayoutError`] that says which
+//! condition fails, where, and with which numbers. Nothing wraps, nothing panics, and work is
+//! bounded: by the number of leaves, or by a stated limit.
 //!
 //! ```
 //! use tilewright_layout::{Layout, Tiler};

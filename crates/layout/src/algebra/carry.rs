@@ -346,7 +346,7 @@ impl Mode {
         Some(Mode((number, leaf.extent.known()?, leaf.stride.known()?)))
     }
 
-    /// How far it goes in so many steps.
+    /// The distance of so many steps.
     #[inline]
     fn reach(self, steps: i64) -> u64 {
         self.0.2.unsigned_abs().saturating_mul(steps.unsigned_abs())
@@ -431,7 +431,7 @@ pub(crate) fn refute<D: Stride>(
     let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
     *coordinate.get_mut(partner.leaf)? += near;
     *coordinate.get_mut(number)? += far;
-    // The mode that goes farther is the one that crosses; the other one starts inside.
+    // The mode of greater extent crosses the end; the other one starts inside.
     let (first, second) = (Mode::of(b, partner.leaf)?, Mode::of(b, number)?);
     let modes = if second.reach(far) > first.reach(near) { (second, first) } else { (first, second) };
     carrying(outer, b, coordinate, level, modes, &value, &sum)

@@ -34,9 +34,9 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
 /// Hands the coalesced modes of a list of leaves to `emit`, all but the last of them, which is
 /// returned.
 ///
-/// With `endless`, as a function on all integers: the last leaf stays, for it is the one without an
-/// end. Otherwise there is no last mode when the size is 1. The outer `None` says that a number is
-/// not representable, or that `emit` refused.
+/// With `endless`, as a function on all integers: the last leaf is kept, because it has no end.
+/// Otherwise there is no last mode if the size is 1. The outer `None` means that a number is not
+/// representable, or that `emit` refused.
 #[inline(always)]
 pub(crate) fn each_coalesced<D: Stride>(
     leaves: &[Leaf<D>],

@@ -1,4 +1,4 @@
-//! Complements: the layout of what a layout leaves out.
+//! Complements: layouts of the offsets that a layout does not have.
 //!
 //! # Laws
 //!
@@ -15,8 +15,8 @@
 //! complement of `(4,6):(1,6)`. It exists when the modes do not overlap, `c <= d`. Signs do not
 //! matter to it, for a reversed mode is the same set moved.
 //!
-//! Without a target the last mode is open: extent 1, with the step at which the next copy of the
-//! whole would lie. Composed with a layout it goes on for ever, which is what a product needs.
+//! Without a target the last mode is open: extent 1, with the stride at which the next copy of the
+//! whole would begin. Composed with a layout it continues without end, as a product needs.
 
 use alloc::boxed::Box;
 
@@ -109,14 +109,14 @@ pub(crate) enum Filling {
     Whole,
     /// Disjoint, with holes.
     Holes,
-    /// The same, read on all integers: where a last mode of one position has none after it, the gap
-    /// before it goes on instead.
+    /// The same, as a function on all integers: if a last mode has one position and no mode after
+    /// it, the gap before it continues instead.
     Copies,
 }
 
 impl<N: Extent> Layout<N> {
-    /// The layout that fills `[0, target)` together with this one: sorted, coalesced, disjoint from
-    /// it (CuTe `complement(L, M)`, where it is exact).
+    /// The layout that together with this one fills `[0, target)`: sorted, coalesced, disjoint from
+    /// it (CuTe `complement(L, M)`, where that is exact).
     ///
     /// A target that the layout does not tile is rounded up.
     /// Errors: a stride is negative; the strides, sorted, do not form a divisibility chain

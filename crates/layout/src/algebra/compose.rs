@@ -122,7 +122,7 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// Refuses offsets of B that are no index of a mode of A with so many.
+/// Refuses offsets of B that are no indices of a mode of A with this extent.
 pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: &[usize]) -> Result<(), LayoutError> {
     const OP: &str = "composition_within";
     let zero = N::zero();
@@ -138,8 +138,8 @@ pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: 
     Ok(())
 }
 
-/// Appends `A o B`, where `B` has integer strides, to a tree that is being written: the one way
-/// from modes of layouts to their composite.
+/// Appends `A o B`, where `B` has integer strides, to a tree that is being built: the only code
+/// that composes modes of layouts.
 #[inline]
 pub(crate) fn compose_parts<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,

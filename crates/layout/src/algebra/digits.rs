@@ -11,8 +11,8 @@
 pub struct Digit<const N: usize> {
     /// How many positions it has.
     pub extent: i64,
-    /// For each list, the mode that it is a part of, and the product of what that mode has below
-    /// it: a step along the digit is so many of the mode's.
+    /// For each list, the mode that contains the digit, and the product of the digits of that mode
+    /// below it: a step along the digit is so many steps of the mode.
     pub parts: [(usize, i64); N],
 }
 
@@ -36,13 +36,13 @@ pub struct CommonDigits<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> CommonDigits<'a, N> {
-    /// Of these lists, the fastest mode of each first.
+    /// The fastest mode of each of these lists comes first.
     #[inline]
     pub fn new(lists: [&'a [i64]; N]) -> CommonDigits<'a, N> {
         CommonDigits { lists, next: [(0, 1); N] }
     }
 
-    /// Where each list goes on: a mode, and the product of what was taken of it.
+    /// The position of the walk in each list: a mode, and the product of its parts that were taken.
     #[inline]
     pub fn next_parts(&self) -> [(usize, i64); N] {
         self.next
@@ -54,7 +54,7 @@ impl<'a, const N: usize> CommonDigits<'a, N> {
         self.left().is_none()
     }
 
-    /// What is left of the mode at which each list goes on; none where a list has ended.
+    /// The rest of the current mode of each list; None if a list has ended.
     #[inline]
     pub fn left(&self) -> Option<[i64; N]> {
         let mut left = [0; N];

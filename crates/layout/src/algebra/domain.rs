@@ -51,7 +51,7 @@ fn chain<N: Extent>(op: &'static str, shape: &Tree<N>) -> Result<Chain<N>, Layou
     Ok(chain)
 }
 
-/// The flat shape with these prefix products; one extent stands alone, none is 1.
+/// The flat shape with these prefix products, without extents of 1; a single extent is no tuple.
 fn shape_of<N: Extent>(op: &'static str, products: impl Iterator<Item = N>) -> Result<Tree<N>, LayoutError> {
     let mut extents = Leaves::new();
     let mut before = N::one();
@@ -176,7 +176,7 @@ pub fn common_coarsening<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
                 shared.push(p.clone());
                 rest = after;
             }
-            // Nothing in common so far; what is passed may meet a later product.
+            // No common product so far; skipped products may equal a later one.
             _ => ours.push(p),
         }
     }

@@ -27,7 +27,7 @@ fn leafwise<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Truth {
     })
 }
 
-/// Whether coalesced leaves are the least ones for every value.
+/// Whether the coalesced form is the same for every value.
 fn settled<D: Stride>(leaves: &[Leaf<D>]) -> bool {
     leaves.iter().all(|leaf| leaf.extent.is_one().refuted())
         && leaves.iter().zip(leaves.iter().skip(1)).all(|(a, b)| a.stride.continues(&a.extent, &b.stride).refuted())
@@ -49,7 +49,7 @@ impl<D: Stride> Layout<D> {
     /// Whether two layouts are seen to be the same function of an index: equal size, and equal at
     /// every index.
     ///
-    /// Of numbers that are not known, `false` may also mean that it depends on them: see
+    /// For sizes known at launch, `false` may also mean that the answer depends on them: see
     /// [`Layout::same_function`].
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What a layout may be composed after, and tiled by.
+//! Inner layouts of compositions, and tilers.
 //!
 //! Law: `R(c) = A(B(c))`, where the values of `B` are places of `A`: indices, if its strides are
 //! integers, or coordinates, if they are steps in the modes of `A` ([`Coordinate`]). The operations
@@ -14,8 +14,8 @@ use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
 use crate::value::tree::{Gatherer, TreeRef};
 
-/// A kind of stride whose values are places of a layout with strides `D`: what [`Layout::compose`]
-/// and the divisions take.
+/// A kind of stride whose values are indices or coordinates of a layout with strides `D`: the
+/// operands of [`Layout::compose`] and of divisions.
 ///
 /// Implemented for the extents of the layout, whose values are indices, and for coordinates.
 /// Sealed: there are no others.
@@ -23,7 +23,7 @@ pub trait Inner<D: Stride>: Stride<Extent = D::Extent> + InnerKind<D> {}
 
 impl<N: Extent, D: Stride<Extent = N>> Inner<D> for N {}
 
-/// What the algebra asks of what stands inside a composition.
+/// The properties of an inner layout that the algebra needs.
 pub trait InnerKind<D: Stride>: Stride<Extent = D::Extent> {
     /// Whether the values are indices, which the compact layout of a shape keeps, also past its
     /// end.

@@ -88,7 +88,7 @@ fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, 
 fn known<N: Extent>(op: &'static str, sorted: &Sorted<N>) -> Result<(), LayoutError> {
     let numbers = || sorted.modes.iter().flat_map(|mode| [&mode.extent, &mode.stride, &mode.step]);
     let Some(unknown) = numbers().find(|number| number.known().is_none()) else { return Ok(()) };
-    // What the chain would have needed.
+    // The stride that the chain needs here.
     for pair in sorted.modes.windows(2) {
         let [inner, outer] = pair else { continue };
         if inner.stride.divides(&outer.stride) == Truth::Open {
@@ -166,7 +166,7 @@ pub(crate) fn right_inverse_within<N: Extent>(layout: &Layout<N>, most: i64) -> 
     if overlaps { searched(layout, result, &covered, most) } else { Ok((result, true)) }
 }
 
-/// The same where modes overlap, and the chain has come to `chain`, which covers `covered` offsets.
+/// The same if modes overlap, and the chain has reached `chain`, which covers `covered` offsets.
 #[cold]
 fn searched<N: Extent>(
     layout: &Layout<N>,
@@ -202,7 +202,8 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
             }
             match covered.less_given(&mode.stride, &[&mode.extent]) {
                 Truth::Proved if mode.extent.known().is_some() => break,
-                // Where this mode has one position, the next one must not go on instead of it.
+                // If this mode has one position, the next one must not continue the chain instead
+                // of it.
                 Truth::Proved => {
                     let later = sorted.modes.get(number + 1..).unwrap_or_default();
                     let on = |later: &&Moving<N>| !covered.less_given(&later.stride, &[&later.extent]).proved();
@@ -222,8 +223,8 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
     Ok((covered, overlaps))
 }
 
-/// As [`right_chain`], where the order of the strides is not known: a mode goes on where the others
-/// surely lie above what is covered. None where that is not known either.
+/// As [`right_chain`], if the order of the strides is not known: a mode continues the chain if the
+/// others are certainly above the covered offsets. None if that is not known either.
 #[cold]
 fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Option<(N, bool)> {
     let leaves = coalesced(layout.leaves())?;

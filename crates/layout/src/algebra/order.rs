@@ -1,13 +1,12 @@
 //! Compact layouts in a given order of modes.
 //!
-//! Law: the strides of a compact layout are running products of its extents, taken in some order of
-//! its modes; so it is a bijection onto `0..size`. Here an order is a tree of keys: the mode with
-//! the least key is the fastest. A key that stands for a tuple mode orders the whole of it, first
-//! leaf fastest.
+//! Law: the strides of a compact layout are running products of its extents in some order of its
+//! modes; so it is a bijection onto `0..size`. An order is a tree of keys: the mode with the least
+//! key is the fastest. A single key for a tuple mode orders the whole mode, first leaf fastest.
 //!
-//! Keys say a place, so a key that appears twice is refused. Strides only say which of two modes is
-//! faster: where those of a given layout tie, modes are taken from left to right (CuTe
-//! `compact_order`, `make_ordered_layout`, `make_layout_like`, `make_fragment_like`).
+//! Keys are positions, so a duplicate key is refused. Strides only compare two modes: equal strides
+//! of a given layout are ordered from left to right (CuTe `compact_order`, `make_ordered_layout`,
+//! `make_layout_like`, `make_fragment_like`).
 
 use alloc::vec::Vec;
 
@@ -20,8 +19,8 @@ use crate::value::number::{Extent, Truth};
 use crate::value::shape::subtrees;
 use crate::value::tree::{Leaves, Tree};
 
-/// The strides of the compact layout of `shape` whose modes run in the order of their keys, the
-/// least key fastest (CuTe `compact_order`).
+/// The strides of the compact layout of `shape` whose modes are ordered by their keys, the least
+/// key fastest (CuTe `compact_order`).
 ///
 /// Modes of extent 1 get stride 0.
 /// Errors: a key appears twice; the order is not weakly congruent to the shape; an extent is not
@@ -62,8 +61,8 @@ pub fn compact_order<N: Extent>(shape: &Tree<N>, order: &Tree<i64>) -> Result<Tr
     Tree::new(shape.profile().duplicate(), running(shape.leaves(), keyed.into_iter().map(|(_, leaf)| leaf), N::one())?)
 }
 
-/// The running products of the extents in the order of `leaves`, from `step` on; 0 where the extent
-/// is 1 or the leaf is not named.
+/// The running products of the extents in the order of `leaves`, starting at `step`; 0 if the
+/// extent is 1 or the leaf is not listed.
 fn running<N: Extent>(
     extents: &[N],
     leaves: impl Iterator<Item = usize>,
@@ -81,8 +80,8 @@ fn running<N: Extent>(
 }
 
 impl<N: Extent> Layout<N> {
-    /// The compact layout of `shape` whose modes run in the order of their keys, the least key
-    /// fastest (CuTe `make_ordered_layout`).
+    /// The compact layout of `shape` whose modes are ordered by their keys, the least key fastest
+    /// (CuTe `make_ordered_layout`).
     ///
     /// Errors: as [`compact_order`].
     ///
@@ -155,12 +154,12 @@ fn still<N: Extent>(leaves: &[Leaf<N>], leaf: usize) -> bool {
     leaves.get(leaf).is_some_and(|leaf| leaf.stride.is_zero().proved())
 }
 
-/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses
-/// strides whose order is not known. Leaves of extent 1 are left out, for their strides are not
+/// The leaves from number `first` on, ordered by the magnitudes of their strides; refuses strides
+/// whose order is not known. Leaves of extent 1 are left out, because their strides are not
 /// observed.
 fn by_stride<N: Extent>(op: &'static str, leaves: &[Leaf<N>], first: usize) -> Result<Vec<usize>, LayoutError> {
     let mut sorted: Vec<(usize, N, N)> = Vec::new();
-    // The least number has no magnitude, and is the greatest in that order.
+    // `i64::MIN` has no magnitude in i64, and is the greatest in that order.
     let mut beyond: Vec<usize> = Vec::new();
     for (position, leaf) in leaves.iter().enumerate().skip(first).filter(|(_, leaf)| !leaf.extent.is_one().proved()) {
         let Some(stride) = leaf.stride.magnitude() else {

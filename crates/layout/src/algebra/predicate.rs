@@ -1,4 +1,4 @@
-//! What kind of function a layout is.
+//! Predicates of layouts: injective, bijective, compact and others.
 //!
 //! Law: each predicate says something about the values `L(0), .., L(size-1)` and is decided
 //! exactly, without a walk over them. With the modes of extent 1 left out and the others sorted by
@@ -17,8 +17,8 @@
 //!   largest stride down, in which the rest must stay within `r_k` and be a multiple of the
 //!   greatest common divisor of the strides below; and, where the search reaches its limit, by
 //!   listing the values of layouts up to [`MAX_IMAGE`].
-//! * The values increase exactly when, in the order of the modes as they stand, each stride exceeds
-//!   the reach of those before it.
+//! * The values increase exactly if each stride, in the order of the modes, exceeds the reach of
+//!   the modes before it.
 
 use alloc::vec::Vec;
 
@@ -30,7 +30,7 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
 
-/// Sums of products of two 64-bit numbers whose first factors have a representable product stay
+/// Sums of products of two 64-bit numbers, where the product of the extents is representable, stay
 /// below 2^126.
 type Wide = i128;
 
@@ -210,7 +210,7 @@ impl Layout {
     /// Whether the layout is a bijection onto `0..size`: the memory it needs has no hole and no
     /// sharing.
     ///
-    /// The same as [`Layout::is_bijective`], since a bijection has as many values as coordinates.
+    /// The same as [`Layout::is_bijective`], because a bijection has as many values as coordinates.
     pub fn is_compact(&self) -> bool {
         self.is_bijective()
     }
@@ -310,7 +310,7 @@ fn common(a: u64, b: u64) -> u64 {
 /// The search for `sum x_k * d_k = 0`.
 struct Search<'a> {
     modes: &'a [Mode],
-    /// What is below each mode.
+    /// The modes below each mode.
     below: SmallVec<[Below; 8]>,
     /// `x_k`, while the search succeeds.
     solution: SmallVec<[i64; 8]>,

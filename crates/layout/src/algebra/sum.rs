@@ -73,13 +73,13 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
     }
     let sum = Layout::flat(leaves)?;
     match D::clash(sum.leaves()) {
-        // Steps of different kinds, which only now come together.
+        // Strides of different modes, which only merge now.
         Some(_) => Layout::from_tree(sum.tree().clone()),
         None => Ok(sum),
     }
 }
 
-/// The indices, in increasing order, after every so many of which the sum changes step.
+/// The increasing list of periods after which the sum changes its stride.
 fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D::Extent; 8]>, LayoutError> {
     let (mut changes, mut x, mut y) = (SmallVec::new(), Changes::new(a), Changes::new(b));
     loop {
@@ -142,7 +142,7 @@ impl<'a, D: Stride> Changes<'a, D> {
         self.modes.get(1).map(|mode| mode.stride.clone())
     }
 
-    /// What that step would be without a change.
+    /// The value of that step without a change.
     fn straight(&self) -> Option<D> {
         self.modes.first().and_then(|mode| mode.stride.times(&mode.extent))
     }

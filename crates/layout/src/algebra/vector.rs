@@ -1,4 +1,4 @@
-//! What two layouts have in common: the elements that lie side by side in both.
+//! Common vectors of two layouts: elements that are contiguous in both.
 //!
 //! Law: `R = max_common_layout(a, b)` has `a(R(i)) = i` and `b(R(i)) = i` for every `i` below its
 //! size, with `R(i)` an index of both; so elements `0 .. size(R)` can move between the two as one
@@ -80,10 +80,10 @@ pub fn max_common_layout<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layo
     }
 }
 
-/// As [`max_common_layout`], for two layouts that differ, by way of their right inverses.
+/// As [`max_common_layout`], for two different layouts, by their right inverses.
 fn common<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     let work = Work::new();
-    // Where injectivity is not decided, the longer way round is right too.
+    // If injectivity is undecided, the slower method is right too.
     let (first, second) = (injective(a)?, injective(b)?);
     // A common layout is a right inverse of both, and no longer than both.
     let most = |layout: &Layout<N>| layout.size().known().unwrap_or(i64::MAX);
@@ -122,8 +122,8 @@ fn injective<N: Extent>(layout: &Layout<N>) -> Result<bool, LayoutError> {
     }
 }
 
-/// A common layout, where it is as long as a right inverse of one of the two can be, so that
-/// nothing longer exists; otherwise what is not known.
+/// A common layout that is as long as a right inverse of one of the two can be, so that no longer
+/// one exists; otherwise the missing fact.
 fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     for layout in [a, b] {
         match right_inverse_within(layout, i64::MAX) {
@@ -140,8 +140,8 @@ fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> 
     }
 }
 
-/// How many elements lie side by side in both layouts: the size of [`max_common_layout`], at least
-/// 1 (CuTe `max_common_vector`).
+/// The number of elements that are contiguous in both layouts: the size of [`max_common_layout`],
+/// at least 1 (CuTe `max_common_vector`).
 ///
 /// Errors: as [`max_common_layout`].
 ///
@@ -171,7 +171,7 @@ pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout
     Layout::flat(leaves)
 }
 
-/// What is asked again and again how far it undoes a cut.
+/// A layout that is asked repeatedly how much of a prefix it inverts.
 struct Undoing<'a, N: Extent> {
     outer: Outer<N>,
     layout: &'a Layout<N>,
@@ -179,7 +179,8 @@ struct Undoing<'a, N: Extent> {
     exact: bool,
 }
 
-/// How many of the first indices of `cut` the layout undoes; none where the two have no composite.
+/// The number of first indices of `cut` that the layout inverts; None if the two have no
+/// composition.
 fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<N>, LayoutError> {
     let within = cut.range().and_then(|range| stays_within(range, by.layout.size(), &[]));
     let composite = within.and_then(|()| compose_outer(&mut by.outer, cut)).and_then(|composite| composite.coalesce());
@@ -196,13 +197,13 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
     let mut leaves = composite.leaves();
     while let Some((leaf, later)) = leaves.split_first() {
         leaves = later;
-        // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where
-        // that is seen.
+        // Coalesced, so that contiguous modes are one; for sizes known at launch, if that can be
+        // proved.
         match leaf.stride.same(&covered) {
             Truth::Proved => covered = covered.times(&leaf.extent).fits_as::<N>(OP)?,
             _ if leaf.extent.is_one().proved() => {}
             Truth::Open => return Err(LayoutError::open(OP, Condition::Equal, &leaf.stride, &covered)),
-            // Where this mode has one position, a later one must not go on instead of it.
+            // If this mode has one position, a later one must not continue instead of it.
             Truth::Refuted => match later.iter().find(|later| !later.stride.same(&covered).refuted()) {
                 Some(_) if !N::one().less(&leaf.extent).proved() => {
                     return Err(LayoutError::open(OP, Condition::Less, &N::one(), &leaf.extent));
@@ -313,8 +314,7 @@ fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, Lay
     if leaves.is_empty() { Ok(Layout::unit()) } else { Layout::flat(leaves)?.coalesce() }
 }
 
-/// A common layout by way of the greatest common domain; none where a number is not known or does
-/// not fit.
+/// A common layout by the greatest common domain; None if a number is not known or does not fit.
 fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<Layout<N>>, LayoutError> {
     let known = |layout: &Layout<N>| {
         layout.leaves().iter().all(|leaf| leaf.extent.known().is_some() && leaf.stride.known().is_some())
@@ -338,7 +338,7 @@ fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<
         leaves.push(Leaf { extent: leaf.extent.clone(), stride });
     }
     let Ok(inverse) = Layout::flat(leaves)?.right_inverse() else { return Ok(None) };
-    // Where the indices in the domain do not compose to a layout of indices, there is no joint one
+    // If the indices in the domain do not compose to a layout of indices, there is no joint layout
     // of this kind.
     let Ok(indices) = domain.compose_within(&inverse) else { return Ok(None) };
     Ok(Some(longest_cut(&longest_cut(&indices, a, work)?.0, b, work)?.0))

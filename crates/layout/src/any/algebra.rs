@@ -12,7 +12,7 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Stride, Truth};
 use crate::value::tree::Tree;
 
-/// What is wanted where an operation has no meaning for a kind.
+/// The expected operand, if an operation has no meaning for a kind.
 const OTHER: &str = "a layout whose values are numbers, all known";
 
 macro_rules! of_map_of_indices {
@@ -76,13 +76,13 @@ macro_rules! complements {
 }
 
 complements! {
-    /// What fills `[0, target)` together with this layout, exactly: [`Layout::complement`]. The
-    /// target is a number, or a shape.
+    /// The layout that together with this one fills `[0, target)` exactly: [`Layout::complement`].
+    /// The target is a number, or a shape.
     ///
     /// Errors: as [`Layout::complement`]; a composed layout whose numbers are not known
     /// ([`LayoutError::Kind`]).
     complement, complement_open;
-    /// What fills the gaps as far as whole copies fit: [`Layout::weak_complement`].
+    /// The layout that fills the gaps as far as whole copies fit: [`Layout::weak_complement`].
     ///
     /// Errors: as [`AnyLayout::complement`].
     weak_complement, weak_complement_open;
@@ -90,9 +90,8 @@ complements! {
 
 /// A complement with the extents of its target, where one of them has no name to be multiplied by.
 ///
-/// `whole` is the complement in the product of the target, `open` the one that goes on for ever,
-/// whose last mode begins where the next copy lies: what is left of the target there is divided
-/// among its extents.
+/// `whole` is the complement in the product of the target, `open` the one without an end, whose
+/// last mode begins at the next copy: the rest of the target there is divided among its extents.
 fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
     let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
     let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
@@ -172,7 +171,7 @@ impl AnyLayout {
         Ok((tile.into(), layout.into()))
     }
 
-    /// A layout of indices whose elements lie side by side in both: [`max_common_layout`].
+    /// A layout of indices whose elements are contiguous in both: [`max_common_layout`].
     ///
     /// Errors: as [`max_common_layout`]; coordinates ([`LayoutError::Kind`]).
     pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
@@ -188,7 +187,7 @@ impl AnyLayout {
         Ok(max_common_layout(&a, &b)?.into())
     }
 
-    /// How many elements lie side by side in both: [`max_common_vector`].
+    /// The number of elements that are contiguous in both: [`max_common_vector`].
     ///
     /// Errors: as [`AnyLayout::max_common_layout`].
     pub fn max_common_vector(&self, other: &AnyLayout) -> Result<Expr, LayoutError> {

@@ -1,9 +1,9 @@
 //! Composition, division and product of layouts of any kind.
 //!
-//! Law: `R(c) = A(B(c))`, where the values of `B` are indices of `A`, or coordinates of it,
-//! whatever kind both are. A division is a composition with a tiler and what runs over the tiles; a
-//! product puts copies beside a block. A map of bits, composed or of XOR steps, comes before any
-//! layout whose indices it makes.
+//! Law: `R(c) = A(B(c))`, where the values of `B` are indices or coordinates of `A`, for every
+//! combination of kinds. A division is a composition with a tiler and the layout over the tiles; a
+//! product combines a block with its copies. A map of bits, composed or of XOR strides, may be the
+//! inner map of any layout whose indices it produces.
 
 use super::{AnyLayout, AnyTiler, AnyTree, convert, wrong_kind};
 use crate::composed::Composed;
@@ -15,8 +15,8 @@ use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// The value of an expression for a layout and what acts on its indices, a layout or a tiler
-/// (`$Any` says which), in the kinds in which they go together.
+/// The value of an expression for a layout and an operand on its indices, a layout or a tiler
+/// (`$Any` says which), converted to kinds that match.
 ///
 /// `picked` is for a composed layout and coordinates of its domain, `seen` for one that is itself
 /// seen through coordinates.
@@ -206,7 +206,7 @@ impl AnyLayout {
         if let AnyTiler::Map(tile) = tiler {
             let tile = tile.composed_in(op, Operand::Second)?;
             return match self {
-                // Of its indices, and then the map after that.
+                // First the layout of its indices, then the map.
                 AnyLayout::Xor(whole) => {
                     let indices = Composed::from(Layout::compact(&whole.shape())?);
                     Ok(vectors(indices.divide_composed(form, &tile)?.then_xor(whole)?))
@@ -354,7 +354,7 @@ impl AnyLayout {
         }
     }
 
-    /// This layout after what its indices become first: `A o map`, over the shape of `A`.
+    /// This layout with its indices mapped first: `A o map`, over the shape of `A`.
     ///
     /// Errors: as [`AnyLayout::then`]; coordinates do not add up after the map
     /// ([`LayoutError::Kind`]).

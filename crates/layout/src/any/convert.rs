@@ -1,8 +1,8 @@
 //! From one kind of number to another, for every structure of them.
 //!
-//! Law: a conversion changes no value. One upwards (a known number to an expression, an expression
-//! to a step in a codomain that is no tuple) always exists; one downwards gives nothing where a
-//! number has no counterpart. How one number is converted is said once, for tuples and layouts.
+//! Law: a conversion changes no value. A conversion upwards (a constant to an expression, an
+//! expression to a step in a codomain that is no tuple) always exists; one downwards gives None if
+//! a number has no counterpart. The conversion of a number is written once, for tuples and layouts.
 
 use alloc::vec::Vec;
 
@@ -149,7 +149,7 @@ pub(crate) fn symbolic_map(map: &OuterMap) -> Result<OuterMap<Expr>, LayoutError
 }
 
 impl OuterMap {
-    /// The same map, of numbers that may become known at launch.
+    /// The same map, with sizes known at launch.
     ///
     /// Errors: an offset is not representable.
     pub fn at_launch(&self) -> Result<OuterMap<Expr>, LayoutError> {

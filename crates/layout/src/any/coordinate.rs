@@ -15,7 +15,7 @@ use crate::value::tree::Tree;
 /// A coordinate of a layout of any kind: `(2,_)`, `(M,0)`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum AnyCoord {
-    /// Of known indices: `(2,_)`.
+    /// With constant indices: `(2,_)`.
     Integer(Coord),
     /// With an index that becomes known at launch: `(M,_)`.
     Launch(Box<Coord<Expr>>),
@@ -59,7 +59,7 @@ impl AnyCoord {
         }
     }
 
-    /// Whether it has no places.
+    /// Whether it has no modes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,7 +72,7 @@ impl AnyCoord {
         }
     }
 
-    /// The same with each parameter that is given replaced by its number.
+    /// The same with numbers substituted for the given parameters.
     ///
     /// Errors: as [`Symbolic::substitute`].
     pub fn substitute(&self, values: &Values) -> Result<AnyCoord, LayoutError> {

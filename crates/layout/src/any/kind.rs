@@ -36,9 +36,9 @@ pub enum Kind {
     Xor,
     /// Composed of several maps.
     Composed,
-    /// The same with numbers known at launch.
+    /// The same with sizes known at launch.
     LaunchComposed,
-    /// The same seen through coordinates.
+    /// The same, seen through coordinates.
     CoordinateComposed,
 }
 
@@ -62,7 +62,7 @@ impl Kind {
         use Kind::{Composed, Coordinate, CoordinateComposed, Integer, Launch, LaunchComposed, Xor};
         match (self.min(other), self.max(other)) {
             (low, high) if low == high => Some(high),
-            // What is seen through coordinates meets others as a map of indices.
+            // A layout seen through coordinates is combined with others as a map of indices.
             (low, CoordinateComposed) => low.join(LaunchComposed),
             (Coordinate, Xor | Composed | LaunchComposed) => None,
             (Launch, Xor | Composed) => Some(LaunchComposed),
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// What a layout of this kind is called: `XOR layout`.
+    /// The name of layouts of this kind: `XOR layout`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Integer => "layout",
@@ -206,7 +206,7 @@ impl AnyLayout {
         }
     }
 
-    /// What an operation on integers wants of a layout of another kind.
+    /// The expected operand of an operation on integers, for a layout of another kind.
     pub(super) fn not_integer(&self) -> &'static str {
         match self {
             AnyLayout::Launch(_) => "a layout whose numbers are known",

@@ -1,5 +1,4 @@
-//! What layouts of all kinds have in common: shape, modes, and operations that move modes or merge
-//! them.
+//! Operations on layouts of all kinds: shape, modes, and operations that move or merge modes.
 //!
 //! Law: each method is that of the layout itself, of the same name.
 
@@ -252,8 +251,8 @@ impl AnyLayout {
         }
     }
 
-    /// How many leaves the layout and the maps that it is composed of have, for limits on what is
-    /// copied and printed.
+    /// The number of leaves of the layout and of the maps that it is composed of, for limits on
+    /// copies and text.
     pub fn leaves(&self) -> usize {
         match self {
             AnyLayout::Integer(layout) => layout.leaves().len(),
@@ -277,7 +276,7 @@ impl AnyLayout {
         }
     }
 
-    /// The same with each parameter that is given replaced by its number.
+    /// The same with numbers substituted for the given parameters.
     ///
     /// Errors: as [`Symbolic::substitute`].
     ///
@@ -300,8 +299,7 @@ impl AnyLayout {
         })
     }
 
-    /// The least kind that holds this layout; what `From` and every operation return has it
-    /// already.
+    /// The same in its least kind; results of `From` and of every operation have it already.
     pub fn reduced(self) -> AnyLayout {
         match self {
             AnyLayout::Integer(_) | AnyLayout::CoordinateComposed(_) => self,

@@ -14,8 +14,8 @@ use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::tile::tiler::Tiler;
 use crate::value::number::Stride;
 
-/// What a layout of any kind is tiled by: layouts of its indices, coordinates of its modes, or a
-/// composed layout.
+/// A tiler of a layout of any kind: layouts of its indices, coordinates of its modes, or a composed
+/// layout.
 ///
 /// ```
 /// use tilewright_layout::{AnyLayout, AnyTiler, DivideForm};
@@ -27,11 +27,11 @@ use crate::value::number::Stride;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum AnyTiler {
-    /// Of layouts with integer strides: `[2:1;_]`.
+    /// For layouts with integer strides: `[2:1;_]`.
     Integer(Tiler),
     /// With a number that becomes known at launch: `[M:1;_]`.
     Launch(Box<Tiler<Expr>>),
-    /// That picks positions by coordinate: `2:64@0` in one of its modes.
+    /// With positions as coordinates: `2:64@0` in one of its modes.
     Coordinate(Box<Tiler<Step>>),
     /// A composed layout, or one of XOR steps, of the whole domain.
     Map(Box<AnyLayout>),
@@ -81,7 +81,7 @@ impl AnyTiler {
         }
     }
 
-    /// Whether it leaves what it tiles as it is: `_`.
+    /// Whether it keeps its operand unchanged: `_`.
     pub fn is_keep(&self) -> bool {
         matches!(self, AnyTiler::Integer(Tiler::Keep))
     }
@@ -157,7 +157,7 @@ impl AnyTiler {
         convert::retiled(&*self.coordinate()?, &convert::known_steps)
     }
 
-    /// How many leaves it has, for limits on what is copied and printed.
+    /// The number of its leaves, for limits on copies and text.
     pub fn leaves(&self) -> usize {
         with_tiler!(self, tiler => leaves(tiler), map => map.leaves())
     }
@@ -172,7 +172,7 @@ impl AnyTiler {
         }
     }
 
-    /// The same with each parameter that is given replaced by its number.
+    /// The same with numbers substituted for the given parameters.
     ///
     /// Errors: as [`Symbolic::substitute`].
     pub fn substitute(&self, values: &Values) -> Result<AnyTiler, LayoutError> {

@@ -246,7 +246,7 @@ impl AnyTree {
         }
     }
 
-    /// The same with each parameter that is given replaced by its number.
+    /// The same with numbers substituted for the given parameters.
     ///
     /// Errors: as [`Symbolic::substitute`].
     pub fn substitute(&self, values: &Values) -> Result<AnyTree, LayoutError> {

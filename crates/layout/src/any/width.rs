@@ -69,7 +69,7 @@ impl AnyLayout {
         }
     }
 
-    /// The number of elements that always lie together, aligned:
+    /// The number of elements that are always contiguous and aligned:
     /// [`Layout::max_alignment`](crate::Layout::max_alignment).
     ///
     /// Errors: the values are coordinates, or a composed layout's that are not known

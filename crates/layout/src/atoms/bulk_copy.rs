@@ -194,7 +194,7 @@ impl BulkCopy {
         self.facts.direction
     }
 
-    /// What it moves.
+    /// Its mode.
     pub fn mode(&self) -> BulkMode {
         self.facts.mode
     }

@@ -8,9 +8,9 @@
 //! *reference*, is a bijection: it is the side on which threads own what they hold, the destination
 //! of a load and the source of a store.
 //!
-//! The block of a copy that multiplies what it reads is everything that it writes. Its source is
-//! the first part of the block, each bit as many times as it is written: value `v` that is read is
-//! value `v` that is written.
+//! The block of a copy that replicates its source is everything that it writes. Its source is the
+//! first part of the block, each bit repeated as often as it is written: the source value `v` is
+//! the destination value `v`.
 //!
 //! Values of `b` bits use the same layouts in units of `b` bits, if these are divisible. An atom
 //! whose block is one bit represents one value of any width: a plain copy, as wide as the alignment

@@ -115,8 +115,8 @@ impl TiledCopy {
         Ok(Layout::tuple([&held].into_iter().chain(&rests))?)
     }
 
-    /// The order in which a thread has the values of one instruction at an end: the number of each
-    /// among those that it owns; none where it has others.
+    /// The order in which a thread has the values of one instruction on one side: the index of each
+    /// among its own values; None if it has others.
     fn order(&self, end: CopyEnd) -> Result<Option<Layout>, AtomError> {
         let own = self.atom.values(self.atom.reference(), self.bits)?;
         let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;
@@ -133,7 +133,8 @@ impl TiledCopy {
         Ok(Some(order).filter(|order| order.is_bijective()))
     }
 
-    /// How the values of a thread are made of its first `first` ones; none where they are not.
+    /// The decomposition of the values of a thread into copies of its first `first` ones; None if
+    /// there is none.
     fn groups(&self, first: i64) -> Result<Option<Vec<Group>>, AtomError> {
         let (_, values) = sizes(&self.owned);
         if first < 1 || values % first != 0 {
@@ -151,7 +152,7 @@ impl TiledCopy {
         }
         let thread = self.owned.mode(0).unwrap_or(Layout::unit());
         let Ok(placed) = self.places()?.compose(&Layout::tuple([&thread, &inner, &outer])?) else { return Ok(None) };
-        // Which steps there are in each mode, and those of the further values in their own order.
+        // The steps in each mode, and those of the further values in their own order.
         let mut chains: Vec<Vec<Step>> = self.tile.iter().map(|_| Vec::new()).collect();
         let mut further = Vec::new();
         for (part, leaves) in placed.modes().enumerate() {
@@ -189,7 +190,7 @@ impl TiledCopy {
         Ok(Some(further.iter().map(group).collect()))
     }
 
-    /// From the index in the tile to the coordinates that it has in what is tiled.
+    /// From the index in the tile to the coordinates in the tiled layout.
     fn places(&self) -> Result<Layout<Coordinate>, AtomError> {
         let mut modes = Vec::new();
         let Tiler::Modes(items) = &self.tiler else { return Ok(Layout::unit()) };

@@ -2,10 +2,10 @@
 //!
 //! # Law
 //!
-//! A thread layout sends coordinates to thread numbers. Sorted by stride its modes do not overlap:
-//! all steps of the shorter ones together stay below the next stride. So the digits of a number are
-//! found from the longest stride down, each a quotient, and what remains is 0 exactly where the
-//! number is one of the layout's.
+//! A thread layout maps coordinates to thread indices. Sorted by stride, its modes do not overlap:
+//! all steps of the shorter ones together stay below the next stride. So the digits of a thread
+//! index are found from the longest stride down, each a quotient, and the remainder is 0 exactly if
+//! the index is a value of the layout.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! The types of the values that instructions take and give.
 //!
-//! Law: a type has one name and one width in bits; the name is the one that stands in the names of
-//! instructions (`F32`, `BF16`, `S8`), and reading the name gives the type back.
+//! Law: a type has one name and one width in bits; the name is the one in the names of instructions
+//! (`F32`, `BF16`, `S8`), and parsing the name gives the type back.
 
 use core::fmt;
 use core::str::FromStr;

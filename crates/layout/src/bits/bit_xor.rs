@@ -1,4 +1,4 @@
-//! Bits flipped by others, wherever the two fields lie.
+//! XOR of one bit field into another, at any positions.
 //!
 //! Law: `bit_xor(bits, into, from)` reads the `bits` bits from `from` on and flips by them, each
 //! its own, the `bits` bits from `into` on:
@@ -7,9 +7,9 @@
 //! X(x) = x ^ (((x >> from) & (2^bits - 1)) << into)
 //! ```
 //!
-//! Where the fields do not overlap this is a swizzle and its own inverse. Where they overlap, a bit
-//! may be read that is also flipped, and the inverse is another map, which undoes one bit after
-//! another: a bit matrix. Where they are the same field, it is cleared, and there is none.
+//! If the fields do not overlap, this is a swizzle and its own inverse. If they overlap, a bit may
+//! be both source and target, and the inverse is another map, which inverts one bit after another:
+//! a bit matrix. If they are the same field, it is cleared, and there is no inverse.
 
 use core::fmt;
 use core::str::FromStr;

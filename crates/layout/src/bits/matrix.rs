@@ -24,8 +24,9 @@ pub(crate) type Columns = SmallVec<[u64; 16]>;
 /// A linear map over bits: a matrix over the field of two elements, from up to 64 input bits to up
 /// to 64 output bits.
 ///
-/// Every layout of power-of-two extents whose offsets are sums without carries is one, and so is
-/// every swizzle; compositions, inverses and ranks of such maps always exist or provably do not.
+/// Every layout of power-of-two extents whose offsets are sums without carries is such a map, and
+/// so is every swizzle; compositions, inverses and ranks of such maps always exist or provably do
+/// not.
 ///
 /// ```
 /// use tilewright_layout::BitMatrix;
@@ -186,8 +187,8 @@ impl BitMatrix {
         BitMatrix::from_valid(self.inputs(), (0..self.outputs()).map(|row| self.row(row)).collect())
     }
 
-    /// This map beside another: the low bits go through this one, the bits above through `high`,
-    /// and the results are put together in the same way.
+    /// The direct sum with another map: the low bits go through this one, the bits above through
+    /// `high`, and the results are concatenated in the same way.
     ///
     /// Errors: more than [`MAX_BITS`] inputs or outputs.
     ///
@@ -359,8 +360,8 @@ fn basis(space: &BitSpace) -> Vec<u64> {
     space.basis().iter().map(|vector| vector.value).collect()
 }
 
-/// What is left of `value` when elements of the space that `columns` span are taken out: 0 when it
-/// is one of them, and else the least of its coset.
+/// The remainder of `value` modulo the space that `columns` span: 0 if it is in the space, and
+/// otherwise the least number of its coset.
 pub(crate) fn remainder(columns: &[u64], value: u64) -> u64 {
     eliminated(columns).0.rest(value.into()).value
 }

@@ -1,8 +1,8 @@
 //! Spaces over bits: sets of numbers that have the XOR of any two of them.
 //!
-//! Law: the basis of a [`BitSpace`] is *reduced*: each of its numbers has a leading bit that no
-//! other has. So the rest of a number, behind the XOR of those at whose leading bits it has ones,
-//! is the least of its coset, and 0 exactly where the number is in the space.
+//! Law: the basis of a [`BitSpace`] is *reduced*: the leading bit of each of its numbers is set in
+//! no other one. So the remainder of a number, after XOR with the basis numbers at whose leading
+//! bits it has ones, is the least of its coset, and 0 exactly if the number is in the space.
 
 use smallvec::SmallVec;
 
@@ -65,7 +65,7 @@ impl BitSpace {
         self.basis.len()
     }
 
-    /// What is left of a number: the least of its coset, 0 where it is in the space.
+    /// The remainder of a number: the least of its coset, 0 if it is in the space.
     #[inline]
     pub fn rest(&self, mut vector: BitVector) -> BitVector {
         for known in self.basis.iter().rev() {
@@ -81,14 +81,14 @@ impl BitSpace {
         self.rest(value.into()).value == 0
     }
 
-    /// The given numbers whose XOR is this number; none where it is not in the space.
+    /// The given numbers whose XOR is this number; None if it is not in the space.
     pub fn solve(&self, value: u64) -> Option<u64> {
         let rest = self.rest(value.into());
         (rest.value == 0).then_some(rest.source)
     }
 
-    /// Takes up a number. Gives what the space before left of it: where its value is 0 nothing
-    /// changed, and its source is a set of numbers whose XOR is 0.
+    /// Adds a number. Returns its remainder modulo the previous space: if its value is 0, the space
+    /// is unchanged, and its source is a set of numbers whose XOR is 0.
     #[inline]
     pub fn insert(&mut self, vector: impl Into<BitVector>) -> BitVector {
         let new = self.rest(vector.into());

@@ -9,9 +9,9 @@
 //! s <  0    S(x) = x ^ ((x & mask) << -s)
 //! ```
 //!
-//! `|s| >= b` keeps what is read apart from what is flipped. So reading `S(x)` gives what reading
-//! `x` gives, and `S(S(x)) = x`: a swizzle is its own inverse, and permutes every aligned block of
-//! `2^(m + b + |s|)` offsets.
+//! `|s| >= b` keeps the bits that are read disjoint from the bits that are flipped. So `S(x)` has
+//! the same source bits as `x`, and `S(S(x)) = x`: a swizzle is its own inverse, and permutes every
+//! aligned block of `2^(m + b + |s|)` offsets.
 
 use core::fmt;
 use core::str::FromStr;
@@ -146,8 +146,8 @@ impl Swizzle {
         BitMatrix::new(bits, columns.columns().iter().map(|column| self.apply(*column as i64) as u64))
     }
 
-    /// This swizzle after another, of any shift: a matrix, of as many bits as the two reach.
-    /// [`BitMatrix::swizzle`] is the swizzle that does the same, where there is one.
+    /// This swizzle after another, of any shift: a matrix, with as many bits as the two need.
+    /// [`BitMatrix::swizzle`] is the equal swizzle, if there is one.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;

@@ -18,7 +18,7 @@
 use core::error::Error;
 use core::fmt;
 
-/// How far layout assignment has come with a candidate.
+/// The state of a candidate during layout assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
     /// It may be chosen.

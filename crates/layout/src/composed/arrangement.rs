@@ -29,7 +29,7 @@ fn arranged(form: DivideForm, pair: Composed) -> Result<Composed, LayoutError> {
     pair.with(inner)
 }
 
-/// `by_layout` of the layout that a map is; where there is none, or the result is none, `by_map`.
+/// `by_layout` of the map as a layout; if it is no layout, or there is no result, `by_map`.
 fn either(
     map: &Composed,
     by_layout: impl Fn(&Layout) -> Result<Composed, LayoutError>,

@@ -106,7 +106,7 @@ impl Composed {
 }
 
 impl Composed {
-    /// The map whose modes are these: [`Composed::beside`] of as many as there are.
+    /// The map with these modes: [`Composed::beside`] of all of them.
     ///
     /// Errors: as [`Composed::beside`].
     ///
@@ -179,7 +179,7 @@ pub(super) fn packed(
     let mut range = ends(high)?;
     let (mut map, unpacked) = lifted(high.outer(), bits, unit, &mut range)?;
     if !unpacked {
-        // The last mode has no end; it is as long as the values are, where that is a layout.
+        // The last mode has no end; its extent is that of the values, if that gives a layout.
         let count = range.1.checked_add(1).filter(|count| range.0 >= 0 && *count > 0)?;
         let count = if count.checked_mul(unit).is_some() { count.max(2) } else { 2 };
         let parts = [Leaf { extent: unit, stride: 1 }, Leaf { extent: count, stride: 1 }];

@@ -41,7 +41,7 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::{Leaves, Tree};
 
-/// How many indices of the least value are tried for a left inverse.
+/// The most indices of the least value that are tried for a left inverse.
 const MAX_FIRST: usize = 8;
 
 const LEFT: &str = "left_inverse";
@@ -95,7 +95,7 @@ impl Composed {
 
     /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
-    /// Where there is no left inverse to cut, it is the largest layout with an offset.
+    /// If there is no left inverse to shorten, it is the largest layout with an offset.
     ///
     /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more
     /// than [`MAX_INDICES`] values or [`MAX_CANDIDATES`] candidates would have to be looked at
@@ -172,8 +172,7 @@ impl Composed {
         Composed::new(OuterMap::identity(), offset, Layout::flat(modes)?.coalesce()?)
     }
 
-    /// An extent that all values are below, 1 at the least: the largest value plus one where that
-    /// is found.
+    /// A bound of all values, at least 1: the largest value plus one, if it is found.
     fn reach(&self) -> Result<i64, LayoutError> {
         let end = match self.cosize() {
             Ok(cosize) => cosize,
@@ -358,7 +357,7 @@ fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>>
     Some(Composed::of_affine(&Tree::leaf(size), &inverse))
 }
 
-/// The same, cut where the numbers `0, 1, ..` are no longer values.
+/// The same, shortened to the last of the numbers `0, 1, ..` that is a value.
 fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
     let matrix = BitMatrix::from_valid(MAX_BITS, affine.columns.clone());
     let image = matrix.image();
@@ -373,7 +372,7 @@ fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
         .take_while(|(bit, _)| remainder(&image, 1 << bit) == 0)
         .map(|(_, c)| *c)
         .collect();
-    // As many columns as bits of the index at the most.
+    // At most as many columns as bits of the index.
     let size = 1_i64.checked_shl(columns.len() as u32).fits(RIGHT)?;
     Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
 }

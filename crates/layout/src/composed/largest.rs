@@ -26,7 +26,7 @@ struct Part {
     bound: Wide,
     narrowness: Wide,
     least: Wide,
-    /// How many steps of each mode the box spans, from `least` on.
+    /// The number of steps of each mode in the box, from `least` on.
     spans: Spans,
 }
 
@@ -71,8 +71,7 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
     None
 }
 
-/// At least the values of `outer` from `low` to `high`, and the value itself where the two are
-/// equal.
+/// An upper bound of `outer` from `low` to `high`, and the value itself if the two are equal.
 fn bound(outer: &OuterMap, low: Wide, high: Wide) -> Wide {
     between(outer, low, high).1
 }
@@ -122,8 +121,8 @@ fn shared(low: i64, high: i64) -> u64 {
     !(u64::MAX.checked_shr(unshared.leading_zeros()).unwrap_or(0))
 }
 
-/// The least and the greatest number with the bits `known` of `image`; the sign is one of them,
-/// unless it is not known.
+/// The least and the greatest number with the bits `known` of `image`, including the sign, unless
+/// it is not known.
 fn spread(image: u64, known: u64) -> (Wide, Wide) {
     if known >> 63 == 0 {
         return (Wide::from(i64::MIN), Wide::from(i64::MAX));
@@ -142,7 +141,7 @@ fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> (Wide, Wide) {
 
 fn mapped(matrix: &BitMatrix, low: i64, high: i64) -> (Wide, Wide) {
     let known = shared(low, high);
-    // What is above the inputs is kept where there are as many outputs, and otherwise is 0.
+    // The bits above the inputs are kept if there are as many outputs, and are 0 otherwise.
     let above = !low_bits(matrix.inputs().max(matrix.outputs()));
     let kept = if matrix.inputs() == matrix.outputs() { known & above } else { above };
     let made = (0..matrix.outputs()).filter(|row| matrix.row(*row) & !known == 0);

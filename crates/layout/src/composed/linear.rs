@@ -6,9 +6,9 @@
 //! images of the powers of two of each input, its *bases*. The bits of the first input are the
 //! lowest of the whole index, and so for the outputs: with that, it is a [`BitMatrix`].
 //!
-//! Operations go by name. Composition takes the outputs of the first map to the inputs of the
-//! second of the same name; a product puts the bits of the second factor above those of the first,
-//! in each name by itself.
+//! Operations match names. Composition connects the outputs of the first map with the inputs of the
+//! second of the same name; a product puts the bits of the second operand above those of the first,
+//! for each name separately.
 
 mod names;
 mod text;
@@ -155,7 +155,7 @@ impl LinearLayout {
         &self.matrix
     }
 
-    /// The images of the powers of two of an input, each an index for every output; none for a name
+    /// The images of the powers of two of an input, each an index for every output; None for a name
     /// that is no input.
     pub fn bases(&self, input: &str) -> Option<Vec<Vec<u64>>> {
         let (first, bits) = field(&self.inputs, input)?;
@@ -229,9 +229,9 @@ impl LinearLayout {
         LinearLayout { inputs: self.outputs.clone(), outputs: self.inputs.clone(), matrix }
     }
 
-    /// The map `X` with `self(X(i)) = b(i)`: what `b` does, in terms of the inputs of this one.
-    /// With `self` the registers and lanes that hold a tensor and `b` those that should, it says
-    /// where each has to come from.
+    /// The map `X` with `self(X(i)) = b(i)`: `b` in terms of the inputs of this one. If `self` is
+    /// the current distribution of a tensor over registers and lanes and `b` the wanted one, it
+    /// gives the source of each element.
     ///
     /// Errors: the outputs are not the same; an image under `b` is none under this map
     /// ([`LayoutError::NoPreimage`]).
@@ -263,7 +263,7 @@ impl LinearLayout {
                 for image in map.bases(name).unwrap_or_default() {
                     let mut whole = alloc::vec![0; outputs.len()];
                     for ((output, _), index) in map.outputs.iter().zip(image) {
-                        // The bits of the first factor in that output lie below.
+                        // The bits of the first operand in that output are below.
                         let below = if above { field(&self.outputs, output).map_or(0, |(_, bits)| bits) } else { 0 };
                         let place = outputs.iter().position(|(name, _)| name == output);
                         if let Some(slot) = place.and_then(|place| whole.get_mut(place)) {
@@ -277,9 +277,9 @@ impl LinearLayout {
         Ok(LinearLayout { inputs, outputs, matrix: BitMatrix::new(total, columns)? })
     }
 
-    /// The map `X` with `tile.product(X) = self`; none when there is none (Triton's left division,
-    /// by a tile such as an instruction's). Of the names without bits it has those that the tile
-    /// has not.
+    /// The map `X` with `tile.product(X) = self`; None if there is none (Triton's left division, by
+    /// a tile such as an instruction's). Of the names without bits it has those that the tile does
+    /// not have.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -335,8 +335,8 @@ impl LinearLayout {
         self.matrix.to_layout(&self.shape()?)
     }
 
-    /// The same as a composed layout, which always exists: a layout where one does, else a swizzled
-    /// one, else this matrix.
+    /// The same as a composed layout, which always exists: a plain layout if possible, else a
+    /// swizzled one, else this matrix.
     ///
     /// Errors: the size is not representable.
     pub fn to_composed(&self) -> Result<Composed, LayoutError> {

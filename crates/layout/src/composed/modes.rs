@@ -1,5 +1,5 @@
-//! What rearranges the domain of a composed layout: done to its inner layout, and the outer map and
-//! the offset stay.
+//! Operations on the domain of a composed layout: applied to its inner layout, with the same outer
+//! map and offset.
 //!
 //! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Where
 //! modes are left out they are at 0; where some are fixed, what they contribute is added to the
@@ -171,7 +171,7 @@ impl<D: Place> Composed<D> {
         Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.mode(mode)? })
     }
 
-    /// What lies at `path`, the other modes at 0; see [`Layout::at`].
+    /// The mode at `path`, with the other modes at 0; see [`Layout::at`].
     pub fn at(&self, path: &[usize]) -> Option<Composed<D>> {
         Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.at(path)? })
     }

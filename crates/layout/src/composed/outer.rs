@@ -1,4 +1,4 @@
-//! What is applied last in a composed layout: a map of integers.
+//! The outer map of a composed layout: a map of integers.
 //!
 //! Law: a layout is read on all integers, as everywhere. A swizzle keeps the bits above those it
 //! touches, the sign too. A bit matrix with as many outputs as inputs keeps the bits above its
@@ -17,7 +17,7 @@ use crate::refusal::evidence::Condition;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 
-/// What is applied last in a [`crate::Composed`].
+/// The outer map of a [`crate::Composed`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum OuterMap<N: Extent = i64> {
     /// A layout, read on all integers.
@@ -46,7 +46,7 @@ impl<N: Extent> MapChain<N> {
         &self.outer
     }
 
-    /// What is added between the two.
+    /// The offset between the two.
     pub fn offset(&self) -> &N {
         &self.offset
     }
@@ -58,8 +58,8 @@ impl<N: Extent> MapChain<N> {
 }
 
 impl<N: Extent> OuterMap<N> {
-    /// How many leaves its layouts have, and columns its matrices, for limits on what is copied and
-    /// printed.
+    /// The number of leaves of its layouts, and of columns of its matrices, for limits on copies
+    /// and text.
     pub(crate) fn leaves(&self) -> usize {
         match self {
             OuterMap::Layout(layout) => layout.leaves().len(),
@@ -89,7 +89,7 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// This map after `offset` is added to what `first` gives: one map.
+    /// This map after adding `offset` to the result of `first`, as one map.
     ///
     /// Linear maps over bits with nothing between become one, a swizzle where one does the same.
     ///
@@ -203,7 +203,7 @@ impl<N: Extent> OuterMap<N> {
         let bits = self.bits().max(first.bits());
         let (last, first) = (self.matrix(bits)?, first.matrix(bits)?);
         let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
-        // What is above the inputs has no value unless both keep it.
+        // Bits above the inputs have no value unless both maps keep them.
         if !square(&last) || !square(&first) {
             return None;
         }

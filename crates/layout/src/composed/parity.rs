@@ -182,7 +182,7 @@ impl Parities {
     pub(crate) fn not_additive(&self, op: &'static str) -> LayoutError {
         let mut alone = Parities::new(self.bits, self.constant);
         for bit in 0..self.bits {
-            // What the bit does alone: the terms that see it.
+            // The contribution of the bit alone: the terms that contain it.
             let mut seen = self.terms.iter().filter(|(mask, _)| mask >> bit & 1 == 1);
             let Some(step) = seen.try_fold(0_i128, |sum, (_, weight)| sum.checked_add(*weight)) else {
                 return LayoutError::overflow(op);

@@ -1,9 +1,8 @@
-//! What goes from the inner layout of a composed layout to its outer map: an index, or a
-//! coordinate.
+//! Values between the inner layout of a composed layout and its outer map: indices, or coordinates.
 //!
-//! Law: an index is taken as it is. A coordinate is taken by the layout that it first comes to,
-//! mode by mode: the scale at the path of a mode is the index in that mode, 0 where there is none.
-//! So `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` is `(4,5):(1,4)` seen through a window of 2 by 3.
+//! Law: an index is passed unchanged. A coordinate is evaluated by the next layout, mode by mode:
+//! the scale at the path of a mode is the index in that mode, 0 if there is none. So `(4,5):(1,4) o
+//! (0,0) o (2,3):(1@0,1@1)` is `(4,5):(1,4)` seen through a window of 2 by 3.
 
 use alloc::boxed::Box;
 
@@ -15,8 +14,8 @@ use crate::value::number::{Extent, Stride};
 use crate::value::profile::{Profile, ProfileRef};
 use crate::value::tree::{Gatherer, Tree};
 
-/// What an outer map of a [`Composed`] takes: the values of its inner layout. Integers, known or
-/// not, and coordinates.
+/// The argument of an outer map of a [`Composed`]: the values of its inner layout. Integers,
+/// constant or not, and coordinates.
 pub trait Place: Stride {
     /// The offset as it is written: a number, or a nested coordinate of the outer layout.
     ///

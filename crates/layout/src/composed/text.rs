@@ -18,9 +18,9 @@ use crate::value::layout::Layout;
 use crate::value::number::Extent;
 use crate::value::tree::Tree;
 
-/// A kind of place whose composed layouts have a text.
+/// A kind of value whose composed layouts have a text.
 pub trait PlaceText: Place {
-    /// What the whole text says about the names in it.
+    /// The declarations of names in the text.
     type Names;
 
     /// Gathers that.
@@ -96,7 +96,7 @@ impl PlaceText for Coordinate<Expr> {
     read_by_names!(coordinate_layout);
 }
 
-/// What a whole text says about the names in it.
+/// The declarations of names in a whole text.
 fn names(text: &str) -> Result<Declarations, LayoutError> {
     let mut names = Declarations::new();
     let mut rest = text;
@@ -111,7 +111,7 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
     Ok(names)
 }
 
-/// What stands before the first `o` or `∘` and what stands after it; an `o` in a name is none.
+/// The texts before and after the first `o` or `∘`; an `o` in a name does not count.
 fn split(text: &str) -> Option<(&str, &str)> {
     let in_name = |c: char| c.is_ascii_alphabetic() || c == '_';
     // The word that ends before the place at hand, and whether it begins like a name.

@@ -1,5 +1,5 @@
-//! What two composed layouts have in common: the elements that lie side by side in both, wherever a
-//! vector of them begins.
+//! Common vectors of two composed layouts: elements that are contiguous in both, at every start of
+//! a vector.
 //!
 //! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain,
 //! `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size
@@ -27,8 +27,8 @@ use crate::value::tree::Leaves;
 const OP: &str = "max_common_layout";
 
 impl Composed {
-    /// A layout of indices whose elements lie side by side in both maps, in every vector that it
-    /// cuts the domain into; see the head of this file (CuTe `max_common_layout`).
+    /// A layout of indices whose elements are contiguous in both maps, for every vector of the
+    /// domain; see the head of this file (CuTe `max_common_layout`).
     ///
     /// It is the largest where both are layouts with an offset, or both affine over bits. It is
     /// `1:0` when there is no such vector of two elements.
@@ -75,8 +75,8 @@ impl Composed {
         Ok(Layout::unit())
     }
 
-    /// How many elements lie side by side in both maps, wherever a vector of them begins: the size
-    /// of [`Composed::max_common_layout`], at least 1.
+    /// The number of elements that are contiguous in both maps, at every start of a vector: the
+    /// size of [`Composed::max_common_layout`], at least 1.
     ///
     /// Errors: as [`Composed::max_common_layout`].
     pub fn max_common_vector(&self, other: &Composed) -> Result<i64, LayoutError> {

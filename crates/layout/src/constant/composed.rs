@@ -12,8 +12,8 @@ use crate::constant::layout::StaticLayout;
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
-/// A swizzled layout that is known at compile time: what `layout!` makes of
-/// `S<3,4,3> o 0 o (8,64):(64,1)`.
+/// A swizzled layout known at compile time: the value of `layout!` for `S<3,4,3> o 0 o
+/// (8,64):(64,1)`.
 ///
 /// ```
 /// use tilewright_layout::{Leaf, StaticComposed, StaticLayout, Swizzle};
@@ -68,19 +68,19 @@ impl StaticComposed {
         Some(self.swizzle.apply(value))
     }
 
-    /// What is applied last.
+    /// The outer map.
     #[inline]
     pub const fn swizzle(&self) -> Swizzle {
         self.swizzle
     }
 
-    /// What is added between the two.
+    /// The offset between both.
     #[inline]
     pub const fn offset(&self) -> i64 {
         self.offset
     }
 
-    /// What is applied first and gives the domain.
+    /// The inner layout, which has the domain.
     #[inline]
     pub const fn inner(&self) -> StaticLayout {
         self.inner

@@ -58,7 +58,7 @@ pub struct StaticLayout {
     range: (i64, i64),
 }
 
-/// How far the evaluation has come.
+/// The state of an evaluation.
 #[derive(Clone, Copy)]
 struct Walk {
     /// The value of the modes that are done.
@@ -70,7 +70,7 @@ struct Walk {
 }
 
 impl StaticLayout {
-    /// Up to so many leaves are evaluated without a loop.
+    /// The most leaves that are evaluated without a loop.
     pub const UNROLLED: usize = 16;
 
     /// The layout with these (extent, stride) pairs; `layout!` writes the arguments.
@@ -256,8 +256,8 @@ impl StaticLayout {
     }
 }
 
-/// The rank, and whether a mode has no leaf; none where the nodes are not those of a profile, or
-/// the modes not those of its leaves.
+/// The rank, and whether a mode has no leaf; None if the nodes are no profile, or the modes do not
+/// match its leaves.
 const fn nesting(nodes: &[u16], modes: &[u16]) -> Option<(usize, bool)> {
     if nodes.is_empty() || nodes.len() > MAX_NODES {
         return None;

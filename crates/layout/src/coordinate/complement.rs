@@ -40,7 +40,7 @@ pub(super) fn refuse_diagonal<N: Extent>(op: &'static str, layout: &Layout<Coord
     }
 }
 
-/// Fills what a layout leaves out of each mode of its codomain.
+/// Fills the gaps of a layout in each mode of its codomain.
 struct Filler<'a, N: Extent> {
     op: &'static str,
     layout: &'a Layout<Coordinate<N>>,
@@ -90,7 +90,7 @@ impl<N: Extent> Filler<'_, N> {
         Ok(())
     }
 
-    /// What the steps at one path leave out.
+    /// The gaps of the steps at one path.
     fn fill_one(&mut self, path: ModePath, size: Option<N>) -> Result<(), LayoutError> {
         let part = self.layout.tree().map(|leaf| {
             let stride = leaf.stride.scale_at(path);
@@ -155,8 +155,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         complement("complement", self, Filling::Whole, None)
     }
 
-    /// As [`Layout::complement`], but it may leave holes where the layout has padding: disjoint
-    /// copies of it, as many as fit.
+    /// As [`Layout::complement`], but holes may remain where the layout has padding: as many
+    /// disjoint copies of it as fit.
     ///
     /// Errors: modes overlap ([`LayoutError::Overlap`]); a stride has several terms
     /// ([`LayoutError::Diagonal`]); the target lacks a mode ([`LayoutError::NoPath`]).

@@ -89,9 +89,9 @@ fn component<N: Extent>(b: TreeRef<'_, Leaf<Coordinate<N>>>, path: ModePath) -> 
     b.leaves.iter().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) }).collect()
 }
 
-/// Appends `A o B` where every step of `B` is in one leaf of `A`: a leaf goes on past its end, so
-/// it is a line, and `t:k@p` after `s:d` is `t:k*d`. Whether this is so; if not, nothing is
-/// appended.
+/// Appends `A o B` if every step of `B` is in one leaf of `A`: leaves continue past their ends, so
+/// each is linear, and `t:k@p` after `s:d` is `t:k*d`. Returns whether it applies; if not, nothing
+/// is appended.
 fn compose_lines<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -132,7 +132,7 @@ fn compose_into<D: Stride>(
         return Ok(());
     }
     let Some(groups) = groups(a, b)? else { return compose_terms(a, b, nodes, leaves) };
-    // What each leaf of B becomes: a range of the leaves in `pool`.
+    // The image of each leaf of B: a range of the leaves in `pool`.
     let mut pool: Leaves<Leaf<D>> = Leaves::new();
     let mut places: SmallVec<[(usize, u16); 8]> = SmallVec::from_elem((0, 0), b.leaves.len());
     for group in &groups {
@@ -149,7 +149,7 @@ fn compose_into<D: Stride>(
             &mut pool,
         );
         if let Err(error) = composed {
-            // The same refusal, with the places of the leaves in B.
+            // The same refusal, with paths of the leaves in B.
             let whole = component(b, group.path);
             let whole = TreeRef { profile: b.profile, leaves: &whole };
             let again = compose_parts(group.mode, whole, &mut Nodes::new(), &mut Leaves::new());

@@ -57,7 +57,7 @@ struct Entry {
     count: i64,
     denominator: i64,
     path: ModePath,
-    /// Where it stands in the text.
+    /// Its location in the text.
     place: Range<usize>,
 }
 

@@ -264,15 +264,15 @@ impl<N: Extent> Layout<Coordinate<N>> {
         if refuse_diagonal(OP, self).is_err() {
             let mut paths = paths(self.leaves());
             let decided = self.places(OP, &paths).and_then(|places| places.is_injective());
-            // Of numbers that are not known, another order may say more.
+            // For sizes known at launch, another order may prove more.
             if let Err(LayoutError::Open { .. }) = decided {
                 paths.reverse();
                 return self.places(OP, &paths).and_then(|places| places.is_injective()).or(decided);
             }
             return decided;
         }
-        // A mode that goes nowhere repeats everything; those that move at different paths have
-        // nothing to do with each other.
+        // A mode of stride 0 repeats everything; modes that move at different paths are
+        // independent.
         for leaf in self.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
             match N::one().less(&leaf.extent) {
                 Truth::Proved => return Ok(false),

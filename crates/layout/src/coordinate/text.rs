@@ -1,7 +1,7 @@
 //! Text of coordinates.
 //!
-//! Law: what is printed reads back as the same coordinate. Terms stand one after another in the
-//! order of their paths, each a scale and its path, innermost mode first.
+//! Law: printed text parses to the same coordinate. Terms are written in the order of their paths,
+//! each a scale and its path, innermost mode first.
 
 use alloc::string::ToString;
 use core::fmt;
@@ -73,8 +73,8 @@ fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>
 }
 
 impl Cursor<'_> {
-    /// The path after a scale, `@1@0`, innermost mode first; the empty one where there is none.
-    /// `end` becomes the place after its last mode.
+    /// The path after a scale, `@1@0`, innermost mode first; empty if there is none. `end` becomes
+    /// the position after its last mode.
     pub(crate) fn path(&mut self, end: &mut usize) -> Result<ModePath, LayoutError> {
         let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
         while self.eat(b'@') {

@@ -42,7 +42,7 @@ pub(crate) fn divide(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Optio
 /// The quotient and the remainder as operations.
 fn atoms(graph: &mut Graph, n: &Polynomial, d: &Polynomial, rounding: Rounding) -> (Polynomial, Polynomial) {
     let (n, d) = (n.compute(graph), d.compute(graph));
-    // The remainder is the earlier digit, and stands first in sums.
+    // The remainder is the lower digit, and comes first in sums.
     let (remainder, quotient) = (graph.remainder(n, d, rounding), graph.quotient(n, d, rounding));
     (Polynomial::of(graph, quotient), Polynomial::of(graph, remainder))
 }
@@ -67,7 +67,7 @@ fn split(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Option<(Polynomia
     Some((front, rest))
 }
 
-/// A product that comes out even by another one.
+/// The quotient of a product that is divisible.
 pub(crate) fn divided(
     graph: &mut Graph,
     factors: &[Id],
@@ -86,7 +86,7 @@ pub(crate) fn divided(
         if size == 1 {
             break;
         }
-        // What is known to divide a variable.
+        // The known divisor of a variable.
         let common = gcd(graph.divisor(*factor), size);
         if common > 1 {
             let divisor = graph.integer(common);

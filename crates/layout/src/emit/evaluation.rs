@@ -73,7 +73,7 @@ fn of_vectors(layout: &Layout<Xor>, place: &Place) -> Result<(Builder, Numbers),
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
-/// What happens to the bits of one number, which is not above `end` and then not negative.
+/// The image of the bits of one number, which is at most `end` and then nonnegative.
 fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> Result<(Builder, Numbers), EmitError> {
     let mut builder = Builder::new(&Profile::leaf(), place)?;
     let range = match end {

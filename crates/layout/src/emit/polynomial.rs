@@ -115,7 +115,7 @@ struct Part {
 fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
     let mut parts = Vec::new();
     parts_of(graph, terms, &mut parts);
-    // By the variables that they begin with, numbers last; what is taken away goes after something.
+    // By their first variables, numbers last; subtracted terms come after others.
     parts.sort_by_key(|part| graph.first(part.id));
     if let Some(place) = parts.iter().position(|part| !part.negative) {
         parts[..=place].rotate_right(1);
@@ -137,8 +137,8 @@ fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
 
 fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<Part>) {
     while let Some((_, coefficient)) = terms.first() {
-        // The factor that most terms share, a later variable where several do: what is left begins
-        // with the earlier ones.
+        // The operand that most terms share, the later variable if several do: the rest begins with
+        // the earlier ones.
         let mut counts: BTreeMap<Id, usize> = BTreeMap::new();
         for (factors, _) in &terms {
             let mut before = None;

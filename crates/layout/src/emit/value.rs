@@ -139,8 +139,8 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
     Ok(builder.computation(Numbers { profile: Profile::leaf(), names: vec!["inside".to_string()], ids: vec![all] }))
 }
 
-/// Which number of the value each bound is about: none for a mode of the bounds in which no step of
-/// a coordinate layout goes.
+/// The number of the value that each bound limits: None for a mode of the bounds without a stride
+/// of a coordinate layout.
 fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<usize>>, EmitError> {
     let mismatch = || EmitError::Bounds { given: bounds.leaves().len(), numbers: count };
     if bounds.leaves().len() == count {
@@ -171,7 +171,7 @@ fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec
         && bounds.modes().enumerate().all(|(position, bound)| match_modes(modes.get(position), &bound, found))
 }
 
-/// The least and the greatest value of each number over the whole domain, where the signs of the
+/// The least and the greatest value of each number over the whole domain, if the signs of the
 /// strides are known.
 fn reach<D: Stride<Extent = Expr>>(
     layout: &Layout<D>,

@@ -1,6 +1,6 @@
 //! Intervals of numbers, whose ends may be open.
 
-/// The least and the greatest value; `i64::MIN` and `i64::MAX` stand for no bound.
+/// The least and the greatest value; `i64::MIN` and `i64::MAX` mean no bound.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Bounds {
     pub(crate) least: i64,

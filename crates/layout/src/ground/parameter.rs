@@ -1,8 +1,8 @@
 //! Parameters, and what is known about their values.
 //!
-//! Law: a fact narrows the admissible values of a parameter, and everything that is concluded holds
-//! for all that are left. The values of [`Facts`] are the multiples of `divisor` between `least`
-//! and `greatest`; there is always at least one.
+//! Law: a fact narrows the allowed values of a parameter, and every conclusion holds for all
+//! remaining values. The values of [`Facts`] are the multiples of `divisor` between `least` and
+//! `greatest`; there is always at least one.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,8 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::ground::bounds::Bounds;
 
-/// What is known about the value of a parameter: it is a multiple of a number, at least one and at
-/// most another.
+/// The known facts about the value of a parameter: a divisor, a least and a greatest value.
 ///
 /// ```
 /// use tilewright_layout::symbolic::Facts;
@@ -31,7 +30,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// At least 1: what an extent is.
+    /// At least 1, as for extents.
     pub const fn positive() -> Facts {
         Facts { divisor: 1, least: 1, greatest: i64::MAX }
     }
@@ -51,12 +50,12 @@ impl Facts {
         self.divisor
     }
 
-    /// The least value, where there is a bound.
+    /// The least value, if there is a bound.
     pub fn least(&self) -> Option<i64> {
         Some(self.least).filter(|least| *least > i64::MIN)
     }
 
-    /// The greatest value, where there is a bound.
+    /// The greatest value, if there is a bound.
     pub fn greatest(&self) -> Option<i64> {
         Some(self.greatest).filter(|greatest| *greatest < i64::MAX)
     }
@@ -75,7 +74,7 @@ impl Default for Facts {
 }
 
 impl fmt::Display for Facts {
-    /// What is known beyond being positive, as it is declared: `div=128,max=4096`. Nothing for
+    /// The facts besides positivity, as they are declared: `div=128,max=4096`. Empty for
     /// [`Facts::positive`].
     ///
     /// `int` says that nothing bounds the value from below; `i32` that it is at most `2^31 - 1`,
@@ -105,7 +104,8 @@ impl fmt::Display for Facts {
     }
 }
 
-/// The names of widths, and their least and greatest numbers. One of 64 bits says nothing.
+/// The names of integer types, and their least and greatest numbers. A type of 64 bits adds no
+/// bound.
 pub(crate) const WIDTHS: [(&str, i64, i64); 3] = [
     ("i8", i8::MIN as i64, i8::MAX as i64),
     ("i16", i16::MIN as i64, i16::MAX as i64),
@@ -142,7 +142,7 @@ impl PartialOrd for Parameter {
 struct Declared {
     name: Name,
     facts: Facts,
-    /// What [`Facts::unit_bounds`] says, which every sum asks for.
+    /// The result of [`Facts::unit_bounds`], which every sum needs.
     unit_bounds: Bounds,
 }
 
@@ -204,7 +204,7 @@ impl Parameter {
         }
     }
 
-    /// What is known about the value.
+    /// The known facts about the value.
     pub fn facts(&self) -> Facts {
         self.0.facts
     }

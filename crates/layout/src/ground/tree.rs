@@ -2,7 +2,7 @@
 //!
 //! Law: a nested tuple is its flat list of leaves together with its [`Profile`]. Shapes, strides,
 //! coordinates and orders are trees of numbers; a layout is a tree of (extent, stride) pairs. So
-//! whatever only moves modes about is written here once, and is the same operation on all of them.
+//! operations that only rearrange modes are written here once, and are the same for all of them.
 
 use core::fmt;
 
@@ -131,7 +131,7 @@ impl<T: Clone> Tree<T> {
         self.as_ref().modes().map(TreeRef::to_owned)
     }
 
-    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single leaf is its
+    /// The subtree at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single leaf is its
     /// own mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Tree<T>> {
         let mut here = self.as_ref();

@@ -26,7 +26,7 @@ pub(crate) struct Outer<D: Stride> {
     pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
-    /// What its searches may still do; only a carry that cancels needs one.
+    /// The remaining work of its searches; only a carry that cancels needs a search.
     pub(crate) work: Work,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Level<D: Stride> {
     /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no
     /// carry has set in.
     sum: D::Extent,
-    /// The same without the run at hand.
+    /// The same without the current run.
     before: D::Extent,
 }
 
@@ -153,8 +153,8 @@ impl<D: Stride> Outer<D> {
 }
 
 impl<D: Stride> Level<D> {
-    /// Takes up the run at hand, whose part is known, with steps up to number `last`: whether they,
-    /// together with the runs so far, surely stay below the end.
+    /// Adds the current run, whose part is known, with steps up to number `last`: whether they,
+    /// together with the previous runs, certainly stay below the end.
     #[inline(always)]
     fn takes(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.sum.plus(&reach)) {
@@ -188,7 +188,7 @@ impl<D: Stride> Level<D> {
         self.end.divide_up(&self.part).map(Some).ok_or_else(overflow::<D::Extent>)
     }
 
-    /// The same with other steps of the run that has been taken up.
+    /// The same with other steps of the added run.
     #[inline(always)]
     fn fits(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {

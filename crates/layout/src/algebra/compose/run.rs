@@ -25,8 +25,8 @@ pub(crate) struct Run<N> {
     pub(crate) negative: bool,
 }
 
-/// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B
-/// and has been walked; then the extent of what remains, which is 1 when nothing does.
+/// The extent of the first run of `extent:step`, the rest of mode `number` of B; then the extent of
+/// what remains, which is 1 at the end.
 #[inline(always)]
 pub(super) fn first_run<D: Stride>(
     outer: &Outer<D>,
@@ -51,9 +51,9 @@ pub(super) fn first_run<D: Stride>(
     Ok((run, quotient))
 }
 
-/// Where it is not known whether a step stays below the end of a mode of A: the run up to that end,
-/// what remains, and the value of a step, as far as the step divides the end. If the step is the
-/// end, the run has one position, and its value is not seen.
+/// If it is not known whether a step stays below the end of a mode of A: the run up to that end,
+/// the remaining extent, and the value of a step, provided that the step divides the end. If the
+/// step is the end, the run has one position, and its value is not observed.
 ///
 /// Errors: `refusal`, where it has another reason, or no step divides an end.
 #[cold]

@@ -1,7 +1,7 @@
 //! Loads and stores of tensor memory (Blackwell), by rule.
 //!
-//! A warp moves 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. It is named as a
-//! whole, by all threads; the registers of a load are given below, and a store is the way back.
+//! A warp copies 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. All threads name
+//! the whole; the registers of a load are given below, and a store is the inverse.
 //!
 //! One thread copies from shared memory, as many rows of as many bits as the name says, of its own
 //! CTA or of a pair of them. `4x32dp` writes its 32 rows to four groups of 32: the block is all

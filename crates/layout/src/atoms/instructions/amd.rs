@@ -9,16 +9,16 @@
 //! value  k mod R       of lane  i + M * (k div R)        (B likewise, with j and N)
 //! ```
 //!
-//! and element `(i,j)` of the sums, with `H` rows together, 4, or 1 in double precision, is
+//! and element `(i,j)` of the accumulators, with `H` rows together, 4, or 1 in double precision, is
 //!
 //! ```text
 //! value  i mod H + H * (i div (H*P))     of lane  j + N * ((i div H) mod P)
 //! ```
 //!
-//! Factors of 8 bits in an instruction that takes any of 8, 6 and 4 bits are the exception: their
-//! values come in two runs of 16, and the second runs of all lanes are behind the first ones, `k =
-//! 16*p + v mod 16 + 16*P * (v div 16)`. A lane brings one scale factor for its row and for 32
-//! values along K.
+//! Operands of 8 bits in an instruction that takes any of 8, 6 and 4 bits are the exception: their
+//! values come in two runs of 16, and the second runs of all lanes follow the first ones, `k = 16*p
+//! + v mod 16 + 16*P * (v div 16)`. A lane holds one scale factor for its row and for 32 values
+//! along K.
 //!
 //! # Sources
 //!
@@ -78,7 +78,7 @@ fn mixed(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let factor = |value: ValueType| if value.bits() == 8 { two_runs(shape) } else { run(shape) };
     let atom = matrix_product(member, [factor(types.a)?, factor(types.b)?])?;
     match member.has("SCALED") {
-        // Each value is given its scale factor: those of a run have the same.
+        // Each value has its scale factor: the values of a run share one.
         true => atom.with(Operand::ScaleA, run(shape)?.into())?.with(Operand::ScaleB, run(shape)?.into()),
         false => Ok(atom),
     }

@@ -1,8 +1,8 @@
 //! Intel AMX: tiles of 16 rows of 64 bytes, one thread.
 //!
-//! Law: a value order is the order in a tile register, row after row. A row of A is a row of the
-//! matrix; a row of B has for each column the values along K that are multiplied together, four
-//! bytes or two of 16 bits; a row of the sums is a row of the matrix.
+//! Law: the value order is the order in a tile register, row after row. A row of A is a row of the
+//! matrix; a row of B has, for each column, the values along K that are multiplied together, four
+//! of 8 bits or two of 16 bits; a row of the accumulators is a row of the matrix.
 //!
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Operation" of
 //! `TDPBSSD`, `TDPBSUD`, `TDPBUSD`, `TDPBUUD` and `TDPBF16PS`: dword `k` of row `m` of the first

@@ -55,7 +55,7 @@ fn sparse(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     atom.with(Operand::Metadata, metadata)
 }
 
-/// The instruction whose K is `density` times what fits in 32 bytes.
+/// The instruction whose K is `density` times the values in 32 bytes.
 fn atom(member: &Member<'_>, density: i64) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let [_, n, k] = shape;

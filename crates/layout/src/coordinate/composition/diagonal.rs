@@ -68,7 +68,7 @@ pub(super) fn compose_into<D: Stride>(
     }
 }
 
-/// The leaves of two layouts whose composite is that of `A` and `B`.
+/// The leaves of two layouts whose composition is that of `A` and `B`.
 struct Concatenated<D: Stride> {
     outer: Leaves<Leaf<D>>,
     inner: Leaves<Leaf<D::Extent>>,
@@ -118,8 +118,8 @@ fn as_integers<D: Stride>(
     Some(Concatenated { outer, inner })
 }
 
-/// What each leaf of `B` becomes, or why there is nothing; none where there are too many values, or
-/// numbers that are not known.
+/// The image of each leaf of `B`, or why there is none; None if there are too many values, or sizes
+/// that are not known.
 fn by_values<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,

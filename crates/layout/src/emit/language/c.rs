@@ -24,7 +24,7 @@ fn type_of(boolean: bool, integer: Integer) -> &'static str {
     }
 }
 
-/// Between sums and products on one side and the operators on bits on the other.
+/// Between sums and products on one side and the bitwise operators on the other.
 const COMPARE: Level = level::AND;
 const BELOW_COMPARE: Level = 1;
 

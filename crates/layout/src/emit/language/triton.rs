@@ -23,7 +23,7 @@ impl Table for Triton {
             Op::Quotient(_, _, Rounding::Up) => Form::Call("tl.cdiv"),
             Op::Minimum(..) => Form::Call("tl.minimum"),
             Op::Magnitude(_) => Form::Call("tl.abs"),
-            // `and` asks for one truth value, and a tensor has many.
+            // `and` needs a single boolean, and a tensor has many.
             Op::Both(..) => Form::Infix("&", level::AND),
             Op::Choice(..) => Form::Call("tl.where"),
             other => return common(other),
