@@ -1,9 +1,9 @@
 //! Serialisation with `serde`, by the feature `serde`: a value is its text.
 //!
-//! Law: what is written is what `Display` prints, and what is read goes through `FromStr`. So the
-//! two agree in every format, a person can read them, and no text makes a value that the parser
-//! would refuse: extents are positive, sizes fit in 64 bits, trees keep to
-//! [`crate::limits::MAX_NODES`] and [`crate::limits::MAX_DEPTH`].
+//! Law: values are written as `Display` prints them, and read by `FromStr`. So both agree in every
+//! format, the text is readable, and no text gives a value that the parser would refuse: extents
+//! are positive, sizes fit in 64 bits, trees are within [`crate::limits::MAX_NODES`] and
+//! [`crate::limits::MAX_DEPTH`].
 //!
 //! Written and read as a string: `Layout`, `Tree<i64>`, [`crate::Coord`], [`crate::Profile`],
 //! [`crate::Tiler`], [`crate::Swizzle`] and [`crate::Composed`].

@@ -72,7 +72,7 @@ impl AmbientMorphism {
         Ok(made)
     }
 
-    /// The product of the entries that are sent to each place of the codomain.
+    /// The product of the entries that map to each entry of the codomain.
     fn products(&self) -> Result<Entries, MorphismError> {
         let mut products: Entries = self.codomain.iter().map(|_| 1).collect();
         for (entry, (extent, image)) in self.domain.iter().zip(&self.images).enumerate() {
@@ -147,7 +147,8 @@ impl AmbientMorphism {
         sent.is_sorted()
     }
 
-    /// Whether the product of what is sent to an entry is that entry, for each one that is hit.
+    /// Whether the product of the entries that map to an entry equals it, for each entry in the
+    /// image.
     pub fn is_exact(&self) -> bool {
         // Construction has shown that every image is a place.
         let products = self.products().unwrap_or_default();

@@ -27,12 +27,12 @@ use smallvec::SmallVec;
 pub enum Class {
     /// Both layouts are tractable and their morphisms have a mutual refinement.
     Refinement,
-    /// The inner layout reaches past the end of the outer one, whose last mode goes on.
+    /// The inner layout reaches past the end of the outer one, whose last mode continues.
     PastTheEnd,
     /// The shapes have a mutual refinement, and only the outer layout is not tractable: it can be
     /// refined all the same, but has no diagram.
     OuterNotTractable,
-    /// Each mode of the inner layout has a mutual refinement by itself, but the inner layout is not
+    /// Each mode of the inner layout has a mutual refinement alone, but the inner layout is not
     /// tractable, so they have none together.
     InnerNotTractable,
     /// Some mode of the inner layout ends inside a mode of the outer one that it does not divide.

@@ -44,8 +44,8 @@ impl TupleMorphism {
         self.concat(other).is_ok_and(|both| both.is_isomorphism())
     }
 
-    /// Flat division: `self` after (`tile`, complement of `tile`). The tiles come first, then where
-    /// they lie.
+    /// Flat division: `self` after (`tile`, complement of `tile`). The tiles come first, then the
+    /// modes over tiles.
     ///
     /// Errors: `tile` does not end where `self` begins; it sends an entry to the base point.
     ///

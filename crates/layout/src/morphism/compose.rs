@@ -75,7 +75,7 @@ pub fn compose_by_refinement(outer: &Layout, inner: &Layout) -> Result<Layout, M
 #[inline(always)]
 fn refine_mode(mode: &Leaf, outer: &[Leaf], pieces: &mut Pieces<'_>) -> Result<(), Stopped> {
     let mut levels = outer.iter();
-    // What is left of the stride is stepped over.
+    // The rest of the stride is skipped.
     let mut before = mode.stride;
     let mut level = loop {
         let Some(level) = levels.next() else { return Err(Stopped::Apart) };
@@ -217,7 +217,7 @@ pub struct WorkedComposition {
     pub morphism: NestMorphism,
     /// The layout that it encodes.
     pub weak: Layout,
-    /// That layout, coalesced over the shape of the inner one: the composite.
+    /// That layout, coalesced over the shape of the inner one: the composition.
     pub composite: Layout,
 }
 

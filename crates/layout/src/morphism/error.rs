@@ -85,7 +85,7 @@ pub enum MorphismError {
         ends: Box<str>,
         /// Where the next one would have to begin, and begins.
         begins: Box<str>,
-        /// In what the two tuples differ.
+        /// The difference of the two tuples.
         apart: Apart,
     },
     /// E0707: a layout that no morphism encodes.
@@ -114,7 +114,7 @@ pub enum MorphismError {
     NoSuchEntry {
         /// The operation.
         op: &'static str,
-        /// Of which tuple.
+        /// The tuple.
         side: Side,
         /// The entry.
         entry: usize,
@@ -130,17 +130,17 @@ pub enum MorphismError {
     },
     /// E0714: a morphism that has no inverse.
     NotIsomorphism {
-        /// The first entry that stands in the way.
+        /// The first entry that violates it.
         entry: usize,
-        /// Of which tuple: an entry of the domain that is sent to the base point, or one of the
-        /// codomain that is not hit.
+        /// The tuple: an entry of the domain that maps to the base point, or one of the codomain
+        /// outside of the image.
         side: Side,
     },
-    /// E0715: as many parts as there are places, and there is another number of them.
+    /// E0715: one part per entry is needed, and there is another number of parts.
     Arity {
         /// The operation.
         op: &'static str,
-        /// How many places there are.
+        /// The number of entries.
         places: usize,
         /// How many parts are given.
         parts: usize,
@@ -149,16 +149,16 @@ pub enum MorphismError {
     Syntax {
         /// The byte at which reading stopped.
         at: usize,
-        /// What was expected, in words.
+        /// The expected text, in words.
         expected: &'static str,
     },
-    /// E0718: entries are sent together to one that their product does not divide.
+    /// E0718: entries map to one that their product does not divide.
     Undivided {
         /// Where they are sent.
         target: usize,
         /// The entry there.
         entry: i64,
-        /// The product of what is sent there.
+        /// The product of these entries.
         product: i64,
     },
     /// E0717: more values than a table holds.
@@ -175,7 +175,7 @@ pub enum MorphismError {
 /// Two modes that keep a layout from being tractable, or one whose stride is negative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTractable {
-    /// Which layout.
+    /// The layout.
     pub part: Part,
     /// The layout.
     pub layout: Box<str>,
@@ -196,7 +196,7 @@ pub struct NotARefinement {
     pub coarse: Box<str>,
     /// Where, by path.
     pub path: Path,
-    /// What is there.
+    /// The value there.
     pub found: Misfit,
 }
 
@@ -235,7 +235,7 @@ pub struct NoMutualRefinement {
     pub before: i64,
 }
 
-/// In what the tuple where a morphism ends differs from the one where the next begins.
+/// The difference between the codomain of a morphism and the domain of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
     /// In their nesting alone.

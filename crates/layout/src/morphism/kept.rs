@@ -65,8 +65,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(self.flatten().squeeze(), domain, codomain))
     }
 
-    /// With the domain, as a flat tuple, in the order of the codomain; entries that are sent to the
-    /// base point come first, by size.
+    /// With the domain, as a flat tuple, in the order of the codomain; entries that map to the base
+    /// point come first, by size.
     ///
     /// Errors: none for a morphism that exists.
     ///
@@ -83,8 +83,8 @@ impl NestMorphism {
     }
 }
 
-/// The profile without some of its leaves, and without the tuples all of whose leaves go. A lone
-/// leaf that goes leaves the empty tuple.
+/// The profile without some of its leaves, and without the tuples that become empty. A single leaf
+/// that is removed leaves the empty tuple.
 fn kept(profile: &Profile, keep: impl Fn(usize) -> bool) -> Result<Profile, MorphismError> {
     match part(&mut profile.nodes().iter().copied(), &mut 0, &keep)?.0 {
         Some(profile) => Ok(profile),

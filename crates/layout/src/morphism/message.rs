@@ -1,4 +1,4 @@
-//! Refusals in words: what fails, where and with which numbers, and what would settle it.
+//! The texts of refusals: the failed condition, its location and numbers, and a remedy.
 
 use alloc::format;
 use alloc::string::String;
@@ -184,7 +184,7 @@ fn entries(count: usize) -> &'static str {
 }
 
 impl MorphismError {
-    /// What would settle it, if there is something to say.
+    /// The remedy, if there is one.
     pub fn help(&self) -> Option<String> {
         Some(String::from(match self {
             MorphismError::MapLength { .. } => "name one place for each entry; `*` is the base point",

@@ -35,8 +35,8 @@ pub(crate) struct Piece {
 
 pub(crate) type Pieces = SmallVec<[Piece; 12]>;
 
-/// Where the walk stops: the entry of the first tuple and what is left of it, the same of the
-/// second, and what lies before.
+/// The position at which the walk stops: the entry of the first tuple and its rest, the same of the
+/// second, and the pieces before.
 pub(crate) struct Stop {
     left: (usize, i64),
     right: Option<(usize, i64)>,
@@ -54,8 +54,8 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
     };
     let shared = digits.by_ref().map(|Digit { extent, parts: [(i, _), (j, _)] }| piece(extent, Some(i), j));
     let mut pieces: Pieces = shared.collect();
-    // What lies before divides the first tuple, whose size is representable up to here, or the
-    // message says less.
+    // The product of the pieces divides the first tuple, whose size is representable up to here;
+    // otherwise the message says less.
     let before = |pieces: &Pieces| pieces.iter().fold(1_i64, |before, piece| before.saturating_mul(piece.extent));
     let [(mut i, mut taken), (mut j, mut taken_of_second)] = digits.next_parts();
     if let Some([left, right]) = digits.left() {
@@ -86,7 +86,7 @@ pub(crate) fn refused(first: &[i64], second: &[i64], stop: Stop) -> MorphismErro
     MorphismError::NoMutualRefinement(Box::new(NoMutualRefinement { first, second, left, right, before }))
 }
 
-/// Two nested tuples refined so that the leaves of the first are the first leaves of the second.
+/// Two nested tuples, refined such that the leaves of the first are the first leaves of the second.
 ///
 /// ```
 /// use tilewright_layout::Tree;
@@ -157,8 +157,7 @@ impl MutualRefinement {
     }
 }
 
-/// The part over each of so many entries, made of pieces and the entries that they belong to: one
-/// piece stands alone.
+/// The parts over so many entries, made of pieces and their entries: a single piece is no tuple.
 fn parts(entries: usize, pieces: impl Iterator<Item = (u16, i64)>) -> Result<Vec<Tree<i64>>, MorphismError> {
     let mut lists: Vec<SmallVec<[i64; 4]>> = alloc::vec![SmallVec::new(); entries];
     for (entry, extent) in pieces {

@@ -85,7 +85,7 @@ impl NestMorphism {
         &self.codomain
     }
 
-    /// The map of leaves that the morphism lies over.
+    /// The underlying map of leaves.
     #[inline]
     pub fn map(&self) -> &PointedMap {
         self.flat.map()
@@ -316,7 +316,7 @@ fn not_composable(op: &'static str, ends: &Tree<i64>, begins: &Tree<i64>) -> Mor
     MorphismError::NotComposable { op, ends: ends.to_string().into(), begins: begins.to_string().into(), apart }
 }
 
-/// The tree with these leaves, of which there are as many as the profile has.
+/// The tree with these leaves; there are as many as the profile has.
 pub(crate) fn tree(profile: &Profile, leaves: &[i64]) -> Tree<i64> {
     Tree::new(profile.clone(), leaves.iter().copied()).unwrap_or_else(|_| Tree::leaf(1))
 }
@@ -336,7 +336,7 @@ pub(crate) fn extents(layout: &Layout) -> Entries {
     layout.leaves().iter().map(|leaf| leaf.extent).collect()
 }
 
-/// The running products of a tuple: what comes before each entry. None from the first one on that
+/// The running products of a tuple: the product before each entry. None from the first one on that
 /// is not representable.
 pub(crate) fn steps(entries: &[i64]) -> SmallVec<[Option<i64>; 16]> {
     let mut step = Some(1_i64);

@@ -36,8 +36,8 @@ pub struct PointedMap {
 impl PointedMap {
     /// The map to `codomain` places with these images; `None` is the base point.
     ///
-    /// Errors: an image is past the codomain ([`MorphismError::NoSuchEntry`]); a place is hit twice
-    /// ([`MorphismError::SentTwice`]); more places than a tuple may have.
+    /// Errors: an image is past the codomain ([`MorphismError::NoSuchEntry`]); two images are equal
+    /// ([`MorphismError::SentTwice`]); more entries than a tuple may have.
     pub fn new(codomain: usize, images: impl IntoIterator<Item = Option<usize>>) -> Result<PointedMap, MorphismError> {
         let width = bounded(codomain)?;
         let mut list = Images::new();
@@ -67,7 +67,7 @@ impl PointedMap {
         PointedMap { images, codomain: codomain as u16 }
     }
 
-    /// The identity of `places` places.
+    /// The identity on `places` entries.
     ///
     /// Errors: more places than a tuple may have.
     pub fn identity(places: usize) -> Result<PointedMap, MorphismError> {
@@ -75,7 +75,7 @@ impl PointedMap {
         Ok(PointedMap { images: (1..=codomain).collect(), codomain })
     }
 
-    /// How many places are sent.
+    /// The size of the domain.
     #[inline]
     pub fn domain(&self) -> usize {
         self.images.len()
@@ -87,8 +87,7 @@ impl PointedMap {
         usize::from(self.codomain)
     }
 
-    /// Where a place is sent; none for the base point, and for a place that the domain does not
-    /// have.
+    /// The image of an entry; None for the base point, and for an entry outside of the domain.
     #[inline]
     pub fn image(&self, place: usize) -> Option<usize> {
         usize::from(*self.images.get(place)?).checked_sub(1)
@@ -105,7 +104,7 @@ impl PointedMap {
         self.images().position(|image| image == Some(target))
     }
 
-    /// For each place of the codomain, the place that is sent there.
+    /// The preimage of each entry of the codomain.
     pub(crate) fn preimages(&self) -> SmallVec<[Option<u16>; 16]> {
         let mut preimages: SmallVec<[Option<u16>; 16]> = SmallVec::from_elem(None, self.codomain());
         for (entry, image) in self.images().enumerate() {

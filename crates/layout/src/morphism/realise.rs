@@ -76,7 +76,7 @@ impl TupleMorphism {
     }
 }
 
-/// Refuses an index that leaves its mode. Where the two nest differently, it is for others to say.
+/// Refuses an index outside of its mode. Differences of nesting are checked elsewhere.
 fn within(coordinate: &Tree<i64>, shape: &Tree<i64>) -> Result<(), MorphismError> {
     if let (true, [index]) = (coordinate.is_leaf(), coordinate.leaves()) {
         if (0..size(OP, shape.leaves())?).contains(index) {

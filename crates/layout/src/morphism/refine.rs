@@ -34,7 +34,7 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// That `fine` refines `coarse`.
+    /// The refinement of `coarse` by `fine`.
     ///
     /// Errors: it does not, with the place ([`MorphismError::NotARefinement`]); an entry is not
     /// positive; a size is not representable.
@@ -103,7 +103,7 @@ impl Refinement {
         &self.parts
     }
 
-    /// How many leaves of the finer tuple come before the part over each entry.
+    /// The number of leaves of the finer tuple before the part over each entry.
     pub fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
         self.parts.iter().scan(0, |before, part| {
             let here = *before;

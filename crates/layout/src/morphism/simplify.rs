@@ -1,8 +1,8 @@
 //! Morphisms made simpler without changing what they encode: squeeze, sort, coalesce.
 //!
 //! Laws. `squeeze` drops entries 1 on both sides and is a functor: `squeeze(g o f) = squeeze g o
-//! squeeze f`. `sort` orders the domain by where it is sent. `coalesce` merges what runs in step,
-//! and the layout encoded by it is the coalesced layout: `L(coal f) = coal(L(f))` (theorem C).
+//! squeeze f`. `sort` orders the domain by its images. `coalesce` merges contiguous entries, and
+//! the layout encoded by the result is the coalesced layout: `L(coal f) = coal(L(f))` (theorem C).
 
 use crate::morphism::error::MorphismError;
 use crate::morphism::pointed::{Images, PointedMap};
@@ -19,7 +19,7 @@ impl TupleMorphism {
     /// ```
     pub fn squeeze(&self) -> TupleMorphism {
         let mut places = 0;
-        // Where each entry of the codomain will stand.
+        // The new position of each entry of the codomain.
         let moved: Images = self
             .codomain()
             .iter()
@@ -37,8 +37,8 @@ impl TupleMorphism {
         TupleMorphism::from_valid(domain, codomain, map)
     }
 
-    /// With the domain in the order of the codomain; entries that are sent to the base point come
-    /// first, by size.
+    /// With the domain in the order of the codomain; entries that map to the base point come first,
+    /// by size.
     ///
     /// The layout of the result is the sorted layout: by stride, equal strides by extent.
     ///
@@ -111,8 +111,8 @@ impl TupleMorphism {
     fn merged(&self, strongly: bool) -> Result<TupleMorphism, MorphismError> {
         let squeezed = self.squeeze();
         let preimages = squeezed.map().preimages();
-        // Each entry of the codomain joins the one before it where their preimages are neighbours,
-        // in order.
+        // Each entry of the codomain is merged with the one before it if their preimages are
+        // adjacent, in order.
         let mut codomain = Entries::new();
         let mut moved = Images::new();
         let mut before: Option<Option<u16>> = None;

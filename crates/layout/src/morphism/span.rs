@@ -25,7 +25,7 @@ use crate::morphism::standard::standard_representation;
 use crate::morphism::tuple::{TupleMorphism, not_composable};
 use crate::{Layout, Tree};
 
-/// A category of refinements: what may stand on the left side of a span.
+/// A category of refinements: the left side of a span.
 pub trait Backward: Clone + PartialEq + fmt::Display {
     /// The identity of a tuple.
     ///
@@ -54,7 +54,7 @@ pub trait Backward: Clone + PartialEq + fmt::Display {
     /// Errors: the size is not representable.
     fn select(&self, onto: &[i64], parts: &[Option<usize>]) -> Result<Self, MorphismError>;
 
-    /// How many entries of the finer tuple lie over each entry of the coarser one.
+    /// The number of entries of the finer tuple over each entry of the coarser one.
     fn lengths(&self) -> Vec<usize>;
 }
 
@@ -256,8 +256,8 @@ impl<B: Backward> Span<B> {
     }
 }
 
-/// Where the pieces of parts go: those of each part to the pieces of the part that it is sent to,
-/// in order.
+/// The images of the pieces of parts: those of each part map to the pieces of the image of the
+/// part, in order.
 fn images_of_pieces(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
     let starts: Vec<usize> = onto
         .iter()

@@ -181,8 +181,8 @@ fn encoded(f: &TupleMorphism) -> Result<SmallVec<[Leaf; 8]>, MorphismError> {
 }
 
 impl NestMorphism {
-    /// The layout of the morphism: its shape is the domain, and the stride of an entry the product
-    /// of the codomain before the place that it is sent to, 0 for the base point.
+    /// The layout of the morphism: its shape is the domain, and the stride of an entry is the
+    /// product of the codomain before its image, 0 for the base point.
     ///
     /// Errors: a stride is not representable.
     ///

@@ -44,7 +44,7 @@ impl fmt::Display for Image {
     }
 }
 
-/// What a part of the text holds; places of errors are those of the whole text.
+/// The value of a part of the text; locations of errors are relative to the whole text.
 fn part<T: FromStr<Err = LayoutError>>(text: &str, from: usize, to: usize) -> Result<T, MorphismError> {
     text.get(from..to).unwrap_or_default().parse().map_err(|error| match error {
         LayoutError::Syntax { at, expected } => MorphismError::Syntax { at: at + from, expected },

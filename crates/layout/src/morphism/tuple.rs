@@ -1,12 +1,12 @@
 //! Morphisms of tuples: the category Tuple.
 //!
 //! Law: an object is a tuple of positive integers; a morphism `f: S -> T` is a tractable map `a` of
-//! their places with `S_i = T_a(i)` wherever place `i` is not sent to the base point. Morphisms
-//! compose as their maps do (Carlisle, Shah, Stern, VanKoughnett).
+//! their indices with `S_i = T_a(i)` wherever `i` does not map to the base point. Morphisms compose
+//! as their maps do (Carlisle, Shah, Stern, VanKoughnett).
 //!
-//! What it means: a tuple is a box of coordinates, and `f` tells for each axis of `S` which axis of
-//! `T` it becomes; an axis that is sent to the base point is forgotten, and an axis of `T` that is
-//! not hit stays at 0.
+//! The meaning: a tuple is a box of coordinates, and `f` gives for each axis of `S` the axis of `T`
+//! that it becomes; an axis that maps to the base point is dropped, and an axis of `T` outside of
+//! the image stays at 0.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -112,7 +112,7 @@ impl TupleMorphism {
         &self.codomain
     }
 
-    /// The map of places that the morphism lies over.
+    /// The underlying map of indices.
     #[inline]
     pub fn map(&self) -> &PointedMap {
         &self.map
@@ -125,7 +125,7 @@ impl TupleMorphism {
         self.domain.iter().fold(1, |size, extent| size.saturating_mul(*extent))
     }
 
-    /// The product of the codomain: values lie below it.
+    /// The product of the codomain, a bound of the values.
     ///
     /// Errors: it is not representable.
     pub fn codomain_size(&self) -> Result<i64, MorphismError> {

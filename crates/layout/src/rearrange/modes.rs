@@ -71,7 +71,7 @@ impl<T: Clone> Tree<T> {
     }
 }
 
-/// How many modes are missing; a rank beyond what a tree can hold is refused before anything is
+/// The number of missing modes; a rank beyond the limit of trees is refused before anything is
 /// copied.
 fn missing_modes(op: &'static str, rank: usize, found: usize) -> Result<usize, LayoutError> {
     if rank > crate::limits::MAX_NODES {
@@ -308,7 +308,7 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().zip_by(guide)?))
     }
 
-    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single mode is its
+    /// The mode at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single mode is its
     /// own mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Layout<D>> {
         Some(Layout::from_valid(self.tree().at(path)?))

@@ -18,7 +18,7 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
-/// Which places of a coordinate keep their mode.
+/// The kind of entries of a coordinate whose modes are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Open,
@@ -26,8 +26,8 @@ enum Keep {
 }
 
 impl<T: Clone> Tree<T> {
-    /// The parts that lie where `coord` is open (CuTe `slice`). An open coordinate keeps the whole
-    /// tree, an index alone leaves `()`.
+    /// The modes for which `coord` is `_` (CuTe `slice`). `_` alone keeps the whole tree, an index
+    /// alone leaves `()`.
     ///
     /// Errors: the coordinate nests more deeply than the tree, or a rank differs.
     ///
@@ -43,8 +43,8 @@ impl<T: Clone> Tree<T> {
         keep(self, coord, Keep::Open, "slice")
     }
 
-    /// The parts that lie where `coord` has an index (CuTe `dice`). An index alone keeps the whole
-    /// tree, `_` leaves `()`.
+    /// The modes for which `coord` has an index (CuTe `dice`). An index alone keeps the whole tree,
+    /// `_` leaves `()`.
     ///
     /// Errors: as [`Tree::slice`].
     ///

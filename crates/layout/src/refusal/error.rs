@@ -29,7 +29,7 @@ pub enum Limit {
     Chain,
 }
 
-/// Which operand of an operation an error is about.
+/// The operand of an operation that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Operand {
     /// The first, or the only one: `A`.
@@ -39,7 +39,7 @@ pub enum Operand {
     Second,
 }
 
-/// What is wrong with an operation on layouts.
+/// Errors of operations on layouts.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -79,9 +79,9 @@ pub enum LayoutError {
     },
     /// E0104: a tree is larger or deeper than the representation allows.
     TooLarge {
-        /// Which limit.
+        /// The limit.
         limit: Limit,
-        /// How much there was, at least.
+        /// A lower bound of the size.
         value: usize,
     },
     /// E0105: a mode that does not exist.
@@ -99,7 +99,7 @@ pub enum LayoutError {
         op: &'static str,
         /// The name.
         name: Box<str>,
-        /// What is wrong with it, in words.
+        /// The error, in words.
         what: &'static str,
     },
     /// E0105: a range of modes that does not exist.
@@ -194,9 +194,9 @@ pub enum LayoutError {
         op: &'static str,
         /// The leaf.
         path: Path,
-        /// What is divided.
+        /// The dividend.
         value: i64,
-        /// By what.
+        /// The divisor.
         divisor: i64,
     },
     /// E0115: too few elements lie side by side to make a wide one.
@@ -205,7 +205,7 @@ pub enum LayoutError {
         op: &'static str,
         /// The leaf with the most of them; the root if no two do.
         path: Path,
-        /// How many lie side by side.
+        /// The number of contiguous elements.
         together: i64,
         /// How many a wide element is.
         needed: i64,
@@ -214,11 +214,11 @@ pub enum LayoutError {
     Argument {
         /// The operation.
         op: &'static str,
-        /// Which argument, in words.
+        /// The argument, in words.
         what: &'static str,
         /// Its value.
         value: i64,
-        /// What would do, in words.
+        /// The expected value, in words.
         wanted: &'static str,
     },
     /// E0117: two sizes that must agree do not.
@@ -245,7 +245,7 @@ pub enum LayoutError {
         op: &'static str,
         /// Where in the tiler.
         path: Path,
-        /// What is wrong, in words.
+        /// The error, in words.
         what: &'static str,
     },
     /// E0120: an order that is not a permutation of the modes.
@@ -254,7 +254,7 @@ pub enum LayoutError {
         op: &'static str,
         /// The key that is wrong.
         key: i64,
-        /// What is wrong with it, in words.
+        /// The error, in words.
         what: &'static str,
     },
     /// E0121: the sum of two layouts is not a layout.
@@ -272,7 +272,7 @@ pub enum LayoutError {
         index: i64,
         /// The value there.
         value: i64,
-        /// What the bits of the index, each alone, come to by XOR.
+        /// The XOR of the values of the single bits of the index.
         alone: i64,
     },
     /// E0121: a map that is not a layout plus an offset.
@@ -283,7 +283,7 @@ pub enum LayoutError {
         index: i64,
         /// The value there.
         value: i64,
-        /// What the steps, each alone, add up to.
+        /// The sum of the values of the single steps.
         alone: i64,
     },
     /// E0125: strides that lead into different codomains.
@@ -305,7 +305,7 @@ pub enum LayoutError {
         place: core::ops::Range<usize>,
         /// The count as written.
         count: i64,
-        /// What it is divided by.
+        /// The divisor.
         denominator: i64,
     },
     /// E0127: a step in several modes at once, where each mode is treated by itself.
@@ -321,14 +321,14 @@ pub enum LayoutError {
     Syntax {
         /// Byte offset in the text.
         at: usize,
-        /// What was expected, in words.
+        /// The expected text, in words.
         expected: &'static str,
     },
     /// E0123: a question about values that are not known, whose answer the operation needs.
     Open {
         /// The operation.
         op: &'static str,
-        /// What must be known.
+        /// The missing fact.
         question: Box<Question>,
     },
     /// E0124: no layout with XOR strides has these values.
@@ -337,14 +337,14 @@ pub enum LayoutError {
     Kind {
         /// The operation.
         op: &'static str,
-        /// Which operand.
+        /// The operand.
         operand: Operand,
-        /// What it must be, in words.
+        /// The expected kind, in words.
         wanted: &'static str,
     },
 }
 
-/// What a kind of number answers where one is not representable.
+/// The error of a kind of number that is not representable.
 pub trait Overflow {
     /// The refusal of an operation that needs the number.
     #[cold]
@@ -380,7 +380,7 @@ impl LayoutError {
         LayoutError::Overflow { op }
     }
 
-    /// The same refusal, seen from the tuple of which the tiler's operand is mode `position`.
+    /// The same refusal, with mode `position` of the tiler as its operand.
     #[cold]
     pub(crate) fn in_mode(mut self, position: usize) -> LayoutError {
         match &mut self {

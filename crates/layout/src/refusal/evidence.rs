@@ -1,5 +1,5 @@
-//! What an error holds to show its case: modes, coordinates and numbers, from which the sentence is
-//! made when it is printed.
+//! The evidence of an error: modes, coordinates and numbers, from which the message is made when it
+//! is printed.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -23,20 +23,20 @@ pub type Path = Vec<usize>;
 pub struct Carry {
     /// The nesting of B.
     pub(crate) profile: Profile,
-    /// The modes of a tuple in which B lies, where it is a part of a tiler.
+    /// The modes of a tuple that contain B, if it is a part of a tiler.
     pub(crate) above: Path,
     /// Leaf number, extent and stride of the two modes.
     pub(crate) crossing: (usize, i64, i64),
     pub(crate) inside: (usize, i64, i64),
     /// The coalesced mode of A in which the sum carries, counted from 0.
     pub mode_of_a: usize,
-    /// How many consecutive indices that mode and those before it cover.
+    /// The number of consecutive indices that this mode and those before it cover.
     pub run: i64,
     /// A coordinate of B, one index a leaf.
     pub(crate) coordinate: SmallVec<[i64; 8]>,
-    /// What the definition gives there: `A(B(coordinate))`.
+    /// The value by the definition: `A(B(coordinate))`.
     pub value: Offset,
-    /// What the modes give when they are added up one by one.
+    /// The sum of the values of the single modes.
     pub sum: Offset,
 }
 
@@ -103,8 +103,7 @@ pub struct BMode {
 pub struct Uneven {
     /// The mode of B.
     pub mode: BMode,
-    /// How many indices it still has to place when it fails (its extent, less the runs already
-    /// placed).
+    /// The number of indices that remain when it fails (its extent without the completed runs).
     pub left: i64,
     /// After how many steps of `stride` it leaves a mode of A.
     pub run: i64,
@@ -129,7 +128,7 @@ pub struct NotXor {
     pub(crate) place: Tree<i64>,
     /// The value that is wanted there.
     pub value: Offset,
-    /// What the modes give.
+    /// The value of the modes.
     pub sum: Offset,
 }
 
@@ -139,7 +138,7 @@ impl NotXor {
         self.place.leaves()
     }
 
-    /// The same coordinate, nested as the layout is.
+    /// The coordinate, nested like the layout.
     pub fn place(&self) -> &Tree<i64> {
         &self.place
     }
@@ -153,7 +152,7 @@ pub struct Chain {
     pub op: &'static str,
     /// The inner mode, its extent and stride; none when the outer mode is the innermost.
     pub inner: Option<(Path, i64, i64)>,
-    /// What the modes so far cover: `extent * stride` of the inner mode.
+    /// The range covered by the previous modes: `extent * stride` of the inner mode.
     pub covered: i64,
     /// The outer mode, its extent and stride.
     pub outer: (Path, i64, i64),
@@ -170,8 +169,8 @@ pub struct NoInverse {
 
 /// Why strides do not lead into one codomain: data of [`crate::LayoutError::Mixed`].
 ///
-/// One of the two ends at a mode that the other goes on through; an integer ends at the whole
-/// codomain.
+/// One path of the two ends at a mode that the other one continues through; an integer ends at the
+/// whole codomain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mixed {
     /// The path of one leaf, and its stride as written.
@@ -185,7 +184,7 @@ pub struct Mixed {
 /// [`crate::LayoutError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What must hold.
+    /// The required condition.
     pub condition: Condition,
     /// The first number of the condition, as it is written.
     pub left: Box<str>,

@@ -1,4 +1,4 @@
-//! A way to stop long searches, and the count of what a search may still do.
+//! A way to stop long searches, and their work limits.
 //!
 //! Law: once [`request`] has been called, every search ends within a bounded number of steps with
 //! [`LayoutError::Interrupted`], in every thread, until [`clear`] is called. A search that is not
@@ -48,7 +48,7 @@ pub(crate) fn check(op: &'static str) -> Result<(), LayoutError> {
     if is_requested() { Err(LayoutError::Interrupted { op }) } else { Ok(()) }
 }
 
-/// What a search may still do, in steps that cost some ten nanoseconds each.
+/// The remaining work of a search, in steps of some ten nanoseconds each.
 ///
 /// It is handed on to all parts of one operation, so that they share one limit.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub(crate) struct Work {
     left: Cell<u64>,
 }
 
-/// How many steps all searches of one operation take together, at most: well below a second.
+/// The most steps of all searches of one operation together: well below a second.
 pub(crate) const MAX_WORK: u64 = 1 << 24;
 
 /// Why a search does not go on.
@@ -98,7 +98,7 @@ impl Work {
 }
 
 impl Halt {
-    /// The refusal of `op`, whose search looked at so many cases.
+    /// The refusal of `op` after a search of so many cases.
     #[cold]
     pub(crate) fn refusal(self, op: &'static str, cases: usize) -> LayoutError {
         match self {

@@ -1,5 +1,5 @@
-//! What errors say: a sentence in the words of the field, with the mode and the numbers, and what
-//! would help.
+//! The texts of errors: a sentence in the terms of the field, with the mode and the numbers, and a
+//! remedy.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -297,7 +297,7 @@ impl fmt::Display for Question {
 impl core::error::Error for LayoutError {}
 
 impl LayoutError {
-    /// What would help, as a sentence; none where the message says it all.
+    /// The remedy, as a sentence; None if the message is sufficient.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             LayoutError::NotCongruent { profiles, .. } if profiles.0.leaves() == profiles.1.leaves() => {

@@ -1,8 +1,8 @@
 //! The names nearest to one that does not exist.
 //!
 //! Law: the distance of two words is the least number of letters to insert, remove or change, or of
-//! neighbours to swap, that makes one of the other; no letter is edited twice, and capitals do not
-//! count.
+//! adjacent letters to swap, that turns one into the other; no letter is edited twice, and case is
+//! ignored.
 //!
 //! Here rather than from the crate `strsim`, which needs the standard library.
 
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// lengths.
 const MAX_LENGTH: usize = 256;
 
-/// Those of `names` that a misspelt word may stand for, the nearest first, at most `most`.
+/// The `names` that are similar to a misspelt word, the nearest first, at most `most`.
 ///
 /// A name is near if a third of the letters of the word is edited, or one letter. Of one or two
 /// letters everything is near everything, and nothing is said.

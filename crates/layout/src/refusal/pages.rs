@@ -31,7 +31,8 @@ macro_rules! error_pages {
             fn codes_in_use_and_pages_are_the_same() {
                 let source = concat!($(include_str!($file)),+);
                 let known = BTreeSet::from([$($code),+]);
-                // The codes of a crate begin alike; a file may speak of those of another.
+                // The codes of a crate have a common prefix; a page may mention those of another
+                // crate.
                 let own = &super::PAGES[0].0[..3];
                 let used = source.match_indices("\"E").filter_map(|(at, _)| source.get(at + 1..at + 6));
                 let used: BTreeSet<_> = used.filter(|code| code.starts_with(own)).collect();

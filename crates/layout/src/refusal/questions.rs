@@ -1,4 +1,4 @@
-//! What is asked of a refusal: its code, the operation that refused, and the place in its operands.
+//! The questions to a refusal: its code, the refused operation, and the location in its operands.
 
 use alloc::string::String;
 
@@ -20,7 +20,7 @@ pub trait Refusal: core::error::Error {
     /// The stable code of this kind of refusal.
     fn code(&self) -> &'static str;
 
-    /// What would help, as a sentence; none where the text says it all.
+    /// The remedy, as a sentence; None if the text is sufficient.
     fn help(&self) -> Option<String>;
 }
 
@@ -113,7 +113,7 @@ impl LayoutError {
         }
     }
 
-    /// Which operand the error is about, and the path of the mode in it.
+    /// The operand that the error is about, and the path of the mode in it.
     pub fn place(&self) -> Option<(Operand, Path)> {
         let (operand, path) = match self {
             LayoutError::NotCongruent { path, .. } => (Operand::Second, path),

@@ -1,4 +1,4 @@
-//! What the facts say about the sign of an expression.
+//! The sign of an expression, from facts.
 //!
 //! Two ways, the first one at once with every expression, the second one where a question is asked:
 //!
@@ -42,7 +42,7 @@ fn shown(p: &Expr, left: &mut u32) -> bool {
     by_atom(p, &atom, left).unwrap_or(false)
 }
 
-/// The same by eliminating `atom`; `None` where a number is not representable.
+/// The same by elimination of `atom`; `None` if a number is not representable.
 fn by_atom(p: &Expr, atom: &Atom, left: &mut u32) -> Option<bool> {
     let parts = coefficients(p, atom)?;
     let [rest, slope] = parts.as_slice() else { return above_least(&parts, atom.bounds(), left) };

@@ -18,7 +18,7 @@ use crate::value::number::{Extent, gcd};
 /// How many of Euclid's steps are taken.
 const MAX_STEPS: usize = 8;
 
-/// The greatest product of a number and atoms that divides every term of both; of positive
+/// The greatest product of a number and atoms that divides every term of both, with a positive
 /// coefficient.
 fn common_factor(a: &Expr, b: &Expr) -> Option<Term> {
     let (left, right) = (a.terms(), b.terms());
@@ -47,7 +47,7 @@ fn of_term(term: Term) -> Expr {
     Expr::from_terms(core::iter::once(term).collect())
 }
 
-/// What a factor of every term leaves.
+/// The terms without a common divisor.
 fn without(expr: &Expr, factor: &Term) -> Option<Expr> {
     let (quotient, rest) = polynomial::divide(&expr.terms(), core::slice::from_ref(factor))?;
     rest.is_empty().then(|| Expr::from_terms(quotient))
@@ -66,7 +66,7 @@ fn with_number(number: i64, expr: &Expr) -> Option<Expr> {
             moving = i64::try_from(gcd(moving, term.coefficient)).ok()?;
         }
     }
-    // What moves is a multiple of the number, so that only the constant counts.
+    // The variable part is a multiple of the number, so only the constant matters.
     let divided = moving % number == 0;
     divided.then(|| i64::try_from(gcd(number, constant)).ok()).flatten().map(Expr::known)
 }
@@ -76,7 +76,7 @@ fn leading(expr: &Expr) -> Option<(usize, i64)> {
     expr.terms().first().map(|term| (term.monomial.len(), term.coefficient))
 }
 
-/// What is left of `a` by a quotient of polynomials; none where that is all of it.
+/// The remainder of `a` after division by a polynomial; None if the quotient is 0.
 fn remainder(a: &Expr, b: &Expr) -> Option<Expr> {
     leading(b).filter(|(_, coefficient)| *coefficient > 0)?;
     let (_, rest) = polynomial::divide(&a.terms(), &b.terms())?;

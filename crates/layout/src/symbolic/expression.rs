@@ -117,7 +117,7 @@ impl Expr {
         }
     }
 
-    /// What the bounds of the parameters say about the value.
+    /// The bounds of the value, from those of the parameters.
     pub(crate) fn bounds(&self) -> Bounds {
         match &self.0 {
             Known(value) => Bounds::exactly(*value),
@@ -232,7 +232,7 @@ impl Expr {
             return Truth::Refuted;
         }
         let Some(difference) = self.minus_expr(other) else { return Truth::Open };
-        // A difference that leaves a remainder by what divides all but its last term is not 0.
+        // A difference whose last term alone is not divisible is not 0.
         if quotient::indivisible(&difference) || self.exceeds(other, 1) || other.exceeds(self, 1) {
             return Truth::Refuted;
         }

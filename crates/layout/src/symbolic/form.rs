@@ -34,7 +34,7 @@ pub enum Node {
     Product(Vec<Node>),
     /// Dividend, divisor, and how the quotient is rounded.
     Quotient(Box<Node>, Box<Node>, Rounding),
-    /// Dividend and divisor; what the quotient that is rounded in this way leaves.
+    /// Dividend and divisor; the remainder of the quotient with this rounding.
     Remainder(Box<Node>, Box<Node>, Rounding),
     /// The lesser of both.
     Minimum(Box<Node>, Box<Node>),
@@ -116,7 +116,7 @@ fn divided(expr: &Expr) -> impl Iterator<Item = Atom> {
     atoms.into_iter().filter(|atom| matches!(atom, Atom::Made(made) if made.operation != Operation::Minimum))
 }
 
-/// `expr = factor * (n - d * quotient) + others`, where that is not longer.
+/// `expr = factor * (n - d * quotient) + others`, if that is not longer.
 fn remainder_in(expr: &Expr, atom: &Atom, made: &Made) -> Option<(Expr, Expr)> {
     let one = core::iter::once(atom.clone()).collect();
     let mut slope = Vec::new();
@@ -216,12 +216,12 @@ fn term_node(term: &Term, factor: Option<Node>) -> Node {
     product_node(coefficient, factors, divisor.unwrap_or(1))
 }
 
-/// What can be cancelled.
+/// The common divisor.
 fn common(coefficient: i64, divisor: i64) -> i64 {
     i64::try_from(gcd(coefficient, divisor)).unwrap_or(1).max(1)
 }
 
-/// `coefficient * factors / divisor`, which comes out even.
+/// `coefficient * factors / divisor`, which is divisible.
 fn product_node(coefficient: i64, mut factors: Vec<Node>, divisor: i64) -> Node {
     let common = common(coefficient, divisor);
     let (coefficient, divisor) = (coefficient / common, divisor / common);
@@ -287,7 +287,7 @@ impl Node {
         }
     }
 
-    /// A factor of a product: what binds less is written as a call.
+    /// A multiplicand: operators of lower precedence are written as calls.
     fn write_factor(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Integer(value) => write!(f, "{}", value.unsigned_abs()),

@@ -1,7 +1,7 @@
 //! Answers where some extents may be taken to be at least 2.
 //!
-//! Law: what is given back holds for every admissible value at which each of `many` is at least 2,
-//! and nothing is said about the others.
+//! Law: the result holds for every allowed value at which each of `many` is at least 2; nothing is
+//! claimed for the others.
 //!
 //! An extent that may be 1 often stands in the way: 1 divided by `M` is 0, except where `M` is 1.
 //! Within a mode of `M` positions that exception does not matter. Where an extent is a parameter,
@@ -25,7 +25,7 @@ struct Raised {
 
 type Replaced = SmallVec<[Raised; 2]>;
 
-/// What follows for parameters when every expression is at least 2.
+/// The facts about parameters if every expression is at least 2.
 fn raised(many: &[&Expr]) -> Replaced {
     let mut all = Replaced::new();
     for expr in many {
@@ -40,8 +40,8 @@ fn raised(many: &[&Expr]) -> Replaced {
     all
 }
 
-/// The parameter on which an expression depends, and the least unit with which it reaches `value`,
-/// where it is linear in one parameter or the quotient of such a one.
+/// The parameter of an expression, and the least unit with which it reaches `value`, if it is
+/// linear in one parameter or a quotient of such an expression.
 fn least_unit(expr: &Expr, value: i64) -> Option<(Parameter, i64)> {
     if expr.bounds().least >= value {
         return None;

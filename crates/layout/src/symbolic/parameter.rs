@@ -17,7 +17,7 @@ impl Facts {
         Facts { divisor, ..self }.settled("div", divisor)
     }
 
-    /// Also at least `least`.
+    /// With the additional bound `least`.
     ///
     /// Errors: no value is left ([`LayoutError::Argument`]).
     pub fn at_least(self, least: i64) -> Result<Facts, LayoutError> {
@@ -31,7 +31,7 @@ impl Facts {
         Facts { greatest: self.greatest.min(greatest), ..self }.settled("max", greatest)
     }
 
-    /// Both: what is known from either.
+    /// The conjunction of both.
     ///
     /// Errors: no value has both ([`LayoutError::Argument`]).
     pub fn and(self, other: Facts) -> Result<Facts, LayoutError> {

@@ -1,9 +1,9 @@
 //! The canonical form of an expression: a sum of products of atoms.
 //!
-//! Law: two sums of products are the same polynomial exactly when they are the same list of terms.
-//! Terms have coefficients other than 0 and different monomials, the greatest first; monomials are
-//! ordered by degree and then by their atoms. That order is kept by multiplication, which is what
-//! division of polynomials needs to end.
+//! Law: two sums of products are the same polynomial exactly if they are the same list of terms.
+//! Terms have nonzero coefficients and different monomials, the greatest first; monomials are
+//! ordered by degree and then by their atoms. Multiplication preserves that order, which makes the
+//! division of polynomials terminate.
 //!
 //! A parameter `M` that is a multiple of 128 is the monomial `128 * m` of the atom `m = M/128`. So
 //! whether 128 divides is seen from coefficients.
@@ -20,7 +20,7 @@ use super::parameter::Parameter;
 
 /// A number that the canonical form does not look into.
 ///
-/// Atoms are ordered by how deeply they nest, so the last one of a list lies inside none of the
+/// Atoms are ordered by nesting depth, so the last one of a list is contained in none of the
 /// others.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Atom {
@@ -78,7 +78,7 @@ pub(crate) const MAX_HEIGHT: u32 = 32;
 /// The most terms of an expression; the refusal that says so names the number.
 pub(crate) const MAX_TERMS: usize = 256;
 
-/// The most atoms in a product; likewise.
+/// The most atoms of a product.
 const MAX_DEGREE: usize = 64;
 
 impl Atom {
@@ -344,7 +344,7 @@ pub(crate) fn divide(n: &[Term], d: &[Term]) -> Option<(Terms, Terms)> {
                 let step = Term { monomial, coefficient: whole };
                 rest = add(&rest, &scale(d, &step)?, -1)?;
                 quotient.push(step);
-                // What is left of the leading term is smaller than the divisor's and stays.
+                // The rest of the leading term is smaller than the divisor's and remains.
                 if let Some(part) = rest.first()
                     && part.monomial == first.monomial
                 {

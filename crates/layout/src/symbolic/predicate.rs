@@ -1,8 +1,8 @@
-//! What kind of function a layout of expressions is.
+//! Predicates of layouts of expressions.
 //!
-//! Law: an answer is the one of [the predicates of numbers](crate::Layout) for every admissible
-//! value; where it is not the same for all of them, or no proof is seen, the question is refused
-//! with a fact that would settle it.
+//! Law: an answer is that of [the predicates of numbers](crate::Layout) for every allowed value; if
+//! it is not the same for all of them, or no proof is found, the question is refused with a fact
+//! that would decide it.
 //!
 //! The criteria are those of numbers (`predicate.rs`), with the modes `s_k:d_k` sorted by the
 //! magnitudes of their strides and `r_k` the reach of those before: an interval where
@@ -181,8 +181,8 @@ pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     verdict.answer()
 }
 
-/// The same layout of numbers, where extents are known and strides are numbers times one expression
-/// that is not 0.
+/// The same layout with constants, if extents are constants and strides are constants times one
+/// nonzero expression.
 fn scaled(modes: &[Moving<Expr>]) -> Option<Layout> {
     let (_, first, _) = modes.first()?;
     let lead = first.terms().first()?.coefficient;

@@ -1,4 +1,4 @@
-//! Which fact would settle a question.
+//! The fact that would decide a question.
 //!
 //! Law: with the declaration that is named, the condition holds for every value that is still
 //! admitted, and there are some.
@@ -82,14 +82,14 @@ fn bound(expr: &Expr) -> Option<Parameter> {
     })
 }
 
-/// A parameter with a bound, with which a quotient, so many times, makes up for what is below zero.
+/// A bound of a parameter for which a multiple of a quotient compensates a negative part.
 fn quotient_bound(made: &Made, least: i64, coefficient: i64) -> Option<Parameter> {
     let missing = least.checked_neg().filter(|missing| *missing > 0)?;
     let up = missing.checked_add(coefficient - 1)? / coefficient;
     let divisor = made.right.known().filter(|divisor| *divisor > 0)?;
     match made.operation {
-        // Both ways of rounding reach a positive number where the dividend reaches so many times
-        // the divisor.
+        // Both roundings give a positive number if the dividend is at least so many times the
+        // divisor.
         Operation::Floor | Operation::Truncated => bound(&made.left.minus(&Expr::from(up.checked_mul(divisor)?))?),
         Operation::Minimum => None,
     }

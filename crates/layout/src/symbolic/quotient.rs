@@ -77,7 +77,7 @@ fn within_bounds(rest: &Expr, d: &Expr) -> Option<i64> {
     (at_least(&above, 0) && less(rest, &Expr::known(0))).then_some(-1)
 }
 
-/// The same quotient without a factor that divisor and dividend share.
+/// The same quotient without a common divisor of divisor and dividend.
 fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     let (dividend, divisor) = (n.terms(), d.terms());
     let moving = || dividend.iter().filter(|term| !term.monomial.is_empty());
@@ -118,7 +118,7 @@ fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
         if at_least(&c, 0) && less(&c, &factor) {
             return Some((a, e));
         }
-        // What is left may as well be counted from one multiple of the factor less.
+        // The rest may be counted from one multiple of the divisor less.
         let above = c.plus_expr(&factor)?;
         if at_least(&above, 0) && less(&above, &factor) {
             return Some((a.minus_expr(&Expr::known(1))?, e));
@@ -164,8 +164,8 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
     let bounds = match operation {
         Operation::Floor => own.floor(other),
         Operation::Truncated => {
-            // Toward zero: not below the floor of what is not positive, nor above that of what is
-            // not negative.
+            // Toward zero: at least the floor for nonpositive, at most the floor for nonnegative
+            // numbers.
             let magnitude = |end: i64| if end == i64::MIN { i64::MAX } else { end.abs() };
             let (below, above) = (magnitude(own.least.min(0)), own.greatest.max(0));
             let down = Bounds { least: 0, greatest: below }.floor(other).greatest;
