@@ -148,7 +148,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "coalesce",
         signature: "coalesce(A) or coalesce(A, profile)",
-        summary: "the same function with the fewest modes, as a whole or within each leaf of a profile",
+        summary: "the same function with the fewest modes, over all modes or within each leaf of a profile",
         example: "coalesce((2,(1,6)):(1,(6,2)))",
         result: "12:1",
         section: SIMPLIFYING,
@@ -162,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "coalesce_z",
         signature: "coalesce_z(A)",
-        summary: "as coalesce, the same function on all integers, past the end too",
+        summary: "as coalesce, but the same function on all integers, also past the end",
         example: "coalesce_z((4,1):(1,0))",
         result: "(4,1):(1,0)",
         section: SIMPLIFYING,
@@ -173,7 +173,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "filter_zeros",
         signature: "filter_zeros(A) or filter_zeros(shape, stride)",
-        summary: "modes of stride 0 become extent 1, in place",
+        summary: "A with extent 1 for each mode of stride 0",
         example: "filter_zeros((4,3):(1,0))",
         result: "(4,1):(1,0)",
         section: SIMPLIFYING,
@@ -201,7 +201,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "composition",
         signature: "composition(A, B)",
-        summary: "the layout R with R(c) = A(B(c)), B a layout, a shape by mode or a tiler; A o B is the same",
+        summary: "the layout R with R(c) = A(B(c)), where B is a layout, a tiler, or a shape (by mode); also written A o B",
         example: "composition((6,2):(8,2), (4,3):(3,1))",
         result: "((2,2),3):((24,2),8)",
         section: ALGEBRA,
@@ -212,7 +212,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "composition_within",
         signature: "composition_within(A, B)",
-        summary: "composition, refused where B leaves the domain of A",
+        summary: "composition, refused if B has values outside of the domain of A",
         example: "composition_within(12:2, (3,4):(1,3))",
         result: "(3,4):(2,6)",
         section: ALGEBRA,
@@ -223,7 +223,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "complement",
         signature: "complement(A) or complement(A, target)",
-        summary: "the layout that fills [0, target) together with A, exactly; open at the end without a target",
+        summary: "the layout that together with A covers [0, target) exactly; without a target it has no end",
         example: "complement(4:2, 24)",
         result: "(2,3):(1,8)",
         section: ALGEBRA,
@@ -242,7 +242,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "weak_complement",
         signature: "weak_complement(A) or weak_complement(A, target)",
-        summary: "a layout disjoint from A that fills the gaps as far as whole copies fit; it may leave holes",
+        summary: "a layout of the offsets of as many disjoint copies of A as fit; padding of A leaves holes",
         example: "weak_complement((4,6):(1,6), 72)",
         result: "2:36",
         section: ALGEBRA,
@@ -256,7 +256,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "right_inverse",
         signature: "right_inverse(A)",
-        summary: "the largest R with A(R(i)) = i: where each offset comes from, as far as offsets are without a hole",
+        summary: "the largest R with A(R(i)) = i: the index of each offset, up to the first missing offset",
         example: "right_inverse((4,3):(3,1))",
         result: "(3,4):(4,1)",
         section: ALGEBRA,
@@ -271,7 +271,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "left_inverse",
         signature: "left_inverse(A)",
-        summary: "an R with A(R(A(k))) = A(k): it sends an offset back to an index that has it",
+        summary: "an R with A(R(A(k))) = A(k): it maps each offset of A to an index with that offset",
         example: "left_inverse((4,8):(1,5))",
         result: "(5,8):(1,4)",
         section: ALGEBRA,
@@ -286,7 +286,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "nullspace",
         signature: "nullspace(A)",
-        summary: "the indices at which modes of stride 0 run: A is 0 on it",
+        summary: "the layout of the indices of the modes of stride 0, on which A is 0",
         example: "nullspace((2,4,6):(1,2,0))",
         result: "6:8",
         section: ALGEBRA,
@@ -322,7 +322,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "downcast",
         signature: "downcast(A, n)",
-        summary: "the layout for elements of which n make one",
+        summary: "the layout for elements of 1/n the width",
         example: "downcast((5,12):(24,1), 2)",
         result: "(5,24):(48,1)",
         section: WIDTH,
@@ -336,7 +336,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "recast_layout",
         signature: "recast_layout(new_bits, old_bits, layout)",
-        summary: "the layout of the same bits read as elements of another width",
+        summary: "the layout of the same memory for elements of another width",
         example: "recast_layout(16, 32, (4,8):(1,4))",
         result: "(8,8):(1,8)",
         section: WIDTH,
@@ -352,7 +352,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "max_alignment",
         signature: "max_alignment(A)",
-        summary: "the largest number of elements that always lie together, aligned; of numbers known at launch, as far as their facts show",
+        summary: "the largest number of elements that are always contiguous and aligned; with sizes known at launch, as far as their facts prove",
         example: "max_alignment((4,8):(1,6))",
         result: "2",
         section: WIDTH,

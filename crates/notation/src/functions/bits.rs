@@ -64,7 +64,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "bit_matrix",
         signature: "bit_matrix(A)",
-        summary: "the linear map over bits that a layout with extents that are powers of two, or a swizzle, is",
+        summary: "a swizzle, or a layout whose extents are powers of two, as a linear map over bits",
         example: "bit_matrix((8,8):(^1,^9))",
         result: "F2<6>[1,2,4,9,18,36]",
         section: BITS,
@@ -75,7 +75,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "bit_xor",
         signature: "bit_xor(bits, into, from)",
-        summary: "the map that flips the bits from 'into' on by the bits from 'from' on",
+        summary: "the map that XORs the bits from 'from' on into the bits from 'into' on",
         example: "bit_xor(3, 4, 3)",
         result: "F2<7>[1,2,4,24,48,96,64]",
         section: BITS,
@@ -103,7 +103,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "bit_kernel",
         signature: "bit_kernel(M)",
-        summary: "a basis of the numbers that a linear map over bits sends to 0",
+        summary: "a basis of the kernel of a linear map over bits",
         example: "bit_kernel((4,4):(^1,^1))",
         result: "(5,10)",
         section: BITS,
@@ -114,7 +114,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "bit_image",
         signature: "bit_image(M)",
-        summary: "a basis of the values of a linear map over bits",
+        summary: "a basis of the image of a linear map over bits",
         example: "bit_image((4,4):(^1,^1))",
         result: "(1,2)",
         section: BITS,
@@ -147,7 +147,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "to_layout",
         signature: "to_layout(A) or to_layout(M, shape)",
-        summary: "the layout with integer strides that is the same function of a coordinate, with the offset at which it begins; over a shape, of a matrix",
+        summary: "the equal layout with integer strides, and its first offset; for a matrix, with the given shape",
         example: "to_layout(F2<3>[4,1,2], (2,4))",
         result: "(2,4):(4,1)",
         section: BITS,
@@ -170,7 +170,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "to_composed",
         signature: "to_composed(M, shape) or to_composed(F)",
-        summary: "the layout, swizzled if need be, that a linear map over bits is over a shape, or that a linear layout is",
+        summary: "a linear map over bits (with a shape) or a linear layout as a layout, with a swizzle if needed",
         example: "to_composed(F2<4>[1,2,5,10], (4,4))",
         result: "S<2,0,2> o 0 o (4,4):(1,4)",
         section: BITS,
@@ -184,7 +184,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "to_xor",
         signature: "to_xor(A)",
-        summary: "the layout with XOR strides that is the same function",
+        summary: "the equal layout with XOR strides",
         example: "to_xor(S<3,0,3> o 0 o (8,8):(1,8))",
         result: "(8,8):(^1,^9)",
         section: BITS,

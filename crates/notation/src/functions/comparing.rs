@@ -46,7 +46,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "equal",
         signature: "equal(a, b)",
-        summary: "whether two values are the same, strides of extents 1 aside",
+        summary: "whether two values are equal, ignoring strides of modes of extent 1",
         example: "equal((4,1):(1,0), (4,1):(1,7))",
         result: "true",
         section: EQUALITY,
@@ -68,7 +68,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "congruent",
         signature: "congruent(a, b)",
-        summary: "whether two shapes nest in the same way",
+        summary: "whether two shapes have the same nesting",
         example: "congruent((4,(2,3)), (1,(5,7)))",
         result: "true",
         section: EQUALITY,
@@ -79,7 +79,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "weakly_congruent",
         signature: "weakly_congruent(a, b)",
-        summary: "whether b nests as a does or more deeply",
+        summary: "whether b has the nesting of a, or a deeper one",
         example: "weakly_congruent((4,6), (1,(5,7)))",
         result: "true",
         section: EQUALITY,
@@ -90,7 +90,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "compatible",
         signature: "compatible(a, b)",
-        summary: "whether each extent of a is the product of what lies there in b",
+        summary: "whether each extent of a is the product of the corresponding mode of b",
         example: "compatible((4,6), (4,(2,3)))",
         result: "true",
         section: EQUALITY,
@@ -101,7 +101,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "evenly_divides",
         signature: "evenly_divides(a, tiler)",
-        summary: "whether tiles of these extents cover the shape a without going over",
+        summary: "whether tiles of these extents cover the shape a without crossing its end",
         example: "evenly_divides((8,6,5), (4,3))",
         result: "true",
         section: EQUALITY,
@@ -112,7 +112,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "elem_less",
         signature: "elem_less(a, b)",
-        summary: "whether every number of a is less than its partner in b",
+        summary: "whether every number of a is less than the corresponding one of b",
         example: "elem_less((3,(1,2)), (4,(2,3)))",
         result: "true",
         section: ORDER,
@@ -123,7 +123,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "elem_leq",
         signature: "elem_leq(a, b)",
-        summary: "whether every number of a is at most its partner in b",
+        summary: "whether every number of a is at most the corresponding one of b",
         example: "elem_leq((3,(1,2)), (4,(2,3)))",
         result: "true",
         section: ORDER,
@@ -134,7 +134,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "elem_gtr",
         signature: "elem_gtr(a, b)",
-        summary: "whether every number of a is greater than its partner in b",
+        summary: "whether every number of a is greater than the corresponding one of b",
         example: "elem_gtr((3,(1,2)), (4,(2,3)))",
         result: "false",
         section: ORDER,
@@ -145,7 +145,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "elem_geq",
         signature: "elem_geq(a, b)",
-        summary: "whether every number of a is at least its partner in b",
+        summary: "whether every number of a is at least the corresponding one of b",
         example: "elem_geq((3,(1,2)), (4,(2,3)))",
         result: "false",
         section: ORDER,
@@ -156,7 +156,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "lex_less",
         signature: "lex_less(a, b)",
-        summary: "whether a comes before b lexicographically, the first mode deciding",
+        summary: "whether a < b in lexicographic order, the first mode most significant",
         example: "lex_less((1,5), (2,0))",
         result: "true",
         section: ORDER,
@@ -167,7 +167,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "lex_leq",
         signature: "lex_leq(a, b)",
-        summary: "whether a does not come after b lexicographically, the first mode deciding",
+        summary: "whether a <= b in lexicographic order, the first mode most significant",
         example: "lex_leq((1,5), (2,0))",
         result: "true",
         section: ORDER,
@@ -178,7 +178,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "lex_gtr",
         signature: "lex_gtr(a, b)",
-        summary: "whether a comes after b lexicographically, the first mode deciding",
+        summary: "whether a > b in lexicographic order, the first mode most significant",
         example: "lex_gtr((1,5), (2,0))",
         result: "false",
         section: ORDER,
@@ -189,7 +189,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "lex_geq",
         signature: "lex_geq(a, b)",
-        summary: "whether a does not come before b lexicographically, the first mode deciding",
+        summary: "whether a >= b in lexicographic order, the first mode most significant",
         example: "lex_geq((1,5), (2,0))",
         result: "false",
         section: ORDER,
@@ -200,7 +200,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "colex_less",
         signature: "colex_less(a, b)",
-        summary: "whether a comes before b colexicographically, the last mode deciding",
+        summary: "whether a < b in colexicographic order, the last mode most significant",
         example: "colex_less((1,5), (2,0))",
         result: "false",
         section: ORDER,
@@ -211,7 +211,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "colex_leq",
         signature: "colex_leq(a, b)",
-        summary: "whether a does not come after b colexicographically, the last mode deciding",
+        summary: "whether a <= b in colexicographic order, the last mode most significant",
         example: "colex_leq((1,5), (2,0))",
         result: "false",
         section: ORDER,
@@ -222,7 +222,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "colex_gtr",
         signature: "colex_gtr(a, b)",
-        summary: "whether a comes after b colexicographically, the last mode deciding",
+        summary: "whether a > b in colexicographic order, the last mode most significant",
         example: "colex_gtr((1,5), (2,0))",
         result: "true",
         section: ORDER,
@@ -233,7 +233,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "colex_geq",
         signature: "colex_geq(a, b)",
-        summary: "whether a does not come before b colexicographically, the last mode deciding",
+        summary: "whether a >= b in colexicographic order, the last mode most significant",
         example: "colex_geq((1,5), (2,0))",
         result: "true",
         section: ORDER,

@@ -60,7 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "crd2crd",
         signature: "crd2crd(c, from, to)",
-        summary: "the coordinate in one shape that has the index of a coordinate in another",
+        summary: "the coordinate in one shape with the same index as a coordinate in another",
         example: "crd2crd((1,2), (2,3), (3,2))",
         result: "(2,1)",
         section: COORDINATES,
@@ -88,7 +88,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "slice",
         signature: "slice(A, c)",
-        summary: "the modes of A where the coordinate has _; A(c) is the same",
+        summary: "the modes of A for which the coordinate has _; also written A(c)",
         example: "slice((4,8):(8,1), (2,_))",
         result: "(8):(1)",
         section: COORDINATES,
@@ -102,7 +102,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "dice",
         signature: "dice(A, c)",
-        summary: "the modes of A where the coordinate has a number",
+        summary: "the modes of A for which the coordinate has a number",
         example: "dice((4,8):(8,1), (2,_))",
         result: "(4):(8)",
         section: COORDINATES,
@@ -116,7 +116,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "slice_and_offset",
         signature: "slice_and_offset(A, c)",
-        summary: "the slice, and the offset at which it begins",
+        summary: "the slice, and its first offset",
         example: "slice_and_offset((4,8):(8,1), (2,_))",
         result: "((8):(1),16)",
         section: COORDINATES,
@@ -131,7 +131,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "domain_offset",
         signature: "domain_offset(A, c)",
-        summary: "the layout seen from a coordinate on, and the offset of that coordinate",
+        summary: "the layout with its origin moved to a coordinate, and the offset of that coordinate",
         example: "domain_offset((4,8):(8,1), (1,2))",
         result: "((4,8):(8,1),10)",
         section: COORDINATES,

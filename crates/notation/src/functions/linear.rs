@@ -74,7 +74,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "pseudo_inverse",
         signature: "pseudo_inverse(F)",
-        summary: "a linear layout that sends every image under F back to indices that have it",
+        summary: "a linear layout that maps every value of F to indices with that value",
         example: "pseudo_inverse(register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2)",
         result: "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4",
         section: LINEAR,

@@ -66,7 +66,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "make_ordered_layout",
         signature: "make_ordered_layout(shape, order)",
-        summary: "the compact layout whose modes run in the order of their keys, the least key fastest",
+        summary: "the compact layout with its modes ordered by their keys, the least key fastest",
         example: "make_ordered_layout((2,3,4), (2,0,1))",
         result: "(2,3,4):(12,1,3)",
         section: MAKING,
@@ -94,7 +94,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "make_layout_like",
         signature: "make_layout_like(A)",
-        summary: "the compact layout of the same shape with modes in the same order of strides; stride 0 stays",
+        summary: "the compact layout of the same shape with the same order of strides; stride 0 is kept",
         example: "make_layout_like((4,8,3):(10,1,0))",
         result: "(4,8,3):(8,1,0)",
         section: MAKING,
@@ -105,7 +105,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "make_fragment_like",
         signature: "make_fragment_like(A)",
-        summary: "the compact layout for a thread's own copy: mode 0 first, the others in the order of strides",
+        summary: "the compact layout of a register copy of A: mode 0 first, the others in the order of strides",
         example: "make_fragment_like(((2,2),3,4):((8,0),0,1))",
         result: "((2,2),3,4):((1,0),2,6)",
         section: MAKING,
@@ -116,7 +116,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "with_shape",
         signature: "with_shape(A, shape)",
-        summary: "A read through another shape: R(i) = A(i) at every index of the shape",
+        summary: "A with another shape: R(i) = A(i) at every index of the shape",
         example: "with_shape((4,6):(1,4), (2,12))",
         result: "(2,12):(1,2)",
         section: MAKING,
@@ -132,7 +132,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "substitute",
         signature: "substitute(A, M, number, ...)",
-        summary: "A with numbers in place of names that become known at launch",
+        summary: "A with numbers substituted for sizes known at launch",
         example: "substitute((M{div=8},K):(K,1), M, 64, K, 16)",
         result: "(64,16):(16,1)",
         section: MAKING,
@@ -151,7 +151,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "make_identity_layout",
         signature: "make_identity_layout(shape)",
-        summary: "the layout that sends a coordinate to itself",
+        summary: "the layout that maps each coordinate to itself",
         example: "make_identity_layout((4,(2,3)))",
         result: "(4,(2,3)):(1@0,(1@0@1,1@1@1))",
         section: MAKING,

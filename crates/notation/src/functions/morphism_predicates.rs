@@ -9,7 +9,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "identity",
         signature: "identity(S)",
-        summary: "the morphism of a tuple that sends each entry to itself",
+        summary: "the morphism of a tuple that maps each entry to itself",
         example: "identity((4,(2,3)))",
         result: "(4,(2,3)) -> (4,(2,3)) : (1,(2,3))",
         section: MORPHISMS,
@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "divides",
         signature: "divides(g, f)",
-        summary: "whether g ends where f begins and sends every entry somewhere, so that logical_divide(f, g) exists",
+        summary: "whether the codomain of g is the domain of f and no entry of g maps to the base point, so that logical_divide(f, g) exists",
         example: "divides((8) -> (4,8) : (2), (4,8) -> (8,4) : (2,1))",
         result: "true",
         section: MORPHISMS,
@@ -48,7 +48,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_product_admissible",
         signature: "is_product_admissible(f, g)",
-        summary: "whether g ends at the entries that f does not hit, so that logical_product(f, g) exists",
+        summary: "whether the codomain of g is the entries outside of the image of f, so that logical_product(f, g) exists",
         example: "is_product_admissible((2,2) -> (2,3,2,5) : (1,3), 5 -> (3,5) : 2)",
         result: "true",
         section: MORPHISMS,
@@ -59,7 +59,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_standard",
         signature: "is_standard(f)",
-        summary: "whether nothing in the codomain is superfluous, so that f is the morphism of the layout that it encodes",
+        summary: "whether the codomain has no superfluous entry, so that f is the standard morphism of its layout",
         example: "is_standard((4,5) -> (4,2,8,5,7) : (1,4))",
         result: "false",
         section: MORPHISMS,
@@ -70,7 +70,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_degenerate",
         signature: "is_degenerate(f)",
-        summary: "whether an entry 1 is sent to an entry: its stride cannot be observed",
+        summary: "whether an entry 1 maps to an entry: its stride cannot be observed",
         example: "is_degenerate((4,1) -> (4,1) : (1,2))",
         result: "true",
         section: MORPHISMS,
@@ -81,7 +81,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_sorted",
         signature: "is_sorted(f)",
-        summary: "whether the domain is in the order of the codomain, entries that are sent nowhere first",
+        summary: "whether the domain is in the order of the codomain, entries that map to the base point first",
         example: "is_sorted((4,5) -> (5,4) : (2,1))",
         result: "false",
         section: MORPHISMS,
@@ -92,7 +92,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_coalesced",
         signature: "is_coalesced(f)",
-        summary: "whether no entry is 1 and no two neighbours run in step, so that the encoded layout is coalesced",
+        summary: "whether no entry is 1 and no two adjacent entries are contiguous, so that the encoded layout is coalesced",
         example: "is_coalesced((2,3) -> (2,3) : (1,2))",
         result: "false",
         section: MORPHISMS,
@@ -103,7 +103,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_complementary",
         signature: "is_complementary(f, g)",
-        summary: "whether two morphisms side by side are a permutation of their common codomain",
+        summary: "whether the images of two morphisms together are a permutation of their common codomain",
         example: "is_complementary((2,2) -> (5,2,3,2) : (4,2), (5,3) -> (5,2,3,2) : (1,3))",
         result: "true",
         section: MORPHISMS,

@@ -106,7 +106,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "standard_form",
         signature: "standard_form(f)",
-        summary: "the morphism that encodes the same layout, with nothing superfluous in its codomain",
+        summary: "the morphism that encodes the same layout, with no superfluous entry in its codomain",
         example: "standard_form((4,5) -> (4,2,8,5,7) : (1,4))",
         result: "(4,5) -> (4,16,5) : (1,3)",
         section: MORPHISMS,
@@ -117,7 +117,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "mutual_refinement",
         signature: "mutual_refinement(S, T)",
-        summary: "S and T refined so that the leaves of the first are the first leaves of the second",
+        summary: "S and T refined such that the leaves of the first are the first leaves of the second",
         example: "mutual_refinement((6,6), (12,3,6))",
         result: "((6,(2,3)),((6,2),3,6))",
         section: MORPHISMS,
@@ -142,7 +142,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "pullback",
         signature: "pullback(f, T)",
-        summary: "f with its codomain refined to T, and its domain as that requires",
+        summary: "f with its codomain refined to T, and its domain accordingly",
         example: "pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))",
         result: "((2,3),4) -> (4,(2,3),6) : ((2,3),*)",
         section: MORPHISMS,
@@ -156,7 +156,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "pushforward",
         signature: "pushforward(f, S)",
-        summary: "f with its domain refined to S, and its codomain as that requires",
+        summary: "f with its domain refined to S, and its codomain accordingly",
         example: "pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))",
         result: "((6,2),3) -> (3,(6,2)) : ((2,3),1)",
         section: MORPHISMS,
@@ -170,7 +170,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "weak_composite",
         signature: "weak_composite(g, f)",
-        summary: "g after f, both refined until they meet: the function of the composite, with more modes",
+        summary: "g after f, both refined until codomain and domain match: the function of the composition, with more modes",
         example: "weak_composite((12,3,6) -> (12,6,3) : (1,3,2), (6,6) -> (6,6) : (1,2))",
         result: "(6,(2,3)) -> ((6,2),6,3) : (1,(2,4))",
         section: MORPHISMS,
@@ -192,7 +192,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "concat",
         signature: "concat(f, g)",
-        summary: "two morphisms into one tuple side by side, which hit no entry both",
+        summary: "the sum of two morphisms into one tuple with disjoint images",
         example: "concat((4) -> (4,2,8) : (1), (8) -> (4,2,8) : (3))",
         result: "((4),(8)) -> (4,2,8) : ((1),(3))",
         section: MORPHISMS,
@@ -214,7 +214,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "factorise",
         signature: "factorise(f, place...)",
-        summary: "a morphism into some of the entries of its codomain, all those that are hit among them",
+        summary: "a morphism into some of the entries of its codomain, which include its image",
         example: "factorise((4,5) -> (4,7,5) : (1,3), 1, 3)",
         result: "(4,5) -> (4,5) : (1,2)",
         section: MORPHISMS,
@@ -225,7 +225,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "domain",
         signature: "domain(f)",
-        summary: "the tuple where a morphism begins",
+        summary: "the domain of a morphism",
         example: "domain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
         result: "((2,2),3)",
         section: MORPHISMS,
@@ -236,7 +236,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "codomain",
         signature: "codomain(f)",
-        summary: "the tuple where a morphism ends",
+        summary: "the codomain of a morphism",
         example: "codomain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
         result: "(5,2,2,3)",
         section: MORPHISMS,
@@ -269,7 +269,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_isomorphism",
         signature: "is_isomorphism(f)",
-        summary: "whether a morphism permutes entries, so that it has an inverse",
+        summary: "whether a morphism is a permutation of entries, so that it has an inverse",
         example: "is_isomorphism((4,5) -> (5,4) : (2,1))",
         result: "true",
         section: MORPHISMS,
@@ -280,7 +280,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "inverse",
         signature: "inverse(f)",
-        summary: "the inverse of a morphism that permutes entries",
+        summary: "the inverse of a morphism that is a permutation of entries",
         example: "inverse((4,5) -> (5,4) : (2,1))",
         result: "(5,4) -> (4,5) : (2,1)",
         section: MORPHISMS,

@@ -132,7 +132,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "product_like",
         signature: "product_like(t, guide)",
-        summary: "the product of what lies at each leaf of the guide",
+        summary: "the product of the mode at each leaf of the guide",
         example: "product_like((2,(3,4)), (1,1))",
         result: "(2,12)",
         section: NUMBERS,
@@ -143,7 +143,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "inner_product",
         signature: "inner_product(a, b)",
-        summary: "the sum of the products of partners",
+        summary: "the sum of the products of corresponding numbers",
         example: "inner_product((2,(3,4)), (1,(10,100)))",
         result: "432",
         section: NUMBERS,
@@ -161,7 +161,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "elem_scale",
         signature: "elem_scale(a, b)",
-        summary: "each number of a times the product of its partner in b",
+        summary: "each number of a times the product of the corresponding mode of b",
         example: "elem_scale((2,(3,4)), (10,(1,(2,3))))",
         result: "(20,(3,24))",
         section: NUMBERS,
@@ -172,7 +172,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "tuple_add",
         signature: "tuple_add(a, b)",
-        summary: "the sum, number by number; missing modes count as 0",
+        summary: "the elementwise sum; missing modes count as 0",
         example: "tuple_add((1,2,3), (4,5))",
         result: "(5,7,3)",
         section: NUMBERS,
@@ -183,7 +183,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "tuple_sub",
         signature: "tuple_sub(a, b)",
-        summary: "the difference, number by number; missing modes count as 0",
+        summary: "the elementwise difference; missing modes count as 0",
         example: "tuple_sub((5,8,3), (1,2))",
         result: "(4,6,3)",
         section: NUMBERS,
@@ -194,7 +194,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "ceil_div",
         signature: "ceil_div(a, b)",
-        summary: "a divided by b, rounded up; for a tiler b, how many tiles cover the shape a",
+        summary: "a divided by b, rounded up; for a tiler b, the number of tiles that cover the shape a",
         example: "ceil_div((5,6,7), (4,4))",
         result: "(2,2,7)",
         section: NUMBERS,
@@ -210,7 +210,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "floor_div",
         signature: "floor_div(a, b)",
-        summary: "a divided by b, rounded down: how many whole tiles there are",
+        summary: "a divided by b, rounded down: the number of whole tiles",
         example: "floor_div((5,6,7), (4,4))",
         result: "(1,1,7)",
         section: NUMBERS,
@@ -221,7 +221,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "shape_div",
         signature: "shape_div(a, b, rounding)",
-        summary: "a divided by b, where one divides the other; with rounding=ceil or floor, as ceil_div and floor_div do",
+        summary: "a divided by b, if one divides the other; with rounding=ceil or floor, as ceil_div or floor_div",
         example: "shape_div(((8,10),(6,4)), ((2,5),(3,2)))",
         result: "((4,2),(2,2))",
         section: NUMBERS,
@@ -270,7 +270,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "mod",
         signature: "mod(a, b)",
-        summary: "what the quotient a/b, rounded down, leaves of a; it has the sign of b",
+        summary: "the remainder of a/b with the quotient rounded down; it has the sign of b",
         example: "mod(-5, 8)",
         result: "3",
         section: NUMBERS,
@@ -281,7 +281,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "rem",
         signature: "rem(a, b)",
-        summary: "what the quotient a/b, rounded toward zero, leaves of a; it has the sign of a, and a%b is the same",
+        summary: "the remainder of a/b with the quotient rounded toward zero; it has the sign of a; also written a%b",
         example: "rem(-5, 8)",
         result: "-5",
         section: NUMBERS,
@@ -317,7 +317,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "greatest_common_domain",
         signature: "greatest_common_domain(a, b)",
-        summary: "the greatest layout of indices whose modes lie within one mode of both shapes",
+        summary: "the greatest layout of indices each of whose modes is within one mode of either shape",
         example: "greatest_common_domain((5,3,4), (10,6))",
         result: "(5,2):(1,30)",
         section: SHAPES,
@@ -350,7 +350,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "domain_distribute",
         signature: "domain_distribute(a, b)",
-        summary: "how size(b) workers share the coordinates of a shape evenly",
+        summary: "an even distribution of the coordinates of a shape over size(b) workers",
         example: "domain_distribute((15,14), 6)",
         result: "(3,2):(1,15)",
         section: SHAPES,

@@ -213,7 +213,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "local_tile",
         "local_tile(A, tiler, coord, proj)",
-        "the tile of A at a coordinate, (tile modes, modes left open by _); proj picks the modes of tiler and coord that A has",
+        "the tile of A at a coordinate, (tile modes, modes with _); proj selects the modes of tiler and coord that A has",
         ("local_tile((128,64):(64,1), (32,16,8), (1,0,_), proj=(1,None,1))", "1:1 o 2048 o (32,8,8):(64,1,8)"),
         (3, 4),
         local_tile,
@@ -221,7 +221,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "partition_A",
         "partition_A(tiled, A)",
-        "what a thread has of the first factor, (values, atoms along M, along K); of the tiled product itself, what all have",
+        "the part of operand A (M,K) of a thread, (values, atoms along M, along K); for the tiled product itself, of all threads",
         (
             "partition_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "1:1 o 34 o ((2,2,2),2,2):((1,256,8),512,16)",
@@ -232,7 +232,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "partition_B",
         "partition_B(tiled, A)",
-        "what a thread has of the second factor, (values, atoms along N, along K); of the tiled product itself, what all have",
+        "the part of operand B (N,K) of a thread, (values, atoms along N, along K); for the tiled product itself, of all threads",
         (
             "partition_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "1:1 o 34 o ((2,2),4,2):((1,8),256,16)",
@@ -243,7 +243,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "partition_C",
         "partition_C(tiled, A)",
-        "what a thread has of the sum, (values, atoms along M, along N); of the tiled product itself, what all have",
+        "the part of the accumulator C (M,N) of a thread, (values, atoms along M, along N); for the tiled product itself, of all threads",
         (
             "partition_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "1:1 o 34 o ((2,2),2,4):((1,256),512,8)",
@@ -254,7 +254,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "partition_S",
         "partition_S(tiled, A)",
-        "what a thread reads, (values, tiles along each mode); of the tiled copy itself, what all read",
+        "the source part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads",
         (
             "partition_S(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(64,1))",
             "1:1 o 68 o ((4,1),2,2):((1,0),512,32)",
@@ -265,7 +265,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "partition_D",
         "partition_D(tiled, A)",
-        "what a thread writes, (values, tiles along each mode); of the tiled copy itself, what all write",
+        "the destination part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads",
         (
             "partition_D(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(1,16))",
             "1:1 o 65 o ((4,1),2,2):((16,0),8,512)",
@@ -276,7 +276,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_fragment_A",
         "make_fragment_A(tiled, A)",
-        "registers for what a thread has of the first factor",
+        "the register layout of a thread's part of operand A",
         (
             "make_fragment_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "((2,2,2),2,2):((1,2,4),16,8)",
@@ -287,7 +287,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_fragment_B",
         "make_fragment_B(tiled, A)",
-        "registers for what a thread has of the second factor",
+        "the register layout of a thread's part of operand B",
         (
             "make_fragment_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "((2,2),4,2):((1,2),8,4)",
@@ -298,7 +298,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_fragment_C",
         "make_fragment_C(tiled, A)",
-        "registers for what a thread has of the sum",
+        "the register layout of a thread's part of the accumulator C",
         (
             "make_fragment_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
             "((2,2),2,4):((1,2),16,4)",
@@ -309,7 +309,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "retile_S",
         "retile_S(copy, fragment)",
-        "registers of another partition in the modes of what a thread of the copy reads, (values, repetitions)",
+        "registers of another partition, with the modes of the source part of a thread of the copy, (values, repetitions)",
         (
             "retile_S(make_tiled_copy_C(UniversalCopy_uint64_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN)), ((2,2),2,4):((1,2),16,4))",
             "((2,2),2,4):((1,2),16,4)",
@@ -320,7 +320,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "retile_D",
         "retile_D(copy, fragment)",
-        "registers of another partition in the modes of what a thread of the copy writes, (values, repetitions)",
+        "registers of another partition, with the modes of the destination part of a thread of the copy, (values, repetitions)",
         (
             "retile_D(make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))), ((2,2,2),2,2):((1,2,4),16,8))",
             "(((2,4),1),2,2):(((1,2),0),16,8)",

@@ -41,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_compact",
         signature: "is_compact(A)",
-        summary: "whether the memory has no hole and no sharing: the same as is_bijective",
+        summary: "whether the memory has no holes and no shared elements: the same as is_bijective",
         example: "is_compact((4,3):(3,1))",
         result: "true",
         section: PREDICATES,
@@ -85,7 +85,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "image",
         signature: "image(A)",
-        summary: "the offsets that are reached, in order",
+        summary: "the offsets of the layout, in increasing order",
         example: "image((3,2):(1,4))",
         result: "(0,1,2,4,5,6)",
         section: PREDICATES,

@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "graft",
         signature: "graft(S, T)",
-        summary: "the refinement S with its leaves cut into the modes of T, whose sizes they are",
+        summary: "the refinement S with its leaves split into the modes of T of the same sizes",
         example: "graft((6,(4,4)), ((2,3),4,(2,2)))",
         result: "((2,3),(4,(2,2)))",
         section: SPANS,
@@ -82,7 +82,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "span",
         signature: "span(A)",
-        summary: "a layout, a morphism or a refinement as a span: the sizes of the modes cut into leaves, and the leaves moved",
+        summary: "a layout, a morphism or a refinement as a span: the sizes of the modes split into leaves, and the map of the leaves",
         example: "span(((2,2),3):((6,1),2))",
         result: "(((2,2),3),(2,2,3) -> (2,3,2) : (3,1,2))",
         section: SPANS,
@@ -107,7 +107,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "span_sum",
         signature: "span_sum(s, t)",
-        summary: "two spans side by side",
+        summary: "the sum of two spans",
         example: "span_sum((4,(2,3)), (5) -> (5) : (1))",
         result: "((4,(2,3),5),(4,2,3,5) -> (4,2,3,5) : (1,2,3,4))",
         section: SPANS,

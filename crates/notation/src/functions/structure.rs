@@ -96,7 +96,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "depth",
         signature: "depth(A, mode...)",
-        summary: "how deeply the modes nest: 0 for one mode alone",
+        summary: "the nesting depth: 0 for a single mode",
         example: "depth((4,(2,3)):(1,(4,8)))",
         result: "2",
         section: QUESTIONS,
@@ -145,7 +145,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "get",
         signature: "get(A, mode...)",
-        summary: "the mode with this number, and so on inwards; A[k] is get(A, k)",
+        summary: "the mode with this number, and so on inwards; also written A[k]",
         example: "get((4,(2,3)):(1,(4,8)), 1, 0)",
         result: "2:4",
         section: MODES,
@@ -181,7 +181,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "group",
         signature: "group(A, begin, end) or group(A, modes)",
-        summary: "modes begin up to end, end not included, or those of a tuple, as one mode where the first of them stood",
+        summary: "the modes from begin to end (excluded), or those of a tuple, grouped into one mode at the position of the first",
         example: "group((2,3,5):(1,2,6), 0, 2)",
         result: "((2,3),5):((1,2),6)",
         section: MODES,
@@ -214,7 +214,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "take",
         signature: "take(A, begin, end)",
-        summary: "modes begin up to end, end not included",
+        summary: "the modes from begin to end (excluded)",
         example: "take((2,3,5):(1,2,6), 1, 3)",
         result: "(3,5):(2,6)",
         section: MODES,

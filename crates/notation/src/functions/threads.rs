@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "max_common_layout",
         signature: "max_common_layout(A, B)",
-        summary: "a layout of indices whose elements lie side by side in both; the largest, where A or B is an injective layout",
+        summary: "a layout of indices whose elements are contiguous in both; the largest, if A or B is injective",
         example: "max_common_layout((4,8):(8,1), (4,8):(16,1))",
         result: "8:4",
         section: THREADS,
@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "max_common_vector",
         signature: "max_common_vector(A, B)",
-        summary: "how many elements lie side by side in both: the size of max_common_layout",
+        summary: "the number of elements that are contiguous in both: the size of max_common_layout",
         example: "max_common_vector((4,8):(1,4), (4,8):(1,8))",
         result: "4",
         section: THREADS,

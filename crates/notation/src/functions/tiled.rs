@@ -165,7 +165,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_tiled_copy_A",
         "make_tiled_copy_A(atom, mma)",
-        "a copy of the first factor of a tiled product in which each thread owns what it has there",
+        "a tiled copy with the thread-value layout of operand A of a tiled product",
         (
             "make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
             "(SM75_U32x4_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),0)",
@@ -176,7 +176,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_tiled_copy_B",
         "make_tiled_copy_B(atom, mma)",
-        "a copy of the second factor of a tiled product in which each thread owns what it has there",
+        "a tiled copy with the thread-value layout of operand B of a tiled product",
         (
             "make_tiled_copy_B(SM75_U32x2_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
             "(SM75_U32x2_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),1)",
@@ -187,7 +187,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "make_tiled_copy_C",
         "make_tiled_copy_C(atom, mma)",
-        "a copy of the sum of a tiled product in which each thread owns what it has there",
+        "a tiled copy with the thread-value layout of the accumulator C of a tiled product",
         (
             "make_tiled_copy_C(UniversalCopy_uint32_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
             "(UniversalCopy_uint32_t,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),2)",
@@ -209,7 +209,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "layoutA_TV",
         "layoutA_TV(mma)",
-        "who holds what of the first factor's tile: (thread, value) to the index in the tile",
+        "the thread-value layout of operand A: from (thread, value) to the index in its tile",
         (
             "layoutA_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
             "((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))",
@@ -220,7 +220,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "layoutB_TV",
         "layoutB_TV(mma)",
-        "who holds what of the second factor's tile: (thread, value) to the index in the tile",
+        "the thread-value layout of operand B: from (thread, value) to the index in its tile",
         ("layoutB_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((16,1),((8,64),(0,0)))"),
         (1, 1),
         |a| thread_values(&a, Ok(Operand::B)),
@@ -228,7 +228,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "layoutC_TV",
         "layoutC_TV(mma)",
-        "who holds what of the sum's tile: (thread, value) to the index in the tile",
+        "the thread-value layout of the accumulator C: from (thread, value) to the index in its tile",
         ("layoutC_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((32,1),((16,8),(0,0)))"),
         (1, 1),
         |a| thread_values(&a, Ok(Operand::C)),
@@ -236,7 +236,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "layoutS_TV",
         "layoutS_TV(copy)",
-        "who reads what of a tile: (thread, value) to the index in the tile",
+        "the source layout of a tiled copy: from (thread, value) to the index in the tile",
         (
             "layoutS_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
             "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",
@@ -247,7 +247,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     row(
         "layoutD_TV",
         "layoutD_TV(copy)",
-        "who writes what of a tile: (thread, value) to the index in the tile",
+        "the destination layout of a tiled copy: from (thread, value) to the index in the tile",
         (
             "layoutD_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
             "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",

@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "logical_divide",
         signature: "logical_divide(A, T)",
-        summary: "A split into tiles: (tile, rest), or so in each mode that the tiler names",
+        summary: "A split into tiles: (tile, rest), or the same in each mode of the tiler",
         example: "logical_divide((4,6):(1,4), (2,3))",
         result: "((2,2),(3,2)):((1,2),(4,12))",
         section: DIVISION,
@@ -111,7 +111,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "blocked_product",
         signature: "blocked_product(A, B)",
-        summary: "copies side by side in every mode: ((block,copies),...)",
+        summary: "copies one after another in every mode: ((block,copies),...)",
         example: "blocked_product((2,5):(5,1), (3,4))",
         result: "((2,3),(5,4)):((5,10),(1,30))",
         section: PRODUCT,
