@@ -161,7 +161,7 @@ fn lines(message: &Message, height: i64, written: bool) -> Option<Lines> {
     Some(Lines { rank: message.from, start: other, rows, columns })
 }
 
-/// The pieces of a device: of its parts of the factors, or of parts of the result.
+/// The pieces of a device: of its parts of the operands, or of parts of the result.
 fn pieces_of(
     rank: usize,
     ranks: usize,
@@ -208,7 +208,7 @@ fn pieces_of(
 /// A part of the result, and who makes its summands.
 type ResultPart = (Lines, Vec<usize>);
 
-/// A part of a factor, and the lines of it that are multiplied.
+/// A part of an operand, and the lines of it that are multiplied.
 type Choice<'a> = (&'a Lines, &'a Vec<Line>);
 
 /// The block of some rows and columns of a set of lines.

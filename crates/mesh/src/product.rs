@@ -256,11 +256,11 @@ impl ProductPlan {
             for (rank, offset) in multiplied.places(element)? {
                 let mut sum = T::default();
                 for depth in 0..k {
-                    let factor = |held: &[Vec<Option<usize>>], memory: &[Vec<T>], element: i64| {
+                    let operand = |held: &[Vec<Option<usize>>], memory: &[Vec<T>], element: i64| {
                         let at = held.get(rank)?.get(usize::try_from(element).ok()?).copied().flatten()?;
                         memory.get(rank)?.get(at).copied()
                     };
-                    let (left, right) = (factor(&of_a, &a, row + m * depth), factor(&of_b, &b, depth + k * column));
+                    let (left, right) = (operand(&of_a, &a, row + m * depth), operand(&of_b, &b, depth + k * column));
                     if let (Some(left), Some(right)) = (left, right) {
                         sum += left * right;
                     }

@@ -6,7 +6,7 @@
 //!
 //! The rooms, from the outside in: `route` (which micro-kernels an atom stands for), `product`
 //! (what is multiplied), `plan` with `blocking` and `tasks` (how it is divided), `small` and `task`
-//! (the loops), `source` with `pack` (factors, packed or in place), `tile` (tiles of C), `kernel`
+//! (the loops), `source` with `pack` (operands, packed or in place), `tile` (tiles of C), `kernel`
 //! (micro-kernels).
 
 #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ use crate::threads;
 use crate::view::{TensorView, TensorViewMut};
 pub use element::Element;
 use line::Line;
-use product::{Factor, Places, Product, Target};
+use product::{Operand, Places, Product, Target};
 pub use route::Numbers;
 use route::Route;
 pub use tilings::{Tilings, tilings};
@@ -73,7 +73,7 @@ pub use tilings::{Tilings, tilings};
 ///
 /// Each thread keeps one workspace: a panel of B (at most 4 MiB and a slice), a block of A (at most
 /// half of an L2 cache, or 2 MiB, and a slice), the offsets of their rows, columns and steps, and
-/// one slice of numbers for a factor whose layout is not additive. Threads that each compute some
+/// one slice of numbers for an operand whose layout is not additive. Threads that each compute some
 /// columns of C with all rows share the packed blocks of A, where all of them take no more than
 /// half of an L2 cache a thread, and 8 MiB. Products of up to eight million multiplications (a
 /// million, on several threads) whose operands can be read in place need none.
@@ -143,8 +143,8 @@ fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
         extents: [m, n, k],
         alpha,
         beta,
-        a: Factor { from: a.as_ptr(), places: a_places },
-        b: Factor { from: b.as_ptr(), places: b_places },
+        a: Operand { from: a.as_ptr(), places: a_places },
+        b: Operand { from: b.as_ptr(), places: b_places },
         c: Target { to, places: c_places },
         threads: usize::try_from(mma.threads()).unwrap_or(usize::MAX),
         transposed: false,

@@ -1,6 +1,6 @@
 //! The numbers that the command multiplies: their source, and the check of results.
 //!
-//! Law: a factor is exactly the number that was typed, rounded to its type, or refused.
+//! Law: alpha and beta are exactly the number that was typed, rounded to its type, or refused.
 
 use std::path::Path;
 

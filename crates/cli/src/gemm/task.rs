@@ -42,8 +42,8 @@ fn refused(error: &PlanError) -> Failure {
     Failure::refused(error)
 }
 
-/// The type of the factors, and whether they are rounded to tf32.
-fn factors(kind: Kind) -> Result<(Element, bool), Failure> {
+/// The type of the operands, and whether they are rounded to tf32.
+fn operands(kind: Kind) -> Result<(Element, bool), Failure> {
     Ok(match kind {
         Kind::F32 => (Element::F32, false),
         Kind::Tf32 => (Element::F32, true),
@@ -128,7 +128,7 @@ pub fn problem(options: &Options) -> Result<Task, Failure> {
 /// The same GEMM with other sizes M, N and K.
 pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
-    let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
+    let (element, tf32) = operands(options.kind.unwrap_or(Kind::Bf16))?;
     if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
         let option = if own.fast { "--fast" } else { "--scales" };
         let text = format!("{option} is for operands of e4m3 and e5m2, not {element}: say so with --type");
@@ -174,8 +174,8 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
 
 /// The type of the result: the given one, or that of the operands; i32 for 8-bit integers, bf16 for
 /// 8-bit floats.
-fn result(said: Option<Stored>, factors: Element) -> Element {
-    match (said, factors) {
+fn result(said: Option<Stored>, operands: Element) -> Element {
+    match (said, operands) {
         (Some(Stored::F32), _) => Element::F32,
         (Some(Stored::F16), _) => Element::F16,
         (Some(Stored::Bf16), _) => Element::Bf16,
@@ -183,7 +183,7 @@ fn result(said: Option<Stored>, factors: Element) -> Element {
         (Some(Stored::E5m2), _) => Element::E5M2,
         (Some(Stored::I32), _) | (None, Element::I8 | Element::U8) => Element::I32,
         (None, Element::E4M3 | Element::E5M2) => Element::Bf16,
-        (None, factors) => factors,
+        (None, operands) => operands,
     }
 }
 

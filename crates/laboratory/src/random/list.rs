@@ -20,7 +20,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678));
     let chance = &mut chance;
     chance.next();
-    let factors = chance.one_of(&[
+    let operands = chance.one_of(&[
         Element::Bf16,
         Element::Bf16,
         Element::F16,
@@ -29,7 +29,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         Element::E5M2,
         Element::I8,
     ]);
-    let result = match factors {
+    let result = match operands {
         Element::I8 => Element::I32,
         _ => chance.one_of(&[Element::Bf16, Element::F16, Element::F32, Element::E4M3]),
     };
@@ -53,13 +53,13 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
             }
             false => matrix(chance, element, [rows, columns, 1]),
         };
-        let [a, b, d] = [own(factors, [m, k])?, own(factors, [n, k])?, own(result, [m, n])?];
+        let [a, b, d] = [own(operands, [m, k])?, own(operands, [n, k])?, own(result, [m, n])?];
         let other = own(Element::Bf16, [m, n])?;
         let mut problem = Problem::of(a, b, d)?;
-        if tf32 && factors == Element::F32 {
+        if tf32 && operands == Element::F32 {
             problem = problem.in_tf32();
         }
-        if fast && matches!(factors, Element::E4M3 | Element::E5M2) {
+        if fast && matches!(operands, Element::E4M3 | Element::E5M2) {
             problem = problem.fast();
         }
         if fused {
@@ -71,7 +71,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         }
         problems.push(problem);
     }
-    let numbers = match factors {
+    let numbers = match operands {
         Element::Bf16 | Element::F16 | Element::F32 if !fused => {
             chance.one_of(&[Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
         }

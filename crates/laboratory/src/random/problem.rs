@@ -87,17 +87,17 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         11 => return folded(chance, types, largest),
         _ => {}
     }
-    let [factors, result] = types;
+    let [operands, result] = types;
     let mut problem = batched(chance, types, sizes, batch)?;
-    if factors == Element::F32 && chance.below(2) == 0 {
+    if operands == Element::F32 && chance.below(2) == 0 {
         problem = problem.in_tf32();
     }
-    if has_eight_bits(factors) {
+    if has_eight_bits(operands) {
         problem = with_scales(chance, problem)?;
     }
     let paired = problem.pairs().is_some();
     let fused = result.is_float() && !paired && chance.below(2) == 0;
-    let numbers = match (factors, fused || paired) {
+    let numbers = match (operands, fused || paired) {
         (Element::Bf16 | Element::F16 | Element::F32, false) => {
             chance.one_of(&[Numbers::Small, Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
         }
@@ -106,7 +106,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     if fused {
         problem = with_function(chance, problem)?;
     }
-    if factors.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
+    if operands.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
         let (each, statistic) = reduction(chance);
         let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
         problem = problem.reducing(EpilogueReduction { each, statistic, of })?;
@@ -119,9 +119,9 @@ fn has_eight_bits(element: Element) -> bool {
     matches!(element, Element::E4M3 | Element::E5M2)
 }
 
-/// The types of the factors and of D.
+/// The types of the operands and of D.
 fn types(chance: &mut Chance) -> [Element; 2] {
-    let factors = chance.one_of(&[
+    let operands = chance.one_of(&[
         Element::Bf16,
         Element::Bf16,
         Element::Bf16,
@@ -132,11 +132,11 @@ fn types(chance: &mut Chance) -> [Element; 2] {
         Element::I8,
         Element::U8,
     ]);
-    let result = match factors {
+    let result = match operands {
         Element::I8 | Element::U8 => Element::I32,
         _ => chance.one_of(&[Element::Bf16, Element::F16, Element::F32, Element::Bf16, Element::E4M3]),
     };
-    [factors, result]
+    [operands, result]
 }
 
 /// M, N and K, and how many matrices: what would not fit is made smaller.
@@ -161,18 +161,18 @@ fn sizes(chance: &mut Chance, largest: i64, long: bool) -> ([i64; 3], i64) {
 /// Matrices in some layouts, and gated pairs of columns, if wanted.
 fn batched(
     chance: &mut Chance,
-    [factors, result]: [Element; 2],
+    [operands, result]: [Element; 2],
     [m, n, k]: [i64; 3],
     batch: i64,
 ) -> Result<Problem, PlanError> {
-    let a = matrix(chance, factors, [m, k, batch])?;
+    let a = matrix(chance, operands, [m, k, batch])?;
     // One matrix for all, now and then.
     let b = match batch > 1 && chance.below(3) == 0 {
-        true => Matrix::strided(factors, [n, k, batch], [k, 1, 0])?,
-        false => matrix(chance, factors, [n, k, batch])?,
+        true => Matrix::strided(operands, [n, k, batch], [k, 1, 0])?,
+        false => matrix(chance, operands, [n, k, batch])?,
     };
     let d = matrix(chance, result, [m, n, batch])?;
-    if n % 2 != 0 || !factors.is_float() || chance.below(6) > 0 {
+    if n % 2 != 0 || !operands.is_float() || chance.below(6) > 0 {
         return Problem::of(a, b, d);
     }
     let d = matrix(chance, result, [m, n / 2, batch])?;
@@ -236,14 +236,14 @@ fn reduction(chance: &mut Chance) -> (Each, Statistic) {
 }
 
 /// Rows in groups.
-fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64; 3]) -> Result<Task, PlanError> {
+fn grouped(chance: &mut Chance, [operands, result]: [Element; 2], [m, n, k]: [i64; 3]) -> Result<Task, PlanError> {
     let groups = 1 + chance.below(9) as i64;
     let n = (n / groups).max(1);
-    let a = matrix(chance, factors, [m, k, 1])?;
+    let a = matrix(chance, operands, [m, k, 1])?;
     // Pairs of columns of the matrix of each group, now and then.
-    let paired = factors.is_float() && result.is_float() && chance.below(4) == 0;
+    let paired = operands.is_float() && result.is_float() && chance.below(4) == 0;
     let columns = if paired { 2 * n } else { n };
-    let b = matrix(chance, factors, [columns, k, groups])?;
+    let b = matrix(chance, operands, [columns, k, groups])?;
     let d = matrix(chance, result, [m, n, 1])?;
     let bias = Matrix::strided(if result.is_float() { result } else { Element::F32 }, [m, n, groups], [0, 1, n])?;
     let mut problem = match paired {
@@ -255,7 +255,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
         }
         false => Problem::grouped(a, b, d)?,
     };
-    if has_eight_bits(factors) {
+    if has_eight_bits(operands) {
         problem = match chance.below(3) {
             0 => {
                 let blocks = has_blocks_of_columns(&problem);
@@ -266,7 +266,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
             _ => problem,
         };
     }
-    if factors == Element::F32 && chance.below(2) == 0 {
+    if operands == Element::F32 && chance.below(2) == 0 {
         problem = problem.in_tf32();
     }
     if !paired && result.is_float() && chance.below(2) == 0 {
@@ -274,7 +274,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
         let expression = Expression::parse("relu(x + a) + b", &["x", "a", "b"])?;
         problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
     }
-    if factors.is_float() && chance.below(4) == 0 {
+    if operands.is_float() && chance.below(4) == 0 {
         let (each, statistic) = reduction(chance);
         problem = problem.reducing(EpilogueReduction { each, statistic, of: Expression::input(0).abs() })?;
     }
@@ -282,7 +282,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
 }
 
 /// Folded modes: a convolution of images with borders or without.
-fn folded(chance: &mut Chance, [factors, result]: [Element; 2], largest: i64) -> Result<Task, PlanError> {
+fn folded(chance: &mut Chance, [operands, result]: [Element; 2], largest: i64) -> Result<Task, PlanError> {
     let mut below = |most: i64| 1 + chance.below(most as u64) as i64;
     let side = if largest > 1000 { 60 } else { 12 };
     let (w, h, images, filters) = (4 + below(side), 4 + below(side), below(4), below(side * 4));
@@ -296,11 +296,11 @@ fn folded(chance: &mut Chance, [factors, result]: [Element; 2], largest: i64) ->
     };
     let [channel, column, row, image] = strides;
     let layout = format!("({c},({w},{h},{images})):({channel},({column},{row},{image}))");
-    let a = Matrix::new(factors, &layout.parse()?)?;
+    let a = Matrix::new(operands, &layout.parse()?)?;
     // Windows have 5 pixels at most, as the least image does.
     let [x, y] = window.results([w, h]).unwrap_or([1, 1]);
     let (m, k) = (x * y * images, c * window.filter[0] * window.filter[1]);
-    let (b, d) = (matrix(chance, factors, [filters, k, 1])?, matrix(chance, result, [m, filters, 1])?);
+    let (b, d) = (matrix(chance, operands, [filters, k, 1])?, matrix(chance, result, [m, filters, 1])?);
     let mut problem = Problem::convolution(a, b, d, window)?;
     if result.is_float() && chance.below(2) == 0 {
         let bias = Matrix::strided(Element::F32, [m, filters, 1], [0, 1, 0])?;

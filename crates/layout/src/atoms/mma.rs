@@ -27,9 +27,9 @@ use crate::atoms::value_type::ValueType;
 /// An operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
-    /// The first factor, (M,K).
+    /// The first operand, (M,K).
     A,
-    /// The second factor, (N,K).
+    /// The second operand, (N,K).
     B,
     /// The accumulator, and the result: (M,N).
     C,
@@ -84,9 +84,9 @@ impl MmaTypes {
         MmaTypes { d: value, a: value, b: value, c: value }
     }
 
-    /// Factors of one type, sums of another.
-    pub fn accumulating(factors: ValueType, sums: ValueType) -> MmaTypes {
-        MmaTypes { d: sums, a: factors, b: factors, c: sums }
+    /// Operands of one type, sums of another.
+    pub fn accumulating(operands: ValueType, sums: ValueType) -> MmaTypes {
+        MmaTypes { d: sums, a: operands, b: operands, c: sums }
     }
 }
 
@@ -114,7 +114,7 @@ pub struct MmaAtom {
     types: MmaTypes,
     threads: Layout,
     /// A, B and C.
-    factors: [ThreadValue; 3],
+    operands: [ThreadValue; 3],
     /// Scale factors and metadata, if any.
     others: Vec<(Operand, ThreadValue)>,
 }
@@ -138,7 +138,7 @@ impl MmaAtom {
         if !matches!(threads.is_injective(), Ok(true)) || threads.range().map_or(true, |(least, _)| least < 0) {
             return Err(AtomError::Threads { name: name.into(), layout: threads.to_string().into() });
         }
-        let atom = MmaAtom { name: name.into(), arch, shape, types, threads, factors: [a, b, c], others: Vec::new() };
+        let atom = MmaAtom { name: name.into(), arch, shape, types, threads, operands: [a, b, c], others: Vec::new() };
         for (operand, held) in atom.operands() {
             atom.check(operand, held)?;
         }
@@ -151,7 +151,7 @@ impl MmaAtom {
     /// Errors: as [`MmaAtom::new`].
     pub fn with(mut self, operand: Operand, held: ThreadValue) -> Result<MmaAtom, AtomError> {
         self.check(operand, &held)?;
-        let [a, b, c] = &mut self.factors;
+        let [a, b, c] = &mut self.operands;
         match operand {
             Operand::A => *a = held,
             Operand::B => *b = held,
@@ -210,17 +210,17 @@ impl MmaAtom {
 
     /// The thread-value layout of A: (thread, value) to (M,K).
     pub fn a(&self) -> &ThreadValue {
-        &self.factors[0]
+        &self.operands[0]
     }
 
     /// The thread-value layout of B: (thread, value) to (N,K).
     pub fn b(&self) -> &ThreadValue {
-        &self.factors[1]
+        &self.operands[1]
     }
 
     /// The thread-value layout of the accumulators: (thread, value) to (M,N).
     pub fn c(&self) -> &ThreadValue {
-        &self.factors[2]
+        &self.operands[2]
     }
 
     /// The thread-value layout of an operand; None if the instruction does not take it.
@@ -230,8 +230,8 @@ impl MmaAtom {
 
     /// The operands that the instruction takes, A, B and C first.
     pub fn operands(&self) -> impl Iterator<Item = (Operand, &ThreadValue)> {
-        let factors = [Operand::A, Operand::B, Operand::C].into_iter().zip(&self.factors);
-        factors.chain(self.others.iter().map(|(operand, held)| (*operand, held)))
+        let operands = [Operand::A, Operand::B, Operand::C].into_iter().zip(&self.operands);
+        operands.chain(self.others.iter().map(|(operand, held)| (*operand, held)))
     }
 
     /// The extents of the tile of an operand: (M,K), (N,K) or (M,N).

@@ -21,7 +21,7 @@ use crate::plan::{Plan, PlannedStep};
 use crate::sharded::ShardedLayout;
 use crate::step::{Exchange, Message};
 
-const FACTORS: &str = "the factors";
+const OPERANDS: &str = "the operands";
 const RESULT: &str = "the result";
 
 impl ProductPlan {
@@ -55,8 +55,8 @@ impl ProductPlan {
         let matrix = |of: &ShardedLayout, modes| part(of, modes, &self.roles);
         let of_a = matrix(self.a.from(), [(m_all, Role::Rows), (k_all, Role::Depth)])?;
         let of_b = matrix(self.b.from(), [(k_all, Role::Depth), (n_all, Role::Columns)])?;
-        let mut a = Factor::new(engine, &self.a, "A", of_a, a)?;
-        let mut b = Factor::new(engine, &self.b, "B", of_b, b)?;
+        let mut a = Operand::new(engine, &self.a, "A", of_a, a)?;
+        let mut b = Operand::new(engine, &self.b, "B", of_b, b)?;
         let (own, ranks) = (engine.rank(), engine.ranks());
         let (first, rest) = self.d.steps().split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
         let sums = first.map_or(Vec::new(), |step| outgoing(&step.exchange, own, ranks));
@@ -79,7 +79,7 @@ impl ProductPlan {
                 (0..ranks).filter(|rank| a.targets.contains_key(rank) || b.targets.contains_key(rank)).collect();
             let mut exchange =
                 FactorExchange { work: &mut work, a: &mut a, b: &mut b, send: targets.clone().into(), is_split };
-            engine.exchange_while(&format!("step 1 of {FACTORS}"), &targets, &sources, &mut exchange)?;
+            engine.exchange_while(&format!("step 1 of {OPERANDS}"), &targets, &sources, &mut exchange)?;
         }
         let (a, b) = (a.matrix, b.matrix);
         let Some(step) = first else {
@@ -93,7 +93,7 @@ impl ProductPlan {
             let sources = awaited::<S>(&incoming, own);
             let targets: Vec<usize> = work.left.keys().copied().collect();
             let mut exchange =
-                SumExchange { work: &mut work, factors: [&a, &b], sums: &sums, step: &name, received: Vec::new() };
+                SumExchange { work: &mut work, operands: [&a, &b], sums: &sums, step: &name, received: Vec::new() };
             engine.exchange_while(&name, &targets, &sources, &mut exchange)?;
             received = exchange.received;
         }
@@ -125,8 +125,8 @@ fn outgoing(exchange: &Exchange, own: usize, ranks: usize) -> Vec<(usize, Messag
     (0..ranks).filter(|rank| *rank != own).flat_map(to).filter(|(_, message)| message.from == own).collect()
 }
 
-/// A factor of a process: the part that it multiplies, columns one after another.
-struct Factor<S> {
+/// An operand of a process: the part that it multiplies, columns one after another.
+struct Operand<S> {
     matrix: Vec<S>,
     /// Whether any process receives operands in the call.
     moves: bool,
@@ -135,7 +135,7 @@ struct Factor<S> {
     targets: BTreeMap<usize, Vec<u8>>,
 }
 
-impl<S: Real> Factor<S> {
+impl<S: Real> Operand<S> {
     /// Carries out the steps before the last one, and copies elements that stay in this process.
     fn new(
         engine: &mut impl Engine,
@@ -143,7 +143,7 @@ impl<S: Real> Factor<S> {
         name: &str,
         to: ShardedLayout,
         memory: &[S],
-    ) -> Result<Factor<S>, MeshError> {
+    ) -> Result<Operand<S>, MeshError> {
         let add = |sum: &mut S, summand: S| *sum = sum.plus(summand);
         let (own, last) = (engine.rank(), plan.steps().len().saturating_sub(1));
         let mut held: Option<Vec<S>> = None;
@@ -156,7 +156,7 @@ impl<S: Real> Factor<S> {
             carry(step, number, &step.exchange, &mut held)?;
         }
         let Some(step) = plan.steps().last() else {
-            return Ok(Factor {
+            return Ok(Operand {
                 matrix: memory.to_vec(),
                 moves: false,
                 incoming: Vec::new(),
@@ -168,7 +168,7 @@ impl<S: Real> Factor<S> {
         if exchange.added() > 1 {
             carry(step, last, &exchange, &mut held)?;
             let matrix = held.unwrap_or_default();
-            return Ok(Factor { matrix, moves: false, incoming: Vec::new(), targets: BTreeMap::new() });
+            return Ok(Operand { matrix, moves: false, incoming: Vec::new(), targets: BTreeMap::new() });
         }
         let memory = held.as_deref().unwrap_or(memory);
         let name = format!("step {} of {name}", last + 1);
@@ -181,7 +181,7 @@ impl<S: Real> Factor<S> {
         let mut matrix = zeros(own, elements(to.reach()))?;
         unpack(&kept, own, memory, &[], &mut matrix, &add);
         let incoming = incoming.into_iter().filter(|message| message.from != own).collect();
-        Ok(Factor { matrix, moves: exchange.traffic().moved() > 0, incoming, targets })
+        Ok(Operand { matrix, moves: exchange.traffic().moved() > 0, incoming, targets })
     }
 
     fn from(&self, rank: usize) -> Vec<Message> {
@@ -199,7 +199,7 @@ impl<S: Real> Factor<S> {
 }
 
 /// The number of bytes of both operands from each process.
-fn sources<S: Real>(a: &Factor<S>, b: &Factor<S>) -> Vec<(usize, usize)> {
+fn sources<S: Real>(a: &Operand<S>, b: &Operand<S>) -> Vec<(usize, usize)> {
     let mut all: BTreeMap<usize, usize> = BTreeMap::new();
     // None of these messages is of this process, so nothing is left out.
     for (rank, bytes) in [&a.incoming, &b.incoming].into_iter().flat_map(|of| awaited::<S>(of, usize::MAX)) {
@@ -259,9 +259,9 @@ impl<S: Numbers<Sum = S> + Real> Work<S> {
 /// The call in which operands arrive: their blocks are multiplied as soon as they do.
 struct FactorExchange<'a, S> {
     work: &'a mut Work<S>,
-    a: &'a mut Factor<S>,
-    b: &'a mut Factor<S>,
-    /// The ranks to which this process has yet to send its parts of the factors.
+    a: &'a mut Operand<S>,
+    b: &'a mut Operand<S>,
+    /// The ranks to which this process has yet to send its parts of the operands.
     send: VecDeque<usize>,
     /// Whether partial sums are sent in a separate call. Blocks that are left when all operands
     /// have arrived are multiplied in that call.
@@ -276,7 +276,7 @@ impl<S: Numbers<Sum = S> + Real> Meanwhile for FactorExchange<'_, S> {
             return Ok(Some(Progress::Ready(rank, bytes)));
         }
         let awaited =
-            |factor: &Factor<S>| factor.incoming.iter().any(|message| !self.work.arrived.contains(&message.from));
+            |operand: &Operand<S>| operand.incoming.iter().any(|message| !self.work.arrived.contains(&message.from));
         if self.is_split && !awaited(self.a) && !awaited(self.b) {
             return Ok(None);
         }
@@ -295,7 +295,7 @@ impl<S: Numbers<Sum = S> + Real> Meanwhile for FactorExchange<'_, S> {
 /// The call in which sums go out: each part as soon as it is multiplied.
 struct SumExchange<'a, S> {
     work: &'a mut Work<S>,
-    factors: [&'a [S]; 2],
+    operands: [&'a [S]; 2],
     sums: &'a [(usize, Message)],
     step: &'a str,
     received: Vec<(usize, Vec<u8>)>,
@@ -306,7 +306,7 @@ impl<S: Numbers<Sum = S> + Real> Meanwhile for SumExchange<'_, S> {
         // A device gets its sums when none of its blocks is left to multiply.
         let ready = self.work.left.iter().find(|(_, left)| **left == 0).map(|(rank, _)| *rank);
         let Some(rank) = ready else {
-            let [a, b] = self.factors;
+            let [a, b] = self.operands;
             return Ok(self.work.multiply(a, b)?.then_some(Progress::Worked));
         };
         self.work.left.remove(&rank);

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::step::Message;
 
-/// The most boxes. Where there would be more, all factors are waited for.
+/// The most boxes. Where there would be more, all operands are waited for.
 const MAX_BOXES: usize = 1 << 14;
 
 /// The most multiplications of a task, so that arrivals are checked between tasks; and the fewest
@@ -99,20 +99,20 @@ fn meets(marks: &[bool], range: &Range<i64>) -> bool {
 /// The blocks of a device: first those that others wait for, then those whose operands arrive
 /// first.
 ///
-/// `factors` are the incoming messages of A and B, `sums` the outgoing messages of its part of the
+/// `operands` are the incoming messages of A and B, `sums` the outgoing messages of its part of the
 /// result, each with its receiver.
 pub(super) fn groups(
     own: usize,
     ranks: usize,
     [m, n, k]: [i64; 3],
-    factors: [&[Message]; 2],
+    operands: [&[Message]; 2],
     sums: &[(usize, Message)],
 ) -> Vec<Group> {
     let remote = |messages: &[Message], sizes| -> Vec<Part> {
         let remote = messages.iter().filter(|message| message.from != own);
         remote.map(|message| Part::of(message, message.from, sizes, true)).collect()
     };
-    let [of_a, of_b] = factors;
+    let [of_a, of_b] = operands;
     let (a, b) = (remote(of_a, [m, k]), remote(of_b, [k, n]));
     let taken = sums.iter().filter(|(rank, _)| *rank != own);
     let taken: Vec<Part> = taken.map(|(rank, message)| Part::of(message, *rank, [m, n], false)).collect();

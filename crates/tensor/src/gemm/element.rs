@@ -4,7 +4,7 @@
 
 /// A number that products are added up in.
 pub trait Element: Copy + PartialEq + Default + Send + Sync {
-    /// The factor that changes nothing.
+    /// The scalar one.
     const ONE: Self;
     /// `self + beta * old`.
     fn plus(self, beta: Self, old: Self) -> Self;

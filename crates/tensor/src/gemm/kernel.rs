@@ -62,9 +62,9 @@ pub(super) struct Tile<W, C> {
     pub rows: usize,
     /// What is prefetched meanwhile: so many rows with each column of the tile.
     pub prefetch: Prefetch,
-    /// The factor of the product.
+    /// The scalar of the product.
     pub alpha: C,
-    /// The factor of the old C.
+    /// The scalar of the old C.
     pub beta: C,
 }
 

@@ -41,7 +41,7 @@ pub struct Plan {
 /// do no harm: they are read one after another, and the L2 cache has them.
 const MAX_SET_CONFLICTS: usize = 40;
 
-/// How often a factor is read in place at the most, once for each slice of the other factor.
+/// How often an operand is read in place at the most, once for each slice of the other operand.
 const MAX_PASSES_IN_PLACE: usize = 20;
 
 impl Plan {
@@ -95,8 +95,8 @@ impl Plan {
     }
 }
 
-/// The strides along the rows and along K of a factor of `S` that is read in place: there is one
-/// each way, few slices of the other factor pass, and a slice of these rows and steps stays in the
+/// The strides along the rows and along K of an operand of `S` that is read in place: there is one
+/// each way, few slices of the other operand pass, and a slice of these rows and steps stays in the
 /// L1 cache meanwhile.
 fn strides_in_place<S>(places: &Places<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
     match places {

@@ -89,11 +89,11 @@ unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: b
 ///
 /// None: no memory is used.
 unsafe fn multiply_adds<T: Element, const ROWS: usize>(steps: usize) -> usize {
-    let factor = std::hint::black_box([T::default(); ROWS]);
+    let operand = std::hint::black_box([T::default(); ROWS]);
     let mut sums = [[T::default(); ROWS]; CHAINS / 2];
     for _ in 0..steps {
         for sum in &mut sums {
-            *sum = std::array::from_fn(|i| sum[i].plus(factor[i], factor[i]));
+            *sum = std::array::from_fn(|i| sum[i].plus(operand[i], operand[i]));
         }
     }
     std::hint::black_box(sums);

@@ -24,8 +24,8 @@ pub enum Places<'a> {
     Each(&'a (dyn Fn(usize, usize) -> isize + Sync)),
 }
 
-/// A factor: rows along M or N, columns along K.
-pub struct Factor<'a, S> {
+/// An operand: rows along M or N, columns along K.
+pub struct Operand<'a, S> {
     /// The element at offset 0. *Invariant*: every offset of the places leads to a number that may
     /// be read, from any thread.
     pub from: *const S,
@@ -45,15 +45,15 @@ pub struct Product<'a, S, C> {
     pub extents: [usize; 3],
     pub alpha: C,
     pub beta: C,
-    pub a: Factor<'a, S>,
-    pub b: Factor<'a, S>,
+    pub a: Operand<'a, S>,
+    pub b: Operand<'a, S>,
     pub c: Target<'a, C>,
     pub threads: usize,
     /// Whether A and B are exchanged, and M and N with them.
     pub transposed: bool,
 }
 
-// SAFETY: tasks read the factors, which any thread may, and write disjoint parts of the target,
+// SAFETY: tasks read the operands, which any thread may, and write disjoint parts of the target,
 // which by its invariant nobody else uses.
 unsafe impl<S, C> Sync for Product<'_, S, C> {}
 

@@ -18,7 +18,7 @@ const PACKED: u8 = 2;
 /// How often a waiting thread spins before it yields.
 const SPINS: usize = 1 << 10;
 
-/// Room for all blocks of a factor.
+/// Room for all blocks of an operand.
 pub(super) struct Shared {
     workspace: Workspace,
     states: Vec<AtomicU8>,

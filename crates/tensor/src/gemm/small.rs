@@ -55,7 +55,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
         |i, j, run, _, tile| {
             let to = product.c.to.wrapping_offset(i as isize + stride * j as isize);
             // SAFETY: the tile is a part of C, whose invariant makes it ours, and its slices lie in
-            // the factors. The instructions are those that the caller of the product asked for.
+            // the operands. The instructions are those that the caller of the product asked for.
             unsafe { tile.write(run, to, stride) }
         },
     );

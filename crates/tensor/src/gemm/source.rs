@@ -1,7 +1,7 @@
-//! A factor as a task reads it: in place, or packed.
+//! An operand as a task reads it: in place, or packed.
 //!
 //! **Law.** The slices of some rows over some part of K hold what the micro-kernels read of these
-//! rows. The slices of a factor that is read in place are always valid. Those of a packed factor
+//! rows. The slices of an operand that is read in place are always valid. Those of a packed operand
 //! are valid once they have been filled.
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::kernel::KernelSet;
 use super::pack::{Pack, Panels};
 use super::prefetch::Prefetch;
-use super::product::{Factor, Places};
+use super::product::{Operand, Places};
 use super::tile::Slices;
 use crate::memory::LINE;
 
@@ -21,12 +21,12 @@ const PACKED_STEPS: usize = 64;
 /// The bytes of contiguous memory that are read at once where slices are narrow.
 const CONTIGUOUS_BYTES: usize = 256;
 
-/// A factor during a task.
+/// An operand during a task.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a, S, W: 'static, C: 'static> {
-    pub factor: &'a Factor<'a, S>,
+    pub operand: &'a Operand<'a, S>,
     pub kernels: &'a KernelSet<W, C>,
-    /// The strides along the rows and along K of a factor that is read in place.
+    /// The strides along the rows and along K of an operand that is read in place.
     pub strides: Option<[isize; 2]>,
     /// The rows of a slice: MR of A, NR of B.
     pub width: usize,
@@ -52,7 +52,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         match self.strides {
             Some([along, step]) => {
                 let offset = along * row as isize + step * depth.start as isize;
-                let from = self.factor.from.wrapping_offset(offset).cast();
+                let from = self.operand.from.wrapping_offset(offset).cast();
                 Slices { from, slice: along * self.width as isize, step, row: along }
             }
             None => {
@@ -64,7 +64,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
 
     /// The lines of some rows over a part of K, if the numbers of each row are contiguous.
     pub fn lines_of_rows(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
-        match &self.factor.places {
+        match &self.operand.places {
             Places::Lines(_, along) if along.stride(0) == Some(1) => self.lines(rows, depth),
             _ => Prefetch::NONE,
         }
@@ -73,7 +73,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
     /// The lines of some rows over a part of K, if the numbers of each row, or those at each step,
     /// are contiguous.
     pub fn lines(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
-        let Places::Lines(down, along) = &self.factor.places else { return Prefetch::NONE };
+        let Places::Lines(down, along) = &self.operand.places else { return Prefetch::NONE };
         let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Prefetch::NONE };
         let (number, stride, length) = match (down, along) {
             (_, 1) => (rows.len(), down, depth.len()),
@@ -81,20 +81,20 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
             _ => return Prefetch::NONE,
         };
         let offset = down.wrapping_mul(rows.start as isize).wrapping_add(along.wrapping_mul(depth.start as isize));
-        let (from, bytes) = (self.factor.from.wrapping_offset(offset).cast(), size_of::<S>());
+        let (from, bytes) = (self.operand.from.wrapping_offset(offset).cast(), size_of::<S>());
         let lines = if rows.is_empty() || depth.is_empty() { 0 } else { (length * bytes).div_ceil(LINE) };
         Prefetch { from, row: stride.wrapping_mul(bytes as isize), rows: number, lines }
     }
 
     /// Writes the offsets of the steps of a part of K, for the slices to be filled.
     pub fn steps(&self, depth: &Range<usize>, steps: &mut [isize]) {
-        if let (Places::Lines(_, along), None) = (&self.factor.places, self.strides) {
+        if let (Places::Lines(_, along), None) = (&self.operand.places, self.strides) {
             along.fill(depth.start, steps);
         }
     }
 
     /// Packs some rows, of which the first is the first of slice `slice`, over a part of K whose
-    /// steps have been written. Does nothing for a factor that is read in place.
+    /// steps have been written. Does nothing for an operand that is read in place.
     ///
     /// # Safety
     ///
@@ -121,7 +121,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
             let slice = if self.single_slice { 0 } else { slice + number };
             self.to.wrapping_add(slice * length)
         };
-        match &self.factor.places {
+        match &self.operand.places {
             Places::Lines(down, _) => {
                 down.fill(rows.start, offsets);
                 // Some steps of all slices, then the next: memory is read in longer pieces.
@@ -129,9 +129,9 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                     let first = part * PACKED_STEPS / self.kernels.group * width;
                     for (number, rows) in offsets.chunks(several * width).enumerate() {
                         let to = place(several * number).wrapping_add(first);
-                        // SAFETY: the offsets are those of rows and steps of the factor, by whose
+                        // SAFETY: the offsets are those of rows and steps of the operand, by whose
                         // invariant the numbers may be read; the caller has room for the slices.
-                        unsafe { (self.pack)(self.factor.from, rows, steps, by, to) };
+                        unsafe { (self.pack)(self.operand.from, rows, steps, by, to) };
                     }
                 }
             }
@@ -144,10 +144,10 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                     for (r, offset) in offsets.iter_mut().enumerate() {
                         *offset = r as isize;
                         for (t, step) in depth.clone().enumerate() {
-                            // SAFETY: the function gives places of the factor, by whose invariant
+                            // SAFETY: the function gives places of the operand, by whose invariant
                             // they may be read; the caller has room for the numbers of a slice.
                             unsafe {
-                                let from = self.factor.from.wrapping_offset(at(first + r, step));
+                                let from = self.operand.from.wrapping_offset(at(first + r, step));
                                 self.gathered.add(t * width + r).write(*from);
                             }
                         }

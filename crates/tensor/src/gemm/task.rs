@@ -48,7 +48,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     let workspace = Workspace::take(plan.bytes);
     let [b_at, a_at, gathered_at, offsets_at] = plan.parts.map(|at| workspace.start().wrapping_add(at));
     let a_source = Source {
-        factor: &product.a,
+        operand: &product.a,
         kernels,
         strides: plan.a,
         width: mr,
@@ -59,7 +59,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
         gathered: gathered_at.cast::<S>(),
     };
     let b_source = Source {
-        factor: &product.b,
+        operand: &product.b,
         strides: plan.b,
         width: nr,
         extra: kernels.extra,
@@ -155,7 +155,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                         (_, Some(stride)) => {
                             let offset = (rows.start + i) as isize + stride * (columns.start + j) as isize;
                             // SAFETY: the tile is a part of C, and its slices were packed or lie in
-                            // the factors.
+                            // the operands.
                             unsafe { tile.write(run, product.c.to.wrapping_offset(offset), stride) }
                         }
                         (Places::Lines(..), None) => {
@@ -164,13 +164,13 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                                 return;
                             };
                             // SAFETY: the offsets are those of rows and columns of C; the slices
-                            // were packed or lie in the factors.
+                            // were packed or lie in the operands.
                             unsafe { tile.write_along(run, product.c.to, down, across) }
                         }
                         (Places::Each(at), None) => {
                             let place = |r: usize, c: usize| at(rows.start + i + r, columns.start + j + c);
                             // SAFETY: the function gives the places of C; the slices were packed or
-                            // lie in the factors.
+                            // lie in the operands.
                             unsafe { tile.scatter(run, product.c.to, width, place) }
                         }
                     }

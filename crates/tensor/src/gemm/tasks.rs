@@ -1,7 +1,7 @@
 //! How the threads divide C.
 //!
 //! **Law.** Tasks are the tiles of C under one tiler. Each is computed by one thread, from the
-//! factors; tasks share nothing but the packed blocks of A.
+//! operands; tasks share nothing but the packed blocks of A.
 
 use super::blocking::Blocking;
 
@@ -25,7 +25,7 @@ pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: 
     let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
     let cost = |rows: usize, columns: usize| {
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
-        // Every thread takes as many tasks as the busiest, and packs a part of both factors for
+        // Every thread takes as many tasks as the busiest, and packs a part of both operands for
         // each.
         let turns = tasks.div_ceil(threads);
         let packed = if shares && rows >= m { rows / tasks } else { rows };

@@ -9,7 +9,7 @@ use super::element::Element;
 use super::kernel::{KernelSet, Run, Tile};
 use super::prefetch::Prefetch;
 
-/// A factor as micro-kernels read it: slices of MR rows of A, or of NR columns of B.
+/// An operand as micro-kernels read it: slices of MR rows of A, or of NR columns of B.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slices<W> {
     /// The first word.
@@ -114,7 +114,7 @@ impl<W: Copy, C: Element> Tile<W, C> {
     #[inline(always)]
     pub unsafe fn write(mut self, run: Run<W, C>, c: *mut C, column: isize) {
         (self.c, self.c_column) = (c, column);
-        // SAFETY: the caller vouches for the place, the factors and the instructions.
+        // SAFETY: the caller vouches for the place, the operands and the instructions.
         unsafe { run(&self) }
     }
 

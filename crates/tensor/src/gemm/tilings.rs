@@ -14,7 +14,7 @@ use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
 
-/// The tilers by which a product is divided, from the outside in, and how packed factors lie.
+/// The tilers by which a product is divided, from the outside in, and how packed operands lie.
 ///
 /// Where the rows of C are contiguous, the product is computed as `C^T = B^T * A^T`: the tilers are
 /// those of that product, whose M is the N of the other.

@@ -13,13 +13,13 @@ use tilewright_mesh::MeshError;
 use tilewright_planners::gemm::Product;
 
 use super::ShardedError;
-use super::planned::{Arrival, Factor, PieceProduct, ShardedPlan, Target};
+use super::planned::{Arrival, Operand, PieceProduct, ShardedPlan, Target};
 use crate::devices::gemm::DeviceProduct;
 
 /// A piece that was compiled, and when it has been done.
 struct Piece {
     product: DeviceProduct,
-    factors: [Factor; 2],
+    operands: [Operand; 2],
     added: Vec<usize>,
     target: Target,
     done: Event,
@@ -84,8 +84,8 @@ impl ShardedProduct {
             let options = ModuleOptions::default();
             let product = |product: &Product| DeviceProduct::of(device, product.clone(), &options);
             let piece = |piece: &PieceProduct| {
-                let PieceProduct { factors, added, target, .. } = piece.clone();
-                Ok(Piece { product: product(&piece.product)?, factors, added, target, done: device.mark()? })
+                let PieceProduct { operands, added, target, .. } = piece.clone();
+                Ok(Piece { product: product(&piece.product)?, operands, added, target, done: device.mark()? })
             };
             let copied = |arrival: &Arrival| {
                 let (arrival, memory) = (*arrival, device.allocate(arrival.bytes)?);
@@ -164,10 +164,10 @@ impl ShardedProduct {
         let stream: &Stream = if first { multiplies } else { adds };
         for piece in pieces.iter_mut().filter(|piece| piece.added.is_empty() == first) {
             let mut seen: Vec<PeerMemory<'_>> = Vec::new();
-            for (factor, memory) in piece.factors.iter().zip(given) {
-                let (memory, at) = match factor {
-                    Factor::Own(at) => (memory.get(rank), *at),
-                    Factor::Arrived(number, at) => {
+            for (operand, memory) in piece.operands.iter().zip(given) {
+                let (memory, at) = match operand {
+                    Operand::Own(at) => (memory.get(rank), *at),
+                    Operand::Arrived(number, at) => {
                         let copied = arrivals.get(*number);
                         if let Some(copied) = copied {
                             stream.wait(&copied.come)?;

@@ -255,7 +255,7 @@ impl WorkPlan {
     ) -> Result<WorkPlan, ShardedError> {
         let [a, b, d] = plan.moves();
         let mut work = WorkPlan::without_steps([a.from(), b.from()], d.to(), [element; 2]);
-        let factors = [
+        let operands = [
             work.moved(a, element, Combine::Sum, Tensor::Operand(0)),
             work.moved(b, element, Combine::Sum, Tensor::Operand(1)),
         ];
@@ -275,7 +275,7 @@ impl WorkPlan {
         } else {
             work.target_before(&[d], d.from(), product_type)
         };
-        work.push(WorkStep::Multiply { product: Box::new(planner.gemm(&problem)?), factors, to: target });
+        work.push(WorkStep::Multiply { product: Box::new(planner.gemm(&problem)?), operands, to: target });
         if !narrows {
             work.move_to_result(d, element, target);
             return Ok(work);

@@ -38,7 +38,7 @@ pub struct Arrival {
 
 /// The source of an operand of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Factor {
+pub enum Operand {
     /// From this byte on in the memory of the device itself.
     Own(u64),
     /// In the buffer of the arrival with this index, from this byte on.
@@ -62,7 +62,7 @@ pub struct PieceProduct {
     /// The kernels.
     pub product: Product,
     /// A and B.
-    pub factors: [Factor; 2],
+    pub operands: [Operand; 2],
     /// The buffers on this device whose partial sums are added: inputs of the kernels, in order.
     pub added: Vec<usize>,
     /// Where the result goes.
@@ -98,7 +98,7 @@ impl ShardedPlan {
     /// ```
     /// use tilewright::kernel::Element;
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
-    /// use tilewright::sharded::{Factor, ShardedPlan};
+    /// use tilewright::sharded::{Operand, ShardedPlan};
     ///
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
@@ -107,7 +107,7 @@ impl ShardedPlan {
     /// let h200: tilewright::Machine = "H200".parse().unwrap();
     /// let plan = ShardedPlan::new(&h200, &plan, Element::Bf16, Element::F32).unwrap().unwrap();
     /// let first = &plan.ranks()[1].pieces[0];
-    /// assert_eq!(first.factors, [Factor::Own(0), Factor::Own(0)]);
+    /// assert_eq!(first.operands, [Operand::Own(0), Operand::Own(0)]);
     /// assert_eq!(plan.ranks()[1].arrivals[0].bytes, 512 * 256 * 2);
     /// ```
     pub fn new(
@@ -223,12 +223,12 @@ fn of_piece(
     ranks: &mut [RankPlan],
 ) -> Result<Option<PieceProduct>, ShardedError> {
     let mut matrices = Vec::new();
-    let mut factors = [Factor::Own(0); 2];
-    for (block, (factor, is_b)) in [&piece.a, &piece.b].into_iter().zip(factors.iter_mut().zip([false, true])) {
+    let mut operands = [Operand::Own(0); 2];
+    for (block, (operand, is_b)) in [&piece.a, &piece.b].into_iter().zip(operands.iter_mut().zip([false, true])) {
         if block.rank == rank {
             let (matrix, at) = placed(block, element, block.start)?;
             matrices.push(matrix);
-            *factor = Factor::Own(at);
+            *operand = Operand::Own(at);
             continue;
         }
         // A copy begins at a multiple of `BEGIN` bytes, like its buffer.
@@ -246,7 +246,7 @@ fn of_piece(
         }
         let (matrix, at) = placed(block, element, block.start - begin)?;
         matrices.push(matrix);
-        *factor = Factor::Arrived(number, at);
+        *operand = Operand::Arrived(number, at);
     }
     let [a, b] = &matrices[..] else { return Ok(None) };
     let mut added = Vec::new();
@@ -281,7 +281,7 @@ fn of_piece(
         let inputs = added.iter().map(|_| summand(&piece.d.layout, sums)).collect::<Result<_, _>>()?;
         problem = problem.fused(Fused { expression: sum.unwrap_or(Expression::input(0)), inputs })?;
     }
-    Ok(Some(PieceProduct { product: planner.gemm(&problem)?, factors, added, target }))
+    Ok(Some(PieceProduct { product: planner.gemm(&problem)?, operands, added, target }))
 }
 
 /// A block as a matrix that begins where kernels are given memory, and the byte of that.
@@ -316,9 +316,9 @@ impl fmt::Display for ShardedPlan {
             }
             for piece in &plan.pieces {
                 let [m, n, k] = piece.product.problem().sizes();
-                let from = piece.factors.iter().zip(["A", "B"]).filter_map(|(factor, name)| match factor {
-                    Factor::Own(_) => None,
-                    Factor::Arrived(number, _) => {
+                let from = piece.operands.iter().zip(["A", "B"]).filter_map(|(operand, name)| match operand {
+                    Operand::Own(_) => None,
+                    Operand::Arrived(number, _) => {
                         plan.arrivals.get(*number).map(|arrival| format!(", {name} of device {}", arrival.from))
                     }
                 });

@@ -70,7 +70,7 @@ pub enum WorkStep {
         /// The kernels.
         product: Box<Product>,
         /// A and B.
-        factors: [Tensor; 2],
+        operands: [Tensor; 2],
         /// The result.
         to: Tensor,
     },

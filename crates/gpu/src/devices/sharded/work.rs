@@ -77,10 +77,10 @@ impl ShardedWork {
                     let inputs = inputs.iter().map(|tensor| (*tensor, 0)).collect();
                     OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs)
                 }
-                WorkStep::Multiply { product, factors, .. } => {
+                WorkStep::Multiply { product, operands, .. } => {
                     let options = ModuleOptions::default();
                     let of = |device| DeviceProduct::of(device, (**product).clone(), &options);
-                    OnDevices::Multiply(devices.iter().map(of).collect::<Result<_, _>>()?, *factors)
+                    OnDevices::Multiply(devices.iter().map(of).collect::<Result<_, _>>()?, *operands)
                 }
             });
         }
@@ -175,10 +175,10 @@ impl OnDevices {
                     second.launch(&lane.local, &arguments)?;
                 }
             }
-            OnDevices::Multiply(products, factors) => {
+            OnDevices::Multiply(products, operands) => {
                 for ((rank, (_, own)), product) in of_ranks.zip(products) {
                     let Some(lane) = lanes.of(rank) else { continue };
-                    let inputs: Vec<&Memory> = factors.iter().filter_map(|factor| read(*factor).get(rank)).collect();
+                    let inputs: Vec<&Memory> = operands.iter().filter_map(|operand| read(*operand).get(rank)).collect();
                     product.launch(&lane.local, &inputs, own)?;
                 }
             }

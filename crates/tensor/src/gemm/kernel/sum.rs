@@ -129,11 +129,11 @@ pub(in crate::gemm) unsafe fn micro_kernel<
 pub(in crate::gemm) unsafe fn multiply_adds<K: MicroKernel>(steps: usize) -> usize {
     // SAFETY: no memory is used; the caller vouches for the instructions.
     unsafe {
-        let factor = K::broadcast(std::hint::black_box(K::Word::default()));
+        let operand = K::broadcast(std::hint::black_box(K::Word::default()));
         let mut sums = [K::zero(); CHAINS];
         for _ in 0..steps {
             for sum in &mut sums {
-                *sum = K::multiply_add(factor, factor, *sum);
+                *sum = K::multiply_add(operand, operand, *sum);
             }
         }
         std::hint::black_box(sums);
