@@ -6,7 +6,7 @@ use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
 use tilewright::planners::gemm::{Product, ProductTensor};
-use tilewright::sharded::{Factor, PieceProduct, ShardedPlan, Target};
+use tilewright::sharded::{Operand, PieceProduct, ShardedPlan, Target};
 
 /// Whole numbers, so that sums are exact.
 fn number(at: i64, by: i64) -> f32 {
@@ -74,16 +74,16 @@ fn checked(mesh: &str, [a, b, d]: [&str; 3], sums: Element) -> ShardedPlan {
                     &from[arrival.from][arrival.at as usize..][..arrival.bytes as usize]
                 })
                 .collect();
-            for PieceProduct { product, factors, added, target } in &plan.pieces {
+            for PieceProduct { product, operands, added, target } in &plan.pieces {
                 if added.is_empty() == adds {
                     continue;
                 }
-                let mut inputs: Vec<Vec<u8>> = factors
+                let mut inputs: Vec<Vec<u8>> = operands
                     .iter()
                     .zip([&of_a, &of_b])
-                    .map(|(factor, own)| match factor {
-                        Factor::Own(at) => own[rank][*at as usize..].to_vec(),
-                        Factor::Arrived(number, at) => come[*number][*at as usize..].to_vec(),
+                    .map(|(operand, own)| match operand {
+                        Operand::Own(at) => own[rank][*at as usize..].to_vec(),
+                        Operand::Arrived(number, at) => come[*number][*at as usize..].to_vec(),
                     })
                     .collect();
                 inputs.extend(added.iter().map(|number| places[rank][*number].clone()));

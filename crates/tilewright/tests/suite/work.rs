@@ -133,11 +133,11 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
                     run(planned, &inputs, own);
                 }
             }
-            WorkStep::Multiply { product, factors, .. } => {
+            WorkStep::Multiply { product, operands, .. } => {
                 let [only] = product.steps() else { panic!("a product of one kernel") };
                 assert!(matches!(only.read_and_written().1, [ProductTensor::D]));
                 for (rank, own) in written.iter_mut().enumerate() {
-                    let inputs: Vec<&[u8]> = factors.iter().map(|factor| held(factor)[rank].as_slice()).collect();
+                    let inputs: Vec<&[u8]> = operands.iter().map(|operand| held(operand)[rank].as_slice()).collect();
                     let left = run_kernel(only.kernel(), only.sizes(), &inputs);
                     own.iter_mut().zip(&left[0]).for_each(|(place, byte)| *place |= byte);
                 }
