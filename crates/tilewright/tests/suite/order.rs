@@ -79,7 +79,9 @@ fn sums_in_two_steps() {
 fn multiplied(texts: [&str; 3]) {
     let [a, b, d] = layouts("x=2", texts);
     let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
-    let plan = ShardedPlan::new(&"H200".parse().unwrap(), &plan, Element::Bf16, Element::Bf16).unwrap().unwrap();
+    let plan = ShardedPlan::new(&"H200".parse::<tilewright::Machine>().unwrap(), &plan, Element::Bf16, Element::Bf16)
+        .unwrap()
+        .unwrap();
     let devices = opened(2);
     let mut product = ShardedProduct::new(&devices, &plan).unwrap();
     let [a, b, mut d] = plan.bytes().map(|bytes| memory(&devices, bytes));

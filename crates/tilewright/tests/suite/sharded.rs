@@ -58,7 +58,8 @@ fn checked(mesh: &str, [a, b, d]: [&str; 3], sums: Element) -> ShardedPlan {
     let mesh: Mesh = mesh.parse().unwrap();
     let [a, b, d] = [a, b, d].map(|text| ShardedLayout::parse(&mesh, text).unwrap());
     let plan = multiply(&a, &b, &d, 2, 1e9, &Machine::HGX_H200).unwrap();
-    let sharded = ShardedPlan::new(&"H200".parse().unwrap(), &plan, Element::Bf16, sums).unwrap().unwrap();
+    let sharded =
+        ShardedPlan::new(&"H200".parse::<tilewright::Machine>().unwrap(), &plan, Element::Bf16, sums).unwrap().unwrap();
     let (of_a, of_b) = (memory(&a, 5), memory(&b, 3));
     let mut result = vec![vec![0_u8; 2 * d.reach() as usize]; mesh.size()];
     let ranks = sharded.ranks();
