@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+mod alias;
 mod arch;
 mod bulk_copy;
 mod catalogue;

@@ -39,6 +39,12 @@ pub enum Arch {
     Gfx942,
     /// AMD matrix cores, fourth generation (MI350).
     Gfx950,
+    /// AMD graphics, RDNA 3.
+    Gfx1100,
+    /// AMD graphics, RDNA 4.
+    Gfx1200,
+    /// Intel graphics with Xe matrix extensions, 16 work-items wide.
+    Xe,
     /// Intel AMX.
     Amx,
     /// A CPU with AVX-512.
@@ -51,7 +57,7 @@ pub enum Arch {
 
 impl Arch {
     /// All of them.
-    pub const ALL: [Arch; 19] = [
+    pub const ALL: [Arch; 22] = [
         Arch::Universal,
         Arch::Sm50,
         Arch::Sm61,
@@ -67,6 +73,9 @@ impl Arch {
         Arch::Gfx90a,
         Arch::Gfx942,
         Arch::Gfx950,
+        Arch::Gfx1100,
+        Arch::Gfx1200,
+        Arch::Xe,
         Arch::Amx,
         Arch::Avx512,
         Arch::Avx2,
@@ -91,6 +100,9 @@ impl Arch {
             Arch::Gfx90a => "GFX90A",
             Arch::Gfx942 => "GFX942",
             Arch::Gfx950 => "GFX950",
+            Arch::Gfx1100 => "GFX1100",
+            Arch::Gfx1200 => "GFX1200",
+            Arch::Xe => "XE",
             Arch::Amx => "AMX",
             Arch::Avx512 => "AVX512",
             Arch::Avx2 => "AVX2",

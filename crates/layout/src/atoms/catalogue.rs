@@ -88,8 +88,20 @@ impl Member<'_> {
         Ok(MmaTypes { d, a, b, c })
     }
 
+    /// The types of D, A, B and C, which stand between `<` and `>` behind so many arguments.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn result_and_operands_behind(&self, others: usize) -> Result<MmaTypes, AtomError> {
+        let [d, a, b, c] = self.types_behind(others)?;
+        Ok(MmaTypes { d, a, b, c })
+    }
+
     fn types<const N: usize>(&self) -> Result<[ValueType; N], AtomError> {
-        let types = self.arguments().take(N).map(str::parse).collect::<Result<Vec<ValueType>, _>>()?;
+        self.types_behind(0)
+    }
+
+    fn types_behind<const N: usize>(&self, others: usize) -> Result<[ValueType; N], AtomError> {
+        let types = self.arguments().skip(others).take(N).map(str::parse).collect::<Result<Vec<ValueType>, _>>()?;
         types.try_into().map_err(|_| self.unknown())
     }
 

@@ -2,17 +2,21 @@
 
 mod amd;
 mod amx;
+mod rdna;
 mod sm100;
 mod sm120;
 mod sm61;
 mod sm70;
 mod sm75;
 mod sm80;
+mod sm80_sparse;
 mod sm89;
 mod sm90;
 mod universal;
 mod wgmma;
+mod xe;
 
+use crate::atoms::alias;
 use crate::atoms::arch::Arch;
 use crate::atoms::catalogue::{self, Member, MmaFamily, Rule};
 use crate::atoms::cpu;
@@ -27,12 +31,15 @@ pub(crate) const ALL: &[&[MmaFamily]] = &[
     sm70::FAMILIES,
     sm75::FAMILIES,
     sm80::FAMILIES,
+    sm80_sparse::FAMILIES,
     sm89::FAMILIES,
     sm90::FAMILIES,
     wgmma::FAMILIES,
     sm100::FAMILIES,
     sm120::FAMILIES,
     amd::FAMILIES,
+    rdna::FAMILIES,
+    xe::FAMILIES,
     amx::FAMILIES,
     cpu::FAMILIES,
 ];
@@ -56,7 +63,8 @@ impl Made for MmaAtom {
 }
 
 impl MmaAtom {
-    /// The instruction of this name.
+    /// The instruction of this name, or of a name that another system or an older release has for
+    /// it: it bears the name of the tables.
     ///
     /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
     ///
@@ -68,9 +76,15 @@ impl MmaAtom {
     ///
     /// let error = MmaAtom::named("SM80_16x8x16_F32BF16BF16F23_TN").unwrap_err();
     /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
+    ///
+    /// let wmma = MmaAtom::named("RDNA3_16x16x16_F32F16F16_WMMA").unwrap();
+    /// assert_eq!(wmma.name(), "GFX1100_16x16x16_F32F16F16F32");
     /// ```
     pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
-        Family::named(name)
+        Family::named(name).or_else(|error| match alias::names(name).iter().find_map(|own| Family::named(own).ok()) {
+            Some(atom) => Ok(atom),
+            None => Err(error),
+        })
     }
 
     /// The families of instructions that are known by name, by machine.

@@ -1,0 +1,64 @@
+//! AMD graphics processors: `v_wmma_*` of a wave of 32 lanes, dense products of 16x16.
+//!
+//! # Law
+//!
+//! GFX1100 (RDNA 3), 16x16x16. Lanes `l` and `l + 16` both hold row `l` of A, all 16 values along
+//! K, and column `l` of B. Element `(i,j)` of the sums is
+//!
+//! ```text
+//! value  i div 2     of lane  j + 16 * (i mod 2)
+//! ```
+//!
+//! GFX1200 (RDNA 4), 16x16x16. No value is held twice: element `(i,k)` of A is
+//!
+//! ```text
+//! value  k mod 8     of lane  i + 16 * (k div 8)      (B likewise, with j)
+//! ```
+//!
+//! and element `(i,j)` of the sums is value `i mod 8` of lane `j + 16 * (i div 8)`. Sums of 16 bits
+//! take the same places; on GFX1100 each takes half of a register.
+//!
+//! (AMD "RDNA3" and "RDNA4 Instruction Set Architecture", "Wave Matrix Multiply Accumulate".)
+//!
+//! `v_wmma_i32_16x16x32_iu4` of GFX1200 and sparse products (`v_swmmac_*`) are not here.
+//!
+//! The names are the project's, as those of the matrix cores are; `IU8` and `IU4` of the ISA, whose
+//! signs are options of an instruction, are `S8` or `U8`, and `S4` or `U4`.
+
+use crate::Layout;
+use crate::atoms::arch::Arch::{Gfx1100, Gfx1200};
+use crate::atoms::catalogue::{Member, MmaFamily};
+use crate::atoms::error::AtomError;
+use crate::atoms::mma::MmaAtom;
+use crate::atoms::thread_value::ThreadValue;
+
+const LANES: i64 = 32;
+
+#[rustfmt::skip]
+pub(crate) const FAMILIES: &[MmaFamily] = &[
+    MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_{F32F16F16F32,F32BF16BF16F32,F16F16F16F16,BF16BF16BF16BF16}", copied),
+    MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_S32{S8,U8}{S8,U8}S32", copied),
+    MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_S32{S4,U4}{S4,U4}S32", copied),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_{F32F16F16F32,F32BF16BF16F32,F16F16F16F16,BF16BF16BF16BF16}", dealt),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_F32{E4M3,E5M2}{E4M3,E5M2}F32", dealt),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S8,U8}{S8,U8}S32", dealt),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S4,U4}{S4,U4}S32", dealt),
+];
+
+/// Both halves of the wave hold the factors.
+fn copied(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
+    let factor = || Ok::<_, AtomError>(ThreadValue::shared("((16,2),16):((1,0),16)".parse()?, 2));
+    product(member, factor()?, factor()?, "((16,2),8):((16,1),2)")
+}
+
+/// The halves of the wave hold halves of K.
+fn dealt(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
+    let factor = || Ok::<_, AtomError>("((16,2),8):((1,128),16)".parse::<Layout>()?.into());
+    product(member, factor()?, factor()?, "((16,2),8):((16,8),1)")
+}
+
+fn product(member: &Member<'_>, a: ThreadValue, b: ThreadValue, sums: &str) -> Result<MmaAtom, AtomError> {
+    let (shape, types) = member.signature()?;
+    let threads = Layout::mode_of(LANES, 1)?;
+    MmaAtom::new(member.name, member.arch, shape, types, threads, [a, b, sums.parse::<Layout>()?.into()])
+}
