@@ -45,7 +45,7 @@ impl Options {
     }
 }
 
-/// The layout that an expression is, or that its morphism encodes.
+/// The layout of an expression, or of its morphism.
 fn layout(source: &str) -> Result<Layout, Failure> {
     match Reader::default().value(source)? {
         Value::Int(extent) => Ok(Layout::compact(&Tree::from(extent))?),

@@ -252,7 +252,7 @@ impl Assistant {
         Assistant { words }
     }
 
-    /// The words that begin as the one before the cursor does, and where that one starts.
+    /// The completions of the word before the cursor, and the start of that word.
     fn candidates(&self, line: &str, cursor: usize) -> (usize, Vec<&str>) {
         let before = line.get(..cursor).unwrap_or(line);
         let part_of_word = |c: char| c.is_alphanumeric() || c == '_';

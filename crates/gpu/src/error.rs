@@ -60,7 +60,7 @@ pub enum GpuError {
         call: &'static str,
         /// The driver's report.
         status: Status,
-        /// The launches that were not known to be done then.
+        /// The launches that were not known to be complete at that time.
         unfinished: Unfinished,
     },
     /// E0807: a launch that was refused, or a kernel that failed while it ran.

@@ -142,9 +142,9 @@ impl PeerMemoryMut<'_> {
 pub struct Lines {
     /// How many lines there are.
     pub count: u64,
-    /// The bytes of each.
+    /// The bytes of each run.
     pub bytes: u64,
-    /// From one to the next in the memory that is read.
+    /// The distance between runs in the source.
     pub read: u64,
     /// From one to the next in the memory that is written.
     pub written: u64,

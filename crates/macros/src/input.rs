@@ -8,7 +8,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 
 use crate::literal;
 
-/// A refusal of a call, and its place.
+/// A refusal of a call, and its location.
 struct Refusal {
     span: Span,
     message: String,
@@ -63,7 +63,7 @@ fn arguments(input: TokenStream, name: &str) -> Result<(TokenStream, Literal), R
     }
 }
 
-/// The literal that a token is, perhaps one that another macro has passed on.
+/// The literal of a token, also if another macro passed it on.
 fn literal_of(token: TokenTree) -> Option<Literal> {
     match token {
         TokenTree::Literal(literal) => Some(literal),
@@ -76,7 +76,7 @@ fn literal_of(token: TokenTree) -> Option<Literal> {
     }
 }
 
-/// `::core::compile_error!("message")`, every token of it at the place of the refusal.
+/// `::core::compile_error!("message")`, with all its tokens at the location of the refusal.
 fn compile_error(refusal: &Refusal) -> TokenStream {
     let punct = |character, spacing| TokenTree::Punct(Punct::new(character, spacing));
     let ident = |name| TokenTree::Ident(Ident::new(name, refusal.span));

@@ -1,5 +1,4 @@
-//! Law: what a macro makes of a program is what the program evaluates to when it runs, at every
-//! index.
+//! Law: a constant of a macro equals the value of its program at run time, at every index.
 
 use tilewright_layout::{AnyLayout, StaticComposed, StaticLayout, StaticTiler};
 use tilewright_macros::{layout, tiler};

@@ -179,7 +179,7 @@ pub fn compare(
     Ok([greatest, bound, worst])
 }
 
-/// Compares some numbers of each by-product with the definition: how many.
+/// Compares some elements of each epilogue reduction with the definition; returns how many.
 pub fn compare_kept(
     problem: &Problem,
     stream: &Stream,

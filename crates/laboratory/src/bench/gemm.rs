@@ -144,7 +144,7 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
     text.parse().map_err(|error: tilewright::LayoutError| error.into())
 }
 
-/// Our rate, in operations a second, and that of the instructions alone.
+/// The rate of the library, in operations per second, and that of the instructions alone.
 fn rates<S: Number<Sum = S> + Sum>(
     case: &Case,
     (atom, mma): (&MmaAtom, &TiledMma),
@@ -259,7 +259,7 @@ fn table<S: Number<Sum = S> + Sum>(
     Ok(())
 }
 
-/// The rates of those that are installed.
+/// The rates of the installed libraries.
 fn peers(kind: &str, path: Path, threads: usize, case: &Case, least: f64) -> Vec<(String, f64)> {
     let ([m, n, k], forms) = (case.extents.map(|extent| extent.to_string()), case.forms.map(Form::name));
     let (threads, least) = (threads.to_string(), least.to_string());

@@ -1,7 +1,7 @@
-//! The time of work on a stream of a device, beside the driver's copy of equally many bytes.
+//! The time of work on a stream of a device, compared with the driver's copy of equally many bytes.
 //!
-//! Law: kernel and copy alternate, and the time of each is the median. What is short is recorded
-//! into graphs, kernel and copy alike: else the time would be that of the host's calls.
+//! Law: kernel and copy alternate, and the time of each is the median. Short work is recorded into
+//! graphs, kernel and copy alike, because otherwise the time would be that of the host's calls.
 
 use crate::{Device, GpuError, Graph, Stream};
 

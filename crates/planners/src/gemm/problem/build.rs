@@ -167,7 +167,7 @@ impl Problem {
         match (&self.fused, self.kept.first(), &self.scales) {
             (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
             (Some(_), ..) => together("an epilogue function"),
-            (_, Some(_), _) => together("by-products"),
+            (_, Some(_), _) => together("reductions in the epilogue"),
             (.., Some(_)) => together("scales of blocks"),
         }
     }

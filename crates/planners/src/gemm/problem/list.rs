@@ -48,7 +48,7 @@ impl Problems {
                 (problem.row_groups().is_some(), "groups of rows"),
                 (problem.window().is_some(), "windows of images"),
                 (problem.scales().is_some(), "scales of blocks"),
-                (problem.reductions().next().is_some(), "by-products"),
+                (problem.reductions().next().is_some(), "reductions in the epilogue"),
             ] {
                 if is {
                     return Err(PlanError::Together { what, with: "others in its launch" });

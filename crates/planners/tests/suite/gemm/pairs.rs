@@ -1,4 +1,4 @@
-//! Products of pairs of columns, with by-products, with scales and with promoted sums. The
+//! Products of pairs of columns, with epilogue reductions, with scales and with promoted accumulators. The
 //! interpreter runs their kernels, and each number is compared with a plain loop.
 
 use tilewright_kernel::Element;
