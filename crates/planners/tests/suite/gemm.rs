@@ -29,7 +29,7 @@ fn matrix(element: Element, layout: &str) -> Matrix {
     Matrix::new(element, &layout.parse().unwrap()).unwrap()
 }
 
-/// A function of the sum and of these inputs, which its text names in order.
+/// An epilogue function of the accumulator and of these inputs, in the order of its text.
 fn function(text: &str, names: &[&str], inputs: Vec<Matrix>) -> Fused {
     Fused { expression: Expression::parse(text, names).unwrap(), inputs }
 }

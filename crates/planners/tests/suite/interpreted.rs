@@ -89,7 +89,7 @@ fn products_of_four_warps_are_right() {
         let planned = group_product(Element::Bf16, sizes.map(|size| size as i64)).unwrap();
         multiplied(&planned, Element::Bf16, sizes);
     }
-    // Two blocks, which take 20 tiles of 64 columns in turn.
+    // Two blocks, which alternate over 20 tiles of 64 columns.
     let planned = group_product(Element::Bf16, [129, 8, 8]).unwrap();
     multiplied(&planned, Element::Bf16, [200, 600, 136]);
     // Operands that change places, at other sizes with the same facts.

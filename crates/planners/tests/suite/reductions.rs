@@ -182,7 +182,7 @@ fn numbers_of_16_bits_are_found_among_all_others() {
 
 #[test]
 fn integers_and_f64_are_reduced_exactly() {
-    // Beyond what f32 tells apart, and sums that wrap.
+    // Differences below the precision of f32, and sums that wrap.
     let number = |at: usize| (1_i64 << 40) + (at as i64 * 7919) % 1009 - 504;
     for (layout, modes, count, results) in [
         ("(6,40):(40,1)", 1, 40, 6),

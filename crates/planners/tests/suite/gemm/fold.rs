@@ -1,4 +1,4 @@
-//! Products of factors with folded modes, read where they lie: convolutions, permuted operands. The
+//! GEMMs of operands with folded modes, read in place: convolutions, permuted operands. The
 //! interpreter runs their kernels, and each number is compared with a plain loop over layouts.
 
 use tilewright_kernel::Element;

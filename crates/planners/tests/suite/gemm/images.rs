@@ -30,8 +30,8 @@ fn right(problem: &Problem, plan: &Plan) -> usize {
     product.kernels().len()
 }
 
-/// The definition is that of a convolution: of each result, the sum over the pixels of its window
-/// that are inside, by loops over pixels.
+/// The definition of a convolution: each result is the sum over the pixels of its window that are
+/// inside of the image, by loops over pixels.
 #[test]
 fn a_product_of_windows_is_a_convolution() {
     let extents @ [c, w, h, l] = [3, 5, 4, 2];
@@ -137,7 +137,7 @@ fn other_images_are_moved_before() {
     right(&convolution(shifted, [8, 1, 7, 2], 8, steps), &plan(64, 8, 1));
 }
 
-/// The plan of the model, and filters that lie as those of PyTorch do.
+/// The plan of the model, with filters in PyTorch's layout.
 #[test]
 fn filters_may_lie_otherwise() {
     let window = Window::of([3, 3]).padded([1, 1]);

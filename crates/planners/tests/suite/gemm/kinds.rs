@@ -1,5 +1,5 @@
-//! Products of every kind: layouts, types, functions of the sums. The interpreter runs their
-//! kernels, and each element of D is compared with a plain loop.
+//! GEMMs of every kind: layouts, types, epilogues. The interpreter runs their kernels, and each
+//! element of D is compared with a plain loop.
 
 use tilewright_kernel::Element;
 use tilewright_planners::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor};
@@ -149,8 +149,8 @@ fn types_are_right() {
     assert_eq!(right(&turned, &plan(64, 16, 1)), 2);
 }
 
-/// A matrix that lies as D does comes in pieces of a tile, or as a whole where its lines go along
-/// the rows of tiles: several strips of columns, several steps, in both directions.
+/// A matrix with the layout of D is loaded in pieces of a tile, or whole if its lines are along the
+/// rows of tiles: several strips of columns, several iterations, in both directions.
 #[test]
 fn inputs_come_in_pieces() {
     for (layout, swapped) in [("(136,200):(200,1)", false), ("(136,200):(200,1)", true), ("(136,200):(1,136)", false)] {
@@ -159,7 +159,7 @@ fn inputs_come_in_pieces() {
         let fused = problem.fused(function("relu(x + b) + c", &["x", "c", "b"], inputs)).unwrap();
         right(&fused, &Plan { swapped, ..plan(128, 128, 2) });
         right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
-        // Groups that take tiles in turn read them from where they are.
+        // In ping-pong plans, warpgroups read them from global memory.
         right(&fused, &Plan { swapped, ping_pong: true, stages: 4, ..plan(64, 128, 2) });
     }
 }
@@ -198,8 +198,8 @@ fn halves_have_k_contiguous() {
     assert_eq!(right(&problem, &plan), 1);
 }
 
-/// Tiles of an odd number of eights of columns: rows of D lie one behind the other in shared
-/// memory, as a whole, in parts, and in parts of which the last one has fewer columns.
+/// Tiles whose columns are an odd multiple of eight: rows of D are contiguous in shared memory, as
+/// a whole, in parts, and in parts of which the last one has fewer columns.
 #[test]
 fn rows_lie_one_behind_the_other() {
     for (columns, cluster) in [(72, 1), (136, 1), (152, 2)] {
@@ -217,8 +217,9 @@ fn rows_lie_one_behind_the_other() {
     }
 }
 
-/// Elements of 32 bits go through shared memory in parts, by two buffers in turn: an even number of
-/// parts and an odd one, a whole tile, with rows of D contiguous and with columns, and a function.
+/// Elements of 32 bits go through shared memory in parts, with two alternating buffers: an even
+/// number of parts and an odd one, a whole tile, with rows of D contiguous and with columns, and an
+/// epilogue.
 #[test]
 fn wide_elements_are_stored_in_parts() {
     for (columns, layout) in [(256, "(136,520):(520,1)"), (192, "(136,520):(1,136)"), (160, "(136,520):(524,1)")] {
@@ -235,8 +236,7 @@ fn wide_elements_are_stored_in_parts() {
     );
 }
 
-/// Functions of the sums: vectors along rows and columns, matrices of every order, scalars,
-/// batches.
+/// Epilogues: vectors along rows and columns, matrices of every order, scalars, batches.
 #[test]
 fn functions_of_sums_are_right() {
     let (m, n, k) = (72, 88, 72);

@@ -108,8 +108,8 @@ fn layouts_of_their_own() {
     // All alike, K contiguous in none: nothing is moved.
     assert_eq!(right(&list([columns, more].map(of)), &plan(64, 32, 1)), 1);
     assert_eq!(right(&list([columns, more].map(of)), &Plan { swapped: true, ..plan(64, 16, 1) }), 1);
-    // A, B and D of one are moved to lie as in the other, or as kernels read and write them; so is
-    // a D of 50 columns, which end inside a chunk of 16 bytes.
+    // A, B and D of one problem are relaid out, to the layout of the other or to one that kernels
+    // read and write; so is a D of 50 columns, which ends inside a chunk of 16 bytes.
     assert_eq!(right(&list([columns, rows].map(of)), &plan(64, 32, 1)), 5);
     assert_eq!(right(&list([rows, odd].map(of)), &plan(64, 32, 1)), 5);
     assert_eq!(right(&list([rows, odd, folded, columns].map(of)), &plan(64, 32, 1)), 10);

@@ -1,5 +1,5 @@
-//! Products of pairs of columns, with epilogue reductions, with scales and with promoted accumulators. The
-//! interpreter runs their kernels, and each number is compared with a plain loop.
+//! GEMMs of gated pairs of columns, with epilogue reductions, with scales and with promoted
+//! accumulators. The interpreter runs their kernels, and each number is compared with a plain loop.
 
 use tilewright_kernel::Element;
 use tilewright_planners::gemm::{
@@ -40,7 +40,7 @@ fn pairs_of_columns_make_one() {
     checked(&batch, &Plan::of(&batch, &h200()));
 }
 
-/// Of each range of steps along K both sums go to the workspace, of each matrix.
+/// With split-K, both partial accumulators of each pair go to the workspace, for each matrix.
 #[test]
 fn blocks_share_the_steps_of_pairs() {
     let gate = || function("silu(x) * y + z", &["x", "y", "z"], vec![matrix(BF16, "(72,40):(40,1)")]);

@@ -73,7 +73,7 @@ fn tiles_of_every_kind_are_right() {
     }
 }
 
-/// Tiles of which the sums take more registers than threads share alike, stored in parts.
+/// Tiles whose accumulators need more registers than an even split gives, stored in parts.
 #[test]
 fn the_widest_tiles_are_right() {
     let wide = Plan { raster_band: 1, ..plan(256, 160, 2) };
@@ -111,7 +111,7 @@ fn clusters_load_the_factor_of_the_columns_together() {
     multiplied(&problem([136, 80, 136]), &cluster(64, 40, 1));
     multiplied(&problem([200, 264, 136]), &cluster(128, 128, 2));
     multiplied(&problem([100, 264, 200]), &Plan { swapped: true, ..cluster(64, 64, 1) });
-    // The rows' factor, of tiles side by side.
+    // Operand A, for horizontally adjacent tiles.
     multiplied(&problem([264, 200, 136]), &Plan { raster_band: 1, ..cluster(128, 64, 2) });
     multiplied(&problem([136, 72, 200]), &Plan { swapped: true, raster_band: 1, ..cluster(64, 48, 1) });
     multiplied(&problem([200, 136, 328]), &Plan { split_k: 3, blocks: 6, ..cluster(64, 64, 1) });
@@ -155,9 +155,9 @@ fn groups_take_tiles_in_turn() {
     multiplied(&problem([72, 72, 72]).batched(3).unwrap(), &Plan { raster_band: 1, ..turns(64, 96) });
 }
 
-/// Once all stages were filled as a whole, of the last tiles what lies inside alone is loaded:
-/// along the rows, along the columns, along both, of what the blocks of a cluster do not load
-/// together, and by groups in turn.
+/// After all stages were filled once, only the elements inside of the matrices are loaded for the
+/// last tiles: along the rows, along the columns, along both, for loads without multicast, and with
+/// ping-pong.
 #[test]
 fn tails_are_loaded_alone() {
     let long = |rows, columns| Plan { blocks: 2, ..plan(rows, columns, 1) };
@@ -207,8 +207,8 @@ fn plans_are_refused() {
     }
 }
 
-/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters side
-/// by side but for the last column, since 33 is odd.
+/// 12 tiles of 256 rows by 33 of 152 columns make three waves on 132 multiprocessors, in clusters
+/// of horizontally adjacent tiles, except for the last column, because 33 is odd.
 #[test]
 fn an_odd_number_of_tiles_fills_the_turns() {
     let problem = problem([3000, 5000, 7000]);
@@ -287,8 +287,8 @@ fn few_stages_are_released_at_once() {
     assert_eq!((of(15, 256), of(16, 240)), (8, 8));
 }
 
-/// 26 tiles of 192 rows by 15 of 208 columns make three turns of 130 processors, where 20 of 256
-/// rows by 19 of 168 would have done as many on 128, each a fourteenth larger.
+/// 26 tiles of 192 rows by 15 of 208 columns make three waves on 130 multiprocessors; 20 of 256
+/// rows by 19 of 168 would make three waves on 128, each a fourteenth longer.
 #[test]
 fn three_groups_fill_the_turns() {
     let problem = problem([4902, 3112, 7152]);
@@ -309,12 +309,12 @@ fn three_groups_are_right() {
     multiplied(&problem([400, 216, 328]), &Plan { cluster: 2, ..wide.clone() });
     multiplied(&problem([216, 400, 328]), &Plan { swapped: true, cluster: 2, ..wide.clone() });
     multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, raster_band: 1, blocks: 2, ..plan(192, 112, 3) });
-    // With one step along K all rows are written together, in parts of as many columns.
+    // With one k-tile all rows are written together, in parts of equally many columns.
     multiplied(&problem([216, 400, 24]), &Plan { swapped: true, cluster: 2, ..wide });
 }
 
-/// Tiles along the rows that are taken one after the other: about eight; all, where rows of the
-/// factors begin within lines and the work is long.
+/// The raster band of tiles along the rows: about eight; all, if rows of the operands begin within
+/// cache lines and the work is long.
 #[test]
 fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
@@ -365,14 +365,14 @@ fn the_model_plans_what_fits() {
     }
 }
 
-/// The model lets blocks share the last tiles where few are left after many turns.
+/// The model uses split-K for the last tiles if few are left after many waves.
 #[test]
 fn few_last_tiles_are_shared_after_many_turns() {
     let machine = Machine::named("H200").unwrap();
     let plan = |element, sizes| Plan::of(&Problem::new(element, sizes).unwrap(), &machine);
     let long = plan(Element::Bf16, [8192, 28672, 8192]);
     assert!(long.tail == 48 && long.split_k == 2 && long.blocks == 132, "{long}");
-    // Few turns; most of the blocks; no tile left; and sums that are promoted.
+    // Few waves; most of the blocks; no tile left; and promoted accumulators.
     for (element, sizes) in [
         (Element::Bf16, [5120, 5120, 8192]),
         (Element::Bf16, [5120, 27648, 5120]),
@@ -386,8 +386,8 @@ fn few_last_tiles_are_shared_after_many_turns() {
 
 #[test]
 fn blocks_share_the_last_tiles() {
-    // Tiles of whole turns have a block each; those that are left are shared, in the order of the
-    // steps along K.
+    // Tiles of full waves have one block each; the remaining ones are split along K, in the order
+    // of the k-tiles.
     let plan = crate::gemm::plan;
     let right = |problem: &Problem, plan: &Plan| {
         let (product, compared) = checked(problem, plan);
