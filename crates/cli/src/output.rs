@@ -311,7 +311,7 @@ pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<
 }
 
 impl Terminal {
-    /// Says that a file was written, where somebody counts on an object.
+    /// Reports that a file was written, if the output is JSON.
     pub fn wrote(&mut self, file: &Path) -> Result<(), Failure> {
         if self.json {
             self.object(&serde_json::json!({ "file": file.display().to_string() }))?;

@@ -174,7 +174,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // There is nobody left to tell if that fails.
+        // A failure here cannot be reported.
         let _ = self.driver.release_primary(self.device);
     }
 }

@@ -83,7 +83,7 @@ struct Task {
     /// The index of its plan among the candidates, modulo their number; None for the plan of the
     /// model.
     plan: Option<usize>,
-    /// Whether it is long along K: no blocks share its steps, and it has few stages.
+    /// Whether K is long: no split-K, and few stages.
     long: bool,
 }
 

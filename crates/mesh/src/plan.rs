@@ -123,7 +123,7 @@ fn planned(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &Machi
 }
 
 impl Plan {
-    /// The layout before.
+    /// The source layout.
     pub fn from(&self) -> &ShardedLayout {
         &self.from
     }

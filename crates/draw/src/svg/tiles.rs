@@ -102,7 +102,7 @@ impl Moulds {
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
     moulds: Moulds,
-    /// Where the row of the last tile is, as text.
+    /// The position of the row of the last tile, as text.
     row: Option<(f64, String)>,
 }
 

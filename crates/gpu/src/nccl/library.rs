@@ -152,12 +152,12 @@ impl Library {
         Err(NcclError::Status(status, text.to_string_lossy().into()))
     }
 
-    /// Gives ends of transfers to their streams, all of them as one.
+    /// Issues sends and receives on their streams, all of them as one group.
     ///
     /// # Safety
     ///
-    /// Addresses, handles and streams are alive and of one device, each for all bytes of its end;
-    /// memory that is received is written by nobody else until the stream is done.
+    /// Addresses, handles and streams are alive and of one device, each for all bytes of its transfer;
+    /// nothing else writes to receive buffers until the stream is done.
     pub(super) unsafe fn transfer(&self, sends: &[End], receives: &[End]) -> Result<(), NcclError> {
         // SAFETY: the call takes nothing.
         self.answer(unsafe { (self.start)() })?;

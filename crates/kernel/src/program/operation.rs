@@ -98,13 +98,12 @@ pub enum Operation {
     /// that they tell (`atom.acq_rel.gpu.inc`). After `last`, the counter is 0 again. counter, last
     /// (32 bits each) -> number
     CountBlock,
-    /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where
-    /// a last register is given, a predicate, and it is false, zeros are written and nothing is
-    /// read. shared address?, global address?, predicate? ->
+    /// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (`cp.async`). If the
+    /// last register, an optional predicate, is false, zeros are written and nothing is read. shared address?, global address?, predicate? ->
     CopyAsync {
-        /// Where to.
+        /// The destination.
         to: Access,
-        /// Where from.
+        /// The source.
         from: Access,
         /// Whether the last register is a predicate that chooses between bytes and zeros.
         or_zeros: bool,

@@ -1,6 +1,7 @@
-//! A picture of the book that a command of the laboratory draws is what the command draws now.
+//! A picture of the book that a command of the laboratory draws equals the command's current
+//! output.
 //!
-//! `TRYCMD=overwrite cargo test -p tilewright-laboratory --test suite book` draws it anew. The
+//! `TRYCMD=overwrite cargo test -p tilewright-laboratory --test suite book` draws it again. The
 //! pictures of the other commands are tested with the command `tilewright`.
 
 use std::fs;

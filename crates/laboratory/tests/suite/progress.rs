@@ -1,4 +1,4 @@
-//! Work that takes long says how far it has come.
+//! Long work reports its progress.
 
 use std::io::Read;
 use std::process::{Command, Stdio};

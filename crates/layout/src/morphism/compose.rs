@@ -196,7 +196,7 @@ pub struct WorkedComposition {
     pub inner: Layout,
     /// The layout that is applied second.
     pub outer: Layout,
-    /// The outer layout with the fewest modes, which leaves the most to refine.
+    /// The outer layout with the fewest modes, which constrains the refinement least.
     pub coalesced: Layout,
     /// The standard representation of the inner layout.
     pub first: NestMorphism,

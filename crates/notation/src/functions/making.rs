@@ -31,7 +31,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let modes: Vec<AnyLayout> =
                 (0..a.len()).map(|at| a.layout(at).map(|mode| mode.into_owned())).collect::<Result<_, _>>()?;
             AnyLayout::tuple(&modes).map(Value::from).map_err(|error| match error {
-                // The operand is the first mode that is not of the kind in which the others meet.
+                // The error is about the first mode whose kind differs from the common kind of the
+                // others.
                 LayoutError::Kind { wanted, operand, .. } => {
                     let odd = (0..a.len()).filter(|at| *at > 0 || operand == Operand::First);
                     let meets = |at: &usize| AnyLayout::tuple(modes.get(..=*at).unwrap_or_default()).is_ok();

@@ -102,8 +102,8 @@ fn registers(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<usize>> {
     (0..values).map(own).collect()
 }
 
-/// Where each lane takes each value from, the same in every warp: from itself where it can, else
-/// from the lane with the nearest number; none where some warp has it not.
+/// The source lane of each value of each lane, the same in every warp: the lane itself if possible,
+/// else the nearest lane; None if some warp does not have the value.
 fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
     if !from.len().is_multiple_of(WARP_LANES) {
         return None;

@@ -88,7 +88,7 @@ fn types_and_ways_to_add() {
         (Element::F32, Element::F32),
     ] {
         let kernels = right(&list(sizes.map(|sizes| problem(element, result, sizes))), &plan(64, 48, 1));
-        // Factors of f32 are split before.
+        // f32 operands are split before.
         assert_eq!(kernels, if element == Element::F32 { 7 } else { 1 });
     }
     right(&list(sizes.map(|sizes| problem(Element::E4M3, BF16, sizes).fast())), &plan(64, 32, 1));
