@@ -3,6 +3,9 @@
 
 Usage: triton_layouts.py COUNT SEED > facts.tsv
 
+The kind `old` has attributes as Triton 2 and 3.0 printed them, `#triton_gpu.blocked<{.., CTAsPerCGA =
+[1, 1], ..}>`: each is translated to today's spelling, and the package is asked about that.
+
 Each line has four fields with tabs between: the kind, the text of the attribute (of MLIR, or
 Gluon's Python), the shape, and the bases: of registers, lanes, warps and blocks for tensors in
 registers, of offsets and blocks for shared memory, of rows and columns for tensor memory. COUNT
@@ -187,6 +190,70 @@ def linear(rank):
     return text, total
 
 
+def clusters(rank):
+    """How blocks divide a tensor: in the older spelling, and as the bases of today's."""
+    if random.random() < 0.5:
+        split, copies = [1] * rank, [1] * rank
+    else:
+        split, copies = [power(0, 1) for _ in range(rank)], [power(0, 1) for _ in range(rank)]
+    along = order(rank)
+    images = []
+    for mode in along:
+        for bit in range(split[mode].bit_length() - 1):
+            images.append([1 << bit if at == mode else 0 for at in range(rank)])
+        images += [[0] * rank] * (copies[mode].bit_length() - 1)
+    blocks = [a * b for a, b in zip(split, copies)]
+    old = f"CTAsPerCGA = {blocks}, CTASplitNum = {split}, CTAOrder = {along}"
+    return old, f", CGALayout = {images}" if images else ""
+
+
+def older():
+    """An attribute in an older spelling and in today's, with shape, element and lanes."""
+    kind = random.choice(["blocked", "mma", "mfma", "shared", "slice", "dot"])
+    rank = random.choice([1, 2, 2, 3]) if kind in ("blocked", "shared") else 2
+    before, after = clusters(rank)
+    if kind == "blocked" or kind == "slice":
+        body = (
+            f"sizePerThread = {[power(0, 3) for _ in range(rank)]}, threadsPerWarp = {split(32, rank)}, "
+            f"warpsPerCTA = {split(4, rank)}, order = {order(rank)}"
+        )
+        new, old = f"#ttg.blocked<{{{body}{after}}}>", f"#triton_gpu.blocked<{{{body}, {before}}}>"
+        if kind == "slice":
+            mode = random.randrange(rank)
+            new = f"#ttg.slice<{{dim = {mode}, parent = {new}}}>"
+            return f"#triton_gpu.slice<{{dim = {mode}, parent = {old}}}>", new, "tensor", shape(1, 3, 8), "f16", 32
+        return old, new, "tensor", shape(rank, 2, 8), "f16", 32
+    if kind == "shared":
+        body = f"vec = {power(0, 3)}, perPhase = {power(0, 2)}, maxPhase = {power(0, 3)}, order = {order(rank)}"
+        old = f"#triton_gpu.shared<{{{body}, {before}, hasLeadingOffset = false}}>"
+        return old, f"#ttg.swizzled_shared<{{{body}{after}}}>", "shared", shape(rank, 3, 7), "f16", 32
+    if kind == "mfma":
+        instruction = random.choice([[32, 32], [16, 16]])
+        depth = {32: 8, 16: 16}[instruction[0]]
+        turned = random.choice(["true", "false"])
+        body = f"warpsPerCTA = {split(4, 2)}"
+        rest = f"isTransposed = {turned}"
+        old = f"#triton_gpu.amd_mfma<{{versionMajor = 2, versionMinor = 0, {body}, instrShape = {instruction}, {rest}}}>"
+        new = f"#ttg.amd_mfma<{{version = 2, {body}, instrShape = {instruction + [depth]}, {rest}}}>"
+        return old, new, "tensor", shape(2, 5, 8), "f32", 64
+    version = 2 if kind == "dot" else random.choice([2, 3])
+    warps = split(4, 2) if version == 2 else [4, 1]
+    instruction = [16, 8] if version == 2 else [16, random.choice([16, 64, 128]), 16]
+    name = random.choice(["nvidia_mma", "mma"])
+    body = f"versionMajor = {version}, versionMinor = 0, warpsPerCTA = {warps}"
+    old = f"#triton_gpu.{name}<{{{body}, {before}, instrShape = {instruction}}}>"
+    new = f"#ttg.nvidia_mma<{{{body}{after}, instrShape = {instruction}}}>"
+    if kind == "dot":
+        which, width = random.randint(0, 1), random.choice([1, 2, 4])
+        tail = f", kWidth = {width}}}>"
+        return (
+            f"#triton_gpu.dot_op<{{opIdx = {which}, parent = {old}{tail}",
+            f"#ttg.dot_op<{{opIdx = {which}, parent = {new}{tail}",
+            "tensor", shape(2, 4, 7), "f16", 32,
+        )
+    return old, new, "tensor", shape(2, 4, 8), "f32", 32
+
+
 def one(kind):
     """A random attribute of a kind: place, text, shape, element, lanes."""
     if kind == "blocked":
@@ -252,6 +319,23 @@ def one(kind):
         text, extents = linear(random.randint(1, 3))
         images = [i for part in ("register", "lane", "warp") for i in eval(text.split(part + " = ")[1].split("]]")[0] + "]]" if not text.split(part + " = ")[1].startswith("[]") else "[]") if any(i)]
         return "shared", f"#ttg.shared_linear<{{offset = {images}}}, alignment = 16>", extents, "f16", 32
+    if kind == "fp4":
+        extents = [power(4, 8), power(6, 8)]
+        turned = random.random() < 0.5
+        if turned:
+            extents.reverse()
+        text = (
+            f"#ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = {str(turned).lower()}, "
+            f"elementBitWidth = 8, fp4Padded = true}}>"
+        )
+        return "shared", text, extents, "i8", 32
+    if kind == "scales":
+        return "tmem", "#ttng.tensor_memory_scales_encoding<>", [power(5, 9), power(0, 5)], "i8", 32
+    if kind == "tmem" and random.random() < 0.2:
+        m, n = random.choice([64, 128]), power(5, 8)
+        extents = [m * power(0, 1), n * power(0, 1)]
+        text = f"#ttng.tensor_memory_encoding<blockM = {m}, blockN = {n}, colStride = 1, fp4Padded = true>"
+        return "tmem", text, extents, "i8", 32
     if kind == "tmem":
         m, n = random.choice([64, 128]), power(3, 8)
         extents = [m * power(0, 1), n * power(0, 1)]
@@ -262,7 +346,7 @@ def one(kind):
 
 KINDS = [
     "blocked", "mma2", "mma3", "mfma", "wmma", "dot", "slice", "linear",
-    "swizzled", "nvmma", "padded", "sharedlinear", "tmem",
+    "swizzled", "nvmma", "fp4", "padded", "sharedlinear", "tmem", "scales", "old",
 ]
 
 
@@ -274,14 +358,18 @@ def main():
         done = tries = 0
         while done < count and tries < 20 * count:
             tries += 1
-            place, text, extents, element, lanes = one(kind)
+            if kind == "old":
+                written, text, place, extents, element, lanes = older()
+            else:
+                place, text, extents, element, lanes = one(kind)
+                written = text
             try:
                 layout, found = ask(place, text, extents, element, lanes)
             except Exception as error:  # The package refuses: not a fact about layouts.
                 print(kind, text, extents, str(error)[:200], file=sys.stderr)
                 continue
             size = ",".join(map(str, extents))
-            print(kind, text, size, found, sep="\t")
+            print(kind, written, size, found, sep="\t")
             done += 1
             if kind in ("blocked", "mma3", "dot", "slice", "swizzled", "nvmma", "mfma", "wmma") and done % 3 == 0:
                 print("gluon", repr(layout), size, found, sep="\t")

@@ -5,6 +5,7 @@ use std::str::FromStr as _;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tilewright_mesh::MeshError;
 use tilewright_read::{Meaning, Options, System, Unit, document};
 
 use crate::convert::python;
@@ -100,19 +101,22 @@ impl Reading {
 /// The layouts in a text of other systems: types, prints, dumps, logs.
 ///
 /// `bits` is the width of an element and `shape` the shape of the tensor, if the text does not give
-/// them; `system` is the system of the text, if it is ambiguous. Parts that are refused are left out
-/// if others could be read; otherwise the refusal is raised.
+/// them; `mesh` is the mesh of a sharding that does not give it, such as "dp=2:4,tp=4:1"; `system` is
+/// the system of the text, if it is ambiguous. Parts that are refused are left out if others could be
+/// read; otherwise the refusal is raised.
 #[pyfunction]
-#[pyo3(signature = (text, /, *, bits = None, shape = None, system = None))]
+#[pyo3(signature = (text, /, *, bits = None, shape = None, mesh = None, system = None))]
 pub fn read(
     py: Python<'_>,
     text: &str,
     bits: Option<i64>,
     shape: Option<Vec<i64>>,
+    mesh: Option<&str>,
     system: Option<&str>,
 ) -> PyResult<Vec<Reading>> {
     let system = system.map(System::from_str).transpose().map_err(PyValueError::new_err)?;
-    let options = Options { element_bits: bits, shape, system };
+    let mesh = mesh.map(str::parse).transpose().map_err(|error: MeshError| PyValueError::new_err(error.to_string()))?;
+    let options = Options { element_bits: bits, shape, mesh, system };
     let mut refused = None;
     let mut readings = Vec::new();
     for item in py.detach(|| document(text, &options)).items {

@@ -58,7 +58,7 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
 #[pyo3(signature = (layout, system, /, *, shape = None, bits = None))]
 pub fn write(layout: &Bound<'_, PyAny>, system: &str, shape: Option<Vec<i64>>, bits: Option<i64>) -> PyResult<String> {
     let system = System::from_str(system).map_err(PyValueError::new_err)?;
-    let options = Options { element_bits: bits, shape, system: None };
+    let options = Options { element_bits: bits, shape, ..Options::default() };
     let meaning = meaning(layout, &options)?;
     tilewright_read::write(&meaning, system, &options).map_err(|refused| refusal::of(layout.py(), &refused))
 }
@@ -136,7 +136,7 @@ pub fn same(
         64 => Element::F64,
         other => return Err(PyValueError::new_err(format!("bits is 8, 16, 32 or 64, and not {other}"))),
     };
-    let options = Options { element_bits: None, shape: shape.clone(), system: None };
+    let options = Options { shape: shape.clone(), ..Options::default() };
     let (left, right) = (meaning(left, &options)?, meaning(right, &options)?);
     let found = py.detach(|| compare(&left, &right, shape.as_deref(), element));
     found.map(|found| Comparison { found }).map_err(|refused| refusal::of(py, &refused))

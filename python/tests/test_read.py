@@ -24,6 +24,16 @@ def test_a_width_is_asked_for_and_never_guessed():
     assert str(tw.read(text, bits=16)[0]) == "S<3,3,3>"
 
 
+def test_a_mesh_is_asked_for():
+    with pytest.raises(tw.LayoutError) as refused:
+        tw.read("PartitionSpec('x', None)", shape=[8, 6])
+    assert refused.value.code == "E1305"
+    read = tw.read("PartitionSpec('x', None)", shape=[8, 6], mesh="x=2:4,y=4:1")
+    assert "@x" in str(read[0])
+    with pytest.raises(ValueError):
+        tw.read("PartitionSpec('x', None)", shape=[8, 6], mesh="2x4")
+
+
 def test_a_system_that_does_not_exist():
     with pytest.raises(ValueError, match="cute-cpp"):
         tw.read("(_4,_8):(_8,_1)", system="qute")

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tilewright::Value;
 use tilewright::layout::{Refusal as _, Tree};
+use tilewright::mesh::Mesh;
 use tilewright::read::{self, Failure as Failed, Item, Meaning, Reading, Refused, System, Unit, Verdict};
 
 use crate::json::{self, Json};
@@ -21,6 +22,7 @@ Examples:
   nvcc .. 2>&1 | tilewright read -               the same of a pipe
   tilewright read dump.mlir --only '%12'         one layout, by its name or line
   tilewright read kernel.log --bits 16           the width of an element that the text leaves open
+  tilewright read spec.txt --shape '(8,16)' --mesh dp=2:4,tp=4:1
   tilewright read kernel.log --json
 
 A text is one of CuTe: types and source in C++, what `print` writes, CuTe's Python and its IR,
@@ -43,6 +45,10 @@ pub struct Options {
     /// The shape of the tensor, where the text does not say it.
     #[arg(long)]
     shape: Option<String>,
+    /// The mesh of devices, where a sharding does not say it: dp=2:4,tp=4:1 counts as JAX and
+    /// PyTorch do.
+    #[arg(long)]
+    mesh: Option<String>,
     /// The system that wrote the text, where several could have.
     #[arg(long, value_name = "NAME")]
     system: Option<System>,
@@ -62,6 +68,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let told = read::Options {
         element_bits: options.bits,
         shape: options.shape.as_deref().map(shape).transpose()?,
+        mesh: options.mesh.as_deref().map(mesh).transpose()?,
         system: options.system,
     };
     let failures = read::failures(&source, &told);
@@ -97,6 +104,10 @@ fn shape(text: &str) -> Result<Vec<i64>, Failure> {
     let tree: Tree<i64> =
         text.parse().map_err(|error| Failure::refused_about(format_args!("--shape {text}"), &error))?;
     Ok(tree.leaves().to_vec())
+}
+
+fn mesh(text: &str) -> Result<Mesh, Failure> {
+    text.parse().map_err(|error| Failure::refused_about(format_args!("--mesh {text}"), &error))
 }
 
 /// A layout of the text with the number of times that it stands there.

@@ -96,7 +96,7 @@ fn meaning(source: &str, options: &read::Options) -> Result<Meaning, Failure> {
 
 pub fn run_write(options: &WriteOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let shape = options.shape.as_deref().map(shape).transpose()?;
-    let told = read::Options { element_bits: options.bits, shape, system: None };
+    let told = read::Options { element_bits: options.bits, shape, ..read::Options::default() };
     let meaning = meaning(&options.layout, &told)?;
     let text = read::write(&meaning, options.system, &told).map_err(|refused| Failure::refused(&refused))?;
     Ok(terminal.text(&format!("{text}\n"))?)
@@ -111,7 +111,7 @@ pub fn run_same(options: &SameOptions, terminal: &mut Terminal) -> Result<(), Fa
         other => return Err(Failure::Usage(format!("--bits is 8, 16, 32 or 64, and not {other}"))),
     };
     let shape = options.shape.as_deref().map(shape).transpose()?;
-    let told = read::Options { element_bits: None, shape: shape.clone(), system: None };
+    let told = read::Options { shape: shape.clone(), ..read::Options::default() };
     let [left, right] = [&options.left, &options.right].map(|source| meaning(source, &told));
     let found = same::same(&left?, &right?, shape.as_deref(), element).map_err(|refused| Failure::refused(&refused))?;
     let movement = found.movement.map(|movement| {

@@ -136,10 +136,15 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     first.answer
 }
 
+/// Whether a text is empty, or numbers the columns of a table: `0 1 2`.
+fn is_numbered(text: &str) -> bool {
+    text.split_whitespace().enumerate().all(|(at, word)| word.parse() == Ok(at))
+}
+
 /// Whether a text before a layout is a name, or a declaration in source.
 fn is_introduction(text: &str) -> bool {
     let text = text.trim();
-    text.is_empty() || (text.ends_with([':', '=']) && text.len() <= 120 && !text.contains('\n'))
+    is_numbered(text) || (text.ends_with([':', '=']) && text.len() <= 120 && !text.contains('\n'))
 }
 
 /// The readers that know what begins at a place, which must agree.

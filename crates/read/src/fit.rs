@@ -7,6 +7,8 @@
 //! a linear map over bits, which is a composed layout. Whatever is found is compared at every
 //! index.
 
+use std::collections::HashMap;
+
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Tree};
 
 /// The layout with these modes whose value at every index, the first mode fastest, is that of the
@@ -19,6 +21,40 @@ pub(crate) fn fit(extents: &[i64], table: &[i64]) -> Option<AnyLayout> {
         return Some(AnyLayout::from(layout));
     }
     linear(extents, table)
+}
+
+/// The threads and values that hold a tile, and the layout from them to its elements.
+pub(crate) struct Held {
+    pub threads: i64,
+    pub layout: AnyLayout,
+}
+
+/// Which element each thread holds as which of its values, as the layout `(thread, value)`.
+///
+/// Errors: two elements in one place, threads with fewer values than others, or no layout that has
+/// these elements; each as a clause.
+pub(crate) fn fit_held(places: impl IntoIterator<Item = ((i64, i64), i64)>) -> Result<Held, String> {
+    let mut held: HashMap<(i64, i64), i64> = HashMap::new();
+    let (mut threads, mut values) = (0_i64, 0_i64);
+    for ((thread, value), element) in places {
+        if thread < 0 || value < 0 {
+            return Err("a thread or a value has a negative number".into());
+        }
+        if held.insert((thread, value), element).is_some() {
+            return Err(format!("two elements are value {value} of thread {thread}"));
+        }
+        threads = threads.max(thread.saturating_add(1));
+        values = values.max(value.saturating_add(1));
+    }
+    if threads.checked_mul(values).and_then(|count| usize::try_from(count).ok()) != Some(held.len()) {
+        return Err(format!("not each of {threads} threads has {values} values"));
+    }
+    let order = (0..values).flat_map(|value| (0..threads).map(move |thread| (thread, value)));
+    let table: Vec<i64> = order.filter_map(|place| held.get(&place).copied()).collect();
+    match fit(&[threads, values], &table) {
+        Some(layout) => Ok(Held { threads, layout }),
+        None => Err("no layout of threads and values has these elements".into()),
+    }
 }
 
 fn strided(extents: &[i64], table: &[i64]) -> Option<Layout> {

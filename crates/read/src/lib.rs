@@ -46,6 +46,7 @@ mod readers;
 mod reading;
 mod refused;
 mod same;
+mod sparse;
 mod system;
 mod table;
 mod term;

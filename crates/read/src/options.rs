@@ -1,5 +1,7 @@
 //! What a reader is told beside the text.
 
+use tilewright_mesh::Mesh;
+
 use crate::system::System;
 
 /// What a reader is told beside the text. What is not needed is ignored.
@@ -16,6 +18,8 @@ pub struct Options {
     pub element_bits: Option<i64>,
     /// The shape of the tensor, where the text does not say it.
     pub shape: Option<Vec<i64>>,
+    /// The mesh of devices, where a sharding does not say it.
+    pub mesh: Option<Mesh>,
     /// The system that wrote the text; without it every system is tried.
     pub system: Option<System>,
 }

@@ -6,6 +6,7 @@ pub mod cute_cpp;
 pub mod cute_dsl;
 pub mod cute_ir;
 pub mod cute_print;
+pub mod cute_tables;
 pub mod sharding;
 pub mod tilelang;
 pub mod triton;

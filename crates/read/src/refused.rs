@@ -37,6 +37,8 @@ pub enum Missing {
     Width,
     /// The shape of the tensor: [`crate::Options::shape`].
     Shape,
+    /// The mesh of devices: [`crate::Options::mesh`].
+    Mesh,
     /// Which of these systems wrote it: [`crate::Options::system`].
     System(Vec<System>),
     /// The text that a name stands for, such as `#mma`, which this text does not define.
@@ -125,6 +127,9 @@ impl Refusal for Refused {
             Refused::Question(question) => Some(match &question.missing {
                 Missing::Width => "say the width of an element: --bits 16".to_owned(),
                 Missing::Shape => "say the shape of the tensor: --shape '(128,64)'".to_owned(),
+                Missing::Mesh => {
+                    "say the mesh, as JAX and PyTorch number its devices: --mesh 'dp=2:4,tp=4:1'".to_owned()
+                }
                 Missing::System(systems) => {
                     let names: Vec<&str> = systems.iter().map(|system| system.name()).collect();
                     format!("say which system wrote it: --system {}", names.join(" or --system "))

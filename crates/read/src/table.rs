@@ -1,7 +1,9 @@
 //! The table of readers.
 
 use crate::reader::Reader;
-use crate::readers::{arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, sharding, tilelang, triton};
+use crate::readers::{
+    arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, cute_tables, sharding, tilelang, triton,
+};
 
 /// Every reader. One that knows the longer text at a place wins, and of equals the first.
 pub fn readers() -> &'static [Reader] {
@@ -10,6 +12,7 @@ pub fn readers() -> &'static [Reader] {
 
 static READERS: &[Reader] = &[
     cute_print::READER,
+    cute_tables::READER,
     cute_blocks::READER,
     cute_blocks::PYTHON,
     cute_cpp::READER,
@@ -19,6 +22,7 @@ static READERS: &[Reader] = &[
     triton::READER,
     triton::GLUON,
     tilelang::READER,
+    tilelang::NAMED,
     arrays::TINYGRAD,
     arrays::TIRX,
     arrays::NUMPY,

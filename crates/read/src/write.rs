@@ -8,7 +8,7 @@
 //! |---|---|
 //! | CuTe in C++ and Python | layouts with known integers, swizzled ones, steps along coordinates; a distributed layout as (thread, value) to elements |
 //! | Triton, Gluon | distributed layouts as bases, shared memory as a swizzle or as bases |
-//! | TileLang | layouts as expressions |
+//! | TileLang | layouts and fragments as expressions |
 //! | TIRx, PyTorch | one extent and one stride for each mode |
 //! | JAX, PyTorch | tensors sharded over a mesh |
 
@@ -28,7 +28,8 @@ use crate::system::System;
 /// A layout in the spelling of a system.
 ///
 /// With a shape in the options, a layout of integers is taken as (thread, value) to elements of a
-/// tile of that shape where Triton or Gluon writes it; without one it is a layout of memory.
+/// tile of that shape where Triton, Gluon or TileLang writes it; without one it is a layout of
+/// memory.
 ///
 /// Errors: the system cannot say it (E1304); a question where the shape of the tile is needed.
 ///
@@ -52,7 +53,7 @@ pub fn write(meaning: &Meaning, system: System, options: &Options) -> Result<Str
         System::CuteCpp => cpp(value),
         System::CuteDsl => dsl(value),
         System::Triton | System::Gluon => bases::write(value, system, options),
-        System::TileLang => python::tilelang(value),
+        System::TileLang => python::tilelang(value, options),
         System::Tirx => strided(value, system).map(|[shape, stride]| format!("S[{shape} : {stride}]")),
         System::PyTorch => match value {
             Value::Tree(_) | Value::Int(_) => shape_of_torch(value),

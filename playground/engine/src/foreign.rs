@@ -1,7 +1,7 @@
 //! Texts of other systems instead of a program: types, prints, dumps, messages of compilers.
 //!
 //! Law: units are never guessed. If a text leaves something open, the reader asks, and a line above
-//! the text answers: `# bits: 16`, `# shape: (128,64)`, `# system: triton`.
+//! the text answers: `# bits: 16`, `# shape: (128,64)`, `# mesh: dp=2:4,tp=4:1`, `# system: triton`.
 
 use tilewright_layout::{Refusal as _, Tree};
 use tilewright_read::{Failure as Failed, Meaning, Missing, Options, Reading, Refused, Unit, Verdict};
@@ -54,6 +54,7 @@ fn answers(source: &str) -> Result<(Options, usize), Failure> {
                 let shape: Tree<i64> = value.parse().map_err(|error| Failure::refused(&error))?;
                 options.shape = Some(shape.leaves().to_vec());
             }
+            "mesh" => options.mesh = Some(value.parse().map_err(|error| Failure::refused(&error))?),
             "system" => options.system = Some(value.parse().map_err(Failure::choice)?),
             _ => break,
         }
@@ -128,6 +129,7 @@ fn of_refusal(refused: &Refused, begins: usize) -> Failure {
         Refused::Question(question) => Some(match &question.missing {
             Missing::Width => "write the width of an element in a line above the text: # bits: 16".to_owned(),
             Missing::Shape => "write the shape in a line above the text: # shape: (128,64)".to_owned(),
+            Missing::Mesh => "write the mesh in a line above the text: # mesh: dp=2:4,tp=4:1".to_owned(),
             Missing::System(systems) => {
                 let names = systems.iter().map(|system| system.name()).collect::<Vec<_>>().join(", ");
                 format!("write the system in a line above the text, `# system:` and one of {names}")

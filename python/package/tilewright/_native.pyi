@@ -581,7 +581,13 @@ def sizes_in(value: Any) -> list[str]: ...
 def writes_tiles(begins: str | None) -> None: ...
 def evaluate(program: str, /, **names: Argument) -> Any: ...
 def read(
-    text: str, /, *, bits: int | None = None, shape: list[int] | None = None, system: str | None = None
+    text: str,
+    /,
+    *,
+    bits: int | None = None,
+    shape: list[int] | None = None,
+    mesh: str | None = None,
+    system: str | None = None,
 ) -> list[Reading]: ...
 def write(
     layout: Any, system: str, /, *, shape: list[int] | None = None, bits: int | None = None

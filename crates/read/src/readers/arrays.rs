@@ -84,7 +84,7 @@ fn read_tinygrad(context: &Context<'_>, at: usize) -> Option<Found> {
         None => Err(refuse("a ShapeTracker has a tuple of views")),
         Some(views) => views
             .iter()
-            .map(|view| view_of(view).map_err(refuse))
+            .map(|view| view_of(view).map_err(|because| refuse(&because)))
             .collect::<Result<Vec<View>, Refused>>()
             .and_then(|views| composed_views(&views).map_err(|because| refuse(&because))),
     };
@@ -98,16 +98,46 @@ fn argument<'a>(arguments: &'a [Argument], name: &str, position: usize) -> Optio
     named.or_else(|| arguments.get(position).filter(|argument| argument.name.is_none()))?.value()
 }
 
-fn view_of(term: &Term) -> Result<View, &'static str> {
-    let (_, arguments) = term.call().ok_or("a view is written View(shape=.., strides=..)")?;
+/// Why a view with a mask is no layout, and the view of the elements that are in memory.
+fn masked(shape: &[i64], strides: &[i64], offset: i64, mask: &Term) -> String {
+    let why = "a view with a mask has elements that are in no memory, and a layout has none of these".to_owned();
+    let ranges: Option<Vec<Vec<i64>>> =
+        mask.list().and_then(|ranges| ranges.into_iter().map(Term::numbers).collect::<Option<_>>());
+    let Some(ranges) = ranges.filter(|ranges| ranges.len() == shape.len()) else { return why };
+    let (mut extents, mut from, mut start) = (Vec::new(), Vec::new(), offset);
+    for (range, stride) in ranges.iter().zip(strides) {
+        let &[first, end] = range.as_slice() else { return why };
+        if !(0..=end).contains(&first) || end == first {
+            return why;
+        }
+        let moved = first.checked_mul(*stride).and_then(|moved| start.checked_add(moved));
+        let Some(moved) = moved else { return why };
+        start = moved;
+        extents.push(end - first);
+        from.push(first);
+    }
+    let tuple = |numbers: &[i64]| {
+        let text = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        if numbers.len() == 1 { format!("({text},)") } else { format!("({text})") }
+    };
+    format!(
+        "{why}; those that are in memory, from {} on, are View(shape={}, strides={}, offset={start})",
+        tuple(&from),
+        tuple(&extents),
+        tuple(strides)
+    )
+}
+
+fn view_of(term: &Term) -> Result<View, String> {
+    let (_, arguments) = term.call().ok_or("a view is written View(shape=.., strides=..)".to_owned())?;
     let numbers = |name, position| argument(arguments, name, position).and_then(Term::numbers);
     let (shape, strides) = match (numbers("shape", 0), numbers("strides", 1)) {
         (Some(shape), Some(strides)) if shape.len() == strides.len() => (shape, strides),
-        _ => return Err("a view has a shape and strides of as many numbers"),
+        _ => return Err("a view has a shape and strides of as many numbers".into()),
     };
     let offset = match argument(arguments, "offset", 2) {
         None => 0,
-        Some(term) => term.number().ok_or("the offset of a view is a number")?,
+        Some(term) => term.number().ok_or("the offset of a view is a number".to_owned())?,
     };
     let mask = argument(arguments, "mask", 3).filter(|mask| mask.word() != Some("None"));
     if let Some(mask) = mask {
@@ -116,7 +146,7 @@ fn view_of(term: &Term) -> Result<View, &'static str> {
                 && ranges.iter().zip(&shape).all(|(range, extent)| range.numbers() == Some(vec![0, *extent]))
         });
         if !whole {
-            return Err("a view with a mask has elements that are in no memory, and a layout has none of these");
+            return Err(masked(&shape, &strides, offset, mask));
         }
     }
     Ok(View { shape, strides, offset })

@@ -1,14 +1,18 @@
 //! Layouts in the source of CuTe's Python: `cute.make_layout((4, 8), stride=(8, 1))`.
 //!
 //! Law: a call means what the function computes; a layout without strides is compact, first mode
-//! fastest. Names in shapes and strides are positive numbers that become known at launch. A call
-//! with anything else in it, such as a variable for a layout, is passed over.
+//! fastest. Names in shapes and strides are positive numbers that become known at launch; `None` in
+//! a coordinate keeps its mode. A call with anything else in it, such as a variable for a layout,
+//! is passed over; where the whole text is such a call, it is refused with the reason. An atom of
+//! shared memory, `make_smem_layout_atom(kind, type)`, is the layout that it prints.
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
+use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::tuple::value;
+use crate::width::element_bits;
 
 /// The row of the table.
 pub const READER: Reader = Reader {
@@ -25,6 +29,27 @@ pub const READER: Reader = Reader {
         "cute.coalesce(",
         "cute.right_inverse(",
         "cute.left_inverse(",
+        "cute.complement(",
+        "cute.flat_divide(",
+        "cute.flat_product(",
+        "cute.recast_layout(",
+        "cute.select(",
+        "cute.group_modes(",
+        "cute.flatten(",
+        "cute.filter",
+        "cute.append(",
+        "cute.prepend(",
+        "cute.get(",
+        "cute.slice_(",
+        "cute.dice(",
+        "cute.local_tile(",
+        "cute.local_partition(",
+        "make_smem_layout_atom(",
+        "make_smem_layout_a(",
+        "make_smem_layout_b(",
+        "make_smem_layout_epi(",
+        "get_smem_layout_atom(",
+        "make_trivial_tiled_mma(",
         "make_layout(",
         "make_ordered_layout(",
         "make_composed_layout(",
@@ -38,13 +63,76 @@ const MAX_DEPTH: usize = 24;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
-    let (text, kind) = operand(&mut cursor, 0)?;
+    if cursor.eat("make_smem_layout_atom") {
+        return atom(context, at, cursor);
+    }
+    let Some((text, kind)) = operand(&mut cursor, 0) else { return unread(context, at) };
     if kind != Kind::Layout {
         return None;
     }
     let span = at..cursor.at;
     let unit = if text.contains("make_identity_layout") { Unit::Coordinates } else { Unit::Elements { bits: None } };
     let answer = value(&text, span.clone()).map(|layout| Reading::new(System::CuteDsl, "layout", layout, unit));
+    Some(Found { span, answer })
+}
+
+/// The refusal of a call that is the whole text, and says too little.
+fn unread(context: &Context<'_>, at: usize) -> Option<Found> {
+    let mut cursor = Cursor::new(context.source, at);
+    let name = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    // The names of CuTe in C++ are read elsewhere.
+    let own = name.starts_with("cute.") || name.starts_with("make_smem_") || name.starts_with("get_smem_");
+    if !own && name != "make_trivial_tiled_mma" {
+        return None;
+    }
+    let before = context.source.get(..at)?.trim();
+    // `sm90_utils.` may stand before it, and `layout =`.
+    let before = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')).trim();
+    let alone = before.is_empty() || (before.ends_with('=') && before.len() <= 120 && !before.contains('\n'));
+    cursor.bracketed(b'(')?;
+    if !alone || !context.source.get(cursor.at..)?.trim().is_empty() {
+        return None;
+    }
+    let span = at..cursor.at;
+    let message = format!("what {name} gives depends on values that the text does not say");
+    let help = "print its result, or write the numbers in place of the names";
+    Some(Found { span: span.clone(), answer: Err(Refused::unsupported(span, message, help)) })
+}
+
+/// `make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)`
+fn atom(context: &Context<'_>, at: usize, mut cursor: Cursor<'_>) -> Option<Found> {
+    let inside = cursor.bracketed(b'(')?;
+    let (kind, element) = context.source.get(inside)?.split_once(',')?;
+    let last = |text: &str| text.trim().rsplit('.').next().map(str::to_owned);
+    let (major, swizzle) =
+        last(kind)?.split_once('_').map(|(major, swizzle)| (major.to_owned(), swizzle.to_owned()))?;
+    let (swizzle, bytes) = match swizzle.as_str() {
+        "INTER" => ("S<0,4,3>", 16),
+        "SW32" => ("S<1,4,3>", 32),
+        "SW64" => ("S<2,4,3>", 64),
+        "SW128" => ("S<3,4,3>", 128),
+        "SW128_32B" if major == "MN" => ("S<2,5,2>", 128),
+        _ => return unread(context, at),
+    };
+    let span = at..cursor.at;
+    let element = last(element.trim_end_matches([',', ' ', '\n']))?;
+    let Some(bits) = element_bits(&element).or(context.options.element_bits) else {
+        let message = format!("the atom has {bytes} bytes in a row, and how wide is an element of the type {element}?");
+        return Some(Found { span, answer: Err(Refused::ask(Missing::Width, message)) });
+    };
+    let across = bytes * 8 / bits.max(1);
+    let layout = match major.as_str() {
+        "K" => format!("(8,{across}):({across},1)"),
+        "MN" => format!("({across},8):(1,{across})"),
+        _ => return unread(context, at),
+    };
+    let text = if swizzle == "S<0,4,3>" { layout } else { format!("{swizzle} o 0 o {layout}") };
+    let answer = value(&text, span.clone()).map(|layout| {
+        let reading = Reading::new(System::CuteDsl, "layout", layout, Unit::Elements { bits: Some(bits) });
+        reading.note(format!(
+            "this is the layout that CuTe prints; given to a pointer as its swizzle, {swizzle} acts on byte addresses"
+        ))
+    });
     Some(Found { span, answer })
 }
 
@@ -61,8 +149,8 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
         return None;
     }
     cursor.blanks(true);
-    if cursor.peek() == Some(b'(') {
-        let (items, _) = arguments(cursor, b')', depth)?;
+    if let Some(open @ (b'(' | b'[')) = cursor.peek() {
+        let (items, _) = arguments(cursor, if open == b'(' { b')' } else { b']' }, depth)?;
         let numbers = items.iter().all(|(_, kind)| *kind == Kind::Numbers);
         let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
         return numbers.then(|| (format!("({})", texts.join(",")), Kind::Numbers));
@@ -74,9 +162,13 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
     let _ = cursor.eat("cute.");
     let name = cursor.word()?;
     if cursor.peek() != Some(b'(') {
+        // A mode that is kept.
+        if name == "None" && depth > 1 {
+            return Some(("_".to_owned(), Kind::Numbers));
+        }
         // A name in a shape; `.` or an operator after it makes it something else.
         cursor.blanks(false);
-        let alone = depth > 1 && matches!(cursor.peek(), Some(b',' | b')'));
+        let alone = depth > 1 && matches!(cursor.peek(), Some(b',' | b')' | b']'));
         let free = name.starts_with(|c: char| c.is_ascii_alphabetic()) && tilewright_notation::function(name).is_none();
         return (alone && free && !["None", "True", "False", "o"].contains(&name))
             .then(|| (name.to_owned(), Kind::Numbers));
@@ -100,7 +192,7 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
             let order = keyword("order").or(rest.first().copied())?;
             layout(format!("make_ordered_layout({shape},{order})"))
         }
-        ("make_identity_layout", [shape], [Kind::Numbers]) if known(&[]) => {
+        ("make_identity_layout" | "make_identity_tensor", [shape], [Kind::Numbers]) if known(&[]) => {
             layout(format!("make_identity_layout({shape})"))
         }
         ("make_swizzle", [bits, base, shift], [Kind::Numbers, ..]) if known(&[]) => {
@@ -111,6 +203,40 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
             [outer, offset, inner],
             [Kind::Swizzle | Kind::Layout, Kind::Numbers, Kind::Layout],
         ) if known(&[]) => layout(format!("{} o {offset} o ({inner})", wrapped(outer, kinds.first()))),
+        ("make_composed_layout", [], []) if known(&["inner", "offset", "outer"]) => {
+            let (inner, offset, outer) = (keyword("inner")?, keyword("offset")?, keyword("outer")?);
+            let kind = if inner.starts_with("S<") && inner.ends_with('>') { Kind::Swizzle } else { Kind::Layout };
+            layout(format!("{} o {offset} o ({outer})", wrapped(inner, Some(&kind))))
+        }
+        ("recast_layout", [new, old, inner], [Kind::Numbers, Kind::Numbers, Kind::Layout]) if known(&[]) => {
+            layout(format!("recast_layout({new},{old},{inner})"))
+        }
+        ("select" | "get", [inner, rest @ ..], [Kind::Layout, ..]) if known(&["mode"]) && rest.len() < 2 => {
+            let modes = keyword("mode").or(rest.first().copied())?;
+            layout(format!("{name}({inner},{})", modes.trim_matches(['(', ')'])))
+        }
+        ("group_modes", [inner, begin, end], [Kind::Layout, Kind::Numbers, Kind::Numbers]) if known(&[]) => {
+            layout(format!("group({inner},{begin},{end})"))
+        }
+        ("flatten" | "filter" | "filter_zeros", [inner], [Kind::Layout]) if known(&[]) => {
+            layout(format!("{name}({inner})"))
+        }
+        ("append" | "prepend", [inner, other], [Kind::Layout, Kind::Layout]) if known(&[]) => {
+            layout(format!("{name}({inner},{other})"))
+        }
+        ("slice_" | "dice", [inner, coordinate], [Kind::Layout, Kind::Numbers]) if known(&[]) => {
+            layout(format!("{}({inner},{coordinate})", name.trim_end_matches('_')))
+        }
+        ("tile_to_shape", [inner, shape, rest @ ..], [Kind::Layout, Kind::Numbers, ..]) if known(&["order"]) => {
+            let order = keyword("order").or(rest.first().copied())?;
+            layout(format!("tile_to_shape({inner},{shape},{order})"))
+        }
+        (
+            "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" | "logical_product" | "zipped_product"
+            | "tiled_product" | "flat_product" | "blocked_product" | "raked_product",
+            [inner],
+            [Kind::Layout],
+        ) if known(&["tiler"]) => layout(format!("{name}({inner},{})", keyword("tiler")?)),
         (
             "composition" | "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" | "logical_product"
             | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product" | "raked_product"

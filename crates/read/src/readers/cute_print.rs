@@ -11,8 +11,10 @@ use tilewright_layout::Swizzle;
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
+use crate::readers::cute_tables;
 use crate::reading::{Reading, Unit};
 use crate::refused::Refused;
+use crate::sparse;
 use crate::system::System;
 use crate::tuple::{Tuple, value};
 use crate::width::swizzle_of_elements;
@@ -46,6 +48,8 @@ struct Pointer {
     bits: i64,
     /// None where it is unset.
     address: Option<u64>,
+    /// How many logical elements share each that is stored.
+    sharing: i64,
 }
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -56,7 +60,20 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         }
         return None;
     };
-    Some(Found { span: at..cursor.at, answer: answer(at..cursor.at) })
+    let span = at..cursor.at;
+    let answer = answer(span.clone());
+    let Some((table, end)) = cute_tables::below(context.source, span.end) else { return Some(Found { span, answer }) };
+    // The table that `print_layout` draws below the layout shows the same.
+    let shown = answer.as_ref().ok().and_then(Reading::layout);
+    let differs = shown.is_some_and(|layout| !table.agrees(layout));
+    let span = at..end;
+    let answer = if differs {
+        let message = "the table below the layout shows other indices than the layout has";
+        Err(Refused::contradiction(span.clone(), message).with_help("read one of the two alone"))
+    } else {
+        answer
+    };
+    Some(Found { span, answer })
 }
 
 /// Where a layout can begin behind a bracket that begins none.
@@ -251,7 +268,16 @@ fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
     ];
     let kept = cursor.at;
     let pointer = (|| {
+        // `smem_sparse<2>_ptr[16b](unset)`, `sparse<2>_smem_ptr[16b](0x..)`
+        let flag = cursor.eat("smem_sparse<");
+        let sharing = if flag || cursor.eat("sparse<") {
+            let sharing = cursor.integer().filter(|sharing| *sharing > 0)?;
+            cursor.eat(">_").then_some(sharing)?
+        } else {
+            1
+        };
         let what = MEMORIES.iter().find(|(tag, _)| cursor.eat(tag))?.1;
+        let what = if flag { "tensor in shared memory" } else { what };
         let bits = cursor.integer().filter(|bits| *bits > 0)?;
         if !cursor.eat("b](") {
             return None;
@@ -266,7 +292,7 @@ fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
                 false => Some(u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()?),
             }
         };
-        cursor.eat(")").then_some(Pointer { what, bits, address })
+        cursor.eat(")").then_some(Pointer { what, bits, address, sharing })
     })();
     if pointer.is_none() {
         cursor.at = kept;
@@ -296,7 +322,9 @@ fn coordinates(coordinate: &str, layout: &str, span: std::ops::Range<usize>) -> 
 
 fn tensor(pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
     let unit = Unit::Elements { bits: Some(pointer.bits) };
-    Ok(Reading::new(System::CutePrint, pointer.what, value(layout, span)?, unit))
+    let layout = value(&sparse::stored(layout, pointer.sharing, span.clone())?, span)?;
+    let reading = Reading::new(System::CutePrint, pointer.what, layout, unit);
+    Ok(if pointer.sharing > 1 { reading.note(sparse::note(pointer.sharing)) } else { reading })
 }
 
 /// A layout behind a swizzle of byte addresses.
@@ -314,6 +342,10 @@ fn swizzled(swizzle: &str, pointer: &Pointer, layout: &str, span: std::ops::Rang
             "a swizzle of addresses stands before a layout that is swizzled itself",
             "give the layout behind the pointer alone",
         ));
+    }
+    let stored = sparse::stored(layout, pointer.sharing, span.clone())?;
+    if pointer.sharing > 1 {
+        notes.push(sparse::note(pointer.sharing));
     }
     // The bytes within which the swizzle moves: 2^(bits + base + |shift|).
     let reach = bytes.bits() + bytes.base() + bytes.shift().abs();
@@ -336,7 +368,7 @@ fn swizzled(swizzle: &str, pointer: &Pointer, layout: &str, span: std::ops::Rang
         }
         _ => {}
     }
-    let layout = value(&format!("{own} o {offset} o {layout}"), span)?;
+    let layout = value(&format!("{own} o {offset} o {stored}"), span)?;
     let mut reading =
         Reading::new(System::CutePrint, pointer.what, layout, Unit::Elements { bits: Some(pointer.bits) });
     reading.notes = notes;

@@ -3,7 +3,7 @@
 //! Law: `NamedSharding(mesh=.., spec=..)`, `GSPMDSharding({devices=..})` and `DTensorSpec(..)` are
 //! the sharded layouts that `tilewright_mesh` has for them, on the mesh that they print, for the
 //! shape of the tensor. The shape stands in a `DTensorSpec` as `tensor_meta`; else it is asked for.
-//! A `PartitionSpec` or placements alone have no mesh and are refused.
+//! A `PartitionSpec` or placements alone do not say their mesh, which is asked for.
 
 use tilewright_mesh::{Mesh, ShardedLayout};
 
@@ -17,14 +17,14 @@ use crate::term::{Kind, Term, read as read_term};
 /// The row of the table for JAX.
 pub const JAX: Reader = Reader {
     system: System::Jax,
-    signs: &["NamedSharding(", "GSPMDSharding(", "{devices=", "PartitionSpec("],
+    signs: &["NamedSharding(", "GSPMDSharding(", "{devices=", "PartitionSpec(", "P('", "P(None", "P(("],
     read: |context, at| read(context, at, System::Jax),
 };
 
 /// The row of the table for DTensor.
 pub const DTENSOR: Reader = Reader {
     system: System::PyTorch,
-    signs: &["DTensorSpec("],
+    signs: &["DTensorSpec(", "(Shard(", "[Shard(", "(Replicate(", "[Replicate(", "(_StridedShard(", "[_StridedShard("],
     read: |context, at| read(context, at, System::PyTorch),
 };
 
@@ -37,16 +37,42 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     };
     let span = at..end;
     let text = context.source.get(span.clone())?;
-    let answer = if name == "PartitionSpec" {
-        Err(Refused::unsupported(
-            span.clone(),
-            "a PartitionSpec alone does not say its mesh",
-            "paste the NamedSharding(mesh=.., spec=..) that it belongs to",
-        ))
-    } else {
-        sharded(context, text, span.clone(), system)
+    // What `P(` begins is a PartitionSpec where names of axes stand in it, and nothing else.
+    if name == "P" && !is_spec(text) {
+        return None;
+    }
+    let answer = match name {
+        "PartitionSpec" | "P" | "" if !text.starts_with('{') => alone(context, text, span.clone(), system),
+        _ => sharded(context, text, span.clone(), system),
     };
     Some(Found { span, answer })
+}
+
+/// Whether a text is `P(..)` of names in quotes, `None`, and tuples of names.
+fn is_spec(text: &str) -> bool {
+    let inner = text.strip_prefix("P(").and_then(|text| text.strip_suffix(')')).unwrap_or("");
+    let name = |part: &str| {
+        let part = part.trim_matches(['(', ')', ' ', '\n']);
+        part.is_empty() || part == "None" || (part.len() > 2 && part.starts_with('\'') && part.ends_with('\''))
+    };
+    !inner.is_empty() && inner.split(',').all(name)
+}
+
+/// A PartitionSpec or placements without the mesh on which they are.
+fn alone(context: &Context<'_>, text: &str, span: std::ops::Range<usize>, system: System) -> Result<Reading, Refused> {
+    let Some(mesh) = &context.options.mesh else {
+        let (what, whole) = match system {
+            System::Jax => ("a PartitionSpec", "the NamedSharding(mesh=.., spec=..)"),
+            _ => ("a list of placements", "the DTensorSpec(mesh=.., placements=..)"),
+        };
+        let message = format!("{what} does not say its mesh; {whole} that it belongs to does");
+        return Err(Refused::ask(Missing::Mesh, message));
+    };
+    let text = match text.strip_prefix("P(") {
+        Some(inner) => format!("PartitionSpec({inner}"),
+        None => text.to_owned(),
+    };
+    on_mesh(context, mesh, &text, span, system)
 }
 
 /// The most bytes of a sharding.
@@ -79,13 +105,24 @@ fn sharded(
     system: System,
 ) -> Result<Reading, Refused> {
     let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
+    let mesh = Mesh::of_sharding(text).map_err(fail)?;
+    on_mesh(context, &mesh, text, span.clone(), system)
+}
+
+fn on_mesh(
+    context: &Context<'_>,
+    mesh: &Mesh,
+    text: &str,
+    span: std::ops::Range<usize>,
+    system: System,
+) -> Result<Reading, Refused> {
+    let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
     let shape = own_shape(text).or_else(|| context.options.shape.clone());
     let Some(shape) = shape else {
         let message = "which device has which element depends on the shape, which a sharding does not say";
         return Err(Refused::ask(Missing::Shape, message));
     };
-    let mesh = Mesh::of_sharding(text).map_err(fail)?;
-    let layout = ShardedLayout::of_sharding(&mesh, &shape, text).map_err(fail)?;
+    let layout = ShardedLayout::of_sharding(mesh, &shape, text).map_err(fail)?;
     let unit = Unit::Elements { bits: context.options.element_bits };
     let reading = Reading::of(system, "sharded tensor", Meaning::Sharded(Box::new(layout)), unit);
     Ok(reading.note(format!("on the mesh {mesh}; a step without @ counts elements in the memory of a device")))

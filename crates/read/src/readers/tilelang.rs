@@ -7,13 +7,13 @@
 //! one is fastest. Index expressions are evaluated at every coordinate, and a layout is given only
 //! where it agrees at all of them.
 
-use std::collections::HashMap;
+mod swizzles;
 
 use tilewright_notation::Value;
 
 use super::arrays::damaged;
 use crate::cursor::Cursor;
-use crate::fit::fit;
+use crate::fit::{fit, fit_held};
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
@@ -26,6 +26,8 @@ pub const READER: Reader = Reader {
     signs: &["T.Fragment(", "Fragment(", "T.Layout(", "Layout([", "Layout(("],
     read,
 };
+
+pub use swizzles::READER as NAMED;
 
 /// The most elements of a tile, copies counted, whose expressions are evaluated.
 const MAX_ELEMENTS: i64 = 1 << 20;
@@ -255,6 +257,23 @@ impl Parser<'_> {
     }
 }
 
+impl Parser<'_> {
+    /// `[_i, _j]`
+    fn bracketed_names(&mut self) -> Parsed<Vec<String>> {
+        self.want("[", "the names of the indices in brackets")?;
+        let mut names = Vec::new();
+        loop {
+            self.cursor.blanks(true);
+            let Some(name) = self.cursor.word() else { return self.fail("the name of an index") };
+            names.push(name.to_owned());
+            if self.cursor.eat_spaced("]") {
+                return Ok(names);
+            }
+            self.want(",", "a comma or a closing bracket")?;
+        }
+    }
+}
+
 /// What a text says, before it is evaluated.
 #[derive(Default)]
 struct Said {
@@ -280,6 +299,13 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         Ok(said) => said,
         // `Layout((4, 8), ..)` is a text of others, too.
         Err(_) if !is_fragment && !context.source.get(at..)?.starts_with("T.") => return None,
+        // `Fragment([64, 64] -> [32], replicate: 2, thread: 256, ...)` of an error.
+        Err(stopped) if context.source.get(stopped.at..)?.trim_start().starts_with("...") => {
+            let span = at..stopped.at + 3;
+            let why = "the text leaves out which thread and which index an element has: `...` stands for it";
+            let refused = Refused::damaged(span.clone(), why).with_help("print the whole layout");
+            return Some(Found { span, answer: Err(refused) });
+        }
         Err(stopped) => return Some(damaged(at, &stopped)),
     };
     let span = at..parser.cursor.at;
@@ -316,6 +342,12 @@ fn text(parser: &mut Parser<'_>, is_fragment: bool) -> Parsed<Said> {
         match word.as_str() {
             "replicate" => said.copies = number(parser)?,
             "thread" | "threads" => said.threads = Some(number(parser)?),
+            // `[_i, _j] -> [_j // 64, ..]`
+            "transform" => {
+                parser.names = parser.bracketed_names()?;
+                parser.want("->", "an arrow")?;
+                said.index = parser.expressions()?;
+            }
             "forward_thread" => said.thread = Some(parser.expression(0, 0)?),
             "forward_index" | "index" | "forward" => said.index = parser.expressions()?,
             "forward_thread_fn" => {
@@ -428,40 +460,24 @@ fn fragment(said: &Said, span: &std::ops::Range<usize>) -> Result<Reading, Refus
     }
     let mut shape = said.shape.clone();
     shape.push(said.copies);
-    let mut held: HashMap<(i64, i64), i64> = HashMap::new();
-    let (mut threads, mut values) = (0, 0);
     let elements = size / said.copies;
+    let mut places = Vec::new();
     let visited = coordinates(&shape, |number, coordinate| {
-        let place = (thread.eval(coordinate)?, together(&said.index, extents, coordinate)?);
-        if place.0 < 0 || place.1 < 0 || held.insert(place, number % elements).is_some() {
-            return None;
-        }
-        threads = threads.max(place.0 + 1);
-        values = values.max(place.1 + 1);
+        places.push(((thread.eval(coordinate)?, together(&said.index, extents, coordinate)?), number % elements));
         Some(())
     });
     if visited.is_none() {
-        return Err(bad("two elements are in one place, or an expression has no value at some coordinate".into()));
+        return Err(bad("an expression has no value at some coordinate, or one past its extent".into()));
     }
-    if let Some(said) = said.threads.filter(|said| *said != threads) {
-        return Err(bad(format!("the text says {said} threads, and {threads} hold elements")));
+    let held = fit_held(places).map_err(|because| {
+        let help =
+            "a fragment is read where thread and index are made of digits of the coordinates, or of XORs of them";
+        Refused::unsupported(span.clone(), because, help)
+    })?;
+    if let Some(said) = said.threads.filter(|said| *said != held.threads) {
+        return Err(bad(format!("the text says {said} threads, and {} hold elements", held.threads)));
     }
-    if threads.checked_mul(values) != Some(held.len() as i64) {
-        return Err(bad(format!("not each of {threads} threads has {values} values")));
-    }
-    let mut table = Vec::new();
-    for value in 0..values {
-        for thread in 0..threads {
-            table.push(held.get(&(thread, value)).copied().unwrap_or(0));
-        }
-    }
-    let Some(layout) = fit(&[threads, values], &table) else {
-        return Err(Refused::unsupported(
-            span.clone(),
-            "no layout of threads and values has these elements",
-            "a fragment is read where thread and index are made of digits of the coordinates, or of XORs of them",
-        ));
-    };
+    let layout = held.layout;
     let extents = said.shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
     let mut note = format!("(thread, value) to elements of the {extents} tile, numbered first dimension fastest");
     if said.copies > 1 {

@@ -42,6 +42,7 @@ pub const READER: Reader = Reader {
         "#ttng.",
         "#triton_gpu.",
         "#triton_nvidia_gpu.",
+        "#gluon.",
         "tensor<",
         "!ttg.memdesc<",
         "!tt.memdesc<",
@@ -93,6 +94,9 @@ fn has_types(source: &str) -> bool {
 fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
     let rest = context.source.get(at..)?;
     let is_type = rest.starts_with("tensor<") || rest.starts_with('!');
+    if rest.starts_with("#gluon.") {
+        return later(context, at);
+    }
     // Only the encodings that are known, and only types with extents.
     if is_type {
         let inner = rest.split_once('<')?.1.trim_start();
@@ -123,7 +127,16 @@ fn read_gluon(context: &Context<'_>, at: usize) -> Option<Found> {
     let rest = context.source.get(at..)?;
     let name_length = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'))?;
     let name = rest.get(..name_length)?;
-    if !rest.get(name_length..)?.starts_with('(') || !attribute::is_class(name) {
+    if !rest.get(name_length..)?.starts_with('(') {
+        return None;
+    }
+    if let "AutoLayout" | "CoalescedLayout" = name.rsplit('.').next().unwrap_or(name) {
+        let span = at..at + name_length;
+        let message = format!("{name} is no layout yet: a pass of the compiler chooses one");
+        let help = "paste the dump behind that pass, or the layout that print shows in a static_print";
+        return Some(Found { span: span.clone(), answer: Err(Refused::unsupported(span, message, help)) });
+    }
+    if !attribute::is_class(name) {
         return None;
     }
     let term = match read_term(context.source, at) {
@@ -134,6 +147,20 @@ fn read_gluon(context: &Context<'_>, at: usize) -> Option<Found> {
     let found = encoding(&term, Aliases { context, at }).map_err(refused);
     let answer = found.and_then(|encoding| of_encoding(System::Gluon, &encoding, context, None));
     Some(Found { span, answer })
+}
+
+/// `#gluon.auto_encoding` and its like, which a pass of the compiler replaces.
+fn later(context: &Context<'_>, at: usize) -> Option<Found> {
+    let name = context.source.get(at..)?.strip_prefix("#gluon.")?;
+    let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+    let name = name.get(..length).filter(|name| name.ends_with("_encoding"))?;
+    let span = at..at + "#gluon.".len() + length;
+    let refused = Refused::unsupported(
+        span.clone(),
+        format!("#gluon.{name} is no layout yet: a pass of the compiler chooses one"),
+        "paste the dump behind that pass, which has the layout that was chosen",
+    );
+    Some(Found { span, answer: Err(refused) })
 }
 
 fn damaged(at: usize, stopped: &Stopped) -> Found {
@@ -312,8 +339,13 @@ enum Space {
 
 fn space(encoding: &Encoding) -> Space {
     match encoding.name.as_str() {
-        "swizzled_shared" | "padded_shared" | "nvmma_shared" | "shared_linear" => Space::Shared,
-        "tensor_memory_encoding" | "tensor_memory" => Space::TensorMemory,
+        "swizzled_shared"
+        | "padded_shared"
+        | "nvmma_shared"
+        | "shared_linear"
+        | "amd_rotating_shared"
+        | "partitioned_shared" => Space::Shared,
+        "tensor_memory_encoding" | "tensor_memory" | "tensor_memory_scales_encoding" => Space::TensorMemory,
         _ => Space::Registers,
     }
 }
@@ -364,7 +396,7 @@ fn rank(encoding: &Encoding) -> Option<usize> {
     match encoding.name.as_str() {
         "slice" => Some(rank(encoding.parent.as_deref()?)?.saturating_sub(1)),
         "dot_op" => rank(encoding.parent.as_deref()?),
-        "tensor_memory_encoding" | "tensor_memory" => Some(2),
+        "tensor_memory_encoding" | "tensor_memory" | "tensor_memory_scales_encoding" => Some(2),
         "nvmma_shared" => {
             let rank = fields.get("rank").map_or(Some(2), Term::number);
             rank.and_then(|rank| usize::try_from(rank).ok())

@@ -103,7 +103,10 @@ fn fragments_of_tilelang() {
         ("T.Layout((4, 8), lambda i, j: i * j)", "no layout has these offsets"),
         ("T.Layout((4, 8), lambda i, j: i * k)", "wanted"),
         ("Fragment([16, 8] -> [4], replicate: 1, thread: 64, forward_thread: _j, forward_index: [_i])", "64 threads"),
-        ("Fragment([16, 8] -> [4], replicate: 1, thread: 8, forward_thread: _j, forward_index: [0])", "in one place"),
+        (
+            "Fragment([16, 8] -> [4], replicate: 1, thread: 8, forward_thread: _j, forward_index: [0])",
+            "two elements are value 0",
+        ),
         ("T.Fragment((4, 8), forward_thread_fn=lambda i, j: j * 4 + i", "wanted"),
     ] {
         assert!(read(text).contains(part), "{text}: {}", read(text));
@@ -215,4 +218,69 @@ fn recorded_facts_of_arrays() {
         }
     }
     assert!(seen.iter().all(|count| *count >= 20), "{seen:?}");
+}
+
+/// Uneven shards: PyTorch cuts a dimension as `torch.chunk` does, into pieces of the quotient
+/// rounded up, of which the last ones are shorter or empty; placements cut one after the other.
+#[test]
+fn uneven_shards_are_those_of_torch_chunk() {
+    // Where the piece of a rank begins in a range, and where it ends.
+    fn chunk(first: i64, end: i64, pieces: i64, rank: i64) -> (i64, i64) {
+        let each = (end - first + pieces - 1) / pieces;
+        let from = (first + rank * each).min(end);
+        (from, (from + each).min(end))
+    }
+    let mut checked = 0;
+    for shape in [[7, 5], [9, 4], [1, 6], [10, 3], [5, 13]] {
+        for mesh in [[2, 3], [4, 2], [3, 1]] {
+            for placements in [[Some(0), Some(1)], [Some(0), Some(0)], [None, Some(1)], [Some(1), None]] {
+                let spelled = placements.map(|dim| match dim {
+                    Some(dim) => format!("Shard(dim={dim})"),
+                    None => "Replicate()".to_owned(),
+                });
+                let text = format!(
+                    "DTensorSpec(mesh=DeviceMesh((x={}, y={}), device: 'cpu', stride: ({}, 1)), placements=({}), \
+                     tensor_meta=TensorMeta(shape=torch.Size([{}, {}]), stride=({}, 1), dtype=torch.float32))",
+                    mesh[0],
+                    mesh[1],
+                    mesh[1],
+                    spelled.join(", "),
+                    shape[0],
+                    shape[1],
+                    shape[1]
+                );
+                let reading = match with(&text, Options::default()) {
+                    Ok(reading) => reading,
+                    // What no layout has is refused, and not guessed.
+                    Err(Refused::Error(error)) => {
+                        assert_eq!(error.code, "E1303", "{text}: {}", error.message);
+                        continue;
+                    }
+                    Err(other) => panic!("{text}: {other}"),
+                };
+                let Meaning::Sharded(layout) = &reading.meaning else { panic!("{text}") };
+                for rank in 0..mesh[0] * mesh[1] {
+                    let along = [rank / mesh[1], rank % mesh[1]];
+                    let mut ranges = [(0, shape[0]), (0, shape[1])];
+                    for axis in 0..2 {
+                        if let Some(dim) = placements[axis] {
+                            let own = &mut ranges[dim as usize];
+                            *own = chunk(own.0, own.1, mesh[axis], along[axis]);
+                        }
+                    }
+                    for row in 0..shape[0] {
+                        for column in 0..shape[1] {
+                            let inside = (ranges[0].0..ranges[0].1).contains(&row)
+                                && (ranges[1].0..ranges[1].1).contains(&column);
+                            let places = layout.places(row + shape[0] * column).unwrap();
+                            let held = places.iter().any(|place| place.0 == rank as usize);
+                            assert_eq!(held, inside, "{text}: rank {rank} at {row},{column}");
+                            checked += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 1000, "{checked}");
 }

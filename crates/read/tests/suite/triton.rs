@@ -63,6 +63,10 @@ fn check(fact: &Fact) -> Result<(), String> {
         (Value::Layout(layout), Some(bits)) => {
             for bit in 0..wanted.matrix().inputs() {
                 let element = wanted.matrix().apply(1 << bit) as i64;
+                // A bit of the offset that leads to padding.
+                if element == 0 && fact.kind == "fp4" {
+                    continue;
+                }
                 // Blocks that hold copies are not told from each other.
                 let place = if bit < bits { 1_i64 << bit } else { 0 };
                 let found = offset(layout, element);

@@ -2,7 +2,7 @@
 
 use tilewright_layout::{AnyLayout, LinearLayout, OuterMap, Swizzle};
 use tilewright_notation::{Environment, Value, evaluate};
-use tilewright_read::{Meaning, Options, System, distributed, expression, thread_value, write};
+use tilewright_read::{Meaning, Options, System, compare, distributed, expression, thread_value, write};
 
 fn value(text: &str) -> Value {
     evaluate(text, &mut Environment::new()).unwrap_or_else(|error| panic!("{text}: {}", error.message))
@@ -98,6 +98,7 @@ fn written_layouts_read_back() {
 #[test]
 fn distributed_layouts_read_back() {
     let mut random = Random(5);
+    let mut fragments = 0;
     for _ in 0..200 {
         let mut images: Vec<String> = Vec::new();
         let bits = [2 + random.below(4), 2 + random.below(4)];
@@ -131,10 +132,45 @@ fn distributed_layouts_read_back() {
             let options = Options { shape: Some(tile.clone()), ..Options::default() };
             assert_eq!(expression(&said, &options).unwrap().to_string(), map.to_string(), "{said}");
         }
+        // A fragment of TileLang says every copy but those that one thread has twice.
+        match write(&meaning, System::TileLang, &Options::default()) {
+            Ok(said) => {
+                let options = Options { system: Some(System::TileLang), ..Options::default() };
+                let back = expression(&said, &options).unwrap_or_else(|refused| panic!("{text} as {said}: {refused}"));
+                let compared = compare(&back.meaning, &meaning, Some(&tile)).unwrap();
+                assert_eq!(compared.difference, None, "{text} as {said}");
+                fragments += 1;
+            }
+            Err(refused) => assert!(registers.contains(&"(0,0)".to_owned()), "{text}: {refused}"),
+        }
         // As (thread, value), and back.
         let layout = Value::Layout(AnyLayout::from(thread_value(&map, System::CuteCpp).unwrap()));
         assert_eq!(distributed(&layout, &tile).unwrap(), map);
     }
+    assert!(fragments > 40, "{fragments}");
+}
+
+/// Bits that move along two dimensions at once, and a layout of threads and values with the shape of
+/// its tile.
+#[test]
+fn fragments_of_tilelang_read_back() {
+    let tile = vec![16, 8];
+    for text in [
+        "register=[(0,1),(8,0)] lane=[(0,2),(0,4),(1,0),(2,0),(4,0)] warp=[] -> dim0:16 dim1:8",
+        "register=[(0,1),(8,1)] lane=[(1,2),(0,4),(1,0),(2,4),(4,0)] warp=[] -> dim0:16 dim1:8",
+        "register=[(4,3)] lane=[(0,2),(0,0),(1,0),(2,0),(0,1)] warp=[(0,4),(8,0)] -> dim0:16 dim1:8",
+    ] {
+        let meaning = Meaning::Value(value(text));
+        let said = write(&meaning, System::TileLang, &Options::default()).unwrap();
+        let back = expression(&said, &Options::default()).unwrap_or_else(|refused| panic!("{said}: {refused}"));
+        let compared = compare(&back.meaning, &meaning, Some(&tile)).unwrap();
+        assert_eq!(compared.difference, None, "{said}");
+    }
+    let accumulator = Meaning::Value(value("((4,8),(2,2)):((32,1),(16,8))"));
+    let told = Options { shape: Some(tile), ..Options::default() };
+    let said = write(&accumulator, System::TileLang, &told).unwrap();
+    assert_eq!(said, "T.Fragment([16, 8], forward_fn=lambda i, j: (j // 2 + (i % 8) * 4, j % 2 + (i // 8) * 2))");
+    assert_eq!(expression(&said, &told).unwrap().to_string(), "((4,8),(2,2)):((32,1),(16,8))");
 }
 
 #[test]
@@ -148,7 +184,9 @@ fn what_a_system_cannot_say_is_refused() {
         ("(3,8):(8,1)", System::Triton, ""),
         ("(4,8):(16,1)", System::Triton, "all the numbers"),
         ("lane=[(1,0),(1,1)] -> dim0:2 dim1:2", System::Triton, "moves along one dimension"),
-        ("lane=[(1,0),(0,1)] -> dim0:2 dim1:2", System::TileLang, "fragment"),
+        ("register=[(0,0)] lane=[(1,0),(0,1)] -> dim0:2 dim1:2", System::TileLang, "several of its values"),
+        ("lane=[(1,0)] -> dim0:2 dim1:2", System::TileLang, "held by nobody"),
+        ("lane=[(1,0),(0,1)] block=[(1,0)] -> dim0:2 dim1:2", System::TileLang, "the input block"),
         ("(4,8):(8,1)", System::NumPy, "read, and not written"),
     ] {
         let error = write(&Meaning::Value(value(text)), system, &Options::default()).unwrap_err().to_string();

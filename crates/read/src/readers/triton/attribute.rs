@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::reader::{Context, MAX_ALIASES};
 use crate::term::{Argument, Kind, Term, read};
+use crate::width::element_bits;
 
 /// Why an encoding is not read.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +57,7 @@ pub(super) struct Encoding {
 const DIALECTS: [&str; 4] = ["ttg.", "ttng.", "triton_gpu.", "triton_nvidia_gpu."];
 
 /// The encodings that are read, by their names in MLIR.
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 19] = [
     "blocked",
     "nvidia_mma",
     "amd_mfma",
@@ -71,6 +72,11 @@ pub(super) const NAMES: [&str; 14] = [
     "tensor_memory_encoding",
     "tensor_memory",
     "shared",
+    "generic_linear",
+    "mma",
+    "tensor_memory_scales_encoding",
+    "amd_rotating_shared",
+    "partitioned_shared",
 ];
 
 /// A class of Gluon, its encoding, and its parameters in their order: their names there and in the
@@ -164,7 +170,31 @@ const GLUON: &[Class] = &[
     (
         "TensorMemoryLayout",
         "tensor_memory_encoding",
-        &[("block", "block"), ("col_stride", "colStride"), ("cga_layout", "CGALayout"), ("two_ctas", "twoCTAs")],
+        &[
+            ("block", "block"),
+            ("col_stride", "colStride"),
+            ("cga_layout", "CGALayout"),
+            ("two_ctas", "twoCTAs"),
+            ("fp4_padded", "fp4Padded"),
+        ],
+    ),
+    ("TensorMemoryScalesLayout", "tensor_memory_scales_encoding", &[("cga_layout", "CGALayout")]),
+    // Static methods, whose arguments are a shape and what the layout is to be good for.
+    (
+        "get_default_for",
+        "nvmma_shared",
+        &[
+            ("block_shape", "shape"),
+            ("dtype", "dtype"),
+            ("transposed", "transposed"),
+            ("fp4_padded", "fp4Padded"),
+            ("cga_layout", "CGALayout"),
+        ],
+    ),
+    (
+        "with_identity_for",
+        "padded_shared",
+        &[("interval_padding_pairs", "pairs"), ("shape", "shape"), ("order", "order"), ("cga_layout", "CGALayout")],
     ),
 ];
 
@@ -203,6 +233,9 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
         return fail("encodings refer to each other without an end".into());
     }
     if let Some(alias) = term.word() {
+        if alias.starts_with("#gluon.") {
+            return fail(format!("{alias} is no layout yet: a pass of the compiler chooses one"));
+        }
         return match aliases.find(alias) {
             Some(found) => follow(&found, aliases, depth + 1),
             None => Err(Refusal {
@@ -215,7 +248,12 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
     let Some((name, arguments)) = term.call() else { return fail("an encoding of Triton is wanted here".into()) };
     let Some(own) = known(term) else { return fail(format!("{name} is not known as an encoding of Triton")) };
     let mut encoding = Encoding {
-        name: if own == "shared" { "swizzled_shared".into() } else { own.to_owned() },
+        name: match own {
+            "shared" => "swizzled_shared".into(),
+            "generic_linear" => "linear".into(),
+            "mma" => "nvidia_mma".into(),
+            own => own.to_owned(),
+        },
         fields: Vec::new(),
         others: Vec::new(),
         parent: None,
@@ -254,6 +292,37 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
         } else {
             encoding.fields.push((key.to_owned(), value.clone()));
         }
+    }
+    if class.is_some_and(|(class, ..)| *class == "get_default_for") {
+        return default_for(encoding);
+    }
+    Ok(encoding)
+}
+
+/// `NVMMASharedLayout.get_default_for(block_shape, dtype, ..)`: the widest swizzle whose rows
+/// divide those of a block, and none where fewer than eight rows follow each other.
+fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
+    let place = encoding.place.clone();
+    let fail =
+        |message: &str| Refusal { place: place.clone(), message: message.to_owned(), kind: RefusalKind::Unsupported };
+    let fields = Fields { encoding: &encoding };
+    let shape = fields.extents_of_any_rank("shape")?;
+    let (turned, padded) = (fields.truth("transposed")?, fields.truth("fp4Padded")?);
+    if fields.get("CGALayout").is_some() {
+        return Err(fail("the default for several blocks is not read; paste the layout that it prints"));
+    }
+    let kind = fields.get("dtype").and_then(Term::word).unwrap_or("");
+    let Some(bits) = element_bits(kind) else { return Err(fail("get_default_for: the dtype is not known")) };
+    let rank = shape.len();
+    // The fast dimension is the first one where the layout is transposed.
+    let fast = if turned { shape.first() } else { shape.last() }.copied().unwrap_or(1);
+    let rows: u64 = shape.iter().product::<u64>() / fast.max(1);
+    let bytes = fast * if padded { 2 } else { 1 } * bits.unsigned_abs() / 8;
+    let width = [128, 64, 32].into_iter().find(|width| bytes >= *width && bytes % width == 0);
+    let width = width.filter(|_| rank >= 2 && rows >= 8).unwrap_or(0);
+    encoding.fields.retain(|(name, _)| name != "dtype");
+    for (name, number) in [("swizzlingByteWidth", width as i64), ("elementBitWidth", bits), ("rank", rank as i64)] {
+        encoding.fields.push((name.to_owned(), Term { kind: Kind::Number(number), place: place.clone() }));
     }
     Ok(encoding)
 }

@@ -24,6 +24,12 @@ pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusa
     let cluster = fields.cluster(rank)?;
     let own = part(shape, &cluster);
     let images = match encoding.name.as_str() {
+        "amd_rotating_shared" => {
+            return Err(fields.refuse("rotating phases are not read: the package gives no linear layout for them"));
+        }
+        "partitioned_shared" => {
+            return Err(fields.refuse("the tensor is in several allocations, which are no one layout"));
+        }
         "swizzled_shared" => swizzled(&fields, &own)?,
         "nvmma_shared" => nvmma(&fields, &own)?,
         "padded_shared" => padded_images(&fields, &own)?,
@@ -42,11 +48,17 @@ pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusa
     let back = map
         .invert()
         .map_err(|error| fields.refuse(&format!("not every element has one place in this shape: {error}")))?;
-    if encoding.name == "padded_shared" {
+    let padding = match encoding.name.as_str() {
+        "padded_shared" => intervals(&fields)?,
+        // Eight bytes of packed numbers, and eight of padding.
+        "nvmma_shared" if fields.truth("fp4Padded")? => vec![(FP4_GROUP as i64, FP4_GROUP as i64)],
+        _ => Vec::new(),
+    };
+    if !padding.is_empty() {
         if !blocks.is_empty() {
             return Err(fields.refuse("padding in the memory of several blocks is not read"));
         }
-        return padded(&fields, &back);
+        return padded(&fields, &back, padding);
     }
     if blocks.is_empty() {
         let composed = back.to_composed().map_err(|error| fields.refuse(&error.to_string()))?;
@@ -101,6 +113,9 @@ fn swizzled(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal
     Ok(images)
 }
 
+/// How many bytes of packed 4-bit numbers stand between two paddings, and how many are padding.
+const FP4_GROUP: u64 = 8;
+
 /// The most elements of a copy of TMA along a dimension.
 const BOX: u64 = 256;
 
@@ -111,11 +126,14 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
     {
         return Err(fields.refuse(&format!("rank is {written}, and the shape has {rank} dimensions")));
     }
-    if fields.truth("fp4Padded")? {
-        return Err(fields.refuse("padding of 4-bit numbers is not read"));
-    }
     let (width, turned, bits) =
         (fields.number("swizzlingByteWidth")?, fields.truth("transposed")?, fields.power("elementBitWidth")?);
+    let fp4 = fields.truth("fp4Padded")?;
+    if fp4 && (bits != 8 || width != 128) {
+        return Err(fields.refuse("fp4Padded is defined for bytes and a swizzle of 128 bytes"));
+    }
+    // Padding takes half of each row, and of each group of 16 bytes.
+    let [row, group] = if fp4 { [1024 / bits / 2, FP4_GROUP] } else { [width.unsigned_abs() * 8 / bits, 128 / bits] };
     if turned && rank != 2 {
         return Err(fields.refuse("transposed is defined for two dimensions"));
     }
@@ -130,7 +148,7 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
         0 => (extent(fast).min(BOX), [1, 1]),
         32 | 64 | 128 => {
             let width = width.unsigned_abs();
-            (width * 8 / bits, [128 / width, width / 16])
+            (row, [128 / width, width / 16])
         }
         _ => return Err(fields.refuse("swizzlingByteWidth is 0, 32, 64 or 128")),
     };
@@ -148,7 +166,7 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
     for (bit, image) in images.iter_mut().skip(first).enumerate() {
         let phase = (1_u64.checked_shl(bit as u32).unwrap_or(0) / each) % phases;
         if let Some(index) = image.get_mut(fast) {
-            *index = 128 / bits * phase;
+            *index = group * phase;
         }
     }
     // The boxes after the first: along the first dimension first where they are swizzled, else
@@ -220,12 +238,12 @@ fn intervals(fields: &Fields<'_>) -> Result<Vec<(i64, i64)>, Refusal> {
 }
 
 /// The layout with padding: after each interval its padding is put in, for each of the intervals.
-fn padded(fields: &Fields<'_>, back: &LinearLayout) -> Result<Value, Refusal> {
+fn padded(fields: &Fields<'_>, back: &LinearLayout, intervals: Vec<(i64, i64)>) -> Result<Value, Refusal> {
     let fail = |error: tilewright_layout::LayoutError| fields.refuse(&error.to_string());
     let size = 1_i64 << back.matrix().inputs().min(40);
     let mut modes = Vec::new();
     let (mut below, mut stride) = (1_i64, 1_i64);
-    for (interval, padding) in intervals(fields)? {
+    for (interval, padding) in intervals {
         if interval >= size {
             break;
         }
@@ -253,8 +271,11 @@ fn padded(fields: &Fields<'_>, back: &LinearLayout) -> Result<Value, Refusal> {
 /// Which element a lane and a column of tensor memory hold.
 pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<LinearLayout, Refusal> {
     let fields = Fields { encoding };
-    if fields.truth("twoCTAs")? || fields.truth("fp4Padded")? || fields.get("CGALayout").is_some_and(is_not_empty) {
-        return Err(fields.refuse("tensor memory of two blocks, and with padding, is not read"));
+    if fields.truth("twoCTAs")? || fields.get("CGALayout").is_some_and(is_not_empty) {
+        return Err(fields.refuse("tensor memory of two blocks is not read"));
+    }
+    if encoding.name == "tensor_memory_scales_encoding" {
+        return scales(&fields, shape);
     }
     for name in ["CTASplitM", "CTASplitN"] {
         if fields.optional_number(name)?.is_some_and(|split| split != 1) {
@@ -276,6 +297,8 @@ pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<Linear
     let (&[height, width], true) = (shape, [columns, stride].into_iter().all(is_power)) else {
         return Err(fields.refuse("a matrix is wanted, with blockN and colStride powers of two"));
     };
+    // A byte of padding follows each byte of packed 4-bit numbers.
+    let stride = if fields.truth("fp4Padded")? { stride.saturating_mul(2) } else { stride };
     let (columns, stride) = (columns.unsigned_abs(), stride.unsigned_abs());
     if (rows != 64 && rows != 128) || height < rows.unsigned_abs() || width < columns {
         return Err(fields.refuse("blockM is 64 or 128, and the tensor holds at least one such block"));
@@ -304,6 +327,28 @@ pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<Linear
     along(&mut images, 2, 1, 1, columns);
     along(&mut images, 2, 0, down, height);
     along(&mut images, 2, 1, across, width);
+    linear([("row", lanes), ("column", images)], shape).map_err(|error| fields.refuse(&error.to_string()))
+}
+
+/// Scale factors of one byte: 32 rows in the lanes of each warp, four factors of a row side by
+/// side, then further rows, then further factors.
+fn scales(fields: &Fields<'_>, shape: &[u64]) -> Result<LinearLayout, Refusal> {
+    let &[rows, factors] = shape else {
+        return Err(fields.refuse("scale factors are a matrix of rows and factors along K"));
+    };
+    if rows < 32 {
+        return Err(fields.refuse("scale factors have at least 32 rows"));
+    }
+    let (mut lanes, mut images) = (Vec::new(), Vec::new());
+    along(&mut lanes, 2, 0, 1, 32);
+    lanes.extend([vec![0, 0], vec![0, 0]]);
+    along(&mut images, 2, 1, 1, factors.min(4));
+    images.resize(2, vec![0, 0]);
+    along(&mut images, 2, 0, 32, rows);
+    if rows == 32 {
+        images.push(vec![0, 0]);
+    }
+    along(&mut images, 2, 1, 4, factors);
     linear([("row", lanes), ("column", images)], shape).map_err(|error| fields.refuse(&error.to_string()))
 }
 
