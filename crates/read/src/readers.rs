@@ -7,6 +7,8 @@ pub mod cute_dsl;
 pub mod cute_ir;
 pub mod cute_print;
 pub mod cute_tables;
+pub mod device_grid;
 pub mod sharding;
 pub mod tilelang;
 pub mod triton;
+pub mod typed;

@@ -2,7 +2,8 @@
 
 use crate::reader::Reader;
 use crate::readers::{
-    arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, cute_tables, sharding, tilelang, triton,
+    arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, cute_tables, device_grid, sharding, tilelang, triton,
+    typed,
 };
 
 /// Every reader. One that knows the longer text at a place wins, and of equals the first.
@@ -21,12 +22,16 @@ static READERS: &[Reader] = &[
     cute_dsl::READER,
     triton::READER,
     triton::GLUON,
+    triton::PRINTED,
     tilelang::READER,
     tilelang::NAMED,
     arrays::TINYGRAD,
     arrays::TIRX,
     arrays::NUMPY,
     arrays::TORCH,
+    typed::TORCH,
+    typed::XLA,
+    device_grid::READER,
     sharding::JAX,
     sharding::DTENSOR,
 ];

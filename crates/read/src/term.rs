@@ -123,7 +123,25 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             let term = reader.term(0)?;
             at = reader.at;
             end = at;
+            let extents = match &term.kind {
+                Kind::Call(_, arguments) => arguments.first().and_then(|argument| argument.value()?.list()),
+                _ => None,
+            };
+            let rank = extents.map_or(0, |extents| extents.len());
             found.push(Argument { name: None, values: vec![term] });
+            // `torch.Size([2, 3]) (3, 1)`, as a print of shape and strides has it.
+            let behind = text.get(at..).unwrap_or("");
+            let open = behind.trim_start_matches([' ', ',']);
+            if open.starts_with('(') && matches!(behind.len() - open.len(), 1 | 2) {
+                let mut reader = Reader { text, at: at + behind.len() - open.len(), terms: 0 };
+                if let Ok(strides) = reader.term(0)
+                    && strides.numbers().is_some_and(|numbers| numbers.len() == rank)
+                {
+                    at = reader.at;
+                    end = at;
+                    found.push(Argument { name: Some("stride".to_owned()), values: vec![strides] });
+                }
+            }
             continue;
         }
         let behind = rest.get(length..).unwrap_or("");

@@ -22,7 +22,8 @@ use crate::width::{element_bits, swizzle_of_elements};
 pub const READER: Reader = Reader { system: System::CuteIr, signs: &["!cute."], read: read_type };
 
 /// The row of the table for what is printed.
-pub const PRINTED: Reader = Reader { system: System::CuteDsl, signs: &["tensor<", "ptr<"], read: read_printed };
+pub const PRINTED: Reader =
+    Reader { system: System::CuteDsl, signs: &["tensor<", "ptr<", "raw_ptr(", "Tensor<0x"], read: read_printed };
 
 fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
@@ -79,6 +80,9 @@ fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
 
 fn read_printed(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
+    if cursor.eat("raw_ptr") || cursor.eat("Tensor") {
+        return read_address(context, at, cursor);
+    }
     let is_pointer = cursor.eat("ptr");
     if !is_pointer && !cursor.eat("tensor") {
         return None;
@@ -114,6 +118,39 @@ fn read_printed(context: &Context<'_>, at: usize) -> Option<Found> {
         from(reading, &coordinate.to_string())
     });
     Some(Found { span, answer })
+}
+
+/// A tensor with its address: `raw_ptr(0x400: f16, smem, align<1024>) o (8,8):(8,1)` of a print at
+/// run time, `Tensor<0x400@gmem o (8,8):(8,1)>` of Python.
+fn read_address(context: &Context<'_>, at: usize, mut cursor: Cursor<'_>) -> Option<Found> {
+    let source = context.source;
+    let address = |byte: u8| byte.is_ascii_hexdigit() || byte == b'x';
+    if cursor.peek() == Some(b'(') {
+        let inside = cursor.bracketed(b'(')?;
+        let (_, attributes) = source.get(inside.clone())?.split_once(':')?;
+        let mut parts = split(source, inside.end - attributes.len()..inside.end);
+        if !circle(&mut cursor) {
+            return None;
+        }
+        let start = cursor.at;
+        layout(&mut cursor)?;
+        parts.push(start..cursor.at);
+        return Some(Found { span: at..cursor.at, answer: memory(context, &parts, System::CuteDsl, false)? });
+    }
+    let inside = cursor.bracketed(b'<')?;
+    let mut inner = Cursor::new(source.get(..inside.end)?, inside.start);
+    let _ = inner.take_while(address);
+    if !inner.eat("@") {
+        return None;
+    }
+    let start = inner.at;
+    let space = inner.word()?;
+    let space = start..start + space.len();
+    if !circle(&mut inner) {
+        return None;
+    }
+    let answer = memory(context, &[space, inner.at..inside.end], System::CuteDsl, false)?;
+    Some(Found { span: at..cursor.at, answer })
 }
 
 /// That coordinates count from one that is not the origin.

@@ -36,6 +36,16 @@ pub const READER: Reader = Reader {
         "smem_sparse<",
         "sparse<",
         "counting_iter(",
+        "smem_ptr_",
+        "gmem_ptr_",
+        "rmem_ptr_",
+        "raw_ptr_",
+        "smem_subptr[",
+        "gmem_subptr[",
+        "rmem_subptr[",
+        "subptr[",
+        "GMMA::DescriptorIterator",
+        "UMMA::DescriptorIterator",
         "ArithTuple(",
     ],
     read,
@@ -55,6 +65,9 @@ struct Pointer {
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
     let Some(answer) = text(&mut cursor) else {
+        if let Some(found) = tuple_alone(context, at) {
+            return Some(found);
+        }
         if context.source.as_bytes().get(at) == Some(&b'(') {
             context.pass(resume(context.source, at));
         }
@@ -75,6 +88,25 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     };
     Some(Found { span, answer })
 }
+
+/// `((_8,_1),_4,_1)`, where the text is nothing else.
+fn tuple_alone(context: &Context<'_>, at: usize) -> Option<Found> {
+    let source = context.source.trim_end();
+    if !context.source.get(..at)?.trim().is_empty() || source.len() - at > TUPLE {
+        return None;
+    }
+    let mut cursor = Cursor::new(source, at);
+    let tuple = Tuple::read(&mut cursor).filter(|tuple| !tuple.keeps() && matches!(tuple, Tuple::Tuple(_)))?;
+    if !cursor.is_at_end() || !source.get(at..)?.contains('_') {
+        return None;
+    }
+    let span = at..cursor.at;
+    let answer = value(&tuple.to_string(), span.clone());
+    Some(Found { span, answer: answer.map(|tuple| Reading::new(System::CutePrint, "tuple", tuple, Unit::None)) })
+}
+
+/// The longest tuple that is read alone, in bytes.
+const TUPLE: usize = 1 << 10;
 
 /// Where a layout can begin behind a bracket that begins none.
 ///
@@ -118,6 +150,23 @@ fn text(cursor: &mut Cursor<'_>) -> Option<Answer> {
     if let Some(coordinate) = counted(cursor) {
         let layout = layout_text(cursor)?;
         return Some(Box::new(move |span| coordinates(&coordinate, &layout, span)));
+    }
+    if cursor.eat("GMMA::DescriptorIterator") || cursor.eat("UMMA::DescriptorIterator") {
+        let layout = behind(cursor)?;
+        return Some(Box::new(move |span| {
+            let unit = Unit::Elements { bits: Some(128) };
+            let reading = Reading::new(System::CutePrint, "tensor of descriptors", value(&layout, span)?, unit);
+            Ok(reading.note("a descriptor moves in units of 16 bytes"))
+        }));
+    }
+    if cursor.eat("counting_iter(") {
+        let first = cursor.integer().filter(|_| cursor.eat(")"))?;
+        let layout = behind(cursor)?;
+        return Some(Box::new(move |span| {
+            let unit = Unit::Elements { bits: None };
+            let reading = Reading::new(System::CutePrint, "tensor of numbers", value(&layout, span)?, unit);
+            Ok(if first == 0 { reading } else { reading.note(format!("its numbers count from {first} on")) })
+        }));
     }
     if let Some(swizzle) = swizzle(cursor) {
         if cursor.eat("_") {
@@ -259,7 +308,17 @@ fn behind(cursor: &mut Cursor<'_>) -> Option<String> {
 
 /// `smem_ptr[16b](0x7f..)` and its like.
 fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
+    // Older headers write the width behind the name: `smem_ptr_16b(unset)`. Elements of less than a
+    // byte have a place in their byte: `subptr[4b](0x400.0)`.
     const MEMORIES: &[(&str, &str)] = &[
+        ("smem_ptr_", "tensor in shared memory"),
+        ("gmem_ptr_", "tensor in global memory"),
+        ("rmem_ptr_", "tensor in registers"),
+        ("raw_ptr_", "tensor"),
+        ("smem_subptr[", "tensor in shared memory"),
+        ("gmem_subptr[", "tensor in global memory"),
+        ("rmem_subptr[", "tensor in registers"),
+        ("subptr[", "tensor"),
         ("smem_ptr[", "tensor in shared memory"),
         ("gmem_ptr[", "tensor in global memory"),
         ("rmem_ptr[", "tensor in registers"),
@@ -276,20 +335,24 @@ fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
         } else {
             1
         };
-        let what = MEMORIES.iter().find(|(tag, _)| cursor.eat(tag))?.1;
+        let (tag, what) = *MEMORIES.iter().find(|(tag, _)| cursor.eat(tag))?;
         let what = if flag { "tensor in shared memory" } else { what };
         let bits = cursor.integer().filter(|bits| *bits > 0)?;
-        if !cursor.eat("b](") {
+        if !cursor.eat(if tag.ends_with('_') { "b(" } else { "b](" }) {
             return None;
         }
         let address = if cursor.eat("unset") || cursor.eat("(nil)") {
             None
         } else {
             let digits = cursor.take_while(|byte| byte.is_ascii_hexdigit() || byte == b'x' || byte == b'.');
-            // Tensor memory has addresses of lanes and columns.
-            match digits.contains('.') {
-                true => None,
-                false => Some(u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()?),
+            let whole = |digits: &str| u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok();
+            match digits.split_once('.') {
+                None => Some(whole(digits)?),
+                // Within a byte: the place from its beginning on.
+                Some((byte, "0")) if tag.ends_with("subptr[") => Some(whole(byte)?),
+                Some(_) if tag.ends_with("subptr[") => return None,
+                // Tensor memory has addresses of lanes and columns.
+                Some(_) => None,
             }
         };
         cursor.eat(")").then_some(Pointer { what, bits, address, sharing })

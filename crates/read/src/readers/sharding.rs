@@ -109,6 +109,11 @@ fn sharded(
     on_mesh(context, &mesh, text, span.clone(), system)
 }
 
+/// A sharding over tiles with a list of devices, on a mesh of one axis.
+pub(super) fn of_tiles(context: &Context<'_>, text: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+    sharded(context, text, span, System::Jax)
+}
+
 fn on_mesh(
     context: &Context<'_>,
     mesh: &Mesh,

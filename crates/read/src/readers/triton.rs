@@ -16,11 +16,13 @@
 //! |---|---|
 //! | spellings, aliases, fields | `attribute.rs` |
 //! | `blocked`, `nvidia_mma`, `amd_mfma`, `amd_wmma`, `dot_op`, `slice`, `linear` | `registers.rs` |
+//! | linear layouts, a line for each basis | `printed.rs` |
 //! | `swizzled_shared`, `padded_shared`, `nvmma_shared`, `shared_linear`, tensor memory | `memory.rs` |
 
 mod attribute;
 mod bases;
 mod memory;
+mod printed;
 mod registers;
 
 use tilewright_layout::{AnyLayout, Layout, LinearLayout};
@@ -33,6 +35,8 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::term::{Kind, Stopped, Term, read as read_term};
 use crate::width::element_bits;
+
+pub use printed::READER as PRINTED;
 
 /// The row of the table for MLIR.
 pub const READER: Reader = Reader {

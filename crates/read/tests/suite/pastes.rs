@@ -70,9 +70,51 @@ fn a_mesh_answers_for_what_has_none() {
     assert_ne!(read("(Shard(0), Replicate())"), named);
 }
 
+/// Layouts of XLA name the fastest dimension first.
+#[test]
+fn arrays_of_xla_are_in_the_order_of_their_braces() {
+    let read = |text: &str| expression(text, &Options::default()).unwrap().to_string();
+    assert_eq!(read("f32[8,6,4]{2,1,0}"), "(8,6,4):(24,4,1)");
+    assert_eq!(read("f32[8,6,4]{0,2,1}"), "(8,6,4):(1,32,8)");
+    assert_eq!(read("bf16[8,6]{1,0:S(1)}"), "(8,6):(6,1)");
+    assert_eq!(read("f16[8, 6][1, 8]cuda:0"), "(8,6):(1,8)");
+    assert!(document("f32[8,6]{1,1} f32[8,6]{2,1,0} x[3]", &Options::default()).items.is_empty());
+}
+
 /// The integer at an index.
 fn at(layout: &AnyLayout, index: i64) -> i64 {
     layout.eval(index).unwrap().to_string().parse().unwrap()
+}
+
+/// Every element is on the devices whose cell it is in.
+#[test]
+fn a_grid_of_devices_is_a_sharding() {
+    let told = |shape: &[i64]| Options { shape: Some(shape.to_vec()), ..Options::default() };
+    let sharded = |text: &str, shape: &[i64]| match expression(text, &told(shape)).unwrap().meaning {
+        tilewright_read::Meaning::Sharded(layout) => layout,
+        other => panic!("{other:?}"),
+    };
+    let grid = "┌───────┬───────┐\n│ CPU 0 │ CPU 1 │\n├───────┼───────┤\n│ CPU 2 │ CPU 3 │\n└───────┴───────┘\n";
+    let layout = sharded(grid, &[8, 6]);
+    for row in 0..8_i64 {
+        for column in 0..6_i64 {
+            let places = layout.places(row + 8 * column).unwrap();
+            let device = (row / 4 * 2 + column / 3) as usize;
+            assert_eq!(places, [(device, row % 4 * 3 + column % 3)], "{row},{column}");
+        }
+    }
+    let copies = "┌─────────┬─────────┐\n│ CPU 0,1 │ CPU 2,3 │\n└─────────┴─────────┘";
+    let layout = sharded(copies, &[8]);
+    for index in 0..8_i64 {
+        let mut devices: Vec<usize> = layout.places(index).unwrap().iter().map(|place| place.0).collect();
+        devices.sort_unstable();
+        let first = (index / 4 * 2) as usize;
+        assert_eq!(devices, [first, first + 1], "{index}");
+    }
+    // Other pictures, and a grid that is cut off.
+    assert!(document("┌─────┐\n│ hello │\n└─────┘", &Options::default()).items.is_empty());
+    let cut = expression("┌───────┬───────┐\n│ CPU 0 │ CPU 1 │\n├───────┼───────┤", &told(&[8, 6]));
+    assert_eq!(cut.unwrap_err().code(), "E1302");
 }
 
 /// A table is the layout that it shows, whatever layout drew it.
