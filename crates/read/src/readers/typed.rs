@@ -46,6 +46,9 @@ const SIGNS: &[&str] = &[
     "pred[",
 ];
 
+/// The devices of PyTorch.
+const DEVICES: [&str; 8] = ["cpu", "cuda", "xpu", "mps", "meta", "hpu", "npu", "xla"];
+
 fn bits(name: &str) -> Option<i64> {
     Some(match name {
         "f8e4m3fn" | "f8e5m2" | "i8" | "u8" | "b8" | "s8" | "pred" => 8,
@@ -63,9 +66,11 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     let unit = Unit::Elements { bits: Some(bits) };
     let (strides, end) = if system == System::PyTorch {
         let strides = numbers(&mut cursor, "[", "]").filter(|strides| strides.len() == shape.len())?;
-        // The device, `cuda:0`.
-        if cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
-            let _ = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b':');
+        // Without its device, `cuda:0`, it may be an array of another language.
+        let device = cursor.word().filter(|device| DEVICES.contains(device));
+        device?;
+        if cursor.eat(":") {
+            let _ = cursor.integer();
         }
         (Ok(strides), cursor.at)
     } else {

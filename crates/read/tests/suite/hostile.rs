@@ -81,3 +81,24 @@ fn deep_nests_and_long_texts_take_linear_time() {
         assert!(took < 30.0, "{took} s for {}", &text[..12]);
     }
 }
+
+/// How long ten megabytes of a log take: the pastes of `pastes.txt` between lines of a program.
+///
+/// `cargo test --release -p tilewright-read --test suite -- --ignored --nocapture ten_megabytes`
+#[test]
+#[ignore = "a measurement"]
+fn ten_megabytes_of_a_log() {
+    let pastes = include_str!("../pastes.txt");
+    let line = "[ 12:30:01.123 worker 3 ] step 1204 loss=2.71828 lr=3e-4 tokens/s=104857 mem=61.2GiB (ok) [rank 7]\n";
+    for (name, quiet) in [("dense with layouts", 0), ("one paste in a hundred lines", 100 * 40)] {
+        let mut log = String::new();
+        while log.len() < 10 << 20 {
+            log.push_str(pastes);
+            log.push_str(&line.repeat(quiet));
+        }
+        let begun = std::time::Instant::now();
+        let found = document(&log, &Options::default());
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{name}: {} layouts in {} MiB, {seconds:.2} s", found.items.len(), log.len() >> 20);
+    }
+}

@@ -78,7 +78,7 @@ fn arrays_of_xla_are_in_the_order_of_their_braces() {
     assert_eq!(read("f32[8,6,4]{0,2,1}"), "(8,6,4):(1,32,8)");
     assert_eq!(read("bf16[8,6]{1,0:S(1)}"), "(8,6):(6,1)");
     assert_eq!(read("f16[8, 6][1, 8]cuda:0"), "(8,6):(1,8)");
-    assert!(document("f32[8,6]{1,1} f32[8,6]{2,1,0} x[3]", &Options::default()).items.is_empty());
+    assert!(document("f32[8,6]{1,1} f32[8,6]{2,1,0} x[3] u8[16][4]", &Options::default()).items.is_empty());
 }
 
 /// The integer at an index.
@@ -94,13 +94,14 @@ fn a_grid_of_devices_is_a_sharding() {
         tilewright_read::Meaning::Sharded(layout) => layout,
         other => panic!("{other:?}"),
     };
-    let grid = "┌───────┬───────┐\n│ CPU 0 │ CPU 1 │\n├───────┼───────┤\n│ CPU 2 │ CPU 3 │\n└───────┴───────┘\n";
+    let grid = "┌───────┬───────┬───────┐\n│ CPU 0 │ CPU 1 │ CPU 2 │\n├───────┼───────┼───────┤\n\
+                │ CPU 3 │ CPU 4 │ CPU 5 │\n└───────┴───────┴───────┘\n";
     let layout = sharded(grid, &[8, 6]);
     for row in 0..8_i64 {
         for column in 0..6_i64 {
             let places = layout.places(row + 8 * column).unwrap();
-            let device = (row / 4 * 2 + column / 3) as usize;
-            assert_eq!(places, [(device, row % 4 * 3 + column % 3)], "{row},{column}");
+            let device = (row / 4 * 3 + column / 2) as usize;
+            assert_eq!(places, [(device, row % 4 * 2 + column % 2)], "{row},{column}");
         }
     }
     let copies = "┌─────────┬─────────┐\n│ CPU 0,1 │ CPU 2,3 │\n└─────────┴─────────┘";
