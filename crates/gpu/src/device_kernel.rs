@@ -39,9 +39,9 @@ use crate::tensor_map::{EncodedTensorMap, Outside, Promotion, Wanted};
 /// let twice = Kernel::build("twice", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
 ///     k.threads(128)?;
-///     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     let rows = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
 ///     let doubled = rows.map(|x| Ok(x * 2.0))?;
-///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+///     y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
 /// })?;
 ///
 /// let doubled = || -> Result<Tensor<f32>, GpuError> {

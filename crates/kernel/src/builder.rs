@@ -62,7 +62,7 @@ use std::collections::HashMap;
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coord, Slot, Tiler, Tree};
 
-pub use arguments::{IntoCoord, IntoShape, IntoTile, TileArgument};
+pub use arguments::{ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoTile, LayoutArgument, TileArgument};
 pub use control::{OpenBody, OpenLoop};
 pub use conversion::Route;
 pub use coordinates::Coordinates;
@@ -97,8 +97,8 @@ const MAX_ELEMENTS: i64 = 1 << 12;
 /// let copy = Kernel::build("copy", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
 ///     k.threads(64)?;
-///     let rows = x.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
-///     y.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&rows)
+///     let rows = x.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     y.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&rows)
 /// })?;
 /// // Each element of y is written by one thread, whatever N is: shown when the kernel was built.
 /// assert!(matches!(copy.outputs()[0].written, Written::Once));
@@ -138,7 +138,7 @@ impl Kernel {
     /// let kernel = Kernel::build("zeros", |k| {
     ///     let y = k.output::<f32>("y", "(M,4):(4,1)")?;
     ///     k.threads(32)?;
-    ///     let row = y.local_tile("(32,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let row = y.local_tile((32, 4), k.block("(x,0)")?)?.thread_part()?;
     ///     let zeros = row.fragment()?;
     ///     zeros.clear();
     ///     row.store_predicated(&zeros)
@@ -178,9 +178,9 @@ fn elements_of_thread(count: i64) -> Result<usize, Reason> {
 /// let sums = Kernel::build("sums", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(M,8):(8,1)")?, k.output::<f32>("y", "M:1")?);
 ///     k.threads(32)?;
-///     let row = x.local_tile("(32,8)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     let row = x.local_tile((32, 8), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
 ///     let total = row.numbers()?.into_iter().reduce(|a, b| a + b).expect("a row has eight numbers");
-///     let place = y.local_tile("32", k.block("x")?)?.thread_part()?;
+///     let place = y.local_tile(32, k.block("x")?)?.thread_part()?;
 ///     let sum = place.fragment()?;
 ///     sum.fill(total)?;
 ///     place.store_predicated(&sum)
@@ -338,11 +338,16 @@ impl Build {
     /// Errors: the text is not an expression; the number was set to another value; an earlier
     /// access is inside only with one block for each tile.
     #[track_caller]
-    pub fn grid(&self, axis: Axis, count: &str) -> Result<(), KernelError> {
+    pub fn grid(&self, axis: Axis, count: impl IntoExtent) -> Result<(), KernelError> {
         let location = Location::caller();
         let say = || {
             let mut core = self.core();
-            let count = core.expression("a number of blocks", count, Source { statement: "grid", location })?;
+            let count = match count.into_extent() {
+                ExtentArgument::Known(count) => Expr::from(count),
+                ExtentArgument::Text(text) => {
+                    core.expression("a number of blocks", &text, Source { statement: "grid", location })?
+                }
+            };
             core.say_blocks(axis, &count)
         };
         say().map_err(|refusal: Reason| refusal.at("grid", location))

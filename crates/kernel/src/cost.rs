@@ -74,9 +74,9 @@ pub struct Cost {
     ///     let z = k.input::<f32>("z", "(N,4):(4,1)")?;
     ///     k.threads(128)?;
     ///     let block = k.block("(x,0)")?;
-    ///     let x = x.local_tile("(128,4)", block.clone())?.thread_part()?.load_predicated()?;
-    ///     let z = z.local_tile("(128,4)", block.clone())?.thread_part()?.load_predicated()?;
-    ///     let y = y.local_tile("(128,4)", block)?.thread_part()?;
+    ///     let x = x.local_tile((128, 4), block.clone())?.thread_part()?.load_predicated()?;
+    ///     let z = z.local_tile((128, 4), block.clone())?.thread_part()?.load_predicated()?;
+    ///     let y = y.local_tile((128, 4), block)?.thread_part()?;
     ///     y.store_predicated(&x.zip(&z, |x, z| Ok(x + z))?)
     /// })?;
     /// let h200 = Machine::named("H200").unwrap();
@@ -195,9 +195,9 @@ impl Program {
     /// let kernel = Kernel::build("twice", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
     ///     k.threads(128)?;
-    ///     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+    ///     let rows = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
     ///     let doubled = rows.map(|x| Ok(x * 2.0))?;
-    ///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+    ///     y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
     /// })?;
     /// let cost = kernel.program().cost(&Machine::named("H200").unwrap(), &[("N", 1000)])?;
     /// assert_eq!((cost.grid, cost.occupancy.blocks, cost.occupancy.limit), ([8, 1, 1], 16, Limit::Threads));

@@ -11,8 +11,9 @@
 use std::fmt;
 
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
-use tilewright_layout::{Coordinate, Layout, LayoutError, Tree};
+use tilewright_layout::{Coordinate, IntoShape, Layout, LayoutError, Tree};
 
+use crate::builder::{IntoLayout, LayoutArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::Location;
 
@@ -25,7 +26,7 @@ const MAX_HELD: i64 = 1 << 20;
 /// use tilewright_kernel::Distribution;
 ///
 /// // 32 threads in 4 rows of 8, each with 2 elements side by side, on a tile of 4 x 16.
-/// let rows = Distribution::new("(4,16)", "((8,4),2):((8,1),4)").unwrap();
+/// let rows = Distribution::new((4, 16), "((8,4),2):((8,1),4)").unwrap();
 /// assert_eq!((rows.threads(), rows.values()), (32, 2));
 /// assert_eq!(rows.holds(9, 1), 13); // thread (1,1) holds (1,2) and (1,3)
 /// // Every row's sum is held by the 8 threads of the row.
@@ -73,19 +74,17 @@ impl Distribution {
     /// Errors: one of both cannot be read; the layout has not two modes; it leaves an element of
     /// the tile out, reaches past it, or holds some elements twice by other modes than copies.
     #[track_caller]
-    pub fn new(tile: &str, layout: &str) -> Result<Distribution, KernelError> {
+    pub fn new(tile: impl IntoShape, layout: impl IntoLayout) -> Result<Distribution, KernelError> {
         let location = Location::caller();
-        let read = || Distribution::of(&tile.parse()?, &layout.parse()?);
+        let read = || match layout.into_layout()? {
+            LayoutArgument::Text(text) => Distribution::of(&tile.into_shape()?, &text.parse()?),
+            LayoutArgument::Layout(layout) => Distribution::of(&tile.into_shape()?, &layout),
+            LayoutArgument::Composed(composed) => Err(Reason::Distribution {
+                layout: composed.to_string(),
+                because: "threads and values name elements of a tile by a layout without a swizzle".to_string(),
+            }),
+        };
         read().map_err(|refusal: Reason| refusal.at("distribution", location))
-    }
-
-    /// The same for values.
-    ///
-    /// Errors: as [`Distribution::new`].
-    #[track_caller]
-    pub fn of_layout(tile: &Tree<i64>, layout: &Layout) -> Result<Distribution, KernelError> {
-        let location = Location::caller();
-        Distribution::of(tile, layout).map_err(|refusal| refusal.at("distribution", location))
     }
 
     pub(crate) fn of(tile: &Tree<i64>, layout: &Layout) -> Result<Distribution, Reason> {

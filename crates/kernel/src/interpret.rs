@@ -83,13 +83,13 @@ pub const MAX_STEPS: u64 = 1 << 30;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // 64 threads, four elements each.
-/// let held = "(64,4):(4,1)".parse()?;
+/// let held = "(64,4):(4,1)";
 /// let double = Kernel::build("double", |k| {
-///     let x = k.input::<f32>("x", "M{div=256}:1")?.local_tile("256", k.block("x")?)?;
-///     let y = k.output::<f32>("y", "M:1")?.local_tile("256", k.block("x")?)?;
+///     let x = k.input::<f32>("x", "M{div=256}:1")?.local_tile(256, k.block("x")?)?;
+///     let y = k.output::<f32>("y", "M:1")?.local_tile(256, k.block("x")?)?;
 ///     k.threads(64)?;
-///     let values = x.compose_layout(&held)?.thread_part()?.load()?;
-///     y.compose_layout(&held)?.thread_part()?.store(&values.map(|x| Ok(x + x))?)
+///     let values = x.compose(held)?.thread_part()?.load()?;
+///     y.compose(held)?.thread_part()?.store(&values.map(|x| Ok(x + x))?)
 /// })?;
 ///
 /// let mut interpreter = Interpreter::new(double.program(), &[("M", 512)])?;

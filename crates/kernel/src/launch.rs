@@ -115,7 +115,7 @@ impl Program {
     /// let kernel = Kernel::build("cleared", |k| {
     ///     let y = k.output::<f32>("y", "(M{div=8},4):(4,1)")?;
     ///     k.threads(8)?;
-    ///     let rows = y.local_tile("(8,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let rows = y.local_tile((8, 4), k.block("(x,0)")?)?.thread_part()?;
     ///     let zeros = rows.fragment()?;
     ///     zeros.clear();
     ///     rows.store(&zeros)
@@ -141,7 +141,7 @@ impl Program {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("filled", |k| {
-    ///     let y = k.output::<f32>("y", "M{div=32}:1")?.local_tile("32", k.block("x")?)?;
+    ///     let y = k.output::<f32>("y", "M{div=32}:1")?.local_tile(32, k.block("x")?)?;
     ///     k.threads(32)?;
     ///     let part = y.thread_part()?;
     ///     let values = part.fragment()?;
@@ -214,7 +214,7 @@ impl Program {
     /// let kernel = Kernel::build("cleared", |k| {
     ///     let y = k.output::<f32>("y", "(M{div=8},4):(4,1)")?;
     ///     k.threads(8)?;
-    ///     let rows = y.local_tile("(8,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let rows = y.local_tile((8, 4), k.block("(x,0)")?)?.thread_part()?;
     ///     let zeros = rows.fragment()?;
     ///     zeros.clear();
     ///     rows.store(&zeros)

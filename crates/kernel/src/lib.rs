@@ -36,9 +36,9 @@
 //!     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
 //!     k.threads(128)?;
 //!     // A block has 128 rows of four; thread t has row t of them.
-//!     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+//!     let rows = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
 //!     let doubled = rows.map(|x| Ok(x * 2.0))?;
-//!     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+//!     y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
 //! })?;
 //! interpret::check(twice.program(), &[("N", 1000)])?;
 //! assert!(ptx::write(twice.program(), ptx::Target::Sm80)?.contains("ld.global.v4.b32"));
@@ -60,9 +60,9 @@ pub mod ptx;
 mod target;
 
 pub use builder::{
-    Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, IntoCoord,
-    IntoShape, IntoTile, Kernel, Meeting, Num, OpenBody, OpenLoop, Pipeline, Predicates, Reduction, Route, Stage,
-    Tensor, TileArgument, View, Written,
+    Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, ExtentArgument, Flag, Fragment,
+    IntoCoord, IntoExtent, IntoLayout, IntoTile, Kernel, LayoutArgument, Meeting, Num, OpenBody, OpenLoop, Pipeline,
+    Predicates, Reduction, Route, Stage, Tensor, TileArgument, View, Written,
 };
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};

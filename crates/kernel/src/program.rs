@@ -195,7 +195,7 @@ pub struct TileCounter {
 /// let zeros = Kernel::build("zeros", |k| {
 ///     let y = k.output::<f32>("y", "(M,4):(4,1)")?;
 ///     k.threads(32)?;
-///     let row = y.local_tile("(32,4)", k.block("(x,0)")?)?.thread_part()?;
+///     let row = y.local_tile((32, 4), k.block("(x,0)")?)?.thread_part()?;
 ///     let zeros = row.fragment()?;
 ///     zeros.clear();
 ///     row.store_predicated(&zeros)

@@ -121,4 +121,5 @@ pub use value::number::{Extent, Stride, Truth};
 pub use value::pieces::Pieces;
 pub use value::profile::Profile;
 pub use value::tree::Tree;
+pub use value::tuples::IntoShape;
 pub use xor::Xor;

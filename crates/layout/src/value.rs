@@ -26,3 +26,4 @@ pub(crate) mod pieces;
 pub(crate) mod profile;
 pub(crate) mod shape;
 pub(crate) mod tree;
+pub(crate) mod tuples;

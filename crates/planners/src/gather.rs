@@ -12,7 +12,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -77,15 +77,15 @@ fn by_numbers(
         bytes(rows).ok_or(LayoutError::Overflow { op: "size" })?;
     }
     let kernel = Kernel::build(name, |k| {
-        let matrix = |rows: i64| format!("({vector},{across},{rows}):(1,{vector},{columns})");
+        let matrix = |rows: i64| Layout::strided((vector, across, rows), (1, vector, columns));
         let (from, to) = if scatters { (picked, rows) } else { (rows, picked) };
-        let x = k.tensor_of(element, "x", &matrix(from), Role::Input)?;
-        let index = k.input::<i32>("index", &format!("({picked},1):(1,{picked})"))?;
+        let x = k.tensor_of(element, "x", matrix(from), Role::Input)?;
+        let index = k.input::<i32>("index", Layout::strided((picked, 1), (1, picked)))?;
         // A scatter keeps the rows that no index names.
         let role = if scatters { Role::Both } else { Role::Output };
-        let y = k.tensor_of(element, "y", &matrix(to), role)?;
+        let y = k.tensor_of(element, "y", matrix(to), role)?;
         k.threads(MOVE_THREADS)?;
-        k.grid(Axis::X, &((total + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
+        k.grid(Axis::X, (total + MOVE_THREADS - 1) / MOVE_THREADS)?;
         let overflow = || LayoutError::Overflow { op: "vector" };
         let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
         let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;

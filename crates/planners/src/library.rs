@@ -5,7 +5,7 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::SetupError;
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{IntoShape, Layout, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -53,7 +53,7 @@ const LIBRARY: &[Entry] = &[
         large: &[1 << 28],
         types: STORED,
         plan: |planner, sizes, element| {
-            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let layout = Layout::strided(sizes[0], 1)?;
             planner.relayout(((&layout).into(), element), ((&layout).into(), element))
         },
     },
@@ -65,7 +65,7 @@ const LIBRARY: &[Entry] = &[
         types: STORED,
         plan: |planner, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
-            let (from, to): (Layout, Layout) = (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n})").parse()?);
+            let (from, to) = (Layout::strided((m, n), (n, 1))?, Layout::compact(&(m, n).into_shape()?)?);
             planner.relayout(((&from).into(), element), ((&to).into(), element))
         },
     },
@@ -121,7 +121,7 @@ const LIBRARY: &[Entry] = &[
         large: &[1 << 28],
         types: COMPUTED,
         plan: |planner, sizes, element| {
-            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let layout = Layout::strided(sizes[0], 1)?;
             let tensor = (&layout, element);
             map(planner.machine(), &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
         },
@@ -133,7 +133,7 @@ const LIBRARY: &[Entry] = &[
         large: &[1 << 28],
         types: COMPUTED,
         plan: |planner, sizes, element| {
-            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let layout = Layout::strided(sizes[0], 1)?;
             let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
             map(planner.machine(), &Expression::input(0), &[(&layout, element)], (&layout, other))
         },
@@ -146,8 +146,7 @@ const LIBRARY: &[Entry] = &[
         types: COMPUTED,
         plan: |planner, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
-            let (matrix, row): (Layout, Layout) =
-                (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n}):(0,1)").parse()?);
+            let (matrix, row): (Layout, Layout) = (Layout::strided((m, n), (n, 1))?, Layout::strided((m, n), (0, 1))?);
             let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
             map(planner.machine(), &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
         },
@@ -415,8 +414,7 @@ fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
         strides[axis] = step;
         step = step.saturating_mul(shape[axis]);
     }
-    let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-    Ok(format!("({}):({})", list(shape), list(&strides)).parse()?)
+    Ok(Layout::strided(shape, &strides[..])?)
 }
 
 /// All kernels.

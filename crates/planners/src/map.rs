@@ -163,7 +163,7 @@ impl Vectors {
                 .collect::<Result<Vec<_>, _>>()?;
             let y = tensor(0, "y", Role::Output)?;
             k.threads(self.threads)?;
-            k.grid(operation::Axis::X, &((self.count + block - 1) / block).to_string())?;
+            k.grid(operation::Axis::X, (self.count + block - 1) / block)?;
             let overflow = || LayoutError::Overflow { op: "vector" };
             let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
             let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;

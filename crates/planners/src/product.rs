@@ -18,7 +18,7 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
+use tilewright_layout::{Coord, IntoShape, Layout, Slot, Stride, Tiler, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -132,12 +132,12 @@ struct Tilings {
 
 impl Tilings {
     fn of(operands: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
-        let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+        let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
         // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
         let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
         let mma = TiledMma::new(MmaAtom::named(instruction(operands))?, &arranged, &order)?;
         // Rows, and chunks of a row.
-        let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
+        let movers = |chunks: i64| Layout::strided((mma.threads() / chunks, chunks), (chunks, 1));
         let eight: Layout = "(1,8)".parse()?;
         let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
         let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
@@ -255,14 +255,14 @@ fn product_of(
         let a = k.tensor_of(operands, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
         let b = k.tensor_of(operands, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
         let c = k.tensor_of(result, "c", "(M,N):(N,1)", Role::Output)?;
-        k.grid(Axis::X, &group.to_string())?;
+        k.grid(Axis::X, group)?;
         k.grid(Axis::Y, &format!("ceil(N/{columns})"))?;
         k.grid(Axis::Z, &format!("ceil(M/{})", rows * group))?;
         let [x, y, z] = Axis::ALL.map(|axis| k.block_number(axis));
         let row = Stride::times(&z, &Expr::from(group)).and_then(|z| Stride::plus(&z, &x)).unwrap_or(x);
-        let tiles_a = a.local_tile(&format!("({rows},{depth})"), tile_at(&row, None)?)?;
-        let tiles_b = b.local_tile(&format!("({columns},{depth})"), tile_at(&y, None)?)?;
-        let tile_c = c.local_tile(&format!("({rows},{columns})"), tile_at(&row, Some(&y))?)?;
+        let tiles_a = a.local_tile((rows, depth), tile_at(&row, None)?)?;
+        let tiles_b = b.local_tile((columns, depth), tile_at(&y, None)?)?;
+        let tile_c = c.local_tile((rows, columns), tile_at(&row, Some(&y))?)?;
         let (ring_a, ring_b) = (k.shared_of(operands, &ring(rows))?, k.shared_of(operands, &ring(columns))?);
 
         let part_c = tile_c.partition_mma(mma, Operand::C)?;
@@ -302,7 +302,7 @@ pub(crate) fn fact(size: i64, by: &[i64]) -> String {
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
     let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));
-    stage.local_tile(&format!("({rows},{STEP})"), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
+    stage.local_tile((rows, STEP), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
 }
 
 /// Two sets of fragments for the steps of a stage.

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn short_columns_in_the_cache_have_no_shares() {
         let plan = |statistic, m: i64, n: i64| {
-            let layout: Layout = format!("({m},{n}):({n},1)").parse().unwrap();
+            let layout = Layout::strided((m, n), (n, 1)).unwrap();
             let problem = Problem::new(&layout, &[0], statistic == Statistic::ArgMaximum).unwrap();
             Walk::new(&h200(), statistic, &problem, Element::Bf16, WHOLE).unwrap()
         };

@@ -34,7 +34,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::fitted::ROWS;
@@ -178,8 +178,8 @@ impl Rows {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let run = vector * LANES;
-        let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
-        let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
+        let layout = Layout::strided(((LANES, 1, warps), (vector, 1)), ((vector, 1, run), (1, 1)))?;
+        let held = Distribution::new((1, run, warps), &layout)?;
         let (lanes, rows, each) = (LANES, 1, 1);
         Ok(Rows {
             columns,
@@ -233,13 +233,11 @@ impl Rows {
         let several = several && alignment % ROWS.rows_of_thread == 0;
         let each = if several { ROWS.rows_of_thread.min(lanes) } else { 1 };
         let rows = if warps == 1 { rows * each } else { rows };
-        let layout = format!(
-            "(({lanes},{},{warps}),({vector},{each})):(({},{each},{}),({rows},1))",
-            rows / each,
-            rows * vector,
-            rows * run
-        );
-        let held = Distribution::new(&format!("({rows},{run},{warps})"), &layout)?;
+        let layout = Layout::strided(
+            ((lanes, rows / each, warps), (vector, each)),
+            ((rows * vector, each, rows * run), (rows, 1)),
+        )?;
+        let held = Distribution::new((rows, run, warps), &layout)?;
         Ok(Rows {
             columns,
             element,
@@ -303,16 +301,16 @@ impl Rows {
     /// One number of each thread for each of its rows, as `(R,A,W)`.
     pub(crate) fn of_threads<'k>(&self, numbers: &Fragment<'k>) -> Result<Distributed<'k>, KernelError> {
         let (lanes, rows, warps, each) = (self.lanes, self.rows, self.warps, self.each);
-        let layout = format!("(({lanes},{},{warps}),{each}):(({rows},{each},{}),1)", rows / each, rows * lanes);
-        numbers.distributed(&Distribution::new(&format!("({rows},{lanes},{warps})"), &layout)?)
+        let layout = Layout::strided(((lanes, rows / each, warps), each), ((rows, each, rows * lanes), 1))?;
+        numbers.distributed(&Distribution::new((rows, lanes, warps), &layout)?)
     }
 
     /// A number of each row, `(R,1,1)`: lane `i` of the first lanes of a row holds that of row `i`
     /// of its thread.
     pub(crate) fn of_lanes<'k>(&self, number: &Fragment<'k>) -> Result<Distributed<'k>, KernelError> {
         let (lanes, rows, warps, each) = (self.lanes, self.rows, self.warps, self.each);
-        let layout = format!("((({each},{}),{},{warps}),1):(((1,0),{each},0),0)", lanes / each, rows / each);
-        number.distributed(&Distribution::new(&format!("({rows},1,1)"), &layout)?)
+        let layout = Layout::strided((((each, lanes / each), rows / each, warps), 1), (((1, 0), each, 0), 0))?;
+        number.distributed(&Distribution::new((rows, 1, 1), &layout)?)
     }
 
     /// Whether a thread reads its part of a row again for each pass, so that passes are expensive.
@@ -351,7 +349,8 @@ impl Rows {
 
     /// Weights or a bias: one number for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
-        let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
+        let tensor =
+            k.tensor_of(self.element, name, Layout::strided((1, self.columns), (self.columns, 1)), Role::Input)?;
         placed(tensor, self.element, self.alignment)
     }
 
@@ -395,8 +394,8 @@ impl Rows {
     fn cut<'k>(&self, matrix: &View<'k>, rows: i64, [row, part]: [Expr; 2]) -> Result<View<'k>, KernelError> {
         let (run, vectors, warps) = (self.vector * self.lanes, self.vectors, self.warps);
         let at: Coord<Expr> = Tree::flat([Slot::At(row), Slot::At(part)])?;
-        let modes = format!("({rows},{run},{vectors},{warps}):(1,{rows},{},{})", rows * run * warps, rows * run);
-        matrix.local_tile(&format!("({rows},{})", run * vectors * warps), at)?.compose_layout(&modes.parse()?)
+        let modes = Layout::strided((rows, run, vectors, warps), (1, rows, rows * run * warps, rows * run))?;
+        matrix.local_tile((rows, run * vectors * warps), at)?.compose(&modes)
     }
 
     /// The position of a thread: lane, group of rows and warp.
@@ -428,7 +427,7 @@ impl Rows {
         let own = Stride::plus(&first, &group).and_then(|own| Stride::plus(&own, row));
         let at = [Slot::At(own.ok_or_else(overflow)?), Slot::At(k.index_of(number)?)];
         let at: Coord<Expr> = Tree::flat(at)?;
-        matrix.local_tile(&format!("(1,{})", self.vector), at)?.load_predicated()
+        matrix.local_tile((1, self.vector), at)?.load_predicated()
     }
 
     /// Elements of a vector.

@@ -53,5 +53,5 @@ fn part<'k>(k: &'k Build, tensor: &View<'k>, tiler: &str, held: &Layout) -> Resu
     // ((_,_), block)
     let whole: Coord<Expr> = Tree::flat([Slot::All, Slot::All])?;
     let tile = tiles.slice(Tree::tuple([&whole, &k.block("(y,x)")?])?)?;
-    tile.compose_layout(held)?.thread_part()
+    tile.compose(held)?.thread_part()
 }

@@ -75,7 +75,7 @@ impl Held {
 
     /// The layout of a tile of these extents, as the kernel language has it.
     pub(crate) fn distribution(&self, shape: &[i64]) -> Result<Distribution, KernelError> {
-        Distribution::of_layout(&tree(shape)?, &self.layout()?)
+        Distribution::new(&tree(shape)?, &self.layout()?)
     }
 
     /// The distribution of a layout `(threads, values)`, if it is linear over bits.

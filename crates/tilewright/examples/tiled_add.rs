@@ -39,7 +39,7 @@ fn part<'k>(k: &'k Build, tensor: &View<'k>, tile: &str, held: &Layout) -> Resul
     let whole: Coord<_> = Tree::flat([Slot::All, Slot::All])?;
     let own = tiles.slice(Tree::tuple([&whole, &k.block("(x,y)")?])?)?;
     // (thread, _)
-    own.compose_layout(held)?.thread_part()
+    own.compose(held)?.thread_part()
 }
 
 /// Runs the kernel on the interpreter, which checks every access, and compares with a plain loop.

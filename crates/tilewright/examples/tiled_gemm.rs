@@ -36,9 +36,9 @@ fn tiled_gemm() -> Result<Kernel, Box<dyn Error>> {
         let b = k.input::<f32>("b", "(N{div=4},K):(1,N)")?;
         let c = k.output::<f32>("c", "(M,N):(N,1)")?;
         // Block (x,y) has these tiles of A and B, one for each step along K, and this one of C.
-        let tiles_a = a.local_tile("(128,8)", k.block("(x,_)")?)?;
-        let tiles_b = b.local_tile("(128,8)", k.block("(y,_)")?)?;
-        let tile_c = c.local_tile("(128,128)", k.block("(x,y)")?)?;
+        let tiles_a = a.local_tile((128, 8), k.block("(x,_)")?)?;
+        let tiles_b = b.local_tile((128, 8), k.block("(y,_)")?)?;
+        let tile_c = c.local_tile((128, 128), k.block("(x,y)")?)?;
         let shared_a = k.shared::<f32>("(128,8):(1,128)")?;
         let shared_b = k.shared::<f32>("(128,8):(1,128)")?;
 

@@ -90,7 +90,7 @@ pub fn same(left: &Meaning, right: &Meaning, tile: Option<&[i64]>, element: Elem
 
 /// The conversion between two distributions, where the planner has one.
 fn movement(conversion: &Conversion, element: Element) -> Option<Movement> {
-    let [from, to] = [&conversion.from, &conversion.to].map(|layout| Distribution::of_layout(&conversion.tile, layout));
+    let [from, to] = [&conversion.from, &conversion.to].map(|layout| Distribution::new(&conversion.tile, layout));
     let (route, instructions) = from.ok()?.route(&to.ok()?, element).ok()?;
     Some(Movement { route, instructions })
 }

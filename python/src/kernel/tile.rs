@@ -28,7 +28,7 @@ impl Distribution {
     #[new]
     fn new(py: Python<'_>, tile: &Bound<'_, PyAny>, layout: &Bound<'_, PyAny>) -> PyResult<Distribution> {
         let (tile, layout) = (operand::shape(tile)?, operand::layout(layout)?);
-        distribution(py, || Held::of_layout(&tile, &layout))
+        distribution(py, || Held::new(&tile, &layout))
     }
 
     /// What a tiled copy gives each thread of a tile: what it writes, or with `source=True` what it

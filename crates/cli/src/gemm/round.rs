@@ -46,7 +46,7 @@ fn additions() -> Result<Kernel, KernelError> {
     Kernel::build("additions", |k| {
         let sum = k.output::<f32>("sum", "1:1")?;
         k.threads(1)?;
-        let own = k.register(Element::F32, "1")?;
+        let own = k.register(Element::F32, 1)?;
         own.fill(k.number_of(Element::F32, 1.0))?;
         k.range(Expr::from(ADDITIONS), |_| own.set(&[own.numbers()?[0] + own.numbers()?[0].like(1.0)]))?;
         sum.store(&own)

@@ -173,7 +173,7 @@ type Computed = for<'k> fn(Num<'k>, Num<'k>, Num<'k>) -> Num<'k>;
 
 /// The element of this thread.
 fn own<'k>(k: &'k Build, tensor: &View<'k>) -> Result<View<'k>, KernelError> {
-    tensor.local_tile("256", k.block("x")?)?.thread_part()
+    tensor.local_tile(256, k.block("x")?)?.thread_part()
 }
 
 /// `y(i) = f(a(i), b(i), c(i))`.
@@ -328,7 +328,7 @@ fn one_product(name: &str, factor: Element, sum: Element, rows: usize, depth: us
         let b = k.tensor_of(factor, "b", &format!("(8,{depth}):({depth},1)"), Role::Input)?;
         let c = k.tensor_of(sum, "c", &format!("({rows},8):(8,1)"), Role::Input)?;
         let d = k.tensor_of(sum, "d", &format!("({rows},8):(8,1)"), Role::Output)?;
-        k.grid(Axis::X, "1")?;
+        k.grid(Axis::X, 1)?;
         let (a, b) = (a.partition_mma(&mma, Operand::A)?.load()?, b.partition_mma(&mma, Operand::B)?.load()?);
         let sums = c.partition_mma(&mma, Operand::C)?.load()?;
         k.mma(&mma, &sums, &a, &b, &sums)?;

@@ -17,14 +17,14 @@ fn numbered(k: &Build) -> Result<(), KernelError> {
     let layout = format!("({COLUMNS},M):(1,{COLUMNS})");
     let (x, y) = (k.input::<u32>("x", &layout)?, k.output::<u32>("y", &layout)?);
     k.threads(128)?;
-    k.grid(Axis::X, "132")?;
+    k.grid(Axis::X, 132)?;
     k.cluster(4)?;
     let part = k.coordinate(&k.block_number(Axis::X), &[4, 1])?[0].clone();
     k.dynamic_scheduler(k.size("M")?, 2)?.each(|claim| {
         let row = Tree::flat([Slot::At(part.clone()), Slot::At(claim.now().clone())])?;
-        let own = x.local_tile("(128,1)", row.clone())?.thread_part()?.load()?;
+        let own = x.local_tile((128, 1), row.clone())?.thread_part()?.load()?;
         let now = k.index(claim.now())?.to(tilewright_kernel::Element::U32);
-        y.local_tile("(128,1)", row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
+        y.local_tile((128, 1), row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
     })
 }
 

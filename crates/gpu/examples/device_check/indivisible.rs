@@ -21,11 +21,11 @@ const FIRST: i32 = 500;
 /// Each of many threads gives a number, small and of any sign, to a place that its index names.
 fn given(element: Element, reduction: Reduction) -> Result<Kernel, KernelError> {
     Kernel::build("given", |k: &Build| {
-        let index = k.input::<i32>("index", &format!("{GIVEN}:1"))?.local_tile("256", k.block("x")?)?.thread_part()?;
+        let index = k.input::<i32>("index", &format!("{GIVEN}:1"))?.local_tile(256, k.block("x")?)?.thread_part()?;
         let y = k.tensor_of(element, "y", &format!("{PLACES}:1"), Role::Both)?;
         k.threads(256)?;
         let place: Num<'_> = index.load_predicated()?.numbers()?[0];
-        let values = k.register(element, "1")?;
+        let values = k.register(element, 1)?;
         values.fill((place * k.number(37_i32) + k.number(-900_i32)).to(element))?;
         y.at(&k.index_of(place)?)?.accumulate(&values, reduction)
     })

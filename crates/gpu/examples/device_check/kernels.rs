@@ -82,15 +82,15 @@ fn transposed() -> Result<Kernel, Box<dyn Error>> {
         let from = k.input::<f32>("from", "(M{div=32},N{div=32}):(N,1)")?;
         let to = k.output::<f32>("to", "(N,M):(M,1)")?;
         let tile = k.shared::<f32>("(32,32):(33,1)")?;
-        let held = "(256,4):(1,256)".parse()?;
-        let from = from.local_tile("(32,32)", k.block("(x,y)")?)?.select(&[1, 0])?;
-        let to = to.local_tile("(32,32)", k.block("(y,x)")?)?.select(&[1, 0])?;
+        let held = "(256,4):(1,256)";
+        let from = from.local_tile((32, 32), k.block("(x,y)")?)?.select(&[1, 0])?;
+        let to = to.local_tile((32, 32), k.block("(y,x)")?)?.select(&[1, 0])?;
         k.threads(256)?;
-        let rows = from.compose_layout(&held)?.thread_part()?.load()?;
-        tile.select(&[1, 0])?.compose_layout(&held)?.thread_part()?.store(&rows)?;
+        let rows = from.compose(held)?.thread_part()?.load()?;
+        tile.select(&[1, 0])?.compose(held)?.thread_part()?.store(&rows)?;
         k.barrier();
-        let columns = tile.compose_layout(&held)?.thread_part()?.load()?;
-        to.compose_layout(&held)?.thread_part()?.store(&columns)
+        let columns = tile.compose(held)?.thread_part()?.load()?;
+        to.compose(held)?.thread_part()?.store(&columns)
     })?;
     Ok(kernel)
 }

@@ -15,16 +15,16 @@ const EACH: i64 = 256;
 /// one block has left too late, or the last one has read too early, is missing in it.
 fn total(k: &Build) -> Result<(), KernelError> {
     let own = Distribution::new(&EACH.to_string(), &format!("({EACH},1):(1,0)"))?;
-    let all = Distribution::new("1024", &format!("({EACH},4):(1,{EACH})"))?;
+    let all = Distribution::new(1024, &format!("({EACH},4):(1,{EACH})"))?;
     let x = k.input::<u32>("x", &format!("{}:1", BLOCKS * EACH))?;
     let (parts, y) = (k.output::<u32>("parts", &format!("{BLOCKS}:1"))?, k.output::<u32>("y", "1:1")?);
-    k.grid(Axis::X, &BLOCKS.to_string())?;
+    k.grid(Axis::X, BLOCKS)?;
     let block = k.block("x")?;
     let sum = x.local_tile(&EACH.to_string(), block.clone())?.load_distributed(&own)?.reduce(&[0], Reduction::Sum)?;
-    parts.local_tile("1", block)?.store_distributed(&sum)?;
+    parts.local_tile(1, block)?.store_distributed(&sum)?;
     k.when_last(|| {
         let first = tilewright_layout::Tree::flat([tilewright_layout::Slot::At(0.into())])?;
-        let sums = parts.local_tile("1024", first)?.load_distributed_predicated(&all)?;
+        let sums = parts.local_tile(1024, first)?.load_distributed_predicated(&all)?;
         y.store_distributed(&sums.reduce(&[0], Reduction::Sum)?)
     })
 }

@@ -63,7 +63,7 @@ fn next() -> Result<Kernel, KernelError> {
     Kernel::build("next", |k| {
         let x = k.tensor::<u8>("x", "(M{div=256},16):(16,1)")?;
         k.threads(256)?;
-        let own = x.local_tile("(256,16)", k.block("(x,0)")?)?.thread_part()?;
+        let own = x.local_tile((256, 16), k.block("(x,0)")?)?.thread_part()?;
         own.store(&own.load()?.map(|x| Ok((x.to(Element::I32) + 1.0).to(Element::U8)))?)
     })
 }

@@ -25,18 +25,18 @@ pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
         let y = k.output::<f32>("y", &format!("({size},{all}):(1,{size})"))?;
         k.threads(32)?;
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
-            k.grid(axis, &count.to_string())?;
+            k.grid(axis, count)?;
         }
         k.cluster_of(cluster)?;
         let given = k.shared::<f32>(&format!("{size}:1"))?;
         k.cluster_barrier();
         let [a, b, c] = Axis::ALL.map(|axis| k.block_number(axis));
         let number = sum(&[(&a, 1), (&b, blocks[0]), (&c, blocks[0] * blocks[1])])?;
-        let own = x.local_tile("1", Tree::leaf(Slot::At(number.clone())))?.load_predicated()?;
+        let own = x.local_tile(1, Tree::leaf(Slot::At(number.clone())))?.load_predicated()?;
         let first = k.index(&k.thread()?)?;
         let first = first.eq(first.like(0.0));
         k.when(first, || {
-            let place = given.local_tile("1", Tree::leaf(Slot::At(k.rank())))?;
+            let place = given.local_tile(1, Tree::leaf(Slot::At(k.rank())))?;
             (0..size as u32).try_for_each(|by| place.of_block(k.rank_after(by)?)?.store(&own))
         })?;
         k.cluster_barrier();
@@ -51,18 +51,18 @@ pub(crate) fn added(blocks: u32, element: Element, reduction: Reduction) -> Resu
         let x = k.input::<f32>("x", &format!("(64,{blocks}):(1,64)"))?;
         let y = k.tensor_of(element, "y", "8:1", tilewright_kernel::program::memory::Role::Output)?;
         k.threads(64)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let places = k.shared_of(element, "8:1")?;
         let own = k.index(&k.thread()?)?;
-        let before = k.register(element, "8")?;
+        let before = k.register(element, 8)?;
         before.fill(k.number_of(element, 3.0))?;
         k.when(own.eq(own.like(0.0)), || places.store(&before))?;
         k.cluster_barrier();
         let column = x.slice(Tree::flat([Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
         let value = column.thread_part()?.load()?.to(element)?;
         let place = k.coordinate(&k.thread()?, &[8, 8])?.swap_remove(0);
-        let place = places.local_tile("1", Tree::leaf(Slot::At(place)))?;
+        let place = places.local_tile(1, Tree::leaf(Slot::At(place)))?;
         place.of_block(Expr::from(i64::from(blocks) - 1))?.accumulate(&value, reduction)?;
         k.cluster_barrier();
         let last = k.index(&k.rank())?.eq(k.number(blocks as i32 - 1)).and(own.eq(own.like(0.0)));
@@ -77,7 +77,7 @@ pub(crate) fn given(iterations: i64) -> Result<Kernel, KernelError> {
         let layout = format!("(64,1,({iterations},2)):(1,1,(64,{}))", 64 * iterations);
         let (x, y) = (k.input::<f32>("x", &layout)?, k.output::<f32>("y", &layout)?);
         k.threads(64)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.cluster(2)?;
         let taken = k.shared::<f32>("(64,1,2):(1,1,64)")?;
         let ring = k.pipeline(2, 2)?;

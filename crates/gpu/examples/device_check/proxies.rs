@@ -25,7 +25,7 @@ fn crossed() -> Result<Kernel, KernelError> {
         let x = k.tensor::<i32>("x", "(64,1,2):(1,64,64)")?;
         let y = k.output::<i32>("y", &format!("(64,1,2,2,{TURNS}):(1,64,64,128,256)"))?;
         k.threads(64)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.cluster(2)?;
         let (from, to) = (k.shared::<i32>("(64,1):(1,64)")?, k.shared::<i32>("(64,1):(1,64)")?);
         let half = |block: Expr| Tree::flat([Slot::All, Slot::All, Slot::At(block)]);
@@ -46,7 +46,7 @@ fn crossed() -> Result<Kernel, KernelError> {
             let place = block.and_then(|block| Stride::plus(&block, &k.thread().ok()?));
             let place = place.ok_or(tilewright_layout::LayoutError::Overflow { op: "place" })?;
             let number = k.index(&iteration)? * k.number(1000_i32) + k.index(&place)?;
-            let numbers = k.register(Element::I32, "(1)")?;
+            let numbers = k.register(Element::I32, (1,))?;
             numbers.set(&[number])?;
             // The data that the other block has stored, loaded by TMA.
             own.thread_part()?.store(&numbers)?;

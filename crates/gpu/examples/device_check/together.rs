@@ -25,7 +25,7 @@ fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
         let x = k.input::<f32>("x", &format!("(64,1,{all}):(1,1,64)"))?;
         let y = k.output::<f32>("y", &format!("(64,1,{all}):(1,1,64)"))?;
         k.threads(64)?;
-        k.grid(Axis::X, &all.to_string())?;
+        k.grid(Axis::X, all)?;
         k.cluster(blocks)?;
         let (own, given) = (k.shared::<f32>("(64,1):(1,1)")?, k.shared::<f32>("(64,1):(1,1)")?);
         let block = k.block_number(Axis::X);
@@ -47,7 +47,7 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
         let target =
             k.output::<u16>("target", &format!("(64,32,{iterations},{blocks}):(32,1,2048,{})", 2048 * iterations))?;
         k.threads(96)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let ring = k.shared::<u16>(&format!("S<2,3,3> o 0 o (64,32,{stages}):(32,1,2048)"))?;
         let pipeline = k.pipeline(stages, 2 * blocks)?;
@@ -90,7 +90,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         let source = k.input::<f32>("source", &format!("(64,1,{blocks}):(1,64,64)"))?;
         let target = k.output::<f32>("target", &format!("(64,1,{blocks},{blocks}):(1,64,64,{})", 64 * blocks))?;
         k.threads(64)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let own = k.shared::<f32>("(64,1):(1,64)")?;
         let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
@@ -134,12 +134,12 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
         let c = k.output::<f32>("c", &format!("({rows},64):(64,1)"))?;
         k.threads(256)?;
         k.resident(2)?;
-        k.grid(Axis::X, &(rows / 64).to_string())?;
+        k.grid(Axis::X, rows / 64)?;
         k.cluster(2)?;
         let block = k.block_number(Axis::X);
-        let tiles_a = a.local_tile("(64,64)", Tree::flat([Slot::At(block.clone()), Slot::All])?)?;
-        let tiles_b = b.local_tile("(32,64)", Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
-        let tile_c = c.local_tile("(64,64)", (block, 0))?;
+        let tiles_a = a.local_tile((64, 64), Tree::flat([Slot::At(block.clone()), Slot::All])?)?;
+        let tiles_b = b.local_tile((32, 64), Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
+        let tile_c = c.local_tile((64, 64), (block, 0))?;
         let ring = format!("S<3,3,3> o 0 o (64,64,{stages}):(64,1,4096)");
         let (left, right) = (k.shared_of(Element::Bf16, &ring)?, k.shared_of(Element::Bf16, &ring)?);
         let result = k.shared::<f32>("(64,64):(64,1)")?;
@@ -153,7 +153,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
                     stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
-                    let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
+                    let half = right.slice((.., .., stage.index()))?.local_tile((32, 64), (k.rank(), 0))?;
                     stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
@@ -332,7 +332,7 @@ pub(crate) fn agree(device: &Device) -> Outcome {
 /// Launches that wait for each other by themselves keep their order.
 pub(crate) fn overlapping(device: &Device) -> Outcome {
     let added = Kernel::build("added", |k: &Build| {
-        let x = k.tensor::<f32>("x", "M{div=256}:1")?.local_tile("256", k.block("x")?)?;
+        let x = k.tensor::<f32>("x", "M{div=256}:1")?.local_tile(256, k.block("x")?)?;
         k.threads(256)?;
         k.wait_launches();
         let part = x.thread_part()?;

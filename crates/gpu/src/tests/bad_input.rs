@@ -78,8 +78,8 @@ fn copied() -> Kernel {
     let written = Kernel::build("copied", |k| {
         let (x, y) = (k.input::<u8>("x", "N:1")?, k.output::<u8>("y", "N:1")?);
         k.threads(128)?;
-        let part = x.local_tile("128", k.block("x")?)?.thread_part()?.load_predicated()?;
-        y.local_tile("128", k.block("x")?)?.thread_part()?.store_predicated(&part)
+        let part = x.local_tile(128, k.block("x")?)?.thread_part()?.load_predicated()?;
+        y.local_tile(128, k.block("x")?)?.thread_part()?.store_predicated(&part)
     });
     written.unwrap()
 }

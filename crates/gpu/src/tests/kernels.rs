@@ -22,9 +22,9 @@ fn twice() -> Kernel {
     let written = Kernel::build("twice", |k| {
         let (x, y) = (k.input::<f32>("x", "(N{div=2},4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
         k.threads(128)?;
-        let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+        let rows = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
         let doubled = rows.map(|x| Ok(x * 2.0))?;
-        y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+        y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
     });
     written.unwrap()
 }
@@ -107,7 +107,7 @@ fn claiming() -> Kernel {
     let written = Kernel::build("claiming", |k| {
         let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
         k.threads(32)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
             let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
             y.slice(row.clone())?.thread_part()?.store(&x.slice(row)?.thread_part()?.load()?)
@@ -236,10 +236,10 @@ fn boxed() -> Kernel {
         k.single(|| {
             let iteration = pipeline.cursor()?.stage()?;
             iteration.acquire()?;
-            iteration.load(&source.local_tile("(16,64)", here.clone())?, &stage)?;
+            iteration.load(&source.local_tile((16, 64), here.clone())?, &stage)?;
             iteration.publish()?;
             iteration.wait()?;
-            k.store_bulk(&stage, &target.local_tile("(16,64)", here.clone())?)?;
+            k.store_bulk(&stage, &target.local_tile((16, 64), here.clone())?)?;
             k.commit_bulk();
             k.wait_bulk(0);
             Ok(())

@@ -271,10 +271,10 @@ impl<'k> View<'k> {
     /// let kernel = Kernel::build("sums", |k| {
     ///     let (x, y) = (k.input::<i32>("x", "(64,32):(32,1)")?, k.output::<i32>("y", "(64,1):(1,1)")?);
     ///     k.threads(64)?;
-    ///     let sum = k.register(tilewright_kernel::Element::I32, "1")?;
+    ///     let sum = k.register(tilewright_kernel::Element::I32, 1)?;
     ///     sum.clear();
     ///     k.range(8, |iteration| {
-    ///         let part = x.in_whole_lines().local_tile("(64,4)", Tree::flat([Slot::At(0.into()), Slot::At(iteration)])?)?;
+    ///         let part = x.in_whole_lines().local_tile((64, 4), Tree::flat([Slot::At(0.into()), Slot::At(iteration)])?)?;
     ///         let parts = part.thread_part()?.load()?.numbers()?;
     ///         let all = parts.into_iter().fold(sum.numbers()?[0], |sum, x| sum + x);
     ///         sum.set(&[all])

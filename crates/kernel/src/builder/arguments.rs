@@ -1,12 +1,13 @@
 //! Arguments of statements: coordinates, tiles and shapes, as Rust tuples.
 //!
 //! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile,
-//! and `(.., .., k_tile)` is a coordinate that keeps the first two modes.
+//! `Layout::strided((64, 64), (64, 1))` is a layout, and `(.., .., k_tile)` is a coordinate that keeps
+//! the first two modes.
 
 use std::ops::RangeFull;
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Tiler, Tree};
 
 /// A coordinate of a statement: an index, `..` for a mode that stays, or a tuple of these.
 ///
@@ -85,47 +86,154 @@ impl IntoCoord for i32 {
     }
 }
 
-/// The shape of a fragment or a tile: a number, or a tuple of shapes; text as well, `"(8,(2,4))"`.
-pub trait IntoShape {
-    /// The shape.
-    ///
-    /// Errors: the text is no shape; a tuple is too deep.
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError>;
+/// The layout of a tensor: a layout, a layout behind a swizzle, or text in which sizes may have
+/// names.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "it lives for one statement")]
+pub enum LayoutArgument {
+    /// Text, which is read with the names that the kernel has declared.
+    Text(String),
+    /// A layout whose numbers are known.
+    Layout(Layout),
+    /// A layout behind a swizzle.
+    Composed(Composed),
 }
 
-impl IntoShape for Tree<i64> {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+impl std::fmt::Display for LayoutArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LayoutArgument::Text(text) => f.write_str(text),
+            LayoutArgument::Layout(layout) => layout.fmt(f),
+            LayoutArgument::Composed(composed) => composed.fmt(f),
+        }
+    }
+}
+
+/// What a declaration takes as a layout: see [`LayoutArgument`]. Results are taken too, so that a
+/// statement that makes its layout ends with one `?`.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, interpret};
+/// use tilewright_layout::{Composed, Layout, Swizzle};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Rows of 32 become columns by way of a swizzled tile.
+/// let kernel = Kernel::build("transpose", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(32,32):(32,1)")?, k.output::<f32>("y", "(32,32):(1,32)")?);
+///     k.threads(32)?;
+///     let rows = Layout::strided((32, 32), (32, 1))?;
+///     let tile = k.shared::<f32>(Composed::new(Swizzle::new(5, 0, 5)?, 0, rows))?;
+///     tile.slice((k.thread()?, ..))?.store(&x.slice((k.thread()?, ..))?.load()?)?;
+///     k.barrier();
+///     y.slice((.., k.thread()?))?.store(&tile.slice((.., k.thread()?))?.load()?)
+/// })?;
+/// assert_eq!(interpret::check(kernel.program(), &[])?.wavefronts().1, 64);
+/// # Ok(())
+/// # }
+/// ```
+pub trait IntoLayout {
+    /// The layout.
+    ///
+    /// Errors: it could not be made.
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError>;
+}
+
+impl IntoLayout for &str {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Text(self.to_string()))
+    }
+}
+
+impl IntoLayout for String {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Text(self))
+    }
+}
+
+impl IntoLayout for &String {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Text(self.clone()))
+    }
+}
+
+impl IntoLayout for Layout {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Layout(self))
+    }
+}
+
+impl IntoLayout for &Layout {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Layout(self.clone()))
+    }
+}
+
+impl IntoLayout for Composed {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Composed(self))
+    }
+}
+
+impl IntoLayout for &Composed {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(LayoutArgument::Composed(self.clone()))
+    }
+}
+
+impl IntoLayout for LayoutArgument {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
         Ok(self)
     }
 }
 
-impl IntoShape for &Tree<i64> {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-        Ok(self.clone())
+impl<T: IntoLayout> IntoLayout for Result<T, LayoutError> {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        self?.into_layout()
     }
 }
 
-impl IntoShape for i64 {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-        Ok(Tree::from(self))
+/// A number of blocks: known, or text of an expression of sizes, `"ceil(N/128)"`.
+#[derive(Debug, Clone)]
+pub enum ExtentArgument {
+    /// A number.
+    Known(i64),
+    /// Text, which is read with the names that the kernel has declared.
+    Text(String),
+}
+
+/// What a statement takes as a number of blocks: see [`ExtentArgument`].
+pub trait IntoExtent {
+    /// The number.
+    fn into_extent(self) -> ExtentArgument;
+}
+
+impl IntoExtent for i64 {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Known(self)
     }
 }
 
-impl IntoShape for i32 {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-        i64::from(self).into_shape()
+impl IntoExtent for i32 {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Known(self.into())
     }
 }
 
-impl IntoShape for &str {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-        self.parse()
+impl IntoExtent for u32 {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Known(self.into())
     }
 }
 
-impl IntoShape for &String {
-    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-        self.parse()
+impl IntoExtent for &str {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Text(self.to_string())
+    }
+}
+
+impl IntoExtent for &String {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Text(self.clone())
     }
 }
 
@@ -152,7 +260,7 @@ pub enum TileArgument {
 ///         let (x, y) = (k.input::<f32>("x", "(64,64):(64,1)")?, k.output::<f32>("y", "(64,64):(64,1)")?);
 ///         k.threads(32)?;
 ///         let block = k.block("(x,y)")?;
-///         let tile = if by_tuple { x.local_tile((32, 8), &block)? } else { x.local_tile("(32,8)", &block)? };
+///         let tile = if by_tuple { x.local_tile((32, 8), &block)? } else { x.local_tile((32, 8), &block)? };
 ///         y.local_tile((32, 8), block)?.thread_part()?.store(&tile.thread_part()?.load()?)
 ///     })?;
 /// }
@@ -202,6 +310,25 @@ impl IntoTile for i64 {
     }
 }
 
+/// The elements that a layout names.
+impl IntoTile for &Layout {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        Ok(TileArgument::Tiler(Tiler::Layout(Layout::from(self))))
+    }
+}
+
+impl IntoTile for Layout {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        (&self).into_tile()
+    }
+}
+
+impl IntoTile for Result<Layout, LayoutError> {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        self?.into_tile()
+    }
+}
+
 impl IntoTile for i32 {
     fn into_tile(self) -> Result<TileArgument, LayoutError> {
         self.into_shape()?.into_tile()
@@ -215,14 +342,6 @@ macro_rules! tuples {
                 #[expect(non_snake_case, reason = "a variable has the name of its type")]
                 let ($($part,)+) = self;
                 Tree::tuple([$(&$part.into_coord()?),+])
-            }
-        }
-
-        impl<$($part: IntoShape),+> IntoShape for ($($part,)+) {
-            fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
-                #[expect(non_snake_case, reason = "a variable has the name of its type")]
-                let ($($part,)+) = self;
-                Tree::tuple([$(&$part.into_shape()?),+])
             }
         }
 

@@ -26,10 +26,10 @@ impl<'k> View<'k> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // The sum of all elements: each block adds that of 64.
-    /// let held = Distribution::new("64", "(64,1):(1,0)")?;
+    /// let held = Distribution::new(64, "(64,1):(1,0)")?;
     /// let kernel = Kernel::build("total", |k| {
     ///     let (x, y) = (k.input::<i32>("x", "M:1")?, k.tensor::<i32>("y", "1:1")?);
-    ///     let part = x.local_tile("64", k.block("x")?)?.load_distributed_predicated(&held)?;
+    ///     let part = x.local_tile(64, k.block("x")?)?.load_distributed_predicated(&held)?;
     ///     y.accumulate_distributed(&part.reduce(&[0], Reduction::Sum)?, Reduction::Sum)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("M", 1000)])?;
@@ -41,7 +41,7 @@ impl<'k> View<'k> {
     /// let refused = Kernel::build("total", |k| {
     ///     let y = k.output::<i32>("y", "1:1")?;
     ///     k.threads(1)?;
-    ///     let one = k.register(tilewright_kernel::Element::I32, "1")?;
+    ///     let one = k.register(tilewright_kernel::Element::I32, 1)?;
     ///     one.fill(k.number(1_i32))?;
     ///     y.accumulate(&one, Reduction::Sum)
     /// });

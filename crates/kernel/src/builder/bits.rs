@@ -24,7 +24,7 @@ impl<'k> Num<'k> {
     ///     let x = k.input::<f32>("x", "(32,1):(1,32)")?.thread_part()?;
     ///     let y = k.output::<i32>("y", "(32,1):(1,32)")?.thread_part()?;
     ///     let bits = x.load()?.numbers()?[0].recast(Element::I32);
-    ///     let own = k.register(Element::I32, "1")?;
+    ///     let own = k.register(Element::I32, 1)?;
     ///     own.fill(bits.bit_and(bits.like(255.0)).shift_left(bits.like(4.0)))?;
     ///     y.store(&own)
     /// })?;

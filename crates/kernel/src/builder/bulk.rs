@@ -40,7 +40,7 @@ impl Build {
     ///         let y = k.output::<f32>("y", y)?;
     ///         let tile = k.shared::<f32>("(8,32):(32,1)")?;
     ///         k.threads(32)?;
-    ///         let part = y.local_tile("(8,32)", k.block("(x,y)")?)?;
+    ///         let part = y.local_tile((8, 32), k.block("(x,y)")?)?;
     ///         k.single(|| k.store_bulk(&tile, &part))
     ///     })
     /// };

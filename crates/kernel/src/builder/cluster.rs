@@ -123,7 +123,7 @@ impl Build {
     /// let kernel = Kernel::build("exchanged", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
     ///     k.threads(32)?;
-    ///     k.grid(Axis::X, "2")?;
+    ///     k.grid(Axis::X, 2)?;
     ///     k.cluster(2)?;
     ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
     ///     let own = k.shared::<f32>("(32,1):(1,1)")?;
@@ -163,7 +163,7 @@ impl Build {
     ///     let y = k.output::<i32>("y", "(4,6):(6,1)")?;
     ///     k.threads(1)?;
     ///     k.cluster_of([2, 2, 1])?;
-    ///     let own = y.local_tile("(1,1)", k.block("(x,y)")?)?;
+    ///     let own = y.local_tile((1, 1), k.block("(x,y)")?)?;
     ///     let rank = own.fragment()?;
     ///     rank.fill(k.index(&k.rank_after(2)?)?)?;
     ///     own.store(&rank)

@@ -49,8 +49,8 @@ impl Route {
     /// use tilewright_kernel::{Distribution, Element, Route};
     ///
     /// // Rows of a warp each become columns of a warp each: four numbers a thread.
-    /// let rows = Distribution::new("(32,16)", "((32,4),4):((1,32),128)")?;
-    /// let columns = Distribution::new("(32,16)", "((16,2,4),4):((32,1,2),8)")?;
+    /// let rows = Distribution::new((32, 16), "((32,4),4):((1,32),128)")?;
+    /// let columns = Distribution::new((32, 16), "((16,2,4),4):((32,1,2),8)")?;
     /// assert_eq!(rows.route(&columns, Element::F32)?, (Route::Shared, Route::through_shared(4, 4)));
     /// # Ok::<(), tilewright_kernel::KernelError>(())
     /// ```
@@ -66,8 +66,8 @@ impl Distribution {
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};
     ///
-    /// let rows = Distribution::new("(32,4)", "(32,4):(1,32)")?;
-    /// let columns = Distribution::new("(32,4)", "((8,4),4):((4,32),1)")?;
+    /// let rows = Distribution::new((32, 4), "(32,4):(1,32)")?;
+    /// let columns = Distribution::new((32, 4), "((8,4),4):((4,32),1)")?;
     /// assert_eq!(rows.route(&rows, Element::F32)?, (Route::Registers, 0));
     /// assert_eq!(rows.route(&columns, Element::F32)?.0, Route::Lanes);
     /// # Ok::<(), tilewright_kernel::KernelError>(())
@@ -119,8 +119,8 @@ impl<'k> Distributed<'k> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // A row of four in each of 32 threads becomes a column of four.
-    /// let rows = Distribution::new("(32,4)", "(32,4):(1,32)")?;
-    /// let columns = Distribution::new("(32,4)", "((8,4),4):((4,32),1)")?;
+    /// let rows = Distribution::new((32, 4), "(32,4):(1,32)")?;
+    /// let columns = Distribution::new((32, 4), "((8,4),4):((4,32),1)")?;
     /// let kernel = Kernel::build("turned", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(32,4):(4,1)")?, k.output::<f32>("y", "(32,4):(1,32)")?);
     ///     y.store_distributed(&x.load_distributed(&rows)?.convert(&columns)?)

@@ -12,7 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 
 use super::Build;
-use super::arguments::{IntoCoord, IntoTile};
+use super::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use super::part::Part;
 use super::tensor::{self, Cut, Cuttable, Place};
 use crate::error::{KernelError, Reason};
@@ -26,8 +26,8 @@ use crate::program::{Location, Source};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Kernel::build("corner", |k| {
 ///     k.threads(32)?;
-///     k.grid(tilewright_kernel::program::operation::Axis::X, "4")?;
-///     let tile = k.coordinates("(64,8)")?.local_tile("(16,8)", k.block("(x,0)")?)?;
+///     k.grid(tilewright_kernel::program::operation::Axis::X, 4)?;
+///     let tile = k.coordinates("(64,8)")?.local_tile((16, 8), k.block("(x,0)")?)?;
 ///     assert_eq!(tile.shape().to_string(), "(16,8)");
 ///     // Element 17 of the tile of block x: row 16 x + 1, column 1.
 ///     assert_eq!(tile.at(17)?.leaves()[1].known(), Some(1));
@@ -210,7 +210,7 @@ impl Build {
     pub fn coordinates(&self, shape: &str) -> Result<Coordinates<'_>, KernelError> {
         let location = Location::caller();
         let make = || {
-            let (_, _, layout) = tensor::read(&mut self.core(), shape)?;
+            let (_, _, layout) = tensor::read(&mut self.core(), &LayoutArgument::Text(shape.to_string()))?;
             self.coordinates_of(&layout.shape())
         };
         make().map_err(|refusal: Reason| refusal.at("coordinates", location))

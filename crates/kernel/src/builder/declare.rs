@@ -6,6 +6,7 @@
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
 
+use super::arguments::IntoLayout;
 use super::core::Core;
 use super::{Build, View, tensor};
 use crate::element::{Element, ElementType};
@@ -48,11 +49,11 @@ impl Core {
 
 impl Build {
     /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
-    /// layout. Sizes known at launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
+    /// layout. Sizes known at launch are names, with facts in braces: `"(M{div=64},N):(N,1)"`.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
-    pub fn input<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+    pub fn input<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.global("input", T::ELEMENT, name, layout, Role::Input, Location::caller())
     }
 
@@ -60,7 +61,7 @@ impl Build {
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
-    pub fn output<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+    pub fn output<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.global("output", T::ELEMENT, name, layout, Role::Output, Location::caller())
     }
 
@@ -68,7 +69,7 @@ impl Build {
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
-    pub fn tensor<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+    pub fn tensor<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.global("tensor", T::ELEMENT, name, layout, Role::Both, Location::caller())
     }
 
@@ -76,7 +77,13 @@ impl Build {
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
-    pub fn tensor_of(&self, element: Element, name: &str, layout: &str, role: Role) -> Result<View<'_>, KernelError> {
+    pub fn tensor_of(
+        &self,
+        element: Element,
+        name: &str,
+        layout: impl IntoLayout,
+        role: Role,
+    ) -> Result<View<'_>, KernelError> {
         self.global("tensor_of", element, name, layout, role, Location::caller())
     }
 
@@ -85,7 +92,7 @@ impl Build {
         statement: &'static str,
         element: Element,
         name: &str,
-        layout: &str,
+        layout: impl IntoLayout,
         role: Role,
         location: Location,
     ) -> Result<View<'_>, KernelError> {
@@ -98,7 +105,7 @@ impl Build {
     ///
     /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
     #[track_caller]
-    pub fn shared<T: ElementType>(&self, layout: &str) -> Result<View<'_>, KernelError> {
+    pub fn shared<T: ElementType>(&self, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.shared_of(T::ELEMENT, layout)
     }
 
@@ -106,7 +113,7 @@ impl Build {
     ///
     /// Errors: as [`Build::shared`].
     #[track_caller]
-    pub fn shared_of(&self, element: Element, layout: &str) -> Result<View<'_>, KernelError> {
+    pub fn shared_of(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         let location = Location::caller();
         self.core().begin(Source { statement: "shared", location });
         let name = format!("shared{}", self.core().buffers.len());
@@ -140,15 +147,16 @@ impl Build {
         &self,
         element: Element,
         name: &str,
-        text: &str,
+        layout: impl IntoLayout,
         space: Space,
         role: Role,
     ) -> Result<View<'_>, Reason> {
         let mut core = self.core();
-        let (map, offset, layout) = tensor::read(&mut core, text)?;
+        let given = layout.into_layout()?;
+        let (map, offset, layout) = tensor::read(&mut core, &given)?;
         let steps = layout.leaves().iter().map(|leaf| &leaf.stride).chain([&offset]);
         if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
-            return Err(Reason::Backwards { layout: text.to_string(), step: step.to_string() });
+            return Err(Reason::Backwards { layout: given.to_string(), step: step.to_string() });
         }
         for parameter in tensor::sizes(&layout) {
             if !core.sizes.iter().any(|own| own.stands_for(&parameter)) {
@@ -159,7 +167,7 @@ impl Build {
         let (alignment, start) = match space {
             Space::Global => (16, 0),
             Space::Shared => {
-                let open = Reason::Open { what: "the size", layout: text.to_string() };
+                let open = Reason::Open { what: "the size", layout: given.to_string() };
                 let count = elements.known().ok_or(open)?.unsigned_abs();
                 core.take_shared(map, element, count)?
             }
@@ -173,7 +181,7 @@ impl Build {
             elements,
             alignment,
             start,
-            layout: text.to_string(),
+            layout: given.to_string(),
         });
         let buffer = BufferId(core.buffers.len() as u32 - 1);
         drop(core);

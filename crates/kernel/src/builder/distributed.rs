@@ -25,13 +25,13 @@ use crate::program::{Location, Source};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // Rows of 256 numbers less the greatest of the row; a warp has a row.
-/// let rows = Distribution::new("(4,256)", "((32,4),(4,2)):((16,1),(4,512))")?;
+/// let rows = Distribution::new((4, 256), "((32,4),(4,2)):((16,1),(4,512))")?;
 /// let kernel = Kernel::build("below_maximum", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(M{div=4},256):(256,1)")?, k.output::<f32>("y", "(M,256):(256,1)")?);
-///     let x = x.local_tile("(4,256)", k.block("(x,0)")?)?.load_distributed(&rows)?;
+///     let x = x.local_tile((4, 256), k.block("(x,0)")?)?.load_distributed(&rows)?;
 ///     let greatest = x.reduce(&[1], Reduction::Maximum)?;
 ///     let below = x.zip(&greatest, |x, greatest| Ok(x - greatest))?;
-///     y.local_tile("(4,256)", k.block("(x,0)")?)?.store_distributed(&below)
+///     y.local_tile((4, 256), k.block("(x,0)")?)?.store_distributed(&below)
 /// })?;
 /// interpret::check(kernel.program(), &[("M", 12)])?;
 /// assert_eq!(kernel.program().shared_bytes, 0); // shuffles suffice

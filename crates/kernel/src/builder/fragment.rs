@@ -7,10 +7,9 @@
 use std::fmt;
 
 use tilewright_layout::symbolic::{Symbolic, Values};
-use tilewright_layout::{Coord, Layout, Slot as At, Tree};
+use tilewright_layout::{Coord, IntoShape, Layout, Slot as At, Tree};
 
 use super::Build;
-use super::arguments::IntoShape;
 use super::core::{Core, Slot};
 use super::number::Num;
 use super::part::Part;
@@ -33,10 +32,10 @@ use crate::program::{Location, Source};
 /// let relu = Kernel::build("relu", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
 ///     k.threads(128)?;
-///     let own = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     let own = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
 ///     assert_eq!((own.size(), own.element()), (4, Element::F32));
 ///     let positive = own.map(|x| Ok(x.max(x.like(0.0))))?; // a new fragment
-///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&positive)
+///     y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&positive)
 /// })?;
 /// interpret::check(relu.program(), &[("N", 300)])?;
 /// # Ok(())
@@ -255,7 +254,7 @@ impl<'k> Fragment<'k> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("counted", |k| {
     ///     k.threads(32)?;
-    ///     let own = k.register(Element::I32, "(2,2)")?;
+    ///     let own = k.register(Element::I32, (2, 2))?;
     ///     for index in 0..4 {
     ///         own.set_at(index, k.number(index as i32))?;
     ///     }
@@ -366,7 +365,7 @@ impl<'k> Fragment<'k> {
     ///     k.threads(32)?;
     ///     let x = k.input::<half::bf16>("x", "(32,8):(8,1)")?.thread_part()?;
     ///     let y = k.output::<half::bf16>("y", "(32,8):(8,1)")?.thread_part()?;
-    ///     let own = k.register(Element::Bf16, "8")?;
+    ///     let own = k.register(Element::Bf16, 8)?;
     ///     own.assign(&x.load()?)?;
     ///     y.store(&own)
     /// })?;

@@ -36,12 +36,12 @@ impl Build {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // The sum of all elements: each of eight blocks leaves that of 64, the last one adds these.
-    /// let (row, parts) = (Distribution::new("64", "(64,1):(1,0)")?, Distribution::new("8", "((8,8),1):((1,0),0)")?);
+    /// let (row, parts) = (Distribution::new(64, "(64,1):(1,0)")?, Distribution::new(8, "((8,8),1):((1,0),0)")?);
     /// let kernel = Kernel::build("total", |k| {
     ///     let x = k.input::<i32>("x", "512:1")?;
     ///     let (part, y) = (k.output::<i32>("part", "8:1")?, k.output::<i32>("y", "1:1")?);
-    ///     let own = x.local_tile("64", k.block("x")?)?.load_distributed(&row)?;
-    ///     part.local_tile("1", k.block("x")?)?.store_distributed(&own.reduce(&[0], Reduction::Sum)?)?;
+    ///     let own = x.local_tile(64, k.block("x")?)?.load_distributed(&row)?;
+    ///     part.local_tile(1, k.block("x")?)?.store_distributed(&own.reduce(&[0], Reduction::Sum)?)?;
     ///     k.when_last(|| y.store_distributed(&part.load_distributed(&parts)?.reduce(&[0], Reduction::Sum)?))
     /// })?;
     /// // Whoever comes last.

@@ -64,7 +64,7 @@ impl<'k> Distributed<'k> {
     /// use tilewright_kernel::{Distribution, Kernel, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let (tile, bins) = (Distribution::new("128", "(32,4):(1,32)")?, Distribution::new("8", "(32,8):(0,1)")?);
+    /// let (tile, bins) = (Distribution::new(128, "(32,4):(1,32)")?, Distribution::new(8, "(32,8):(0,1)")?);
     /// let kernel = Kernel::build("counts", |k| {
     ///     let x = k.input::<i32>("x", "128:1")?.load_distributed(&tile)?;
     ///     k.output::<i32>("y", "8:1")?.store_distributed(&x.histogram(&bins)?)

@@ -11,6 +11,7 @@ use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 
 use super::Build;
 use super::access::Edge;
+use super::arguments::IntoLayout;
 use super::fragment::Fragment;
 use super::lower::fits;
 use super::number::{Flag, Num, width_of};
@@ -42,27 +43,28 @@ impl<'k> View<'k> {
     /// Errors: the layout cannot be read; it has a swizzle, or reaches before or past the tensor,
     /// for some admissible size; the view is a part of a tensor.
     #[track_caller]
-    pub fn recast(&self, element: Element, layout: &str) -> Result<View<'k>, KernelError> {
+    pub fn recast(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.build.core().begin(Source { statement: "recast", location });
         self.recast_to(element, layout).map_err(|refusal| refusal.at("recast", location))
     }
 
-    fn recast_to(&self, element: Element, text: &str) -> Result<View<'k>, Reason> {
-        let (map, offset, layout) = tensor::read(&mut self.build.core(), text)?;
+    fn recast_to(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, Reason> {
+        let argument = layout.into_layout()?;
+        let (map, offset, layout) = tensor::read(&mut self.build.core(), &argument)?;
         let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "recast" });
         if !self.ends.is_empty() {
             let because = "memory of a tensor that ends before is seen as the elements that it has".to_string();
-            return Err(Reason::Instruction { name: text.to_string(), because });
+            return Err(Reason::Instruction { name: argument.to_string(), because });
         }
         if map.is_some() {
             let because = "memory is seen as other elements through a layout without a swizzle".to_string();
-            return Err(Reason::Instruction { name: text.to_string(), because });
+            return Err(Reason::Instruction { name: argument.to_string(), because });
         }
         // A layout that goes backwards would begin before the tensor: there is no offset here.
         let steps = layout.leaves().iter().filter(|leaf| leaf.extent.known() != Some(1)).map(|leaf| &leaf.stride);
         if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
-            return Err(Reason::Backwards { layout: text.to_string(), step: step.to_string() });
+            return Err(Reason::Backwards { layout: argument.to_string(), step: step.to_string() });
         }
         if self.part.is_some() || self.place.start != Coordinate::zero() || !self.is_all()? {
             let because = "a part has no memory of its own: take the tensor that it is a part of".to_string();

@@ -172,15 +172,15 @@ impl Build {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // Sum and sum of squares of rows of 512, with one barrier.
-    /// let rows = Distribution::new("(1,512)", "(128,4):(4,1)")?;
+    /// let rows = Distribution::new((1, 512), "(128,4):(4,1)")?;
     /// let kernel = Kernel::build("moments", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(M,512):(512,1)")?, k.output::<f32>("y", "(M,2):(2,1)")?);
-    ///     let x = x.local_tile("(1,512)", k.block("(x,0)")?)?.load_distributed(&rows)?;
+    ///     let x = x.local_tile((1, 512), k.block("(x,0)")?)?.load_distributed(&rows)?;
     ///     let squares = x.map(|x| Ok(x * x))?;
     ///     let both = k.reduce_together(&[&x, &squares], &[1], |a, b| Ok(vec![a[0] + b[0], a[1] + b[1]]))?;
     ///     for (at, moment) in both.iter().enumerate() {
     ///         let block = k.block(&format!("(x,{at})"))?;
-    ///         y.local_tile("(1,1)", block)?.store_distributed(moment)?;
+    ///         y.local_tile((1, 1), block)?.store_distributed(moment)?;
     ///     }
     ///     Ok(())
     /// })?;

@@ -48,7 +48,7 @@ impl<'k> Distributed<'k> {
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let held = Distribution::new("128", "(32,4):(4,1)")?;
+    /// let held = Distribution::new(128, "(32,4):(4,1)")?;
     /// let kernel = Kernel::build("before", |k| {
     ///     let x = k.input::<i32>("x", "128:1")?.load_distributed(&held)?;
     ///     k.output::<i32>("y", "128:1")?.store_distributed(&x.scan_before(0, Reduction::Sum)?)

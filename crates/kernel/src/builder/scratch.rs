@@ -8,6 +8,7 @@
 //! These areas are placed after the arrays of the kernel's author.
 
 use super::Build;
+use super::arguments::IntoLayout;
 use super::core::Core;
 use super::role::barrier_of;
 use super::tensor::View;
@@ -18,7 +19,7 @@ use crate::program::memory::{Role, Space};
 impl Build {
     /// An array in shared memory until it is given back. Every thread of the block, or of
     /// the role, comes here.
-    pub(crate) fn take_scratch(&self, element: Element, layout: &str) -> Result<View<'_>, Reason> {
+    pub(crate) fn take_scratch(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {
         let (name, before) = {
             let mut core = self.core();
             if core.depth() > 0 {

@@ -20,7 +20,7 @@ use self::cut::{ByGroup, ByModes};
 pub(super) use self::cut::{ByLayout, ByTile, ByTiler};
 pub(crate) use self::cuttable::Cuttable;
 use super::Build;
-use super::arguments::{IntoCoord, IntoTile};
+use super::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use super::part::Part;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -49,7 +49,7 @@ pub(crate) struct Place {
 ///     let x = k.input::<f32>("x", "(M{div=64},N{div=64}):(N,1)")?;
 ///     k.threads(256)?;
 ///     // The tile of this block, its transpose, and 16 elements for each of 256 threads.
-///     let tile = x.local_tile("(64,64)", k.block("(x,y)")?)?;
+///     let tile = x.local_tile((64, 64), k.block("(x,y)")?)?;
 ///     assert_eq!(tile.shape().to_string(), "(64,64)");
 ///     assert_eq!(tile.select(&[1, 0])?.layout().to_string(), "(64,64):(1,N)");
 ///     assert_eq!(tile.compose("(256,16):(16,1)")?.shape().to_string(), "((4,64),16)");
@@ -177,17 +177,6 @@ impl<'k> View<'k> {
         self.slice_at(at).map_err(|refusal| refusal.at("slice", location))
     }
 
-    /// The view after a layout of its indices that is a value: what `make_layout_tv` gave, for
-    /// instance.
-    ///
-    /// Errors: the composite does not exist.
-    #[track_caller]
-    pub fn compose_layout(&self, by: &Layout) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("compose_layout", location);
-        self.composed(by).map_err(|refusal| refusal.at("compose_layout", location))
-    }
-
     pub(crate) fn composed(&self, by: &Layout) -> Result<View<'k>, Reason> {
         self.cut(&ByLayout(&Layout::from(by)))
     }
@@ -271,20 +260,33 @@ impl<'k> View<'k> {
     }
 }
 
-/// Parts of the text of a tensor's layout: a swizzle or none, and the layout.
-pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<Swizzle>, Expr, Layout<Expr>), Reason> {
-    core.names.gather(text)?;
-    if !text.contains(" o ") {
-        return Ok((None, Expr::from(0), core.names.layout(text)?));
+/// The parts of a tensor's layout: a swizzle or none, what is added before it, and the layout.
+pub(crate) fn read(
+    core: &mut super::core::Core,
+    layout: &LayoutArgument,
+) -> Result<(Option<Swizzle>, Expr, Layout<Expr>), Reason> {
+    match layout {
+        LayoutArgument::Layout(layout) => return Ok((None, Expr::from(0), Layout::from(layout))),
+        LayoutArgument::Composed(composed) => {
+            if let OuterMap::Swizzle(swizzle) = composed.outer() {
+                return Ok((Some(*swizzle), Expr::from(*composed.offset()), Layout::from(composed.inner())));
+            }
+        }
+        LayoutArgument::Text(text) => {
+            core.names.gather(text)?;
+            if !text.contains(" o ") {
+                return Ok((None, Expr::from(0), core.names.layout(text)?));
+            }
+            let composed: Composed<Expr> = text.parse()?;
+            if let OuterMap::Swizzle(swizzle) = composed.outer() {
+                return Ok((Some(*swizzle), composed.offset().clone(), composed.inner().clone()));
+            }
+        }
     }
-    let composed: Composed<Expr> = text.parse()?;
-    match composed.outer() {
-        OuterMap::Swizzle(swizzle) => Ok((Some(*swizzle), composed.offset().clone(), composed.inner().clone())),
-        _ => Err(Reason::Instruction {
-            name: text.to_string(),
-            because: "tensors of kernels have layouts, optionally with a swizzle".to_string(),
-        }),
-    }
+    Err(Reason::Instruction {
+        name: layout.to_string(),
+        because: "tensors of kernels have layouts, optionally with a swizzle".to_string(),
+    })
 }
 
 /// The paths of the leaves of a shape, in their order.

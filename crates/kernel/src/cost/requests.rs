@@ -90,9 +90,9 @@ impl Program {
     /// let kernel = Kernel::build("twice", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
     ///     k.threads(64)?;
-    ///     let rows = x.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+    ///     let rows = x.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
     ///     let doubled = rows.map(|x| Ok(x * 2.0))?;
-    ///     y.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+    ///     y.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
     /// })?;
     /// // Of the second warp of the second block four lanes are inside: rows 96 to 99.
     /// let requests = kernel.program().requests(&[("N", 100)], [1, 0, 0], 1)?.unwrap();

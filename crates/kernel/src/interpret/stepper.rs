@@ -97,8 +97,8 @@ impl fmt::Display for Held<'_> {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let kernel = Kernel::build("double", |k| {
-///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile("32", k.block("x")?)?;
-///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?;
+///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile(32, k.block("x")?)?;
+///     let y = k.output::<f32>("y", "M:1")?.local_tile(32, k.block("x")?)?;
 ///     k.threads(32)?;
 ///     let values = x.thread_part()?.load()?;
 ///     y.thread_part()?.store(&values.map(|x| Ok(x + x))?)

@@ -8,7 +8,7 @@ use tilewright_kernel::{Build, Element, Kernel, KernelError, interpret};
 fn by_closures(k: &Build) -> Result<(), KernelError> {
     let (x, y) = (k.input::<f32>("x", "(32,8):(8,1)")?, k.output::<f32>("y", "33:1")?);
     k.threads(64)?;
-    let sum = k.register(Element::F32, "1")?;
+    let sum = k.register(Element::F32, 1)?;
     k.role(0..1, || {
         sum.clear();
         k.range(8, |column| {
@@ -20,7 +20,7 @@ fn by_closures(k: &Build) -> Result<(), KernelError> {
         y.slice(k.thread()?)?.store(&sum)
     })?;
     k.role(1..2, || {
-        let seven = k.register(Element::F32, "1")?;
+        let seven = k.register(Element::F32, 1)?;
         seven.clear();
         seven.fill(seven.numbers()?[0] + 7.0)?;
         k.single(|| y.slice(32)?.store(&seven))
@@ -31,7 +31,7 @@ fn by_closures(k: &Build) -> Result<(), KernelError> {
 fn by_guards(k: &Build) -> Result<(), KernelError> {
     let (x, y) = (k.input::<f32>("x", "(32,8):(8,1)")?, k.output::<f32>("y", "33:1")?);
     k.threads(64)?;
-    let sum = k.register(Element::F32, "1")?;
+    let sum = k.register(Element::F32, 1)?;
     {
         let _role = k.open_role(0..1)?;
         sum.clear();
@@ -48,7 +48,7 @@ fn by_guards(k: &Build) -> Result<(), KernelError> {
         y.slice(k.thread()?)?.store(&sum)?;
     }
     let role = k.open_role(1..2)?;
-    let seven = k.register(Element::F32, "1")?;
+    let seven = k.register(Element::F32, 1)?;
     seven.clear();
     seven.fill(seven.numbers()?[0] + 7.0)?;
     let single = k.open_single()?;
@@ -137,7 +137,7 @@ fn what_a_body_refuses_is_the_error() {
     let error = refused(|k| {
         let _loop = k.open_loop(4)?;
         let _branch = k.open_single()?;
-        k.register(Element::F32, "1")?.numbers().map(drop)
+        k.register(Element::F32, 1)?.numbers().map(drop)
     });
     assert_eq!(error.code(), "E0913", "{error}");
 }

@@ -35,7 +35,7 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
         let source = k.input::<u16>("source", "(64,32,K):(32,1,2048)")?;
         let target = k.output::<u16>("target", &format!("(64,32,K,{blocks}):(32,1,2048,2048*K)"))?;
         k.threads(96)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let ring = k.shared::<u16>(&format!("S<2,3,3> o 0 o (64,32,{stages}):(32,1,2048)"))?;
         let users = if defect == Defect::Count { 2 } else { 2 * blocks };
@@ -150,7 +150,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         let source = k.input::<f32>("source", &format!("(64,1,{blocks}):(1,64,64)"))?;
         let target = k.output::<f32>("target", &format!("(64,1,{blocks},{blocks}):(1,64,64,{})", 64 * blocks))?;
         k.threads(64)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let own = k.shared::<f32>("(64,1):(1,64)")?;
         let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
@@ -255,7 +255,7 @@ fn everybody_to_everybody(cluster: [u32; 3]) -> Kernel {
         let y = k.output::<i32>("y", &format!("({size},{all}):(1,{size})"))?;
         k.threads(32)?;
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
-            k.grid(axis, &count.to_string())?;
+            k.grid(axis, count)?;
         }
         k.cluster_of(cluster)?;
         let given = k.shared::<i32>(&format!("{size}:1"))?;
@@ -265,13 +265,13 @@ fn everybody_to_everybody(cluster: [u32; 3]) -> Kernel {
         let times = |a: &Expr, by: i64| Stride::times(a, &Expr::from(by)).unwrap();
         let plus = |a: &Expr, b: &Expr| Stride::plus(a, b).unwrap();
         let number = plus(&x, &times(&plus(&y_, &times(&z, blocks[1])), blocks[0]));
-        let own = k.register(Element::I32, "1")?;
+        let own = k.register(Element::I32, 1)?;
         own.fill(k.index(&number)?)?;
         let first = k.index(&k.thread()?)?;
         k.when(first.eq(first.like(0.0)), || {
             for by in 0..size {
                 let there = k.rank_after(by)?;
-                given.local_tile("1", Tree::leaf(Slot::At(k.rank())))?.of_block(there)?.store(&own)?;
+                given.local_tile(1, Tree::leaf(Slot::At(k.rank())))?.of_block(there)?.store(&own)?;
             }
             Ok(())
         })?;
@@ -308,7 +308,7 @@ fn ranks_count_a_cluster_along_its_axes() {
     }
     let ragged = Kernel::build("ragged", |k| {
         k.threads(32)?;
-        k.grid(Axis::Y, "3")?;
+        k.grid(Axis::Y, 3)?;
         k.cluster_of([1, 2, 1])
     })
     .unwrap();
@@ -328,11 +328,11 @@ fn counted(blocks: u32, waits: bool) -> Kernel {
         let x = k.input::<i32>("x", &format!("(64,{blocks}):(1,64)"))?;
         let y = k.output::<i32>("y", "(8,2):(1,8)")?;
         k.threads(64)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let [sums, most] = [k.shared::<i32>("8:1")?, k.shared::<i32>("8:1")?];
         let own = k.index(&k.thread()?)?;
-        let zero = k.register(Element::I32, "8")?;
+        let zero = k.register(Element::I32, 8)?;
         zero.fill(k.number(-1000_i32))?;
         k.when(own.eq(own.like(0.0)), || sums.store(&zero).and(most.store(&zero)))?;
         k.cluster_barrier();
@@ -341,7 +341,7 @@ fn counted(blocks: u32, waits: bool) -> Kernel {
         let bin = k.coordinate(&k.thread()?, &[8, 8])?.swap_remove(0);
         let at: tilewright_layout::Coord<Expr> = Tree::leaf(Slot::At(bin));
         for (array, how) in [(&sums, Reduction::Sum), (&most, Reduction::Maximum)] {
-            array.local_tile("1", at.clone())?.of_block(Expr::from(0))?.accumulate(&value, how)?;
+            array.local_tile(1, at.clone())?.of_block(Expr::from(0))?.accumulate(&value, how)?;
         }
         if waits {
             k.cluster_barrier();
@@ -389,7 +389,7 @@ fn what_the_hardware_does_not_do_in_one_step_is_refused() {
             k.threads(32)?;
             k.cluster(2)?;
             let array = k.shared_of(element, "(32,1):(1,1)")?;
-            let value = k.register(element, "1")?;
+            let value = k.register(element, 1)?;
             value.fill(k.number_of(element, 1.0))?;
             array.thread_part()?.of_block(Expr::from(1))?.accumulate(&value, reduction)
         });
@@ -414,7 +414,7 @@ fn given(iterations: i64, passes: bool) -> Kernel {
         let layout = format!("(64,1,({iterations},2)):(1,1,(64,{}))", 64 * iterations);
         let (x, y) = (k.input::<f32>("x", &layout)?, k.output::<f32>("y", &layout)?);
         k.threads(64)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.cluster(2)?;
         let taken = k.shared::<f32>("(64,1,2):(1,1,64)")?;
         // In each iteration both warps arrive once. With two stages, no phase of a barrier ends

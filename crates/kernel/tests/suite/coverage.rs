@@ -128,7 +128,7 @@ fn loops_may_go_through_a_row_from_its_end() {
                 let tile = |[from, each]: [i64; 2]| {
                     let number = sum(&[(from, &Expr::from(1)), (each, &step)]);
                     let row = k.block_number(Axis::X);
-                    let part = y.local_tile("(1,8)", at(&[Some(row), Some(number)]))?;
+                    let part = y.local_tile((1, 8), at(&[Some(row), Some(number)]))?;
                     stored(&part.compose("(8,1):(1,8)")?.thread_part()?, k.number(VALUE))
                 };
                 tile([from, -each])?;
@@ -158,7 +158,7 @@ fn tiles_of_a_diagonal_are_not_all() {
                 let row = sum(&[(rows[0], &Expr::from(1)), (rows[1], &step)]);
                 let digit = k.remainder(&step, columns[2])?;
                 let column = sum(&[(columns[0], &Expr::from(1)), (columns[1], &digit)]);
-                let part = y.local_tile("(8,1)", at(&[Some(row), Some(column)]))?;
+                let part = y.local_tile((8, 1), at(&[Some(row), Some(column)]))?;
                 stored(&part.thread_part()?, k.number(VALUE))
             })
         };

@@ -27,9 +27,9 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
         k.cluster(2)?;
         let block = k.block_number(Axis::X);
         let whole = Tree::flat([Slot::At(block.clone()), Slot::All])?;
-        let tiles_a = a.local_tile("(64,64)", whole)?;
-        let tiles_b = b.local_tile("(32,64)", Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
-        let tile_c = c.local_tile("(64,64)", (block, 0))?;
+        let tiles_a = a.local_tile((64, 64), whole)?;
+        let tiles_b = b.local_tile((32, 64), Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
+        let tile_c = c.local_tile((64, 64), (block, 0))?;
         let ring = format!("S<3,3,3> o 0 o (64,64,{stages}):(64,1,4096)");
         let (left, right) = (k.shared_of(Element::Bf16, &ring)?, k.shared_of(Element::Bf16, &ring)?);
         let result = k.shared::<f32>("(64,64):(64,1)")?;
@@ -45,7 +45,7 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
                     stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
-                    let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
+                    let half = right.slice((.., .., stage.index()))?.local_tile((32, 64), (k.rank(), 0))?;
                     stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()

@@ -334,7 +334,7 @@ fn every_thread_gets_what_a_scan_promises() {
 #[test]
 fn shared_memory_is_taken_and_given_back() {
     // Four warps on a row: sums between warps, one after another, and in the iterations of a loop.
-    let row = Distribution::new("(1,128)", "(128,1):(1,0)").unwrap();
+    let row = Distribution::new((1, 128), "(128,1):(1,0)").unwrap();
     let kernel = Kernel::build("again", |k| {
         let (x, y) = (k.input::<i32>("x", "(1,128):(128,1)")?, k.output::<i32>("y", "(1,128):(128,1)")?);
         let mut tile = x.load_distributed(&row)?;
@@ -372,9 +372,9 @@ fn what_is_no_distribution_is_refused() {
     assert_eq!(refused("(4,16)", "(32,1):(1,0)"), "E0919"); // half of it
     assert_eq!(refused("(4,16)", "(32,4):(1,32)"), "E0919"); // past its end
     assert_eq!(refused("(4,16)", "64:1"), "E0919");
-    let (a, b) = (Distribution::new("64", "(32,2):(1,32)").unwrap(), Distribution::new("64", "(64,1):(1,0)").unwrap());
+    let (a, b) = (Distribution::new(64, "(32,2):(1,32)").unwrap(), Distribution::new(64, "(64,1):(1,0)").unwrap());
     let error = Kernel::build("other", |k| {
-        k.register(tilewright_kernel::Element::F32, "2")?.distributed(&a)?.convert(&b).map(|_| ())
+        k.register(tilewright_kernel::Element::F32, 2)?.distributed(&a)?.convert(&b).map(|_| ())
     });
     assert_eq!(error.unwrap_err().code(), "E0919");
 }

@@ -24,17 +24,17 @@ fn numbered_by(
         let layout = format!("({0},M):(1,{0})", 64 * blocks);
         let (x, y) = (k.input::<i32>("x", &layout)?, k.output::<i32>("y", &layout)?);
         k.threads(64)?;
-        k.grid(Axis::X, &(blocks * clusters).to_string())?;
+        k.grid(Axis::X, blocks * clusters)?;
         k.cluster(blocks)?;
         let part = k.coordinate(&k.block_number(Axis::X), &[i64::from(blocks), 1])?[0].clone();
         scheduler(k)?.each(|claim| {
             let row = Tree::flat([Slot::At(part.clone()), Slot::At(claim.now().clone())])?;
-            let own = x.local_tile("(64,1)", row.clone())?.thread_part()?.load()?;
+            let own = x.local_tile((64, 1), row.clone())?.thread_part()?.load()?;
             if asks {
                 claim.ask()?;
             }
             let now = k.index(claim.now())?;
-            y.local_tile("(64,1)", row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
+            y.local_tile((64, 1), row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
         })
     })
 }
@@ -121,7 +121,7 @@ fn clusters_that_are_not_told_write_twice() {
     let refused = Kernel::build("twice", |k| {
         let y = k.output::<i32>("y", "(M,32):(32,1)")?;
         k.threads(32)?;
-        k.grid(Axis::X, "3")?;
+        k.grid(Axis::X, 3)?;
         k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
             let row = Tree::flat([Slot::At(claim.iteration().clone()), Slot::All])?;
             let values = y.slice(row.clone())?.thread_part()?;
@@ -138,7 +138,7 @@ fn clusters_that_are_not_told_write_twice() {
     let refused = Kernel::build("ranks", |k| {
         let y = k.output::<i32>("y", "(M,32):(32,1)")?;
         k.threads(32)?;
-        k.grid(Axis::X, "6")?;
+        k.grid(Axis::X, 6)?;
         k.cluster(2)?;
         k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
             let values = y.slice(Tree::flat([Slot::At(claim.now().clone()), Slot::All])?)?.thread_part()?;
@@ -155,7 +155,7 @@ fn numbers_are_dealt_once_to_all() {
     let build = |write: &dyn Fn(&Build) -> Result<(), KernelError>| {
         let refused = Kernel::build("refused", |k| {
             k.threads(32)?;
-            k.grid(Axis::X, "4")?;
+            k.grid(Axis::X, 4)?;
             write(k)
         });
         refused.unwrap_err().code()
@@ -191,7 +191,7 @@ fn numbers_are_dealt_once_to_all() {
     );
     assert_eq!(
         build(&|k| {
-            k.grid(Axis::Y, "2")?;
+            k.grid(Axis::Y, 2)?;
             k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(()))
         }),
         "E0910"

@@ -16,7 +16,7 @@ fn written(k: &Build, asked_first: bool) -> Result<(), KernelError> {
     let (across, down) = (k.grid_size(Axis::X), k.grid_size(Axis::Y));
     let (x, y_number) = (k.index(&k.block_number(Axis::X))?, k.index(&k.block_number(Axis::Y))?);
     let number = x + y_number * k.index(&across)?;
-    let cells = k.register(Element::I32, "3")?;
+    let cells = k.register(Element::I32, 3)?;
     cells.set(&[k.index(&across)?, k.index(&down)?, number])?;
     early.map_or_else(cut, Ok)?.store(&cells)
 }

@@ -178,7 +178,7 @@ fn offsets_of_rows_have_one_more_element_than_there_are_rows() {
         let s = k.block_number(Axis::X);
         let (from, to) = (read(&offsets, std::slice::from_ref(&s), false)?, read(&offsets, &[plus(&s, 1)], false)?);
         let (first, count) = (k.index_of(from)?, k.index_of(to - from)?);
-        let total = k.register(Element::F32, "1")?;
+        let total = k.register(Element::F32, 1)?;
         total.clear();
         k.range(count, |iteration| {
             let place = Stride::plus(&first, &iteration).expect("a place");
@@ -203,10 +203,10 @@ fn vectors_lie_inside_whole_or_not_at_all() {
             let x = k.input::<f32>("x", "N{div=4}:1")?;
             let y = k.output::<f32>("y", "N{div=4}:1")?;
             k.threads(8)?;
-            let moved = x.domain_offset(&[Expr::from(by)])?.local_tile("32", k.block("x")?)?;
+            let moved = x.domain_offset(&[Expr::from(by)])?.local_tile(32, k.block("x")?)?;
             let vector = Coord::<Expr>::leaf(Slot::At(k.thread()?));
-            let read = moved.local_tile("4", vector.clone())?.load_predicated()?;
-            y.local_tile("32", k.block("x")?)?.local_tile("4", vector)?.store_predicated(&read)
+            let read = moved.local_tile(4, vector.clone())?.load_predicated()?;
+            y.local_tile(32, k.block("x")?)?.local_tile(4, vector)?.store_predicated(&read)
         })
         .unwrap();
         let x = numbers(68);
@@ -221,7 +221,7 @@ fn vectors_lie_inside_whole_or_not_at_all() {
         // Elements 2t - 1 and 2t of column 1: memory from 2t on.
         let moved = x.domain_offset(&[Expr::from(-1), Expr::from(0)])?;
         let column = moved.slice(Tree::flat([Slot::All, Slot::At(Expr::from(1))])?)?;
-        let pair = column.local_tile("2", Coord::<Expr>::leaf(Slot::At(t.clone())))?.load_predicated()?;
+        let pair = column.local_tile(2, Coord::<Expr>::leaf(Slot::At(t.clone())))?.load_predicated()?;
         y.slice(Tree::flat([Slot::At(t), Slot::All])?)?.store(&pair)
     })
     .unwrap();
@@ -269,7 +269,7 @@ fn sums_are_scattered_past_both_edges() {
         k.threads(32)?;
         k.grid(Axis::X, "ceil(N/32)")?;
         let j = column(k)?;
-        let value = k.register(Element::F32, "1")?;
+        let value = k.register(Element::F32, 1)?;
         value.set(&[read(&x, std::slice::from_ref(&j), true)?])?;
         for by in [-1, 0, 1] {
             y.slice(coordinate(&[plus(&j, by)]))?.accumulate(&value, Reduction::Sum)?;
@@ -295,9 +295,8 @@ fn asynchronous_copies_bring_zeros_before_the_first_element() {
         let tile = k.shared::<f32>("128:1")?;
         let b = k.block_number(Axis::X);
         // 16 elements before the 96 of the block, and 16 behind.
-        let from = x
-            .domain_offset(&[plus(&times(&b, 96), -16)])?
-            .local_tile("128", Coord::<Expr>::leaf(Slot::At(0.into())))?;
+        let from =
+            x.domain_offset(&[plus(&times(&b, 96), -16)])?.local_tile(128, Coord::<Expr>::leaf(Slot::At(0.into())))?;
         k.copy_predicated(&copy, &from, &tile)?;
         k.commit_async();
         k.wait_async(0);

@@ -63,8 +63,8 @@ fn loops_carry_fragments() {
         let x = k.input::<f32>("x", "(M{div=32},K{div=4}):(K,1)")?;
         let y = k.output::<f32>("y", "(M,1):(1,M)")?;
         k.threads(32)?;
-        let rows = x.local_tile("(32,4)", k.block("(x,_)")?)?;
-        let sum = k.register(Element::F32, "1")?;
+        let rows = x.local_tile((32, 4), k.block("(x,_)")?)?;
+        let sum = k.register(Element::F32, 1)?;
         sum.clear();
         k.range(k.size("K/4")?, |step| {
             let part = rows.slice(coord!(_, _, step)?)?.thread_part()?.load()?;
@@ -73,7 +73,7 @@ fn loops_carry_fragments() {
             }
             Ok(())
         })?;
-        y.local_tile("(32,1)", coord!(k.block_number(Axis::X), Expr::from(0))?)?.thread_part()?.store(&sum)
+        y.local_tile((32, 1), coord!(k.block_number(Axis::X), Expr::from(0))?)?.thread_part()?.store(&sum)
     })
     .unwrap();
     for (m, columns) in [(32, 4), (64, 20), (96, 8)] {
@@ -96,7 +96,7 @@ fn conditions_choose_fragments() {
         let thread = k.thread()?;
         let x = tiles.slice(coord!(thread.clone(), block.clone())?)?.load()?;
         let value = x.numbers()?[0];
-        let result = k.register(Element::F32, "1")?;
+        let result = k.register(Element::F32, 1)?;
         result.fill(value)?;
         k.choose(value.gt(value.like(0.0)), || result.fill(value * 2.0), || result.fill(-value))?;
         k.when(value.lt(value.like(-10.0)), || result.fill(value.like(-1.0)))?;
@@ -128,7 +128,7 @@ fn lanes_exchange_numbers_of_every_width() {
             for mask in [16, 8, 4, 2, 1] {
                 sum = sum + k.shuffle_xor(sum, mask);
             }
-            let result = k.register(T::ELEMENT, "1")?;
+            let result = k.register(T::ELEMENT, 1)?;
             result.fill(sum)?;
             y.slice(coord!(thread)?)?.store(&result)
         })
@@ -194,7 +194,7 @@ fn a_loop_that_only_exchanges_values_remains() {
         k.threads(32)?;
         let [a, b] = [0, 1].map(|at| {
             let pair = x.thread_part()?.load()?;
-            let fragment = k.register(Element::I32, "1")?;
+            let fragment = k.register(Element::I32, 1)?;
             fragment.set(&pair.numbers()?[at..=at])?;
             Ok::<_, KernelError>(fragment)
         });
@@ -204,7 +204,7 @@ fn a_loop_that_only_exchanges_values_remains() {
             a.set(&second)?;
             b.set(&first)
         })?;
-        let both = k.register(Element::I32, "2")?;
+        let both = k.register(Element::I32, 2)?;
         both.set(&[a.numbers()?[0], b.numbers()?[0]])?;
         y.thread_part()?.store(&both)
     })

@@ -16,9 +16,9 @@ fn columns(blocks: i64) -> Result<Kernel, KernelError> {
         let parts = k.output::<i32>("parts", &format!("(64,{blocks}):(1,64)"))?;
         let y = k.output::<i32>("y", "(64,1):(1,64)")?;
         k.threads(64)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         let (block, thread) = (k.block_number(Axis::X), k.thread()?);
-        let sum = k.register(tilewright_kernel::Element::I32, "1")?;
+        let sum = k.register(tilewright_kernel::Element::I32, 1)?;
         sum.clear();
         k.range(k.size(&format!("ceil(M/{blocks})"))?, |iteration| {
             let row = Tree::flat([Slot::At(Expr::from(0)), Slot::At(iteration)])?;
@@ -32,7 +32,7 @@ fn columns(blocks: i64) -> Result<Kernel, KernelError> {
         k.when_last(|| {
             let all = parts.slice(Tree::flat([Slot::At(thread.clone()), Slot::All])?)?.load()?.numbers()?;
             let total = all[1..].iter().fold(all[0], |sum, part| sum + *part);
-            let result = k.register(tilewright_kernel::Element::I32, "1")?;
+            let result = k.register(tilewright_kernel::Element::I32, 1)?;
             result.set(&[total])?;
             y.slice(Tree::flat([Slot::At(thread.clone()), Slot::All])?)?.store(&result)
         })
@@ -140,7 +140,7 @@ fn what_hangs_on_which_block_is_last_is_not_shown() {
     let kernel = Kernel::build("place", |k| {
         let y = k.output::<i32>("y", "(4,32):(32,1)")?;
         k.threads(32)?;
-        k.grid(Axis::X, "4")?;
+        k.grid(Axis::X, 4)?;
         let row = Tree::flat([Slot::At(k.block_number(Axis::X)), Slot::All])?;
         k.when_last(|| {
             let own = y.slice(row)?.thread_part()?;
@@ -156,7 +156,7 @@ fn what_hangs_on_which_block_is_last_is_not_shown() {
     let twice = Kernel::build("twice", |k| {
         let y = k.output::<i32>("y", "(4,32):(32,1)")?;
         k.threads(32)?;
-        k.grid(Axis::X, "4")?;
+        k.grid(Axis::X, 4)?;
         let own = y.slice(Tree::flat([Slot::At(k.block_number(Axis::X)), Slot::All])?)?.thread_part()?;
         let zeros = own.fragment()?;
         zeros.clear();
@@ -180,16 +180,16 @@ fn found_without_sizes(program: &Program) -> Vec<&'static str> {
 
 #[test]
 fn rows_of_a_grid_of_three_axes_are_counted() {
-    let parts = Distribution::new("12", "((4,8),3):((3,0),1)").unwrap();
+    let parts = Distribution::new(12, "((4,8),3):((3,0),1)").unwrap();
     let kernel = Kernel::build("axes", |k| {
         let (left, y) = (k.output::<i32>("left", "(3,2,2):(1,3,6)")?, k.output::<i32>("y", "1:1")?);
         k.threads(32)?;
         let [x, y_, z] = [(Axis::X, 3), (Axis::Y, 2), (Axis::Z, 2)].map(|(axis, count)| {
-            k.grid(axis, &count.to_string()).unwrap();
+            k.grid(axis, count).unwrap();
             k.block_number(axis)
         });
         let own = left.slice(Tree::flat([Slot::At(x.clone()), Slot::At(y_), Slot::At(z)])?)?;
-        let number = k.register(tilewright_kernel::Element::I32, "1")?;
+        let number = k.register(tilewright_kernel::Element::I32, 1)?;
         number.set(&[k.index(&x)? + k.number(1_i32)])?;
         k.single(|| own.store(&number))?;
         k.when_last(|| {
@@ -207,7 +207,7 @@ fn the_last_block_is_said_once_by_all() {
     let refused = |write: &dyn Fn(&Build) -> Result<(), KernelError>| {
         let refused = Kernel::build("refused", |k| {
             k.threads(32)?;
-            k.grid(Axis::X, "4")?;
+            k.grid(Axis::X, 4)?;
             write(k)
         });
         refused.unwrap_err().code()
@@ -218,7 +218,7 @@ fn the_last_block_is_said_once_by_all() {
     assert_eq!(refused(&|k| k.single(|| k.when_last(nothing))), "E0910");
     assert_eq!(refused(&|k| k.when_last(|| k.when_last(nothing))), "E0910");
     assert_eq!(refused(&|k| k.role(0..1, || k.when_last(nothing))), "E0910");
-    assert_eq!(refused(&|k| k.when_last(nothing).and_then(|()| k.grid(Axis::Y, "2"))), "E0910");
+    assert_eq!(refused(&|k| k.when_last(nothing).and_then(|()| k.grid(Axis::Y, 2))), "E0910");
     assert_eq!(
         refused(&|k| {
             k.wait_launches();

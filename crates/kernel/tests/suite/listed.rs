@@ -39,10 +39,10 @@ fn sum(constant: i64, parts: &[(i64, &Expr)]) -> Expr {
 fn windows(k: &Build, y: &View<'_>, defect: Option<Defect>) -> Result<(), KernelError> {
     let is = |own: Defect| defect == Some(own);
     k.threads(64)?;
-    k.grid(Axis::X, "4")?;
+    k.grid(Axis::X, 4)?;
     let from = k.input::<i32>("from", "1:1")?;
     let y = y.recast(Element::F32, &format!("{REACH}:1"))?;
-    let one = k.register(Element::F32, "1")?;
+    let one = k.register(Element::F32, 1)?;
     one.fill(k.number(VALUE))?;
     let digits = k.coordinate(&k.thread()?, &[32, 2])?;
     let (own, block) = (&digits[0], &k.block_number(Axis::X));
@@ -106,14 +106,14 @@ fn because(layout: &str, copied: bool) -> String {
     let kernel = Kernel::build("left_open", |k| {
         let y = k.output::<f32>("y", layout)?;
         k.threads(32)?;
-        k.grid(Axis::X, "8")?;
+        k.grid(Axis::X, 8)?;
         let part = k.index_up_to(k.index(&k.block_number(Axis::X))?.max(k.number(0)), 7)?;
         if copied {
             let tile = k.shared::<f32>("(4,32):(32,1)")?;
             let at = Tree::flat([Slot::At(part), Slot::At(0.into())])?;
-            return k.single(|| k.store_bulk(&tile, &y.local_tile("(4,32)", at)?));
+            return k.single(|| k.store_bulk(&tile, &y.local_tile((4, 32), at)?));
         }
-        let value = k.register(Element::F32, "1")?;
+        let value = k.register(Element::F32, 1)?;
         value.fill(k.number(VALUE))?;
         k.single(|| y.at(&part)?.store(&value))
     });

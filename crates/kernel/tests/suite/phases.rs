@@ -237,7 +237,7 @@ fn spread(tells: bool) -> Kernel {
         let x = k.input::<u16>("x", "(64,32,K):(32,1,2048)")?;
         let y = k.output::<u16>("y", "(64,32,K,2):(32,1,2048,2048*K)")?;
         k.threads(64)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.cluster(2)?;
         let all = |index: &Expr| Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())]).unwrap();
         let half = |k: &Build| Tree::flat([Slot::At(k.rank()), Slot::At(Expr::from(0))]).unwrap();
@@ -249,8 +249,8 @@ fn spread(tells: bool) -> Kernel {
                 k.range(k.size("K")?, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    let from = x.slice(all(&iteration))?.local_tile("(32,32)", half(k))?;
-                    let to = ring.slice(all(stage.index()))?.local_tile("(32,32)", half(k))?;
+                    let from = x.slice(all(&iteration))?.local_tile((32, 32), half(k))?;
+                    let to = ring.slice(all(stage.index()))?.local_tile((32, 32), half(k))?;
                     stage.load_multicast(&from, &to, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
@@ -270,8 +270,8 @@ fn spread(tells: bool) -> Kernel {
                 ])?)?;
                 for rows in 0..2 {
                     let tile = Tree::flat([Slot::At(rows.into()), Slot::At(0.into())])?;
-                    let part = ring.slice(all(stage.index()))?.local_tile("(32,32)", tile.clone())?;
-                    to.local_tile("(32,32)", tile)?.thread_part()?.store(&part.thread_part()?.load()?)?;
+                    let part = ring.slice(all(stage.index()))?.local_tile((32, 32), tile.clone())?;
+                    to.local_tile((32, 32), tile)?.thread_part()?.store(&part.thread_part()?.load()?)?;
                 }
                 match tells {
                     true => stage.release_to("2:1", 0)?,

@@ -266,7 +266,7 @@ fn what_cannot_be_is_refused() {
     let apart = Kernel::build("apart", |k: &Build| {
         let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
         k.threads(32)?;
-        let tile = source.local_tile("(16,64)", k.block("(x,y)")?)?;
+        let tile = source.local_tile((16, 64), k.block("(x,y)")?)?;
         let ring = k.shared::<u16>("S<3,3,3> o 0 o (16,64,2):(64,1,1056)")?;
         let stage = k.pipeline(2, 1)?.cursor()?.stage()?;
         stage.load(&tile, &ring.slice((.., .., 1))?)

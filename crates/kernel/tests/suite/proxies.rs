@@ -233,7 +233,7 @@ fn exchanged(first: Way, before: bool, behind: bool) -> Result<Kernel, KernelErr
     Kernel::build("exchanged", |k| {
         let (x, y) = (k.tensor::<i32>("x", "(64,1,2):(1,64,64)")?, k.output::<i32>("y", "(64,1,2):(1,64,64)")?);
         k.threads(64)?;
-        k.grid(Axis::X, "2")?;
+        k.grid(Axis::X, 2)?;
         k.cluster(2)?;
         let (from, to) = (k.shared::<i32>("(64,1):(1,64)")?, k.shared::<i32>("(64,1):(1,64)")?);
         let stage = k.pipeline(1, 2)?.cursor()?.stage()?;
@@ -290,7 +290,7 @@ fn last(output: bool, before: bool, behind: bool) -> Result<Kernel, KernelError>
         let x = if output { k.output::<i32>("x", layout)? } else { k.tensor::<i32>("x", layout)? };
         let y = k.output::<i32>("y", "(64,1):(1,64)")?;
         k.threads(64)?;
-        k.grid(Axis::X, "4")?;
+        k.grid(Axis::X, 4)?;
         let to = k.shared::<i32>("(64,1):(1,64)")?;
         let stage = k.pipeline(1, 2)?.cursor()?.stage()?;
         let own = x.slice(part(k.block_number(Axis::X)))?;
@@ -337,7 +337,7 @@ fn over(fence: bool) -> Result<Kernel, KernelError> {
     Kernel::build("over", |k| {
         let y = k.tensor::<i32>("y", "(1,64):(64,1)")?;
         k.threads(1)?;
-        k.grid(Axis::X, "1")?;
+        k.grid(Axis::X, 1)?;
         let from = k.shared::<i32>("(1,64):(64,1)")?;
         from.thread_part()?.store(&numbers(k, &from, 3)?)?;
         y.thread_part()?.store(&numbers(k, &y, 5)?)?;

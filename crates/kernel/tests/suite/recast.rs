@@ -22,7 +22,7 @@ fn words_begin_at_any_byte() {
             let lane = k.thread()?;
             let own = words.at(&lane)?.load()?.numbers()?[0];
             let next = k.shuffle_from(own, &plus(&lane, 1))?;
-            let value = k.register(Element::U32, "1")?;
+            let value = k.register(Element::U32, 1)?;
             value.set(&[k.funnel_right(own, next, &Expr::from(8 * shift))?])?;
             out.at(&lane)?.store_predicated(&value)
         })

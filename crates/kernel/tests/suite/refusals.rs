@@ -15,7 +15,7 @@ fn copy(atom: &str, bits: i64, threads: &str, values: &str) -> TiledCopy {
 
 /// Row `thread` of the tile of this block.
 fn row<'k>(k: &'k Build, tensor: &View<'k>) -> Result<View<'k>, KernelError> {
-    tensor.local_tile("(16,4)", k.block("(x,y)")?)?.thread_part()
+    tensor.local_tile((16, 4), k.block("(x,y)")?)?.thread_part()
 }
 
 /// The refusal of a kernel, which stands in this file.
@@ -34,7 +34,7 @@ fn the_line_is_that_of_the_statement() {
     let error = refused(|k| {
         let x = k.input::<f32>("x", "(M,N):(N,1)")?;
         k.threads(64)?;
-        let tile = x.local_tile("(8,8)", k.block("(x,y)")?)?;
+        let tile = x.local_tile((8, 8), k.block("(x,y)")?)?;
         line = line!() + 1;
         tile.load()?;
         Ok(())
@@ -87,8 +87,8 @@ fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
     let error = refused(|k: &Build| -> Outcome {
         let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
         k.threads(128)?;
-        let row = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load()?;
-        y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&row)
+        let row = x.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.load()?;
+        y.local_tile((128, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&row)
     });
     let said = "mode 0 of x is reached at 128*block.x+thread, which is not shown to be less than N";
     assert!(error.to_string().ends_with(said), "{error}");
@@ -98,7 +98,7 @@ fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
         k.threads(128)?;
         let both = Stride::plus(&k.block_number(Axis::X), &k.block_number(Axis::Y)).unwrap();
         let at = Tree::flat([Slot::At(both), Slot::At(Expr::from(0))])?;
-        x.local_tile("(128,4)", at)?.thread_part()?.load().map(drop)
+        x.local_tile((128, 4), at)?.thread_part()?.load().map(drop)
     });
     assert!(matches!(error.reason(), Reason::Outside { .. }), "{error}");
     assert!(error.to_string().contains("128*block.x+128*block.y+thread"), "{error}");
@@ -114,7 +114,7 @@ fn what_lies_past_a_single_tile_does_not_exist() {
             let (x, y) = (k.input::<f32>("x", layout)?, k.tensor::<f32>("y", layout)?);
             k.threads(16)?;
             let at = Tree::flat([Slot::At(k.block_number(Axis::X)), Slot::At(Expr::from(column))])?;
-            let (x, y) = (x.local_tile("(16,4)", at.clone())?, y.local_tile("(16,4)", at)?);
+            let (x, y) = (x.local_tile((16, 4), at.clone())?, y.local_tile((16, 4), at)?);
             let (x, y) = (x.thread_part()?, y.thread_part()?);
             if predicated { y.store_predicated(&x.load_predicated()?) } else { y.store(&x.load()?) }
         }
@@ -130,7 +130,7 @@ fn what_lies_past_a_single_tile_does_not_exist() {
     let error = refused(|k| {
         let x = k.input::<f32>("x", "(M{div=16},N):(N,1)")?;
         k.threads(16)?;
-        let column = x.local_tile("(16,1)", k.block("(x,y)")?)?.compose("(16,1):(1,16)")?;
+        let column = x.local_tile((16, 1), k.block("(x,y)")?)?.compose("(16,1):(1,16)")?;
         column.slice(Tree::flat([Slot::All, Slot::At(Expr::from(1))])?)?;
         Ok(())
     });
@@ -290,8 +290,8 @@ fn elements_before_the_first_are_refused_and_predicated_ones_are_not() {
             move |k: &Build| -> Outcome {
                 let x = k.input::<f32>("x", "(M{div=64},N{div=64}):(N,1)")?;
                 k.threads(64)?;
-                k.grid(Axis::X, "1")?;
-                let part = x.local_tile("(64,64)", k.block(at)?)?.thread_part()?;
+                k.grid(Axis::X, 1)?;
+                let part = x.local_tile((64, 64), k.block(at)?)?.thread_part()?;
                 if predicated { part.load_predicated() } else { part.load() }.map(drop)
             }
         };
@@ -309,7 +309,7 @@ fn elements_before_the_first_are_refused_and_predicated_ones_are_not() {
         Kernel::build("backwards", move |k| {
             let x = k.input::<f32>("x", "(K,64):(64,1)")?;
             k.threads(64)?;
-            k.grid(tilewright_kernel::program::operation::Axis::X, "1")?;
+            k.grid(tilewright_kernel::program::operation::Axis::X, 1)?;
             let size = k.size("K")?;
             k.range(size.clone(), |step| {
                 let at = size.minus(&step).and_then(|at| at.minus(&Expr::from(last))).unwrap();
@@ -339,7 +339,7 @@ fn shared_memory_has_edges_too() {
         Kernel::build("steps", |k| {
             let x = k.input::<f32>("x", "(M{div=64},K{div=64}):(K,1)")?;
             let ring = k.shared::<f32>("(64,64,3):(64,1,4096)")?;
-            let tiles = x.local_tile("(64,64)", k.block("(x,_)")?)?;
+            let tiles = x.local_tile((64, 64), k.block("(x,_)")?)?;
             k.threads(128)?;
             k.range(k.size("K/64")?, |step| {
                 let at = Tree::flat([Slot::All, Slot::All, Slot::At(step.clone())])?;
@@ -348,7 +348,7 @@ fn shared_memory_has_edges_too() {
         })
     };
     let zeros = |k: &Build, part: &View<'_>| -> Outcome {
-        let zeros = k.register(Element::F32, "32")?;
+        let zeros = k.register(Element::F32, 32)?;
         zeros.clear();
         part.store(&zeros)
     };
@@ -379,7 +379,7 @@ fn elements_at_one_place_are_read_and_not_written() {
     let kernel = Kernel::build("windows", |k| {
         let (x, y) = (k.input::<f32>("x", "8:1")?, k.output::<f32>("y", "18:1")?);
         k.threads(1)?;
-        k.grid(tilewright_kernel::program::operation::Axis::X, "1")?;
+        k.grid(tilewright_kernel::program::operation::Axis::X, 1)?;
         y.store(&x.compose("(6,3):(1,1)")?.load()?)
     })
     .unwrap();
@@ -425,7 +425,7 @@ fn outputs_are_written_once() {
     assert!(matches!(error.reason(), Reason::WrittenTwice { .. }), "{error}");
     assert_eq!((error.code(), error.source().statement), ("E0916", "store"));
     let error = refused(|k| {
-        k.grid(Axis::Z, "3")?;
+        k.grid(Axis::Z, 3)?;
         whole(k, 16, "(16,4)", "(x,y)")
     });
     assert_eq!(error.code(), "E0916");
@@ -536,10 +536,10 @@ fn bulk_stores_begin_at_0_or_later() {
             k.single(|| {
                 if loads {
                     stage.acquire()?;
-                    stage.load(&x.local_tile("(8,64)", from.clone())?, &held)?;
+                    stage.load(&x.local_tile((8, 64), from.clone())?, &held)?;
                     return stage.publish();
                 }
-                k.store_bulk(&held, &y.local_tile("(8,64)", from)?)
+                k.store_bulk(&held, &y.local_tile((8, 64), from)?)
             })
         })
     };

@@ -55,10 +55,10 @@ fn turns_are_counted_in_32_bits_or_the_launch_is_refused() {
 /// Each element is `M`, as a number.
 fn numbered() -> Kernel {
     Kernel::build("numbered", |k: &Build| -> Result<(), KernelError> {
-        let y = k.output::<i32>("y", "M:1")?.local_tile("32", k.block("x")?)?;
+        let y = k.output::<i32>("y", "M:1")?.local_tile(32, k.block("x")?)?;
         k.threads(32)?;
         let part = y.thread_part()?;
-        let number = k.register(Element::I32, "1")?;
+        let number = k.register(Element::I32, 1)?;
         number.fill(k.index(&k.size("M")?)?)?;
         part.store_predicated(&number)
     })
@@ -78,9 +78,9 @@ fn a_size_that_is_a_number_of_threads_fits_or_is_refused() {
 /// Each thread stores the number of its element, which it computes from its block.
 fn placed() -> Kernel {
     Kernel::build("placed", |k: &Build| -> Result<(), KernelError> {
-        let y = k.output::<i32>("y", "M{div=32}:1")?.local_tile("32", k.block("x")?)?;
+        let y = k.output::<i32>("y", "M{div=32}:1")?.local_tile(32, k.block("x")?)?;
         k.threads(32)?;
-        let number = k.register(Element::I32, "1")?;
+        let number = k.register(Element::I32, 1)?;
         let block = k.block_number(tilewright_kernel::program::operation::Axis::X);
         let first = tilewright_layout::Stride::times(&block, &Expr::from(32)).unwrap();
         number.fill(k.index(&first)?)?;
@@ -107,8 +107,8 @@ fn elements_are_found_in_64_bits() {
         let (x, y) = (k.input::<u8>("x", "M:1")?, k.output::<u8>("y", "M:1")?);
         k.threads(128)?;
         let block = k.block("x")?;
-        let part = x.local_tile("128", block.clone())?.thread_part()?.load_predicated()?;
-        y.local_tile("128", block)?.thread_part()?.store_predicated(&part)
+        let part = x.local_tile(128, block.clone())?.thread_part()?.load_predicated()?;
+        y.local_tile(128, block)?.thread_part()?.store_predicated(&part)
     })
     .unwrap();
     for large in [1 << 31, (1 << 31) + 5, (1 << 32) - 1, 1 << 32, (1 << 37) + 3] {
@@ -130,7 +130,7 @@ fn coordinates_of_boxes_have_32_bits() {
         k.single(|| {
             stage.acquire()?;
             stage.load(
-                &x.local_tile("(32,64)", Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(0))])?)?,
+                &x.local_tile((32, 64), Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(0))])?)?,
                 &tile,
             )?;
             stage.publish()
@@ -153,7 +153,7 @@ fn constants_that_do_not_fit_are_refused_when_the_kernel_is_written() {
         let built = Kernel::build("constant", |k: &Build| -> Result<(), KernelError> {
             let y = k.output::<i32>("y", "1:1")?;
             k.threads(1)?;
-            let number = k.register(Element::I32, "1")?;
+            let number = k.register(Element::I32, 1)?;
             number.fill(k.index(&Expr::from(large))?)?;
             y.store(&number)
         });

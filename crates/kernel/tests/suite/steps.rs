@@ -14,13 +14,13 @@ fn turned() -> Kernel {
         let y = k.output::<f32>("y", "(32,32):(32,1)")?;
         let tile = k.shared::<f32>("(32,32):(32,1)")?;
         k.threads(32)?;
-        let row = "(32,32):(1,32)".parse()?;
-        let values = x.compose_layout(&row)?.thread_part()?.load()?;
-        tile.compose_layout(&row)?.thread_part()?.store(&values)?;
+        let row = "(32,32):(1,32)";
+        let values = x.compose(row)?.thread_part()?.load()?;
+        tile.compose(row)?.thread_part()?.store(&values)?;
         k.barrier();
-        let column = "(32,32):(32,1)".parse()?;
-        let values = tile.compose_layout(&column)?.thread_part()?.load()?;
-        y.compose_layout(&row)?.thread_part()?.store(&values)
+        let column = "(32,32):(32,1)";
+        let values = tile.compose(column)?.thread_part()?.load()?;
+        y.compose(row)?.thread_part()?.store(&values)
     })
     .unwrap()
 }
@@ -104,9 +104,7 @@ fn what_is_copied_behind_the_threads_comes_when_it_is_waited_for() {
         k.commit_async();
         k.wait_async(0);
         k.barrier();
-        y.compose_layout(&"(32,4):(1,32)".parse()?)?
-            .thread_part()?
-            .store(&tile.compose_layout(&"(32,4):(1,32)".parse()?)?.thread_part()?.load()?)
+        y.compose("(32,4):(1,32)")?.thread_part()?.store(&tile.compose("(32,4):(1,32)")?.thread_part()?.load()?)
     })
     .unwrap();
     let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
@@ -135,7 +133,7 @@ fn iterations_of_a_loop_and_warps_are_told_apart() {
         let y = k.output::<f32>("y", "(64,3)")?;
         k.threads(64)?;
         k.range(3, |iteration| {
-            let row = y.local_tile("(64,1)", coord!(Expr::from(0), iteration)?)?.thread_part()?;
+            let row = y.local_tile((64, 1), coord!(Expr::from(0), iteration)?)?.thread_part()?;
             let zeros = row.fragment()?;
             zeros.clear();
             row.store(&zeros)
@@ -184,7 +182,7 @@ fn a_defect_ends_the_steps_with_what_a_run_finds() {
         let ones = part.fragment()?;
         ones.clear();
         part.store(&ones)?;
-        let turned = tile.compose_layout(&"((2,32),1):((32,1),64)".parse()?)?;
+        let turned = tile.compose("((2,32),1):((32,1),64)")?;
         y.thread_part()?.store(&turned.thread_part()?.load()?)
     })
     .unwrap();

@@ -26,7 +26,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis as GridAxis;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::problem::{Axis, Problem};
 use crate::error::PlanError;
@@ -182,19 +182,19 @@ impl Walk {
         let blocks = div_up(kept.iter().product(), self.shape.across);
         let (tile, threads) = (self.shape.across * self.each(), [self.shape.across, self.shape.along]);
         let layout = if self.inner {
-            format!("(({},{}),1):(({tile},1),0)", threads[1], threads[0])
+            Layout::strided(((threads[1], threads[0]), 1), ((tile, 1), 0))?
         } else {
-            format!("(({},{}),{}):(({},{tile}),1)", threads[0], threads[1], self.each(), self.each())
+            Layout::strided(((threads[0], threads[1]), self.each()), ((self.each(), tile), 1))?
         };
-        let held = Distribution::new(&format!("({tile},{})", self.shape.along), &layout)?;
+        let held = Distribution::new((tile, self.shape.along), &layout)?;
         Kernel::build("reduce", |k| {
             let x = placed(k.tensor_of(self.element, "x", &self.text(), Role::Input)?, self.element, self.alignment)?;
             let outputs = self.outputs(k, results)?;
             k.threads(self.shape.threads)?;
-            k.grid(GridAxis::X, &blocks.to_string())?;
+            k.grid(GridAxis::X, blocks)?;
             let block = k.block_number(GridAxis::X);
             let share = if self.shape.shares > 1 {
-                k.grid(GridAxis::Y, &self.shape.shares.to_string())?;
+                k.grid(GridAxis::Y, self.shape.shares)?;
                 k.block_number(GridAxis::Y)
             } else {
                 Expr::from(0)
@@ -243,7 +243,7 @@ impl Walk {
             }
             for (output, part) in outputs.iter().zip(&all) {
                 let at: Coord<Expr> = Tree::flat([Slot::At(block.clone()), Slot::At(share.clone())])?;
-                output.local_tile(&format!("({tile},1)"), at)?.store_distributed_predicated(part)?;
+                output.local_tile((tile, 1), at)?.store_distributed_predicated(part)?;
             }
             match outputs.get(all.len()) {
                 Some(y) => k.when_last(|| self.put_together(k, &outputs[..all.len()], y)),
@@ -261,8 +261,8 @@ impl Walk {
             return Ok(None);
         }
         let lanes = self.shape.along / each;
-        let layout = format!("(({lanes},{tile}),{each}):(({tile},1),{})", tile * lanes);
-        Ok(Some(Distribution::new(&format!("({tile},{})", self.shape.along), &layout)?))
+        let layout = Layout::strided(((lanes, tile), each), ((tile, 1), tile * lanes))?;
+        Ok(Some(Distribution::new((tile, self.shape.along), &layout)?))
     }
 
     /// The partial results, if there are several shares, and the results, unless a second launch
@@ -270,14 +270,14 @@ impl Walk {
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         let mut outputs = Vec::new();
         if self.shape.shares > 1 {
-            let text = self.parts_layout(results);
+            let text = self.parts_layout(results)?;
             for (element, name) in self.statistic.kept(self.element).into_iter().zip(PARTS) {
                 outputs.push(k.tensor_of(element, name, &text, Role::Output)?);
             }
         }
         if self.shape.shares == 1 || self.at_once {
             let element = self.statistic.result(self.element);
-            let tensor = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
+            let tensor = k.tensor_of(element, "y", Layout::strided((results, 1), (1, results)), Role::Output)?;
             outputs.push(placed(tensor, element, self.alignment)?);
         }
         Ok(outputs)
@@ -302,12 +302,12 @@ impl Walk {
                 .iter()
                 .zip(PARTS)
                 .map(|(rows, name)| {
-                    let text = format!("({results},{0}):({0},1)", self.shape.shares);
+                    let text = Layout::strided((results, self.shape.shares), (self.shape.shares, 1))?;
                     k.tensor_of(rows.element(), name, &text, Role::Input)
                 })
                 .collect::<Result<_, _>>()?;
             let element = statistic.result(self.element);
-            let y = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
+            let y = k.tensor_of(element, "y", Layout::strided((results, 1), (1, results)), Role::Output)?;
             let y = placed(y, element, self.alignment)?;
             Rows::state_resident_blocks(k, &rows.iter().collect::<Vec<_>>())?;
             let mut held = Vec::new();

@@ -10,7 +10,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -38,14 +38,14 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
         return Err(PlanError::TooLarge { what: "results", asked: results, limit });
     }
     let kernel = Kernel::build("indices_of_greatest", |k| {
-        let text = format!("({results},1):(1,{results})");
+        let text = Layout::strided((results, 1), (1, results))?;
         let tensor = |element: Element, name: &str, role: Role| k.tensor_of(element, name, &text, role);
         let own = tensor(element, "own", Role::Input)?;
         let greatest = tensor(element, "greatest", Role::Input)?;
         let place = tensor(Element::I32, "place", Role::Input)?;
         let index = tensor(Element::I64, "index", Role::Output)?;
         k.threads(MOVE_THREADS)?;
-        k.grid(Axis::X, &((results + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
+        k.grid(Axis::X, (results + MOVE_THREADS - 1) / MOVE_THREADS)?;
         let overflow = || LayoutError::Overflow { op: "result" };
         let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
         let result = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;

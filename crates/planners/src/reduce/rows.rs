@@ -72,7 +72,7 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
         let here = own.eq(k.number(row as i32));
         (vector, most) = (here.select(number, vector), here.select(greatest[row], most));
     }
-    let place = k.register(Element::I32, "1")?;
+    let place = k.register(Element::I32, 1)?;
     place.fill(k.number(0))?;
     let zero = k.number(0);
     k.when(own.lt(k.number(each as i32)).and(k.index(&warp)?.eq(zero)), || {

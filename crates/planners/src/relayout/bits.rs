@@ -21,7 +21,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use super::sum::plus;
 use super::{Sides, blocks};
@@ -80,14 +80,14 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
     let reach = (reach(sides.reach.0, sides.source), reach(sides.reach.1, sides.destination));
     Ok(Kernel::build("relayout_bits", |k| {
         k.threads(1 << plan.threads)?;
-        k.grid(operation::Axis::X, &total.to_string())?;
+        k.grid(operation::Axis::X, total)?;
         let source = k.tensor_of(sides.source, "source", &sides.text(0, &source_modes), Role::Input)?;
         let target = k.tensor_of(sides.destination, "destination", &sides.text(1, &target_modes), Role::Output)?;
         let words = length / in_word;
-        let source = source.recast(word, &format!("({words},{}):(1,{words})", reach.0 / length))?;
-        let target = target.recast(wide, &format!("({length},{}):(1,{length})", reach.1 / length))?;
-        let tile = k.shared_of(word, &format!("{}:1", (1 << plan.read.len()) / in_word))?;
-        let elements = tile.recast(wide, &format!("{}:1", 1_i64 << plan.read.len()))?;
+        let source = source.recast(word, Layout::strided((words, reach.0 / length), (1, words)))?;
+        let target = target.recast(wide, Layout::strided((length, reach.1 / length), (1, length)))?;
+        let tile = k.shared_of(word, Layout::strided((1 << plan.read.len()) / in_word, 1))?;
+        let elements = tile.recast(wide, Layout::strided(1_i64 << plan.read.len(), 1))?;
         let (block, thread) = (k.block_number(operation::Axis::X), k.thread()?);
         let iterations = 1_u64 << (plan.read.len() - plan.vector as usize - plan.threads as usize);
         // Offsets in vectors: a vector is a power of two of elements, and aligned to its size.
@@ -110,7 +110,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
             for (number, value) in numbers.into_iter().enumerate() {
                 let inside = space::chosen(&plan.stored, number as u64 * in_word as u64);
                 let place = stored.with(k, &Part::known(row ^ inside))?;
-                let one = k.register(word, "1")?;
+                let one = k.register(word, 1)?;
                 one.set(&[value])?;
                 tile.at(&k.quotient(&place.index, in_word)?)?.store_predicated(&one)?;
             }

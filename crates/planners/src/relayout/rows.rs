@@ -75,7 +75,7 @@ pub(super) fn rows(sides: &Sides, vector: i64) -> Result<Kernel, PlanError> {
         let from = k.tensor_of(sides.source, "source", &sides.text(0, &from), Role::Input)?;
         let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
         k.threads(THREADS)?;
-        k.grid(operation::Axis::X, &count.to_string())?;
+        k.grid(operation::Axis::X, count)?;
         let mut parts = Vec::new();
         for iteration in 0..each {
             let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
@@ -110,7 +110,7 @@ pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kerne
         let from = k.tensor_of(sides.source, "source", &sides.text(0, &source), Role::Input)?;
         let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &modes), Role::Output)?;
         k.threads(THREADS)?;
-        k.grid(operation::Axis::X, &count.to_string())?;
+        k.grid(operation::Axis::X, count)?;
         let mut parts = Vec::new();
         for iteration in 0..each {
             let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
@@ -202,11 +202,11 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
             let Some(_) = &place.bits else { return k.tensor_of(element, name, &sides.text(side, &modes), role) };
             // An output covers all of its memory.
             let text = if side == 0 { format!("{reach}:1") } else { sides.text(1, &places) };
-            k.tensor_of(element, name, &text, role)?.recast(element, &format!("{reach}:1"))
+            k.tensor_of(element, name, &text, role)?.recast(element, Layout::strided(reach, 1))
         };
         let (source, target) = (side(0, from)?, side(1, to)?);
         k.threads(THREADS)?;
-        k.grid(operation::Axis::X, &count.to_string())?;
+        k.grid(operation::Axis::X, count)?;
         let mut parts = Vec::new();
         for iteration in 0..each {
             let number = number(k, each, iteration)?;

@@ -11,7 +11,7 @@ use tilewright_kernel::program::operation;
 use tilewright_kernel::{Element, Kernel, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Tree};
+use tilewright_layout::{Coord, Layout, Tree};
 
 use super::sum::Sum;
 use super::{Sides, blocks, coordinate};
@@ -210,14 +210,13 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
     let threads = across * down;
     let (log_square, bits) = (square.trailing_zeros(), across.min(down).trailing_zeros().min(3));
     let tile_layout = format!("S<{bits},{log_square},{}> o 0 o ({row},{rows}):(1,{row})", row.trailing_zeros());
-    let parts: Vec<String> = boxed.iter().map(|axis| extents[*axis].to_string()).collect();
-    let name = &format!("({})", parts.join(","));
+    let boxed_extents = Tree::flat(boxed.iter().map(|axis| extents[*axis]))?;
     let vector = square * i64::from(sides.source.bits());
     let load = TiledCopy::new(
         CopyAtom::named(&format!("UniversalCopy<uint{vector}_t>"))?,
         i64::from(sides.source.bits()),
-        &format!("({across},{down}):(1,{across})").parse()?,
-        &format!("({square},1)").parse()?,
+        &Layout::strided((across, down), (1, across))?,
+        &Layout::strided((square, 1), (1, 0))?,
     )?;
     Ok(Kernel::build("relayout_squares", |k| {
         let from = k.tensor_of(sides.source, "source", &sides.text(0, &from), Role::Input)?;
@@ -230,14 +229,14 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
             let registers = FITTED.thread_registers[usize::from(square >= 4)];
             k.resident(sides.limits.resident(bytes, threads, registers) as u32)?;
         }
-        k.grid(operation::Axis::X, &total.to_string())?;
+        k.grid(operation::Axis::X, total)?;
         let block = k.block_number(operation::Axis::X);
         let digits = k.coordinate(&block, &counts)?;
         let outer = others.iter().map(|axis| Some(digits[*axis].clone()));
         let outer = coordinate(boxed.iter().map(|_| None).chain(outer))?;
         let inner = coordinate(boxed.iter().map(|axis| Some(digits[*axis].clone())))?;
         let (source_tile, target_tile) =
-            (box_at(&from, plan, &outer, name, &inner)?, box_at(&to, plan, &outer, name, &inner)?);
+            (box_at(&from, plan, &outer, &boxed_extents, &inner)?, box_at(&to, plan, &outer, &boxed_extents, &inner)?);
         k.copy_predicated(&load, &source_tile, &tile)?;
         k.barrier();
         // Thread (c, r) transposes square (r, c): adjacent threads write adjacent memory.
@@ -271,10 +270,10 @@ fn box_at<'k>(
     view: &View<'k>,
     plan: &Squares,
     outer: &Coord<Expr>,
-    name: &str,
+    tile: &Tree<i64>,
     inner: &Coord<Expr>,
 ) -> Result<View<'k>, KernelError> {
-    let part = view.slice(outer.clone())?.local_tile(name, inner.clone())?;
+    let part = view.slice(outer.clone())?.local_tile(tile, inner.clone())?;
     let (first, all) = (plan.source.len(), plan.source.len() + plan.destination.len());
     part.group(first..all)?.group(0..first)
 }

@@ -29,6 +29,7 @@ mod write;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Element, Flag, Fragment, Kernel, KernelError, View};
+use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::share::Share;
@@ -182,7 +183,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
     Ok(Kernel::build("relayout_windows", |k| {
         k.threads(plan.threads)?;
         k.resident(plan.resident(sides) as u32)?;
-        k.grid(operation::Axis::X, &total.to_string())?;
+        k.grid(operation::Axis::X, total)?;
         let source = k.tensor_of(sides.source, "source", &sides.text(0, &modes(|axis| axis.source)), Role::Input)?;
         let destination = k.tensor_of(
             sides.destination,
@@ -190,12 +191,12 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
             &sides.text(1, &modes(|axis| axis.destination)),
             Role::Output,
         )?;
-        let source = source.recast(sides.source, &format!("{}:1", sides.reach.0))?;
-        let destination = destination.recast(sides.destination, &format!("{}:1", sides.reach.1))?;
+        let source = source.recast(sides.source, Layout::strided(sides.reach.0, 1))?;
+        let destination = destination.recast(sides.destination, Layout::strided(sides.reach.1, 1))?;
         let word = if plan.word_bytes == 8 { Element::U64 } else { Element::U32 };
         let count = plan.length;
-        let words = k.shared_of(word, &format!("{count}:1"))?;
-        let elements = words.recast(sides.source, &format!("{}:1", count * plan.word))?;
+        let words = k.shared_of(word, Layout::strided(count, 1))?;
+        let elements = words.recast(sides.source, Layout::strided(count * plan.word, 1))?;
         // Axes are in the order of the destination, and so are blocks.
         let block = k.block_number(operation::Axis::X);
         let numbers = k.coordinate(&block, &counts)?;

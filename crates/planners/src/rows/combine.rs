@@ -8,7 +8,7 @@
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, KernelError, Num, Reduction, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::{Beside, Held, Rows, at_run};
 use crate::fitted::ROWS;
@@ -103,10 +103,10 @@ impl Rows {
             return Ok(parts);
         }
         let count = parts.len();
-        let own = k.register(Element::F32, &count.to_string())?;
+        let own = k.register(Element::F32, count)?;
         let numbers = parts.iter().map(|part| Ok(part.fragment().numbers()?[0]));
         own.set(&numbers.collect::<Result<Vec<_>, KernelError>>()?)?;
-        let array = k.shared_of(Element::F32, &format!("({},{count}):({count},1)", self.blocks))?;
+        let array = k.shared_of(Element::F32, Layout::strided((self.blocks, count), (count, 1)))?;
         let of = |rank: Expr| -> Result<View<'k>, KernelError> {
             let at: Coord<Expr> = Tree::flat([Slot::At(rank), Slot::All])?;
             array.slice(at)
@@ -121,7 +121,7 @@ impl Rows {
         k.cluster_barrier();
         let all = in_pairs(self.blocks, |rank| of(Expr::from(rank))?.load()?.numbers(), combine)?;
         let together = all.into_iter().zip(&parts).map(|(number, part)| {
-            let fragment = k.register(Element::F32, "1")?;
+            let fragment = k.register(Element::F32, 1)?;
             fragment.fill(number)?;
             fragment.distributed(part.distribution())
         });
@@ -153,8 +153,8 @@ impl Rows {
         values: &Distributed<'k>,
     ) -> Result<(), KernelError> {
         let at: Coord<Expr> = Tree::flat([Slot::At(k.block_number(operation::Axis::X)), Slot::At(Expr::from(0))])?;
-        let modes = format!("({},1,1):(1,0,0)", self.rows);
-        let tile = column.local_tile(&format!("({},1)", self.rows), at)?.compose_layout(&modes.parse()?)?;
+        let modes = Layout::strided((self.rows, 1, 1), (1, 0, 0))?;
+        let tile = column.local_tile((self.rows, 1), at)?.compose(&modes)?;
         tile.store_distributed_predicated(values)
     }
 
@@ -228,7 +228,7 @@ impl Rows {
         let all = self.takes_all(count);
         let places = if all { warps } else { power_from(warps) };
         let left = if places > warps { 2 * warps } else { warps };
-        let array = k.shared_of(Element::F32, &format!("({count},{left}):(1,{count})"))?;
+        let array = k.shared_of(Element::F32, Layout::strided((count, left), (1, count)))?;
         let [lane, _, warp] = self.place_of(k)?;
         let lane = k.index(&lane)?;
         let overflow = || LayoutError::Overflow { op: "warps" };
@@ -244,7 +244,7 @@ impl Rows {
         // after them.
         let leave = |by: i32, first: i64, numbers: &[Num<'k>]| {
             k.when(lane.eq(k.number(by)), || {
-                let own = k.register(Element::F32, &count.to_string())?;
+                let own = k.register(Element::F32, count)?;
                 own.set(numbers)?;
                 let place = Stride::plus(&warp, &Expr::from(first)).ok_or_else(overflow)?;
                 let at: Coord<Expr> = Tree::flat([Slot::All, Slot::At(place)])?;
@@ -264,20 +264,20 @@ impl Rows {
         }
         let threads = self.warps * LANES;
         let (taken, one) = if all {
-            (format!("({threads},({count},{places})):(0,(1,{count}))"), format!("({threads},{places}):(0,1)"))
+            (Layout::strided((threads, (count, places)), (0, (1, count)))?, Layout::strided((threads, places), (0, 1))?)
         } else {
             let lanes = places.min(LANES);
-            let (by, each) = (format!("({lanes},{})", threads / lanes), places / lanes);
-            let taken = format!("({by},({count},{each})):(({count},0),(1,{}))", count * lanes);
-            (taken, format!("({by},{each}):((1,0),{lanes})"))
+            let (by, each) = ((lanes, threads / lanes), places / lanes);
+            let taken = Layout::strided((by, (count, each)), ((count, 0), (1, count * lanes)))?;
+            (taken, Layout::strided((by, each), ((1, 0), lanes))?)
         };
-        let taken = Distribution::new(&format!("({count},{places})"), &taken)?;
-        let one = Distribution::new(&format!("(1,{places})"), &one)?;
-        let first = array.compose_layout(&format!("({count},{places}):(1,{count})").parse()?)?;
+        let taken = Distribution::new((count, places), &taken)?;
+        let one = Distribution::new((1, places), &one)?;
+        let first = array.compose(&Layout::strided((count, places), (1, count))?)?;
         let taken = first.load_distributed(&taken)?.fragment().numbers()?;
         let tile = |first: usize| {
             let numbers: Vec<Num<'k>> = taken.iter().skip(first).step_by(numbers.len()).copied().collect();
-            let fragment = k.register(Element::F32, &numbers.len().to_string())?;
+            let fragment = k.register(Element::F32, numbers.len())?;
             fragment.set(&numbers)?;
             fragment.distributed(&one)
         };

@@ -129,7 +129,7 @@ impl Rows {
             let (copy, length) = (self.copy_of_runs()?, self.run_length());
             let [row, part] = self.at(k)?;
             for number in 0..self.stored {
-                let array = k.shared_of(self.element, &format!("(1,{length}):({length},1)"))?;
+                let array = k.shared_of(self.element, Layout::strided((1, length), (length, 1)))?;
                 let part = self.run_of(matrix, [&row, &part], number)?;
                 if self.blocks == 1 {
                     k.copy(&copy, &part, &array)?;
@@ -176,8 +176,8 @@ impl Rows {
         Ok(TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
             i64::from(self.element.bits()),
-            &format!("(1,{threads}):({threads},1)").parse()?,
-            &format!("(1,{vector}):({vector},1)").parse()?,
+            &Layout::strided((1, threads), (threads, 1))?,
+            &Layout::strided((1, vector), (vector, 1))?,
         )?)
     }
 
@@ -192,13 +192,13 @@ impl Rows {
         let before = Stride::times(part, &Expr::from(self.vectors)).ok_or_else(overflow)?;
         let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
         let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
-        matrix.local_tile(&format!("(1,{})", self.run_length()), at)
+        matrix.local_tile((1, self.run_length()), at)
     }
 
     /// A run in shared memory as `(R,A,W)`.
     pub(super) fn by_warps<'k>(&self, run: &View<'k>) -> Result<View<'k>, KernelError> {
         let (own, warps) = (self.vector * self.lanes, self.warps);
-        let modes: Layout = format!("(1,{own},{warps}):(0,1,{own})").parse()?;
-        run.compose_layout(&modes)
+        let modes = Layout::strided((1, own, warps), (0, 1, own))?;
+        run.compose(&modes)
     }
 }

@@ -17,7 +17,7 @@ use tilewright_kernel::program::BULK_CHUNK_BYTES;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 pub(crate) use self::shape::Shape;
 use super::{Rows, at_run};
@@ -162,7 +162,7 @@ impl Persistent {
     pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
         k.threads(self.threads())?;
         k.resident(self.resident as u32)?;
-        k.grid(Axis::X, &(self.rows.blocks * self.clusters).to_string())?;
+        k.grid(Axis::X, self.rows.blocks * self.clusters)?;
         k.cluster(self.rows.blocks as u32)?;
         let part = self.part(k)?;
         let held = self.rows.run.reduced(&[0])?;
@@ -185,7 +185,7 @@ impl Persistent {
         let Rows { element, vectors, warps, blocks, .. } = self.rows;
         let part = self.part(k)?;
         let (copy, length) = (self.rows.copy_of_runs()?, self.rows.run_length());
-        let layout = format!("(1,{length},{vectors},{STAGES}):({length},1,{length},{})", length * vectors);
+        let layout = Layout::strided((1, length, vectors, STAGES), (length, 1, length, length * vectors))?;
         let room = k.shared_of(element, &layout)?;
         let run_at = |stage: &Expr, run: i64| -> Result<View<'k>, KernelError> {
             let at: Coord<Expr> =
@@ -201,7 +201,7 @@ impl Persistent {
             (0..vectors).try_for_each(|run| fetch(&row, &stage, run))?;
             k.commit_async();
         }
-        let layout = format!("({GIVEN},{blocks},{STAGES}):(1,{GIVEN},{})", GIVEN * blocks);
+        let layout = Layout::strided((GIVEN, blocks, STAGES), (1, GIVEN, GIVEN * blocks))?;
         let array = k.shared_of(Element::F32, &layout)?;
         let exchange = Exchange { array, cursor: k.pipeline(STAGES, (warps * blocks) as u32)?.cursor()? };
         scheduler.each(|claim| {
@@ -256,7 +256,7 @@ impl<'k> Iteration<'_, 'k> {
         let count = numbers.len();
         let Exchange { array, cursor } = self.exchange;
         numbers.resize(GIVEN as usize, k.number_of(Element::F32, 0.0));
-        let own = k.register(Element::F32, &GIVEN.to_string())?;
+        let own = k.register(Element::F32, GIVEN)?;
         own.set(&numbers)?;
         let blocks = self.plan.rows.blocks;
         let stage = cursor.stage()?;
@@ -275,19 +275,19 @@ impl<'k> Iteration<'_, 'k> {
         stage.wait()?;
         // Lane `i` takes the numbers of block `i`: all of them would fill the registers of a
         // thread.
-        let lanes = format!("({blocks},{},{})", LANES / blocks, self.plan.rows.warps);
-        let taken = Distribution::new(&format!("({GIVEN},{blocks})"), &format!("({lanes},{GIVEN}):(({GIVEN},0,0),1)"))?;
-        let own = Distribution::new(&format!("(1,{blocks})"), &format!("({lanes},1):((1,0,0),0)"))?;
+        let lanes = (blocks, LANES / blocks, self.plan.rows.warps);
+        let taken = Distribution::new((GIVEN, blocks), Layout::strided((lanes, GIVEN), ((GIVEN, 0, 0), 1)))?;
+        let own = Distribution::new((1, blocks), Layout::strided((lanes, 1), ((1, 0, 0), 0)))?;
         let at: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(stage.index().clone())])?;
         let numbers = array.slice(at)?.load_distributed(&taken)?.fragment().numbers()?;
         let tiles = numbers[..count].iter().map(|number| {
-            let fragment = k.register(Element::F32, "1")?;
+            let fragment = k.register(Element::F32, 1)?;
             fragment.fill(*number)?;
             fragment.distributed(&own)
         });
         let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
         let all = k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1], |a, b| Ok(combine(a, b)))?;
-        stage.release_to(&format!("{blocks}:1"), 0)?;
+        stage.release_to(Layout::strided(blocks, 1), 0)?;
         cursor.advance()?;
         // Claimed after the blocks have met, so none waits for the answer.
         (self.ask)()?;

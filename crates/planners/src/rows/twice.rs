@@ -8,7 +8,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::placed;
 use crate::error::PlanError;
@@ -53,12 +53,10 @@ impl RowsTwice {
         }
         let vector = widest(columns, element, alignment);
         let run = THREADS * vector;
-        let held = Distribution::new(
-            &format!("(1,{run},{VECTORS})"),
-            &format!("({THREADS},({vector},{VECTORS})):({vector},(1,{run}))"),
-        )?;
-        let one = Distribution::new(&format!("(1,{run})"), &format!("({THREADS},{vector}):({vector},1)"))?;
-        let single = Distribution::new(&format!("(1,{THREADS})"), &format!("({THREADS},1):(1,0)"))?;
+        let held =
+            Distribution::new((1, run, VECTORS), Layout::strided((THREADS, (vector, VECTORS)), (vector, (1, run))))?;
+        let one = Distribution::new((1, run), Layout::strided((THREADS, vector), (vector, 1)))?;
+        let single = Distribution::new((1, THREADS), Layout::strided((THREADS, 1), (1, 0)))?;
         let places = matrix.places();
         Ok(RowsTwice { columns, element, alignment, places, chunk: run * VECTORS, run, held, one, single })
     }
@@ -83,7 +81,8 @@ impl RowsTwice {
 
     /// Weights or a bias: one number for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<Stretch<'k>, KernelError> {
-        let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
+        let tensor =
+            k.tensor_of(self.element, name, Layout::strided((1, self.columns), (self.columns, 1)), Role::Input)?;
         let tensor = placed(tensor, self.element, self.alignment)?;
         Ok(Stretch { tensor, row: Expr::from(0) })
     }
@@ -91,13 +90,13 @@ impl RowsTwice {
     /// A chunk as `(1,A,V)`.
     fn tile<'k>(&self, tensor: &Stretch<'k>, chunk: &Expr) -> Result<View<'k>, KernelError> {
         let at: Coord<Expr> = Tree::flat([Slot::At(tensor.row.clone()), Slot::At(chunk.clone())])?;
-        let modes = format!("(1,{},{VECTORS}):(0,1,{})", self.run, self.run);
-        tensor.tensor.local_tile(&format!("(1,{})", self.chunk), at)?.compose_layout(&modes.parse()?)
+        let modes = Layout::strided((1, self.run, VECTORS), (0, 1, self.run))?;
+        tensor.tensor.local_tile((1, self.chunk), at)?.compose(&modes)
     }
 
     /// A number of each thread, kept from chunk to chunk.
     pub(crate) fn kept<'k>(&self, k: &'k Build, value: f64) -> Result<Distributed<'k>, KernelError> {
-        let fragment = k.register(Element::F32, "1")?;
+        let fragment = k.register(Element::F32, 1)?;
         fragment.fill(k.number_of(Element::F32, value))?;
         fragment.distributed(&self.single)
     }

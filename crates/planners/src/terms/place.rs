@@ -56,7 +56,7 @@ impl TryFrom<&Composed> for Place {
         let linear = || composed.bit_matrix().and_then(|matrix| matrix.to_composed(&composed.shape())).ok();
         let over_bits = || {
             let columns = composed.bit_matrix().ok()?.columns().to_vec();
-            let layout = format!("{}:1", 1_i64.checked_shl(columns.len() as u32)?).parse().ok()?;
+            let layout = Layout::strided(1_i64.checked_shl(columns.len() as u32)?, 1).ok()?;
             Some(Place { map: None, base: 0, layout, bits: Some(columns) })
         };
         let found = behind(composed).or_else(|| behind(&linear()?)).or_else(over_bits);

@@ -209,7 +209,7 @@ impl<'k> Lowering<'k, '_> {
         let columns = shape[1] / (8 * tiling.warps[1]);
         let fragment = |numbers: &[Num<'k>], shape: [i64; 3]| {
             let element = numbers.first().map_or(Element::F32, |number| number.element());
-            let fragment = k.register(element, &format!("({},{},{})", shape[0], shape[1], shape[2]))?;
+            let fragment = k.register(element, (shape[0], shape[1], shape[2]))?;
             fragment.set(numbers)?;
             Ok::<_, KernelError>(fragment)
         };
@@ -220,7 +220,7 @@ impl<'k> Lowering<'k, '_> {
             if let Some(Own::Tile(tile)) = self.values.get(&value) {
                 let each = values * count;
                 let steps = tile.distribution().values() / each;
-                let parts = format!("({values},{count},1,{steps}):(1,{values},0,{each})").parse::<Layout>()?;
+                let parts = Layout::strided((values, count, 1, steps), (1, values, 0, each))?;
                 let fragment = tile.fragment();
                 let fragment = fragment.with_layout(&fragment.layout().compose(&parts)?)?;
                 let part = |step: i64| fragment.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(step)])?);

@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, IntoShape, Slot, Tree};
 
 use super::{Lowering, Own, over, reductions};
 use crate::held::Held;
@@ -30,11 +30,10 @@ impl<'k> Lowering<'k, '_> {
             }
             slots.push(Slot::At(self.index(index)?));
         }
-        let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
         let view = &self.tensors[tensor];
         match slots.as_slice() {
-            [one] => view.local_tile(&extents[0], Coord::<Expr>::leaf(one.clone())),
-            _ => view.local_tile(&format!("({})", extents.join(",")), Tree::flat(slots)?),
+            [one] => view.local_tile(shape[0], Coord::<Expr>::leaf(one.clone())),
+            _ => view.local_tile(shape.into_shape()?, Tree::flat(slots)?),
         }
     }
 

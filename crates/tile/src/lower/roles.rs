@@ -62,7 +62,7 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
         k.threads(i64::from(warps + BRINGERS) * 32)?;
         // The grid is persistent: a block for each multiprocessor.
         let processors = i64::from(machine.multiprocessors);
-        k.grid(Axis::X, &processors.to_string())?;
+        k.grid(Axis::X, processors)?;
         let mut extents = [Expr::from(1), Expr::from(1), Expr::from(1)];
         for (extent, text) in extents.iter_mut().zip(&program.grid) {
             *extent = k.size(text)?;

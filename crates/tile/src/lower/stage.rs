@@ -168,7 +168,7 @@ impl<'k> Lowering<'k, '_> {
         let mut found = Vec::new();
         for step in 0..depth / STEP {
             let at: Coord<Expr> = Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(step))])?;
-            let part = tile.local_tile(&format!("({rows},{STEP})"), at)?;
+            let part = tile.local_tile((rows, STEP), at)?;
             let fragment = part.partition_mma(&tiling.mma, operand)?.fragment()?;
             self.k.copy(&load, &part, &fragment.retile(&load, CopyEnd::Destination)?)?;
             found.push(fragment);

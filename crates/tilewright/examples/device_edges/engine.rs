@@ -109,7 +109,7 @@ impl Boxed {
             let x = k.tensor_of(self.element, "x", from, Role::Input)?;
             let y = k.tensor_of(self.element, "y", to, Role::Both)?;
             k.threads(32)?;
-            k.grid(Axis::X, "1")?;
+            k.grid(Axis::X, 1)?;
             let held = k.shared_of(self.element, &self.shared())?;
             let tile = Tree::flat(BUILT.map(|at| Slot::At(Expr::from(at))))?;
             let (engine, threads) = if loads { (&x, &y) } else { (&y, &x) };

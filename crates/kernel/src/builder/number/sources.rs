@@ -59,8 +59,8 @@ impl Build {
     /// // y(m) = x(index(m)), 0 where there is no such element.
     /// let kernel = Kernel::build("picked", |k| {
     ///     let (x, index) = (k.input::<f32>("x", "K:1")?, k.input::<i32>("index", "M{div=32}:1")?);
-    ///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
-    ///     let own = index.local_tile("32", k.block("x")?)?.thread_part()?.load()?.numbers()?[0];
+    ///     let y = k.output::<f32>("y", "M:1")?.local_tile(32, k.block("x")?)?.thread_part()?;
+    ///     let own = index.local_tile(32, k.block("x")?)?.thread_part()?.load()?.numbers()?[0];
     ///     y.store(&x.slice(tilewright_layout::coord!(k.index_of(own)?)?)?.load_predicated()?)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("K", 5), ("M", 32)])?;
@@ -96,8 +96,8 @@ impl Build {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("scaled", |k| {
-    ///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
-    ///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
+    ///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile(32, k.block("x")?)?.thread_part()?;
+    ///     let y = k.output::<f32>("y", "M:1")?.local_tile(32, k.block("x")?)?.thread_part()?;
     ///     let factor = k.scalar::<f32>("factor")?;
     ///     y.store(&x.load()?.map(|x| Ok(x * factor))?)
     /// })?;

@@ -95,7 +95,7 @@ impl Stage<'_> {
     /// let kernel = Kernel::build("given", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
     ///     k.threads(32)?;
-    ///     k.grid(Axis::X, "2")?;
+    ///     k.grid(Axis::X, 2)?;
     ///     k.cluster(2)?;
     ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
     ///     let taken = k.shared::<f32>("(32,1):(1,1)")?;

@@ -60,7 +60,7 @@ impl<'k> Stage<'k> {
     ///     let x = k.input::<u16>("x", "(64,64):(64,1)")?;
     ///     let y = k.output::<u16>("y", "(64,64,2):(64,1,4096)")?;
     ///     k.threads(64)?;
-    ///     k.grid(Axis::X, "2")?;
+    ///     k.grid(Axis::X, 2)?;
     ///     k.cluster(2)?;
     ///     let ring = k.shared::<u16>("(64,64,1):(64,1,4096)")?;
     ///     let half = |k: &Build| Ok::<_, KernelError>(Tree::flat([Slot::At(k.rank()), Slot::At(0.into())])?);
@@ -70,7 +70,7 @@ impl<'k> Stage<'k> {
     ///         k.single(|| {
     ///             let stage = pipeline.cursor()?.stage()?;
     ///             stage.acquire()?;
-    ///             let (from, to) = (x.local_tile("(32,64)", half(k)?)?, whole.local_tile("(32,64)", half(k)?)?);
+    ///             let (from, to) = (x.local_tile((32, 64), half(k)?)?, whole.local_tile((32, 64), half(k)?)?);
     ///             stage.load_multicast(&from, &to, "2:1", 0)?;
     ///             stage.publish()
     ///         })
@@ -81,8 +81,8 @@ impl<'k> Stage<'k> {
     ///         let own = y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
     ///         for rows in 0..2 {
     ///             let tile = Tree::flat([Slot::At(rows.into()), Slot::At(0.into())])?;
-    ///             let part = whole.local_tile("(32,64)", tile.clone())?.thread_part()?.load()?;
-    ///             own.local_tile("(32,64)", tile)?.thread_part()?.store(&part)?;
+    ///             let part = whole.local_tile((32, 64), tile.clone())?.thread_part()?.load()?;
+    ///             own.local_tile((32, 64), tile)?.thread_part()?.store(&part)?;
     ///         }
     ///         stage.release_to("2:1", 0)
     ///     })?;

@@ -100,7 +100,7 @@ impl Build {
     /// let kernel = Kernel::build("rows", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
     ///     k.threads(32)?;
-    ///     k.grid(Axis::X, "3")?;
+    ///     k.grid(Axis::X, 3)?;
     ///     let scheduler = k.dynamic_scheduler(k.size("M")?, 1)?;
     ///     scheduler.each(|claim| {
     ///         let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
@@ -144,18 +144,18 @@ impl Build {
     ///     let x = k.input::<f32>("x", "(M,32):(32,1)")?;
     ///     let y = k.output::<f32>("y", "(M,32):(32,1)")?;
     ///     k.threads(32)?;
-    ///     k.grid(Axis::X, "3")?;
+    ///     k.grid(Axis::X, 3)?;
     ///     let read = |row| -> Result<_, KernelError> {
     ///         x.slice(Tree::flat([Slot::At(row), Slot::All])?)?.thread_part()?.load_predicated()
     ///     };
     ///     let scheduler = k.prefetching_scheduler(k.size("M")?, 1)?;
-    ///     let next = k.register(tilewright_kernel::Element::F32, "1")?;
+    ///     let next = k.register(tilewright_kernel::Element::F32, 1)?;
     ///     next.set(&read(scheduler.first(0)?)?.numbers()?)?;
     ///     scheduler.each(|claim| {
     ///         let own = next.numbers()?;
     ///         next.set(&read(claim.ahead()?)?.numbers()?)?;
     ///         let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
-    ///         let twice = k.register(tilewright_kernel::Element::F32, "1")?;
+    ///         let twice = k.register(tilewright_kernel::Element::F32, 1)?;
     ///         twice.set(&[own[0] + own[0]])?;
     ///         claim.ask()?;
     ///         y.slice(row)?.thread_part()?.store(&twice)

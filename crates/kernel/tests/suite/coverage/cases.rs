@@ -81,7 +81,7 @@ impl Tiles {
         let before = along * 2 * pairs;
         let all = if is(Wrong::Never) { before } else { before + along - i64::from(is(Wrong::Last)) };
         k.threads(8)?;
-        k.grid(Axis::X, &blocks.to_string())?;
+        k.grid(Axis::X, blocks)?;
         let block = k.block_number(Axis::X);
         let left = Expr::from(all * matrices).minus(&block).unwrap();
         k.range(left.divide_up(&blocks.into()).unwrap(), |iteration| {
@@ -115,7 +115,7 @@ impl Tiles {
             let (row, column) =
                 (either(&row, &of_last, most)?, either(&column, &last.into(), last.max(2 * pairs - 1))?);
             let from = [sum(&[(8, &row)]), sum(&[(2, &column)]), matrix.clone()];
-            let tile = y.domain_offset(&from)?.local_tile("(8,2,1)", at(&[0, 0, 0].map(|at| Some(at.into()))))?;
+            let tile = y.domain_offset(&from)?.local_tile((8, 2, 1), at(&[0, 0, 0].map(|at| Some(at.into()))))?;
             let own = tile.slice(at(&[Some(k.thread()?), None, Some(0.into())]))?;
             stored(&own, k.number(VALUE))
         })

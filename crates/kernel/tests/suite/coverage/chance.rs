@@ -60,7 +60,7 @@ fn tiled(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError
         _ => {
             // Groups of tiles: block x within a group, block z the group.
             let group = chance.of(&[1_i64, 2, 3]);
-            k.grid(Axis::X, &group.to_string())?;
+            k.grid(Axis::X, group)?;
             k.grid(Axis::Z, &format!("ceil(M/{})", rows * chance.of(&[group, group, 2])))?;
             let apart = chance.of(&[group, group, group, 1, 2]);
             let row = sum(&[(1, &k.block_number(Axis::X)), (apart, &k.block_number(Axis::Z))]);
@@ -79,7 +79,7 @@ fn numbered(k: &Build, y: &View<'_>, extents: [i64; 2], chance: &mut Chance) -> 
     let all = extents[0] * extents[1];
     let blocks = (all + threads - 1) / threads;
     let blocks = if chance.seldom(2) { (blocks + chance.of(&[-1, 1])).max(1) } else { blocks };
-    k.grid(Axis::X, &blocks.to_string())?;
+    k.grid(Axis::X, blocks)?;
     let factor = if chance.seldom(5) { threads / 2 } else { threads };
     let number = sum(&[(factor, &k.block_number(Axis::X)), (1, &k.thread()?)]);
     // Sometimes a digit between that no coordinate has.
@@ -90,7 +90,7 @@ fn numbered(k: &Build, y: &View<'_>, extents: [i64; 2], chance: &mut Chance) -> 
     let digits = [&digits[0], &digits[digits.len() - 1]];
     let column = if chance.seldom(6) { Expr::from(0) } else { digits[1].clone() };
     let row = if chance.seldom(6) { k.remainder(&number, (extents[0] - 1).max(1))? } else { digits[0].clone() };
-    let one = y.local_tile("(1,1)", at(&[Some(row), Some(column)]))?;
+    let one = y.local_tile((1, 1), at(&[Some(row), Some(column)]))?;
     stored(&one, k.number(VALUE))
 }
 
@@ -100,7 +100,7 @@ fn in_a_tile(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelE
     // Sometimes two threads for each part, or two blocks.
     let again = chance.of(&[1_i64, 1, 1, 2]);
     if chance.seldom(5) {
-        k.grid(Axis::Z, "2")?;
+        k.grid(Axis::Z, 2)?;
     }
     k.threads(a * b * again)?;
     let digits = k.coordinate(&k.thread()?, &[a, b, again])?;
@@ -201,7 +201,7 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
     };
     match chance.below(6) {
         0 => {
-            k.grid(Axis::X, "1")?;
+            k.grid(Axis::X, 1)?;
             k.range(units, |iteration| store(&iteration))
         }
         1 => {
@@ -209,7 +209,7 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
             store(&k.block_number(Axis::X))
         }
         other => {
-            k.grid(Axis::X, &blocks.to_string())?;
+            k.grid(Axis::X, blocks)?;
             let block = k.block_number(Axis::X);
             let left = if other == 2 && chance.seldom(2) { sum(&[(1, &units), (1, &Expr::from(-1))]) } else { units };
             let of = blocks * if chance.seldom(8) { 2 } else { 1 };

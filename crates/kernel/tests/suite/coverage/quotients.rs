@@ -28,7 +28,7 @@ enum Defect {
 fn tiles(k: &Build, y: &View<'_>, groups: i64, defect: Option<Defect>) -> Result<(), KernelError> {
     let is = |own: Defect| defect == Some(own);
     k.threads(8 * groups)?;
-    k.grid(Axis::X, "3")?;
+    k.grid(Axis::X, 3)?;
     let (block, across, tall) = (k.block_number(Axis::X), k.size("ceil(N/2)")?, k.size("ceil(M/8)")?);
     let units = Stride::times(&across, &tall).unwrap();
     let units = sum(&[(if is(Defect::Again) { 2 } else { 1 }, &units), (-i64::from(is(Defect::Last)), &1.into())]);
@@ -49,7 +49,7 @@ fn tiles(k: &Build, y: &View<'_>, groups: i64, defect: Option<Defect>) -> Result
             };
             let apart = if is(Defect::Overlap) { 4 } else { 8 + 4 * i64::from(is(Defect::Gap)) };
             let from = [sum(&[(apart, &row)]), sum(&[(2, &column)])];
-            let tile = y.domain_offset(&from)?.local_tile("(8,2)", at(&[Some(0.into()), Some(0.into())]))?;
+            let tile = y.domain_offset(&from)?.local_tile((8, 2), at(&[Some(0.into()), Some(0.into())]))?;
             stored(&tile.slice(at(&[Some(own[0].clone()), None]))?, k.number(VALUE))
         })
     };
@@ -85,7 +85,7 @@ fn iterations_that_are_a_quotient_of_a_quotient_are_shown() {
         for (more, apart) in [(0, columns), (1, columns), (-1, columns), (0, columns + 1), (0, columns - 1)] {
             let (shown, happened) = shown_and_happened("(8,N{min=10}):(1,8)", |k, y| {
                 k.threads(8)?;
-                k.grid(Axis::X, &blocks.to_string())?;
+                k.grid(Axis::X, blocks)?;
                 let (block, units) = (k.block_number(Axis::X), k.size(&format!("ceil(N/{columns})"))?);
                 let left = sum(&[(1, &units), (1, &more.into()), (-1, &block)]);
                 k.range(left.divide_up(&blocks.into()).unwrap(), |iteration| {
@@ -106,7 +106,7 @@ fn what_is_no_digit_of_a_number_shows_nothing() {
     // Quotients by 3 and remainders by 2 do not tell a number.
     let uneven = |k: &Build, y: &View<'_>| {
         k.threads(8)?;
-        k.grid(Axis::X, "5")?;
+        k.grid(Axis::X, 5)?;
         let (block, units) = (k.block_number(Axis::X), k.size("3*ceil(M/2)")?);
         k.range(units.minus(&block).unwrap().divide_up(&5.into()).unwrap(), |iteration| {
             let number = sum(&[(5, &iteration), (1, &block)]);
@@ -118,7 +118,7 @@ fn what_is_no_digit_of_a_number_shows_nothing() {
     // An iteration is no digit of the number that blocks have in it.
     let by_iteration = |k: &Build, y: &View<'_>| {
         k.threads(8)?;
-        k.grid(Axis::X, "3")?;
+        k.grid(Axis::X, 3)?;
         let (block, units) = (k.block_number(Axis::X), k.size("N")?);
         k.range(units.minus(&block).unwrap().divide_up(&3.into()).unwrap(), |iteration| {
             stored_at(k, y, [sum(&[(8, &iteration)]), sum(&[(3, &iteration), (1, &block)])], "(8,1)")

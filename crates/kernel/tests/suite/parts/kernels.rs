@@ -72,8 +72,8 @@ fn the_product_of_the_post() {
         let a = k.input::<f32>("a", "(M,K):(K,1)")?;
         let b = k.input::<f32>("b", "(N{div=4},K):(1,N)")?;
         let c = k.output::<f32>("c", "(M,N):(N,1)")?;
-        let (ga, gb) = (a.local_tile("(32,8)", k.block("(x,_)")?)?, b.local_tile("(32,8)", k.block("(y,_)")?)?);
-        let gc = c.local_tile("(32,32)", k.block("(x,y)")?)?;
+        let (ga, gb) = (a.local_tile((32, 8), k.block("(x,_)")?)?, b.local_tile((32, 8), k.block("(y,_)")?)?);
+        let gc = c.local_tile((32, 32), k.block("(x,y)")?)?;
         let (sa, sb) = (k.shared::<f32>("(32,8):(1,32)")?, k.shared::<f32>("(32,8):(1,32)")?);
         let (tga, tsa) = (ga.partition(&copy_a, S)?, sa.partition(&copy_a, D)?);
         let (tgb, tsb) = (gb.partition(&copy_b, S)?, sb.partition(&copy_b, D)?);
@@ -91,7 +91,7 @@ fn the_product_of_the_post() {
             k.barrier();
             Ok(())
         })?;
-        let at = k.coordinates_like(&c.shape())?.local_tile("(32,32)", k.block("(x,y)")?)?;
+        let at = k.coordinates_like(&c.shape())?.local_tile((32, 32), k.block("(x,y)")?)?;
         let at = at.partition_mma(&mma, Operand::C)?;
         let inside = k.predicates(sums.layout())?;
         for index in 0..sums.size() as i64 {
@@ -118,7 +118,7 @@ fn fragments_of_parts_are_read_and_written() {
     let copy = tiled("UniversalCopy<uint64_t>", 32, "(8,4):(4,1)", "(1,2)");
     let kernel = Kernel::build("through", |k| {
         let (x, y) = (k.input::<f32>("x", "(M,N{div=2}):(N,1)")?, k.output::<f32>("y", "(M,N{div=2}):(N,1)")?);
-        let [x, y] = [x, y].map(|t| t.local_tile("(16,16)", k.block("(x,y)")?));
+        let [x, y] = [x, y].map(|t| t.local_tile((16, 16), k.block("(x,y)")?));
         let (from, to) = (x?.partition(&copy, S)?, y?.partition(&copy, D)?);
         let own = from.fragment()?;
         k.copy_predicated(&copy, &from, &own)?;
@@ -199,12 +199,12 @@ fn roles_have_parts_of_their_own() {
         k.threads(96)?;
         k.role(0..1, || {
             let at = coord!(Expr::from(0), Expr::from(0))?;
-            let (from, to) = (x.local_tile("(16,16)", at.clone())?, y.local_tile("(16,16)", at)?);
+            let (from, to) = (x.local_tile((16, 16), at.clone())?, y.local_tile((16, 16), at)?);
             k.copy(&first, &from.partition(&first, S)?, &to.partition(&first, D)?)
         })?;
         k.role(1..3, || {
             let at = coord!(Expr::from(1), Expr::from(0))?;
-            let (from, to) = (x.local_tile("(16,16)", at.clone())?, y.local_tile("(16,16)", at)?);
+            let (from, to) = (x.local_tile((16, 16), at.clone())?, y.local_tile((16, 16), at)?);
             k.copy(&second, &from.partition(&second, S)?, &to.partition(&second, D)?)
         })
     })
@@ -320,7 +320,7 @@ fn predicates_of_runs_leave_zeros_behind_asynchronous_copies() {
     let copy = tiled("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 32, "(8,4):(4,1)", "(1,4)");
     let kernel = Kernel::build("zeros", |k| {
         let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(16,32):(32,1)")?);
-        let tile = x.local_tile("(16,32)", coord!(Expr::from(0), Expr::from(0))?)?;
+        let tile = x.local_tile((16, 32), coord!(Expr::from(0), Expr::from(0))?)?;
         let held = k.shared::<f32>("(16,32):(32,1)")?;
         let (from, to) = (tile.partition(&copy, S)?, held.partition(&copy, D)?);
         let at = k.coordinates_like(&x.shape())?.partition(&copy, S)?;
@@ -399,7 +399,7 @@ fn parts_are_grouped_and_predicates_go_through_loops() {
         for index in 0..4 {
             even.set_at(index, even.at(index)?.not())?;
         }
-        y.local_tile("(16,8)", coord!(Expr::from(0), Expr::from(0))?)?;
+        y.local_tile((16, 8), coord!(Expr::from(0), Expr::from(0))?)?;
         k.when(even.at(0)?, || k.copy_if(&copy, &even, &from, &to))
     })
     .unwrap();
@@ -415,7 +415,7 @@ fn parts_of_blocks_are_accumulated() {
     let mma = product("UniversalFMA<F32,F32,F32,F32>", "(8,4,1)");
     let kernel = Kernel::build("added", |k| {
         let y = k.tensor::<f32>("y", "(8,4):(4,1)")?;
-        k.grid(Axis::X, "5")?;
+        k.grid(Axis::X, 5)?;
         let part = y.partition_mma(&mma, Operand::C)?;
         let own = part.fragment_of(Element::F32)?;
         own.fill(k.number(1.0_f32))?;

@@ -176,7 +176,7 @@ fn destinations_that_are_not_shown_to_be_there() {
             refused("E0903", "mode 0 of shared", |k| {
                 let x = k.input::<f32>("x", "(M,4):(4,1)")?;
                 let held = k.shared::<f32>("(16,4):(4,1)")?;
-                let tile = x.local_tile("(32,4)", k.block("(x,0)")?)?;
+                let tile = x.local_tile((32, 4), k.block("(x,0)")?)?;
                 if parts {
                     k.copy_predicated(by, &tile.partition(by, S)?, &held.partition(by, D)?)
                 } else {
@@ -214,7 +214,7 @@ fn destinations_that_are_not_shown_to_be_there() {
     refused("E0903", "mode 0 of shared", |k| {
         let x = k.input::<f32>("x", "(M,4):(4,1)")?;
         let held = k.shared::<f32>("(16,4):(4,1)")?;
-        let tile = x.local_tile("(32,4)", k.block("(x,0)")?)?;
+        let tile = x.local_tile((32, 4), k.block("(x,0)")?)?;
         let (from, to) = (tile.partition(&plain, S)?, held.partition(&plain, D)?);
         let all = k.predicates(&"(4,1,1)".parse()?)?;
         all.fill(k.flag(true))?;
@@ -226,12 +226,12 @@ fn destinations_that_are_not_shown_to_be_there() {
 fn registers_that_a_fragment_does_not_have() {
     refused("E0925", "index 8 of the fragment", |k| {
         k.threads(1)?;
-        k.register(Element::F32, "(2,4)")?.set_at(8, k.number(0.0_f32))
+        k.register(Element::F32, (2, 4))?.set_at(8, k.number(0.0_f32))
     });
     for index in [-1, 4] {
         refused("E0925", "where there are 4 elements", |k| {
             k.threads(1)?;
-            let fragment = k.register(Element::F32, "(2,4)")?;
+            let fragment = k.register(Element::F32, (2, 4))?;
             fragment.slice(Tree::flat([Slot::All, Slot::At(index)])?).map(drop)
         });
         refused("E0925", "where there are 4 elements", |k| {
@@ -260,8 +260,8 @@ fn memory_that_is_seen_in_other_elements_is_that_of_the_tensor() {
     // A part has no memory of its own: it was silently that of the whole tensor.
     refused("E0910", "a part has no memory of its own", |k| {
         k.threads(32)?;
-        k.grid(Axis::X, "2")?;
-        let tile = k.tensor::<i32>("x", "64:1")?.local_tile("32", k.block("x")?)?;
+        k.grid(Axis::X, 2)?;
+        let tile = k.tensor::<i32>("x", "64:1")?.local_tile(32, k.block("x")?)?;
         tile.recast(Element::F32, "32:1").map(drop)
     });
     let whole = Kernel::build("whole", |k| {

@@ -6,8 +6,8 @@
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
-use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Layout};
 
 use crate::gemm::epilogue::cut::Rest;
 use crate::gemm::epilogue::inputs::{self, Fetch};
@@ -35,8 +35,7 @@ impl Epilogue {
         let (staged, rest) = match &self.rest {
             Some(Rest::Rows(rest)) if buffers > 0 => {
                 // In the last part, too, rows are contiguous, in the same buffer.
-                let all = format!("{}:1", self.rows * self.part_columns);
-                let all = k.shared_of(self.result, &all)?;
+                let all = k.shared_of(self.result, Layout::strided(self.rows * self.part_columns, 1))?;
                 (vec![all.compose(&self.panels)?], Some(all.compose(rest)?))
             }
             rest => {
@@ -45,7 +44,7 @@ impl Epilogue {
                 let rest = match (rest, staged.first()) {
                     (Some(Rest::Columns(rest)), Some(staged)) => {
                         let first = tile_at(&Expr::from(0), Some(&Expr::from(0)))?;
-                        Some(staged.local_tile(&format!("({},{rest})", self.rows), first)?)
+                        Some(staged.local_tile((self.rows, *rest), first)?)
                     }
                     _ => None,
                 };
@@ -84,7 +83,7 @@ impl Epilogue {
             1 => k.tensor_of(self.result, "d", &own.tensors[2], Role::Output),
             split_k if self.tail > 0 => {
                 let layout = split_k::partials_layout([self.rows, self.columns], split_k, self.tail);
-                k.tensor_of(Element::F32, "partials", &layout, Role::Output)
+                k.tensor_of(Element::F32, "partials", layout, Role::Output)
             }
             split_k => k.tensor_of(Element::F32, "partials", &own.partials(split_k, self.each), Role::Output),
         };

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
-use tilewright_layout::{Layout, Tiler};
+use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::error::PlanError;
 use crate::gemm::panel::{swizzle, width};
@@ -59,7 +59,7 @@ impl Cut {
     pub(crate) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
         let order: Tiler = format!("[{}:1;{}:1;16:1]", self.rows, self.strip).parse()?;
         let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
-        Ok(TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
+        Ok(TiledMma::new(sums, &Layout::compact(&(groups, 1, 1).into_shape()?)?, &order)?)
     }
 
     /// The copy atoms for 8 x 8 matrices in the accumulator layout, as many at a time as the

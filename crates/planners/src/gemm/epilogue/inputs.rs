@@ -12,7 +12,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, KernelError, Num, Stage, View};
 use tilewright_layout::atoms::{Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use crate::gemm::index::{plus, times};
 use crate::gemm::problem::Fused;
@@ -101,17 +101,17 @@ pub(crate) fn inputs<'k>(
         let [rows, columns] = [repeated(0), repeated(1)];
         let repeats = if swapped { [columns, rows] } else { [rows, columns] };
         // If operands are swapped, rows of tiles are columns of D.
-        let vector = |size: i64, strides: &str| {
-            let shared = k.shared_of(input.element(), &format!("{size}:1"))?;
-            shared.compose(&format!("({tile_rows},{tile_columns}):({strides})"))
+        let vector = |size: i64, strides: [i64; 2]| {
+            let shared = k.shared_of(input.element(), Layout::strided(size, 1))?;
+            shared.compose(Layout::strided((tile_rows, tile_columns), strides))
         };
         let there = before.and_then(|inputs| inputs.get(number)).and_then(|input| input.fetched.clone());
         let fetched = match fetches.get(number).copied().flatten() {
             None => None,
             Some(_) if there.is_some() => there,
             Some(Fetch::Tile) => staged.map(|staged| (Fetch::Tile, staged.clone())),
-            Some(Fetch::Columns) => Some((Fetch::Columns, vector(tile_columns, "0,1")?)),
-            Some(Fetch::Rows) => Some((Fetch::Rows, vector(tile_rows, "1,0")?)),
+            Some(Fetch::Columns) => Some((Fetch::Columns, vector(tile_columns, [0, 1])?)),
+            Some(Fetch::Rows) => Some((Fetch::Rows, vector(tile_rows, [1, 0])?)),
         };
         Ok(Input { view, batch: input.is_batch(), repeats, fetched })
     };
@@ -164,21 +164,21 @@ impl<'k> Input<'k> {
         let zero = || Slot::At(Expr::from(0));
         match fetch {
             Fetch::Tile => {
-                let tiler = format!("({},{})", rows / pieces[0], columns / pieces[1]);
+                let tiler = (rows / pieces[0], columns / pieces[1]);
                 let place = |unit: &Expr, way: usize| plus(&times(unit, &pieces[way].into())?, &piece[way].into());
-                let to = to.local_tile(&tiler, tile_at(&piece[0].into(), Some(&piece[1].into()))?)?;
+                let to = to.local_tile(tiler, tile_at(&piece[0].into(), Some(&piece[1].into()))?)?;
                 let at = tile_at(&place(&unit.row, 0)?, Some(&place(&unit.column, 1)?))?;
-                stage.load(&matrix.local_tile(&tiler, at)?, &to)
+                stage.load(&matrix.local_tile(tiler, at)?, &to)
             }
             _ if piece != [0, 0] => Ok(()),
             Fetch::Columns => {
                 let line = matrix.slice(Tree::flat([zero(), Slot::All])?)?;
-                let part = line.local_tile(&columns.to_string(), Tree::leaf(Slot::At(unit.column.clone())))?;
+                let part = line.local_tile(columns, Tree::leaf(Slot::At(unit.column.clone())))?;
                 stage.load(&part, &to.slice(Tree::flat([zero(), Slot::All])?)?)
             }
             Fetch::Rows => {
                 let line = matrix.slice(Tree::flat([Slot::All, zero()])?)?;
-                let part = line.local_tile(&rows.to_string(), Tree::leaf(Slot::At(unit.row.clone())))?;
+                let part = line.local_tile(rows, Tree::leaf(Slot::At(unit.row.clone())))?;
                 stage.load(&part, &to.slice(Tree::flat([Slot::All, zero()])?)?)
             }
         }
@@ -207,12 +207,12 @@ impl<'k> Input<'k> {
         [rows, columns]: [i64; 2],
         (number, column): (i64, &Expr),
     ) -> Result<Vec<Num<'k>>, KernelError> {
-        let tiler = format!("({rows},{columns})");
+        let tiler = (rows, columns);
         let ahead = self.fetched.as_ref().map(|(_, shared)| shared);
         let tile = match ahead {
-            Some(shared) => shared.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(number)))?)?,
+            Some(shared) => shared.local_tile(tiler, tile_at(&Expr::from(0), Some(&Expr::from(number)))?)?,
             None => match &unit.boxed {
-                None => self.matrix(swapped, unit)?.local_tile(&tiler, tile_at(&unit.row, Some(column))?)?,
+                None => self.matrix(swapped, unit)?.local_tile(tiler, tile_at(&unit.row, Some(column))?)?,
                 Some(boxed) => boxed.of(&self.matrix(swapped, unit)?, columns, column)?,
             },
         };

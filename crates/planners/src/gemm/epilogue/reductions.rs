@@ -17,7 +17,7 @@ use tilewright_kernel::{
 };
 use tilewright_layout::atoms::TiledMma;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Layout, Slot, Tree};
+use tilewright_layout::{Extent, IntoShape, Layout, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
@@ -101,7 +101,7 @@ pub(crate) struct Taker {
     /// With row groups: whether the partial results have a mode along rows or along tiles.
     grouped: Option<Grouped>,
     /// The layout of the partial results, and whether they have a batch mode.
-    layout: String,
+    layout: Layout,
     batch: bool,
     warps: i64,
 }
@@ -155,7 +155,7 @@ impl Parts {
 
     pub(crate) fn layout(&self) -> Result<Layout, PlanError> {
         let Parts { elements, tiles, batch } = self;
-        Ok(format!("({elements},{tiles},{batch}):(1,{elements},{})", elements.saturating_mul(*tiles)).parse()?)
+        Ok(Layout::strided((*elements, *tiles, *batch), (1, *elements, elements.saturating_mul(*tiles)))?)
     }
 }
 
@@ -176,26 +176,21 @@ impl Taker {
         let tile = plan.tile_of_d(problem);
         let together = usize::from(along_rows);
         let covered = plan.tiles(problem)[together] * tile[together];
-        let shape: Tree<i64> = format!("({rows},{strip})").parse()?;
+        let shape = (rows, strip).into_shape()?;
         let (blocks, warps) = (count_of(part, rows) as i64, WARPS * plan.warpgroups);
         let own = 16 * blocks;
         let apart = Distribution::new(
-            &format!("({own},{warps},{strip})"),
-            &format!(
-                "((4,8,4,{}),(2,2,{},{blocks})):(({},1,{own},{}),({},8,{},16))",
-                plan.warpgroups,
-                strip / 8,
-                2 * own * warps,
-                4 * own,
-                own * warps,
-                8 * own * warps
+            (own, warps, strip),
+            Layout::strided(
+                ((4, 8, 4, plan.warpgroups), (2, 2, strip / 8, blocks)),
+                ((2 * own * warps, 1, own, 4 * own), (own * warps, 8, 8 * own * warps, 16)),
             ),
         )?;
         let Parts { elements, tiles, batch } = parts;
         let all = elements.saturating_mul(tiles);
         let layout = match along_rows {
-            true => format!("({elements},{tiles},{batch}):(1,{elements},{all})"),
-            false => format!("(1,{tiles},{elements},{batch}):(1,{elements},1,{all})"),
+            true => Layout::strided((elements, tiles, batch), (1, elements, all))?,
+            false => Layout::strided((1, tiles, elements, batch), (1, elements, 1, all))?,
         };
         Ok(Taker {
             of: by.of.clone(),
@@ -253,7 +248,7 @@ impl Taker {
                 made.into_iter().zip(places).map(|(made, place)| place.lt(left).select(made, neutral)).collect()
             }
         };
-        let tile: Fragment<'k> = k.register(Element::F32, &made.len().to_string())?;
+        let tile: Fragment<'k> = k.register(Element::F32, made.len())?;
         tile.set(&made)?;
         if self.rows {
             let strip = tile.distributed(&self.held)?.reduce(&[1], self.reduction)?;

@@ -7,7 +7,7 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
-use tilewright_layout::{Layout, Slot, Tree};
+use tilewright_layout::{Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
@@ -29,10 +29,10 @@ pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Resul
     let width = [8, 4, 2].into_iter().find(|width| elements >= width * MOVE_THREADS * blocks && elements % width == 0);
     let width = width.unwrap_or(1);
     let tile = MOVE_THREADS * width;
-    let held = Distribution::new(&tile.to_string(), &format!("({MOVE_THREADS},{width}):({width},1)"))?;
+    let held = Distribution::new(tile, Layout::strided((MOVE_THREADS, width), (width, 1)))?;
     let kernel = Kernel::build("product_sums", |k| {
-        let partials = k.input::<f32>("partials", &format!("({elements},{split_k}):(1,{elements})"))?;
-        let d = k.tensor_of(problem.result_type(), "d", &format!("{elements}:1"), Role::Output)?;
+        let partials = k.input::<f32>("partials", Layout::strided((elements, split_k), (1, elements)))?;
+        let d = k.tensor_of(problem.result_type(), "d", Layout::strided(elements, 1), Role::Output)?;
         k.threads(MOVE_THREADS)?;
         k.wait_launches();
         k.launch_next();
@@ -44,7 +44,7 @@ pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Resul
         for split in 1..split_k {
             total = total.zip(&of(split)?, |a, b| Ok(a + b))?;
         }
-        d.local_tile(&tile.to_string(), k.block("x")?)?.store_distributed_predicated(&total.to(problem.result_type())?)
+        d.local_tile(tile, k.block("x")?)?.store_distributed_predicated(&total.to(problem.result_type())?)
     })?;
     Ok(kernel)
 }
@@ -54,9 +54,11 @@ const ROWS: i64 = 16;
 const WIDTH: i64 = 8;
 
 /// The layout of the partial accumulators of a split tail: rows, columns, splits, tiles.
-pub(crate) fn partials_layout([rows, columns]: [i64; 2], split_k: i64, tiles: i64) -> String {
+///
+/// Errors: it has more elements than there are numbers.
+pub(crate) fn partials_layout([rows, columns]: [i64; 2], split_k: i64, tiles: i64) -> Result<Layout, LayoutError> {
     let tile = rows * columns;
-    format!("({rows},{columns},{split_k},{tiles}):({columns},1,{tile},{})", tile * split_k)
+    Layout::strided((rows, columns, split_k, tiles), (columns, 1, tile, tile * split_k))
 }
 
 /// The kernel that adds the partial accumulators of the tail of a plan, [`partials_layout`], into D.
@@ -64,24 +66,21 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
     let Plan { rows, columns, split_k, tail, raster_band: band, .. } = *plan;
     let [along, across] = plan.tiles(problem);
     let (chunks, pieces) = (columns / WIDTH, rows / ROWS);
-    let held = Distribution::new(
-        &format!("({ROWS},{columns})"),
-        &format!("(({chunks},{ROWS}),{WIDTH}):(({},1),{ROWS})", WIDTH * ROWS),
-    )?;
-    let tiler = format!("({ROWS},{columns})");
+    let held = Distribution::new((ROWS, columns), Layout::strided(((chunks, ROWS), WIDTH), ((WIDTH * ROWS, 1), ROWS)))?;
+    let tiler = (ROWS, columns);
     let kernel = Kernel::build("product_last", |k| {
         let partials =
-            k.tensor_of(Element::F32, "partials", &partials_layout([rows, columns], split_k, tail), Role::Input)?;
+            k.tensor_of(Element::F32, "partials", partials_layout([rows, columns], split_k, tail), Role::Input)?;
         let d = k.tensor_of(problem.result_type(), "d", &problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
-        k.grid(Axis::X, &(pieces * tail).to_string())?;
+        k.grid(Axis::X, pieces * tail)?;
         k.wait_launches();
         k.launch_next();
         let digits = k.coordinate(&k.block_number(Axis::X), &[pieces, tail])?;
         let [piece, tile] = &digits[..] else { return Err(overflow()) };
         let of = |split: i64| {
             let own = Tree::flat([Slot::All, Slot::All, Slot::At(split.into()), Slot::At(tile.clone())])?;
-            partials.slice(own)?.local_tile(&tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
+            partials.slice(own)?.local_tile(tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
         };
         let mut total = of(0)?;
         for split in 1..split_k {
@@ -101,7 +100,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
         };
         let place = grid.at(k, plus(tile, &(along * across - tail).into())?)?;
         let row = plus(&times(&place.row, &pieces.into())?, piece)?;
-        let to = d.local_tile(&tiler, tile_at(&row, Some(&place.column))?)?;
+        let to = d.local_tile(tiler, tile_at(&row, Some(&place.column))?)?;
         to.store_distributed_predicated(&total.to(problem.result_type())?)
     })?;
     Ok(kernel)
@@ -113,7 +112,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
 pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {
-        Ok(format!("({m},{n},{batch}):({rows},{columns},{matrices})").parse()?)
+        Ok(Layout::strided((m, n, batch), (rows, columns, matrices))?)
     };
     let folded = || PlanError::Plan { because: "folded modes are moved before" };
     let (each, matrix) = (if problem.pairs().is_some() { 2 } else { 1 }, m.saturating_mul(n));

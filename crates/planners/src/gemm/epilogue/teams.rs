@@ -62,13 +62,13 @@ impl Epilogue {
                 }
                 let [_, team] = self.member(k)?;
                 let panel = if self.along_rows { columns } else { self.panel.min(columns) };
-                let tiler = format!("({WARPGROUP_ROWS},{panel})");
+                let tiler = (WARPGROUP_ROWS, panel);
                 let blocks = (0..self.rows / WARPGROUP_ROWS).step_by(self.teams as usize);
                 let panels = strip.map_or(0..columns / panel, |strip| strip..strip + 1);
                 panels.into_iter().try_for_each(|panel| {
                     blocks.clone().try_for_each(|block| {
                         let at = tile_at(&plus(&team, &block.into())?, Some(&panel.into()))?;
-                        set_off(&staged.local_tile(&tiler, at.clone())?, &to.local_tile(&tiler, at)?)
+                        set_off(&staged.local_tile(tiler, at.clone())?, &to.local_tile(tiler, at)?)
                     })
                 })
             })?;

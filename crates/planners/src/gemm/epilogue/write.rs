@@ -21,21 +21,20 @@ impl Epilogue {
     /// gated, first those of the first columns, then those of the second.
     pub(crate) fn accumulators<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
         let blocks = inputs::count_of(&self.part, self.rows);
-        let shape = format!("((2,2,{}),{blocks},1)", self.columns / 8);
-        (0..self.each).map(|_| k.register(self.accumulator, &shape)).collect()
+        let shape = ((2, 2, self.columns / 8), blocks, 1);
+        (0..self.each).map(|_| k.register(self.accumulator, shape)).collect()
     }
 
     /// The accumulators of half of the columns of a tile, in registers.
     pub(crate) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
         let blocks = inputs::count_of(&self.part, self.rows);
-        k.register(self.accumulator, &format!("((2,2,{}),{blocks},1)", self.columns / 16))
+        k.register(self.accumulator, ((2, 2, self.columns / 16), blocks, 1))
     }
 
     /// The first or the second half of the accumulators of a tile.
     pub(crate) fn half_of<'k>(&self, accumulators: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
         let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
-        let all: Layout =
-            format!("((2,2,{}),{blocks},1,2):((1,2,4),{own},0,{})", self.columns / 16, own / 2).parse()?;
+        let all = Layout::strided(((2, 2, self.columns / 16), blocks, 1, 2), ((1, 2, 4), own, 0, own / 2))?;
         accumulators.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
     }
 
@@ -43,7 +42,7 @@ impl Epilogue {
     fn strip_of<'k>(&self, accumulators: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
         let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let (count, held) = (self.columns / self.strip, self.strip / 2);
-        let all: Layout = format!("((2,2,{}),{blocks},1,{count}):((1,2,4),{own},0,{held})", self.strip / 8).parse()?;
+        let all = Layout::strided(((2, 2, self.strip / 8), blocks, 1, count), ((1, 2, 4), own, 0, held))?;
         accumulators.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)
     }
 
@@ -77,7 +76,7 @@ impl Epilogue {
             Some(rows) => rows.written(&d)?,
         };
         let d = if self.swapped { d.select(&[1, 0])? } else { d };
-        d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
+        d.local_tile((self.rows, columns), tile_at(&unit.row, Some(column))?)
     }
 
     /// `columns` columns of an output matrix, from column `from` of the tile on.
@@ -108,7 +107,7 @@ impl Epilogue {
         let read = first.iter().enumerate().map(|(at, input)| match (&input.fetched, &self.load) {
             (Some((Fetch::Tile, shared)), Some(load)) => {
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
-                let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
+                let strip = shared.local_tile((self.rows, self.strip), at)?;
                 let fragment =
                     k.register(self.result, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
@@ -240,7 +239,7 @@ impl Epilogue {
                 }
                 let values = self.values(k, accumulators, &ends.kept, unit, (number, &own), taken)?;
                 let place = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
-                let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), place)?;
+                let strip = staged.local_tile((self.rows, self.strip), place)?;
                 match &self.store {
                     Some(store) => k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?,
                     None => strip.partition_mma(&self.part, Operand::C)?.store(&values)?,
@@ -273,7 +272,7 @@ impl Epilogue {
                 (Some(last), Some(split)) => {
                     let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
                     let at_strip = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
-                    d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
+                    d.slice(at)?.local_tile((self.rows, self.strip), at_strip)?
                 }
                 _ => self.tile(d, unit, (self.strip, &self.column(unit, number)?), sum)?,
             };

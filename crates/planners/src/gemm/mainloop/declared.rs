@@ -43,7 +43,7 @@ impl<'a, 'k> Declared<'a, 'k> {
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
         k.threads(i64::from(outline.multipliers() + outline.copiers()) * 32)?;
         k.resident(plan.blocks_per_sm as u32)?;
-        k.grid(Axis::X, &plan.blocks.to_string())?;
+        k.grid(Axis::X, plan.blocks)?;
         k.cluster(plan.cluster as u32)?;
         let block = k.block_number(Axis::X);
         let ring = |side: usize, rows: i64| {

@@ -10,7 +10,7 @@ use crate::product::tile_at;
 
 /// One of several parts of a tile, of `lines` lines each.
 pub(crate) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
-    tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
+    tile.local_tile((lines, depth), tile_at(number, Some(&Expr::from(0)))?)
 }
 
 /// An operand as the kernel reads it.
@@ -45,7 +45,7 @@ impl<'k> GemmOperand<'k> {
                 None => operand,
                 Some(rows) => rows.of(&operand)?,
             };
-            operand.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
+            operand.local_tile((rows / count, depth), tile_at(row, None)?)
         };
         (0..count).map(of).collect()
     }
@@ -63,6 +63,6 @@ impl<'k> GemmOperand<'k> {
             return Ok(tile.clone());
         }
         let (rows, number) = if self.halved { (rows / 2, number) } else { (rows, 0) };
-        tile.local_tile(&format!("({rows},{along})"), tile_at(&Expr::from(number), Some(&Expr::from(0)))?)
+        tile.local_tile((rows, along), tile_at(&Expr::from(number), Some(&Expr::from(0)))?)
     }
 }

@@ -3,7 +3,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{MmaAtom, TiledMma};
-use tilewright_layout::{Layout, Tiler};
+use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::error::PlanError;
 use crate::gemm::epilogue::outline::Epilogue;
@@ -172,7 +172,7 @@ fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma,
     let together = if halved { columns / 2 } else { columns };
     let order: Tiler = format!("[{rows}:1;{together}:1;{}:1]", problem.k_tile() / 4).parse()?;
     let instruction = MmaAtom::named(&atom(problem, together))?;
-    Ok(TiledMma::new(instruction, &format!("({},1,1)", plan.together()).parse::<Layout>()?, &order)?)
+    Ok(TiledMma::new(instruction, &Layout::compact(&(plan.together(), 1, 1).into_shape()?)?, &order)?)
 }
 
 /// The epilogue of all tiles, and that of the tail if the plan splits its k-tiles.

@@ -180,7 +180,7 @@ impl<'k> Kept<'k> {
     fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<Kept<'k>, KernelError> {
         let counts: Vec<usize> = numbers.iter().map(Vec::len).collect();
         let all: usize = counts.iter().sum();
-        let fragment = if all > 0 { Some(k.register(Element::F32, &all.to_string())?) } else { None };
+        let fragment = if all > 0 { Some(k.register(Element::F32, all)?) } else { None };
         let kept = Kept { fragment, counts };
         kept.set(numbers)?;
         Ok(kept)

@@ -4,10 +4,11 @@ use tilewright_kernel::Kernel;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::gemm::index::{overflow, plus, times};
+use crate::gemm::prepare::pack::behind;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::unit;
 use crate::product::count;
@@ -28,19 +29,17 @@ impl Images {
         let steps = [channels, column, row, image, self.matrix().offset()];
         let once = steps.iter().fold(unit(element), |once, step| once.min(1 << step.trailing_zeros().min(4)));
         let (own, all) = (channels / once, pixel / once);
-        let from = format!(
-            "S<0,0,0> o {} o ({once},{own},{columns},{rows},{images}):(1,{once},{column},{row},{image})",
-            self.matrix().offset()
-        );
+        let from = Layout::strided((once, own, columns, rows, images), (1, once, column, row, image))?;
+        let from = behind(self.matrix().offset(), from)?;
         let chunks = all * whole[0];
-        let to = format!("({once},{chunks},{},{images}):(1,{once},{line},{apart})", whole[1]);
+        let to = Layout::strided((once, chunks, whole[1], images), (1, once, line, apart))?;
         let before = self.window().padding_before;
         let kernel = Kernel::build("image_borders", |k| {
             let from = k.tensor_of(element, "from", &from, Role::Input)?;
             let to = k.tensor_of(element, "to", &to, Role::Output)?;
             k.threads(MOVE_THREADS)?;
             for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, MOVE_THREADS), whole[1], images]) {
-                k.grid(axis, &blocks.to_string())?;
+                k.grid(axis, blocks)?;
             }
             k.wait_launches();
             k.launch_next();

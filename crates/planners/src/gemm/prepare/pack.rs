@@ -7,7 +7,7 @@
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Slot, Swizzle, Tree};
 
 use crate::error::PlanError;
 use crate::gemm::problem::LINE_BYTES;
@@ -34,6 +34,13 @@ fn side(element: Element, steps: &[i64]) -> i64 {
     widest.max(4 / i64::from(element.bytes()))
 }
 
+/// A layout whose offsets are `offset` larger.
+///
+/// Errors: an element has no offset that is a number.
+pub(super) fn behind(offset: i64, layout: Layout) -> Result<Composed, LayoutError> {
+    Composed::new(Swizzle::new(0, 0, 0)?, offset, layout)
+}
+
 /// The kernel that copies `matrices` matrices of lines. Lines are `line` elements apart and
 /// matrices `step` elements apart, from an offset on.
 pub(crate) fn packed(
@@ -48,23 +55,22 @@ pub(crate) fn packed(
     let tiles = (whole + LINE_THREADS * THREAD_ELEMENTS - 1) / (LINE_THREADS * THREAD_ELEMENTS);
     let iterations = (whole + tiles * LINE_THREADS * side - 1) / (tiles * LINE_THREADS * side);
     let tile = LINE_THREADS * side * iterations;
-    let held = format!("({LINE_THREADS},({side},{iterations})):({side},(1,{}))", LINE_THREADS * side);
-    let held = Distribution::new(&tile.to_string(), &held)?;
-    let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
-    let to = format!("({lines},{whole},{matrices}):({apart},1,{})", lines.saturating_mul(apart));
+    let held = Layout::strided((LINE_THREADS, (side, iterations)), (side, (1, LINE_THREADS * side)));
+    let held = Distribution::new(tile, held)?;
+    let from = behind(offset, Layout::strided((lines, length, matrices), (line, 1, step))?)?;
+    let to = Layout::strided((lines, whole, matrices), (apart, 1, lines.saturating_mul(apart)))?;
     let kernel = Kernel::build("pack_lines", |k| {
         let from = k.tensor_of(element, "from", &from, Role::Input)?;
         let to = k.tensor_of(element, "to", &to, Role::Output)?;
         k.threads(LINE_THREADS)?;
-        k.grid(Axis::X, &lines.to_string())?;
-        k.grid(Axis::Z, &matrices.to_string())?;
+        k.grid(Axis::X, lines)?;
+        k.grid(Axis::Z, matrices)?;
         k.wait_launches();
         k.launch_next();
         let [number, _, matrix] = Axis::ALL.map(|axis| k.block_number(axis));
         let at = Tree::flat([Slot::At(number), Slot::All, Slot::At(matrix)])?;
-        let tiler = tile.to_string();
-        let read = from.slice(at.clone())?.local_tile(&tiler, k.block("y")?)?.load_distributed_predicated(&held)?;
-        to.slice(at)?.local_tile(&tiler, k.block("y")?)?.store_distributed_predicated(&read)
+        let read = from.slice(at.clone())?.local_tile(tile, k.block("y")?)?.load_distributed_predicated(&held)?;
+        to.slice(at)?.local_tile(tile, k.block("y")?)?.store_distributed_predicated(&read)
     })?;
     Ok(kernel)
 }
@@ -84,20 +90,20 @@ pub(crate) fn split(
 ) -> Result<Kernel, PlanError> {
     let (unit, whole) = (unit(Element::Bf16), padded(length, Element::Bf16));
     let (tile, all) = (MOVE_THREADS * unit, whole * parts.len() as i64);
-    let held = Distribution::new(&tile.to_string(), &format!("({MOVE_THREADS},{unit}):({unit},1)"))?;
-    let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
-    let to = format!("({lines},{whole},{},{matrices}):({all},1,{whole},{})", parts.len(), lines.saturating_mul(all));
+    let held = Distribution::new(tile, Layout::strided((MOVE_THREADS, unit), (unit, 1)))?;
+    let from = behind(offset, Layout::strided((lines, length, matrices), (line, 1, step))?)?;
+    let to = Layout::strided((lines, whole, parts.len(), matrices), (all, 1, whole, lines.saturating_mul(all)))?;
     let kernel = Kernel::build("split_lines", |k| {
         let from = k.tensor_of(Element::F32, "from", &from, Role::Input)?;
         let to = k.tensor_of(Element::Bf16, "to", &to, Role::Output)?;
         k.threads(MOVE_THREADS)?;
-        k.grid(Axis::X, &lines.to_string())?;
-        k.grid(Axis::Y, &((whole + tile - 1) / tile).to_string())?;
-        k.grid(Axis::Z, &matrices.to_string())?;
+        k.grid(Axis::X, lines)?;
+        k.grid(Axis::Y, (whole + tile - 1) / tile)?;
+        k.grid(Axis::Z, matrices)?;
         let [number, place, matrix] = Axis::ALL.map(|axis| Slot::At(k.block_number(axis)));
-        let (tiler, place) = (tile.to_string(), Tree::leaf(place));
+        let place = Tree::leaf(place);
         let own = from.slice(Tree::flat([number.clone(), Slot::All, matrix.clone()])?)?;
-        let first = own.local_tile(&tiler, place.clone())?.load_distributed_predicated(&held)?;
+        let first = own.local_tile(tile, place.clone())?.load_distributed_predicated(&held)?;
         let mut rest = first;
         let mut found = Vec::new();
         for _ in 0..3 {
@@ -107,7 +113,7 @@ pub(crate) fn split(
         }
         for (segment, part) in parts.into_iter().enumerate() {
             let at = [number.clone(), Slot::All, Slot::At((segment as i64).into()), matrix.clone()];
-            let own = to.slice(Tree::flat(at)?)?.local_tile(&tiler, place.clone())?;
+            let own = to.slice(Tree::flat(at)?)?.local_tile(tile, place.clone())?;
             own.store_distributed_predicated(&found[part])?;
         }
         Ok(())

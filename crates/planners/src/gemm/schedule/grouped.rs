@@ -14,7 +14,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::gemm::index::{overflow, plus, times};
@@ -50,8 +50,8 @@ pub(crate) fn number(k: &Build, number: i64) -> Num<'_> {
 }
 
 /// The layout of the table.
-fn entries(tiles: i64) -> String {
-    format!("({tiles},{NUMBERS}):({NUMBERS},1)")
+fn entries(tiles: i64) -> Result<Layout, LayoutError> {
+    Layout::strided((tiles, NUMBERS), (NUMBERS, 1))
 }
 
 /// The kernel that writes the table: a thread for each entry.
@@ -62,19 +62,19 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
         return Err(PlanError::TooLarge { what: "rows of groups", asked: rows, limit: i64::from(i32::MAX) - own });
     }
     let kernel = Kernel::build("product_tiles", |k| {
-        let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
-        let table = k.tensor_of(Element::I32, "tiles", &entries(tiles), Role::Output)?;
+        let ends = k.input::<i32>("ends", Layout::strided(groups, 1))?;
+        let table = k.tensor_of(Element::I32, "tiles", entries(tiles), Role::Output)?;
         k.threads(WARPGROUP_THREADS)?;
         k.wait_launches();
         k.launch_next();
         let block = k.block("(x,0)")?;
-        let entry = table.local_tile(&format!("({WARPGROUP_THREADS},{NUMBERS})"), block)?.thread_part()?;
+        let entry = table.local_tile((WARPGROUP_THREADS, NUMBERS), block)?.thread_part()?;
         let tile = plus(&times(&k.block_number(Axis::X), &WARPGROUP_THREADS.into())?, &k.thread()?)?;
         let tile = k.index(&tile)?;
         // The tiles and rows of the groups before; then the first row of this tile, the end of its
         // group, and the index of the group.
         let zero = number(k, 0);
-        let state = k.register(Element::I32, "5")?;
+        let state = k.register(Element::I32, 5)?;
         state.set(&[zero; 5])?;
         k.range(groups, |group| {
             let end = ends.slice(Tree::leaf(Slot::At(group.clone())))?.load()?.numbers()?[0];
@@ -90,7 +90,7 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
             state.set(&[after, end, here.select(at, start), here.select(end, stop), here.select(group, of)])
         })?;
         let [all, _, start, stop, of] = state.numbers()?[..] else { return Err(overflow()) };
-        let made = k.register(Element::I32, &NUMBERS.to_string())?;
+        let made = k.register(Element::I32, NUMBERS)?;
         made.set(&[start, stop, of, all])?;
         entry.store_predicated(&made)
     })?;
@@ -127,7 +127,7 @@ impl<'k> Tiles<'k> {
         let Some(groups) = problem.row_groups() else { return Ok(None) };
         let across = if plan.swapped { plan.rows } else { plan.columns };
         let most = most_tiles(problem, rows_of(plan));
-        let table = k.tensor_of(Element::I32, "tiles", &entries(most), Role::Input)?;
+        let table = k.tensor_of(Element::I32, "tiles", entries(most), Role::Input)?;
         let tiles = Tiles {
             table,
             all: k.number(0_i32),

@@ -73,7 +73,7 @@ impl Listed {
     pub(crate) fn unit(&self, k: &Build, block: &Expr, iteration: &Expr) -> Result<Unit, KernelError> {
         let number = k.index(&plus(&times(iteration, &Expr::from(self.blocks))?, block)?)?;
         // The index of the problem, the tile along the rows and along the columns, and the k-tiles.
-        let place = k.register(Element::I32, "4")?;
+        let place = k.register(Element::I32, 4)?;
         place.set(&[k.number(0_i32); 4])?;
         let firsts: Vec<i64> = self.problems.iter().map(|tiles| tiles.first).collect();
         among(k, number, &firsts, 0..firsts.len(), &|which| {

@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, Reduction, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use super::{Seeker, Walk, extents, linear};
 use crate::rows::together;
@@ -41,8 +41,8 @@ impl Walk {
         let pair = self.vector.min(2);
         let (pairs, threads) = (self.vector / pair, self.shape.threads);
         let held = Distribution::new(
-            &format!("({threads},{pairs},{pair})"),
-            &format!("({threads},({pair},{pairs})):(1,({},{threads}))", threads * pairs),
+            (threads, pairs, pair),
+            Layout::strided((threads, (pair, pairs)), (1, (threads * pairs, threads))),
         )?;
         k.range(self.shape.steps, |step| {
             let first = linear(&[(share, self.shape.steps), (&step, 1)])?;

@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use super::{Walk, linear};
 use crate::fitted::REDUCTIONS;
@@ -14,12 +14,12 @@ use crate::units::{LANES, div_up, power_from};
 
 impl Walk {
     /// The layout of partial results, as (results, shares).
-    pub(super) fn parts_layout(&self, results: i64) -> String {
+    pub(super) fn parts_layout(&self, results: i64) -> Result<Layout, LayoutError> {
         let shares = self.shape.shares;
         if self.at_once && results >= REDUCTIONS.many_results {
-            format!("({results},{shares}):(1,{results})")
+            Layout::strided((results, shares), (1, results))
         } else {
-            format!("({results},{shares}):({shares},1)")
+            Layout::strided((results, shares), (shares, 1))
         }
     }
 
@@ -39,10 +39,10 @@ impl Walk {
         };
         let across = threads / along;
         let layout = match beside {
-            true => format!("(({across},{along}),1):((1,{across}),0)"),
-            false => format!("(({along},{across}),1):(({across},1),0)"),
+            true => Layout::strided(((across, along), 1), ((1, across), 0))?,
+            false => Layout::strided(((along, across), 1), ((across, 1), 0))?,
         };
-        let held = Distribution::new(&format!("({across},{along})"), &layout)?;
+        let held = Distribution::new((across, along), &layout)?;
         let steps = div_up(self.shape.shares, along);
         let loads = steps.min(REDUCTIONS.share_loads);
         let result = |iteration: Expr| {
@@ -61,7 +61,7 @@ impl Walk {
                     let step = linear(&[(&round, loads), (&Expr::from(load), 1)])?;
                     let at: Coord<Expr> = Tree::flat([Slot::At(iteration.clone()), Slot::At(step)])?;
                     let one = |(part, view): (usize, &View<'k>)| {
-                        let tile = view.local_tile(&format!("({across},{along})"), at.clone())?;
+                        let tile = view.local_tile((across, along), at.clone())?;
                         let own = tile.load_distributed_or(&held, statistic.nothing(k, part, types[part]))?;
                         Ok(own.fragment().numbers()?[0])
                     };
@@ -82,7 +82,7 @@ impl Walk {
             let all = statistic.gathered(k, &own, &[1])?;
             let found = statistic.result_of(&all, count as f64)?.to(statistic.result(self.element))?;
             let at: Coord<Expr> = Tree::flat([Slot::At(iteration.clone()), Slot::At(Expr::from(0))])?;
-            y.local_tile(&format!("({across},1)"), at)?.store_distributed_predicated(&found)
+            y.local_tile((across, 1), at)?.store_distributed_predicated(&found)
         };
         repeat(k, div_up(results, across), result)
     }

@@ -4,6 +4,7 @@
 //! is the number of elements of the first word of the row that precede the row.
 
 use tilewright_kernel::{Element, Flag, Fragment, KernelError, View};
+use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::super::share::Iteration;
@@ -19,7 +20,7 @@ impl<'k> Writer<'k, '_> {
         let count = self.sides.reach.0 / plan.word;
         // A source of less than a word is read element by element.
         if count > 0 {
-            let source = source.recast(word, &format!("{count}:1"))?;
+            let source = source.recast(word, Layout::strided(count, 1))?;
             let lane = k.remainder(&self.thread, plan.lanes)?;
             let group = k.quotient(&self.thread, plan.lanes)?;
             plan.sources.each(k, &group, |iterations| {

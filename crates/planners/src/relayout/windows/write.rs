@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use super::super::share::Iteration;
 use super::super::sum::{Sum, both, plus, times};
@@ -159,7 +159,7 @@ impl<'k> Writer<'k, '_> {
         if count == 0 {
             return Ok(());
         }
-        let destination = destination.recast(sides.destination, &format!("({chunk},{count}):(1,{chunk})"))?;
+        let destination = destination.recast(sides.destination, Layout::strided((chunk, count), (1, chunk)))?;
         let window = plan.window();
         let chunks = div_up(window, chunk);
         let own = k.remainder(&self.thread, plan.along)?;

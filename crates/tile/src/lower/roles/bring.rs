@@ -117,7 +117,7 @@ impl<'k> Lowering<'k, '_> {
             let picked = picked.map(|mode| Ok::<_, KernelError>((mode, self.place_of(statement)?))).transpose()?;
             let from = self.matrix(&own, at, picked)?;
             let to = to.slice(staged(stage.index())?)?;
-            let to = if self.is_crossed(value) { to.compose_layout(&crossed(&own)?)? } else { to };
+            let to = if self.is_crossed(value) { to.compose(&crossed(&own)?)? } else { to };
             stage.load(&from, &to)?;
             done.push(value);
         }

@@ -87,8 +87,7 @@ impl<'k> Lowering<'k, '_> {
         let store = TiledCopy::of_operand_in(atom, &part, Operand::C, 16)?;
         let (blocks, held) = (rows / (64 * groups.plan.groups), columns / 2);
         let count = columns / strip;
-        let all: Layout =
-            format!("((2,2,{}),{blocks},1,{count}):((1,2,4),{held},0,{})", strip / 8, strip / 2).parse()?;
+        let all: Layout = Layout::strided(((2, 2, strip / 8), blocks, 1, count), ((1, 2, 4), held, 0, strip / 2))?;
         let values = match self.values.get(&value) {
             Some(Own::Tile(tile)) => tile.fragment().clone(),
             _ => {
@@ -106,10 +105,8 @@ impl<'k> Lowering<'k, '_> {
         k.barrier();
         for number in 0..count {
             let own = values.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)?;
-            let to = shared.local_tile(
-                &format!("({rows},{strip})"),
-                Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(number))])?,
-            )?;
+            let to = shared
+                .local_tile((rows, strip), Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(number))])?)?;
             k.copy(&store, &own.retile(&store, CopyEnd::Source)?, &to)?;
         }
         k.fence_async();

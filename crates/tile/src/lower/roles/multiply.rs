@@ -69,8 +69,8 @@ impl<'k> Lowering<'k, '_> {
         let shape = &program.type_of(value).shape;
         let rows = shape[0] / (16 * self.tiling(result)?.warps[0]);
         let element = program.type_of(value).element;
-        let text = format!("(({},2,2),{rows},{})", 32 / element.bits(), shape[1] / matrix::depth(element));
-        let fragment = self.k.register(element, &text)?;
+        let text = ((32 / element.bits(), 2, 2), rows, shape[1] / matrix::depth(element));
+        let fragment = self.k.register(element, text)?;
         if let Some(Own::Tile(tile)) = self.values.get(&value) {
             return tile.fragment().with_layout(fragment.layout());
         }

@@ -8,7 +8,7 @@
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, Num};
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::gemm::epilogue::reductions::Parts;
@@ -37,7 +37,7 @@ pub(crate) fn kept(
 /// The neutral element, in a register.
 fn neutral<'k>(k: &'k Build, by: &EpilogueReduction) -> Result<Fragment<'k>, KernelError> {
     let number = by.statistic.neutral();
-    let held = k.register(Element::F32, "1")?;
+    let held = k.register(Element::F32, 1)?;
     held.set(&[k.number_of(Element::F32, number)])?;
     Ok(held)
 }
@@ -52,13 +52,13 @@ fn of_rows(by: &EpilogueReduction, problem: &Problem, parts: &Parts) -> Result<K
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_rows", |k| {
-        let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;
-        let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
-        let kept = k.tensor_of(Element::F32, "kept", &format!("{elements}:1"), Role::Both)?;
+        let left = k.input::<f32>("left", Layout::strided((elements, tiles), (1, elements)))?;
+        let ends = k.input::<i32>("ends", Layout::strided(groups, 1))?;
+        let kept = k.tensor_of(Element::F32, "kept", Layout::strided(elements, 1), Role::Both)?;
         k.threads(WARPGROUP_THREADS)?;
         k.wait_launches();
         k.launch_next();
-        let last = k.register(Element::I32, "1")?;
+        let last = k.register(Element::I32, 1)?;
         last.set(&[number(k, 0)])?;
         k.range(groups, |group| {
             let end = ends.slice(Tree::leaf(Slot::At(group)))?.load()?.numbers()?[0];
@@ -86,19 +86,19 @@ fn of_columns(
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_columns", |k| {
-        let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;
-        let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
-        let kept = k.output::<f32>("kept", &format!("({elements},{groups}):(1,{elements})"))?;
+        let left = k.input::<f32>("left", Layout::strided((elements, tiles), (1, elements)))?;
+        let ends = k.input::<i32>("ends", Layout::strided(groups, 1))?;
+        let kept = k.output::<f32>("kept", Layout::strided((elements, groups), (1, elements)))?;
         k.threads(WARPGROUP_THREADS)?;
         k.grid(Axis::X, &count(elements, WARPGROUP_THREADS).to_string())?;
-        k.grid(Axis::Y, &groups.to_string())?;
+        k.grid(Axis::Y, groups)?;
         k.wait_launches();
         k.launch_next();
         let group = k.block_number(Axis::Y);
         let of = k.index(&group)?;
         // The tiles and rows of the groups before; then the first tile of this group, and its
         // number of tiles.
-        let state = k.register(Element::I32, "4")?;
+        let state = k.register(Element::I32, 4)?;
         state.set(&[number(k, 0); 4])?;
         k.range(groups, |group| {
             let end = ends.slice(Tree::leaf(Slot::At(group.clone())))?.load()?.numbers()?[0];

@@ -1,0 +1,118 @@
+//! Shapes and strides as the tuples of a Rust program.
+//!
+//! Law: `Layout::strided(s, d)` is the layout that the text `s:d` is.
+
+use alloc::string::String;
+
+use crate::refusal::error::{Fits, LayoutError};
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
+
+/// A shape or strides, CuTe's `IntTuple`: a number, or a tuple of these. Text, `"(8,(2,4))"`, and a
+/// flat list of numbers are taken as well.
+///
+/// ```
+/// use tilewright_layout::{IntoShape, LayoutError};
+///
+/// assert_eq!((8, (2, 4)).into_shape()?, "(8,(2,4))".into_shape()?);
+/// assert_eq!([8, 2].into_shape()?.to_string(), "(8,2)");
+/// # Ok::<(), LayoutError>(())
+/// ```
+pub trait IntoShape {
+    /// The numbers, nested as they were given.
+    ///
+    /// Errors: the text is none of a shape; a tuple is too long or too deep.
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError>;
+}
+
+impl IntoShape for Tree<i64> {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(self)
+    }
+}
+
+impl IntoShape for &Tree<i64> {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoShape for i64 {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(Tree::from(self))
+    }
+}
+
+impl IntoShape for i32 {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        i64::from(self).into_shape()
+    }
+}
+
+impl IntoShape for u32 {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        i64::from(self).into_shape()
+    }
+}
+
+impl IntoShape for usize {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        i64::try_from(self).ok().fits("shape")?.into_shape()
+    }
+}
+
+impl IntoShape for &str {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        self.parse()
+    }
+}
+
+impl IntoShape for &String {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        self.parse()
+    }
+}
+
+impl<const N: usize> IntoShape for [i64; N] {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Tree::flat(self)
+    }
+}
+
+impl IntoShape for &[i64] {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Tree::flat(self.iter().copied())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident)+))+) => {$(
+        impl<$($part: IntoShape),+> IntoShape for ($($part,)+) {
+            fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+                #[expect(non_snake_case, reason = "a variable has the name of its type")]
+                let ($($part,)+) = self;
+                Tree::tuple([$(&$part.into_shape()?),+])
+            }
+        }
+    )+};
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+impl Layout {
+    /// The layout of a shape and strides, as tuples.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let rows = 64;
+    /// let panels = Layout::strided((rows, (8, 4)), (8, (1, 8 * rows)))?;
+    /// assert_eq!(panels, "(64,(8,4)):(8,(1,512))".parse()?);
+    /// # Ok::<(), tilewright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// Errors: as [`Layout::new`] and [`IntoShape::into_shape`].
+    pub fn strided(shape: impl IntoShape, strides: impl IntoShape) -> Result<Layout, LayoutError> {
+        Layout::new(&shape.into_shape()?, &strides.into_shape()?)
+    }
+}
