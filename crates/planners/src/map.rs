@@ -12,7 +12,7 @@
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
-use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, LayoutArgument, Num};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
@@ -131,18 +131,13 @@ impl Vectors {
     }
 
     /// The layout that a kernel declares for a tensor: vectors, along the axes.
-    fn declared(&self, tensors: &[Placed<'_>], number: usize) -> String {
+    ///
+    /// Errors: an element has no offset that is a number.
+    fn declared(&self, tensors: &[Placed<'_>], number: usize) -> Result<LayoutArgument, LayoutError> {
         let ((extent, strides), width) = (&self.axes[0], self.width);
         let mut modes = vec![(width, strides[number]), (extent / width, strides[number] * width)];
         modes.extend(self.axes[1..].iter().map(|(extent, strides)| (*extent, strides[number])));
-        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
-            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
-        };
-        let layout = format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1));
-        match tensors[number].2 {
-            0 => layout,
-            offset => format!("S<0,0,0> o {offset} o {layout}"),
-        }
+        LayoutArgument::placed(None, tensors[number].2, Layout::of_modes(modes)?)
     }
 
     /// The kernel that computes an expression in a type.
@@ -156,7 +151,7 @@ impl Vectors {
         let block = self.threads * self.each;
         Kernel::build(name, |k| {
             let tensor = |number: usize, name: &str, role: Role| {
-                k.tensor_of(tensors[number].1, name, &self.declared(tensors, number), role)
+                k.tensor_of(tensors[number].1, name, self.declared(tensors, number), role)
             };
             let sources = (1..tensors.len())
                 .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))

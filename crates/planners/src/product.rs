@@ -18,7 +18,7 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, IntoShape, Layout, Slot, Stride, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, IntoShape, Layout, Slot, Stride, Swizzle, Tiler, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -249,8 +249,11 @@ fn product_of(
         format!("{}, {} threads", instruction(operands), mma.threads()),
         (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
     ];
-    let swizzle = if depth == 64 { "S<3,3,3>" } else { "S<2,3,3>" };
-    let ring = |rows: i64| format!("{swizzle} o 0 o ({rows},{depth},{stages}):({depth},1,{})", rows * depth);
+    let swizzle = Swizzle::new(if depth == 64 { 3 } else { 2 }, 3, 3)?;
+    let ring = |rows: i64| {
+        let rows = Layout::strided((rows, depth, stages), (depth, 1, rows * depth))?;
+        Composed::new(swizzle, 0, rows)
+    };
     let kernel = Kernel::build("product", |k| {
         let a = k.tensor_of(operands, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
         let b = k.tensor_of(operands, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
@@ -263,7 +266,7 @@ fn product_of(
         let tiles_a = a.local_tile((rows, depth), tile_at(&row, None)?)?;
         let tiles_b = b.local_tile((columns, depth), tile_at(&y, None)?)?;
         let tile_c = c.local_tile((rows, columns), tile_at(&row, Some(&y))?)?;
-        let (ring_a, ring_b) = (k.shared_of(operands, &ring(rows))?, k.shared_of(operands, &ring(columns))?);
+        let (ring_a, ring_b) = (k.shared_of(operands, ring(rows))?, k.shared_of(operands, ring(columns))?);
 
         let part_c = tile_c.partition_mma(mma, Operand::C)?;
         let accumulators = part_c.fragment_of(Element::F32)?;
@@ -278,8 +281,11 @@ fn product_of(
         }
         // The swizzle permutes chunks of 16 bytes by row, so that the eight rows of an instruction
         // are in different banks.
-        let by = columns.ilog2() - 3;
-        let tile = k.shared_of(result, &format!("S<3,3,{by}> o 0 o ({rows},{columns}):({columns},1)"))?;
+        let by = i64::from(columns.ilog2()) - 3;
+        let tile = k.shared_of(
+            result,
+            Composed::new(Swizzle::new(3, 3, by)?, 0, Layout::strided((rows, columns), (columns, 1))?),
+        )?;
         tile.partition_mma(mma, Operand::C)?.store(&accumulators)?;
         k.barrier();
         k.copy_predicated(&tilings.write, &tile, &tile_c)

@@ -28,9 +28,9 @@ mod tile;
 mod windows;
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
-use tilewright_kernel::{Element, Kernel};
+use tilewright_kernel::{Element, Kernel, LayoutArgument};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
@@ -113,21 +113,12 @@ impl Limits {
 }
 
 impl Sides {
-    /// The layout of a side with these modes, as text.
-    fn text(&self, side: usize, modes: &[(i64, i64)]) -> String {
-        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
-            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
-        };
-        let layout = match modes {
-            [] => "1:0".to_string(),
-            _ => format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1)),
-        };
+    /// How a kernel declares a side with these modes.
+    ///
+    /// Errors: an element has no offset that is a number.
+    fn declared(&self, side: usize, modes: &[(i64, i64)]) -> Result<LayoutArgument, LayoutError> {
         let base = if side == 0 { self.bases.0 } else { self.bases.1 };
-        match (self.maps[side], base) {
-            (None, 0) => layout,
-            (None, base) => format!("S<0,0,0> o {base} o {layout}"),
-            (Some(swizzle), base) => format!("{swizzle} o {base} o {layout}"),
-        }
+        LayoutArgument::placed(self.maps[side], base, Layout::of_modes(modes.iter().copied())?)
     }
 
     /// The coordinates of the elements of the source at an offset; empty if no element is there.

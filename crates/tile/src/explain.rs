@@ -288,7 +288,7 @@ impl Compiled {
             let bits = i64::from(program.tensors[*tensor].element.bits());
             let tensor = self.tensor(*tensor).to_string();
             let is_read = !matches!(&self.roles, Some(Ok(_)));
-            let layout = layout.parse().map_err(crate::error::Reason::from)?;
+            let layout = layout.map_err(crate::error::Reason::from)?;
             found.push(Staged { name, tensor, layout, bits, is_read });
         }
         Ok(found)

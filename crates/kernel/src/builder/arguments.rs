@@ -7,7 +7,7 @@
 use std::ops::RangeFull;
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
 /// A coordinate of a statement: an index, `..` for a mode that stays, or a tuple of these.
 ///
@@ -99,6 +99,19 @@ pub enum LayoutArgument {
     Composed(Composed),
 }
 
+impl LayoutArgument {
+    /// A layout behind an offset, and behind a swizzle if there is one.
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub fn placed(swizzle: Option<Swizzle>, offset: i64, layout: Layout) -> Result<LayoutArgument, LayoutError> {
+        match (swizzle, offset) {
+            (None, 0) => Ok(LayoutArgument::Layout(layout)),
+            (None, offset) => Composed::new(Swizzle::new(0, 0, 0)?, offset, layout).map(LayoutArgument::Composed),
+            (Some(swizzle), offset) => Composed::new(swizzle, offset, layout).map(LayoutArgument::Composed),
+        }
+    }
+}
+
 impl std::fmt::Display for LayoutArgument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -183,6 +196,12 @@ impl IntoLayout for &Composed {
 impl IntoLayout for LayoutArgument {
     fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
         Ok(self)
+    }
+}
+
+impl IntoLayout for &LayoutArgument {
+    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+        Ok(self.clone())
     }
 }
 
@@ -320,6 +339,16 @@ impl IntoTile for &Layout {
 impl IntoTile for Layout {
     fn into_tile(self) -> Result<TileArgument, LayoutError> {
         (&self).into_tile()
+    }
+}
+
+/// A swizzle permutes memory, and is not taken as a tile.
+impl IntoTile for &LayoutArgument {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        match self {
+            LayoutArgument::Layout(layout) => layout.into_tile(),
+            text => Ok(TileArgument::Text(text.to_string())),
+        }
     }
 }
 

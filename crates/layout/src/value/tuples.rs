@@ -3,6 +3,7 @@
 //! Law: `Layout::strided(s, d)` is the layout that the text `s:d` is.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::Layout;
@@ -114,5 +115,23 @@ impl Layout {
     /// Errors: as [`Layout::new`] and [`IntoShape::into_shape`].
     pub fn strided(shape: impl IntoShape, strides: impl IntoShape) -> Result<Layout, LayoutError> {
         Layout::new(&shape.into_shape()?, &strides.into_shape()?)
+    }
+
+    /// The layout of a list of modes, extents with their strides; `1:0` without any.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// assert_eq!(Layout::of_modes([(4, 1), (8, 4)])?.to_string(), "(4,8):(1,4)");
+    /// # Ok::<(), tilewright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// Errors: as [`Layout::new`]; there are too many modes.
+    pub fn of_modes(modes: impl IntoIterator<Item = (i64, i64)>) -> Result<Layout, LayoutError> {
+        let (shape, strides): (Vec<i64>, Vec<i64>) = modes.into_iter().unzip();
+        if shape.is_empty() {
+            return Layout::strided(1, 0);
+        }
+        Layout::strided(&shape[..], &strides[..])
     }
 }

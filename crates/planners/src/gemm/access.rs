@@ -8,6 +8,7 @@ use crate::gemm::implicit;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
+use tilewright_layout::Layout;
 
 /// The first columns of all gated pairs as a matrix, and the offset from there to the second
 /// columns.
@@ -20,14 +21,11 @@ pub(crate) struct Firsts {
 impl Firsts {
     /// The layout that a kernel declares: columns, K, the member of the pair, and the batch if
     /// there is one.
-    pub(crate) fn declared(&self) -> Option<String> {
+    pub(crate) fn declared(&self) -> Option<Layout> {
         let [rows, columns, matrices] = self.matrix.extents();
         let [down, across, step] = self.matrix.declared_strides()?;
-        let apart = self.apart;
-        Some(match self.matrix.is_batch() {
-            true => format!("({rows},{columns},2,{matrices}):({down},{across},{apart},{step})"),
-            false => format!("({rows},{columns},2):({down},{across},{apart})"),
-        })
+        let modes = [(rows, down), (columns, across), (2, self.apart), (matrices, step)];
+        Layout::of_modes(modes.into_iter().take(if self.matrix.is_batch() { 4 } else { 3 })).ok()
     }
 }
 impl Problem {

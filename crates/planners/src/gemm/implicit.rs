@@ -10,10 +10,10 @@
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
 //! tensor map: their coordinates add up. A tensor map has five dimensions.
 
-use tilewright_kernel::{Build, KernelError, View};
+use tilewright_kernel::{Build, KernelError, LayoutArgument, View};
 use tilewright_layout::atoms::{MAX_BOX, MAX_DIMENSIONS};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::problem::Problem;
@@ -262,16 +262,11 @@ impl Fold {
     }
 
     /// The layouts of A and of B, as a kernel declares them.
-    pub(crate) fn operands(&self, columns: i64) -> [String; 2] {
-        let text = |modes: &[(i64, i64)]| {
-            let list = |of: &dyn Fn(&(i64, i64)) -> i64| {
-                modes.iter().map(|mode| of(mode).to_string()).collect::<Vec<_>>().join(",")
-            };
-            format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1))
-        };
-        let b: Vec<(i64, i64)> =
-            std::iter::once(columns).chain(self.steps.iter().copied()).zip(self.b.iter().copied()).collect();
-        [text(&self.a), text(&b)]
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub(crate) fn operands(&self, columns: i64) -> Result<[Layout; 2], LayoutError> {
+        let b = std::iter::once(columns).chain(self.steps.iter().copied()).zip(self.b.iter().copied());
+        Ok([Layout::of_modes(self.a.iter().copied())?, Layout::of_modes(b)?])
     }
 
     /// The extent of the first axis of rows.
@@ -280,16 +275,15 @@ impl Fold {
     }
 
     /// The layout of a matrix with the shape of D, its rows along the axes.
-    pub(crate) fn beside(&self, matrix: &Matrix) -> Option<String> {
-        let [down, across, _] = matrix.strides()?;
-        let (mut extents, mut steps, mut step) = (String::new(), String::new(), down);
+    pub(crate) fn beside(&self, matrix: &Matrix) -> Option<LayoutArgument> {
+        let [mut step, across, _] = matrix.strides()?;
+        let mut modes = Vec::new();
         for extent in &self.rows {
-            extents += &format!("{extent},");
-            steps += &format!("{step},");
+            modes.push((*extent, step));
             step *= extent;
         }
-        let layout = format!("({extents}{}):({steps}{across})", matrix.declared_extents()[1]);
-        Some(if matrix.offset() > 0 { format!("S<0,0,0> o {} o {layout}", matrix.offset()) } else { layout })
+        modes.push((matrix.declared_extents()[1], across));
+        LayoutArgument::placed(None, matrix.offset(), Layout::of_modes(modes).ok()?).ok()
     }
 
     /// The box of a tile, by its index.

@@ -11,8 +11,9 @@ mod pack;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_layout::{Composed, Layout};
+use tilewright_layout::Layout;
 
+use self::pack::behind;
 use crate::error::PlanError;
 use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
@@ -283,6 +284,5 @@ fn place(layout: &Layout, offset: i64) -> Result<Place, PlanError> {
     if offset == 0 {
         return Ok(Place::from(layout));
     }
-    let composed: Composed = format!("S<0,0,0> o {offset} o {layout}").parse()?;
-    Place::try_from(&composed)
+    Place::try_from(&behind(offset, layout.clone())?)
 }

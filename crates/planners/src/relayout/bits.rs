@@ -81,8 +81,8 @@ pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Re
     Ok(Kernel::build("relayout_bits", |k| {
         k.threads(1 << plan.threads)?;
         k.grid(operation::Axis::X, total)?;
-        let source = k.tensor_of(sides.source, "source", &sides.text(0, &source_modes), Role::Input)?;
-        let target = k.tensor_of(sides.destination, "destination", &sides.text(1, &target_modes), Role::Output)?;
+        let source = k.tensor_of(sides.source, "source", sides.declared(0, &source_modes), Role::Input)?;
+        let target = k.tensor_of(sides.destination, "destination", sides.declared(1, &target_modes), Role::Output)?;
         let words = length / in_word;
         let source = source.recast(word, Layout::strided((words, reach.0 / length), (1, words)))?;
         let target = target.recast(wide, Layout::strided((length, reach.1 / length), (1, length)))?;

@@ -10,7 +10,7 @@
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
-use tilewright_kernel::{Build, Kernel, KernelError, View};
+use tilewright_kernel::{Build, Kernel, KernelError, LayoutArgument, View};
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
@@ -72,8 +72,8 @@ pub(super) fn rows(sides: &Sides, vector: i64) -> Result<Kernel, PlanError> {
     };
     let (from, to) = (modes(&|axis| axes[axis].source), modes(&|axis| axes[axis].destination));
     Ok(Kernel::build("relayout_rows", |k| {
-        let from = k.tensor_of(sides.source, "source", &sides.text(0, &from), Role::Input)?;
-        let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
+        let from = k.tensor_of(sides.source, "source", sides.declared(0, &from), Role::Input)?;
+        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, &to), Role::Output)?;
         k.threads(THREADS)?;
         k.grid(operation::Axis::X, count)?;
         let mut parts = Vec::new();
@@ -107,8 +107,8 @@ pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kerne
     let inner: Vec<i64> = source.iter().map(|mode| mode.0).collect();
     let modes: Vec<(i64, i64)> = target.iter().map(|mode| (mode.0, mode.1)).collect();
     Ok(Kernel::build("relayout_indexed", |k| {
-        let from = k.tensor_of(sides.source, "source", &sides.text(0, &source), Role::Input)?;
-        let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &modes), Role::Output)?;
+        let from = k.tensor_of(sides.source, "source", sides.declared(0, &source), Role::Input)?;
+        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, &modes), Role::Output)?;
         k.threads(THREADS)?;
         k.grid(operation::Axis::X, count)?;
         let mut parts = Vec::new();
@@ -199,10 +199,13 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
             };
             let reach = if side == 0 { sides.reach.0 } else { sides.reach.1 };
             let modes: Vec<(i64, i64)> = leaves(&place.layout).iter().map(|mode| (mode.0, mode.1)).collect();
-            let Some(_) = &place.bits else { return k.tensor_of(element, name, &sides.text(side, &modes), role) };
+            let Some(_) = &place.bits else { return k.tensor_of(element, name, sides.declared(side, &modes), role) };
             // An output covers all of its memory.
-            let text = if side == 0 { format!("{reach}:1") } else { sides.text(1, &places) };
-            k.tensor_of(element, name, &text, role)?.recast(element, Layout::strided(reach, 1))
+            let whole = match side {
+                0 => LayoutArgument::Layout(Layout::strided(reach, 1)?),
+                _ => sides.declared(1, &places)?,
+            };
+            k.tensor_of(element, name, whole, role)?.recast(element, Layout::strided(reach, 1))
         };
         let (source, target) = (side(0, from)?, side(1, to)?);
         k.threads(THREADS)?;

@@ -11,7 +11,7 @@ use tilewright_kernel::program::operation;
 use tilewright_kernel::{Element, Kernel, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Tree};
+use tilewright_layout::{Composed, Coord, Layout, Swizzle, Tiler, Tree};
 
 use super::sum::Sum;
 use super::{Sides, blocks, coordinate};
@@ -209,7 +209,8 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
     let (from, to) = (modes(&|axis| axis.source), modes(&|axis| axis.destination));
     let threads = across * down;
     let (log_square, bits) = (square.trailing_zeros(), across.min(down).trailing_zeros().min(3));
-    let tile_layout = format!("S<{bits},{log_square},{}> o 0 o ({row},{rows}):(1,{row})", row.trailing_zeros());
+    let swizzle = Swizzle::new(bits.into(), log_square.into(), row.trailing_zeros().into())?;
+    let tile_layout = Composed::new(swizzle, 0, Layout::strided((row, rows), (1, row))?)?;
     let boxed_extents = Tree::flat(boxed.iter().map(|axis| extents[*axis]))?;
     let vector = square * i64::from(sides.source.bits());
     let load = TiledCopy::new(
@@ -219,8 +220,8 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
         &Layout::strided((square, 1), (1, 0))?,
     )?;
     Ok(Kernel::build("relayout_squares", |k| {
-        let from = k.tensor_of(sides.source, "source", &sides.text(0, &from), Role::Input)?;
-        let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
+        let from = k.tensor_of(sides.source, "source", sides.declared(0, &from), Role::Input)?;
+        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, &to), Role::Output)?;
         let tile = k.shared_of(sides.source, &tile_layout)?;
         k.threads(threads)?;
         // Squares of 16 vectors are not limited in registers.
@@ -240,7 +241,9 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
         k.copy_predicated(&load, &source_tile, &tile)?;
         k.barrier();
         // Thread (c, r) transposes square (r, c): adjacent threads write adjacent memory.
-        let squares = format!("[({square},{across}):(1,{square});({square},{down}):(1,{square})]");
+        let strips = [across, down].map(|count| Layout::strided((square, count), (1, square)));
+        let strips = strips.map(|strip| strip.map(|strip| Tiler::Layout(Layout::<Expr>::from(&strip))));
+        let squares = Tiler::modes(strips.into_iter().collect::<Result<Vec<_>, _>>()?)?;
         let digits = k.coordinate(&k.thread()?, &[down, across])?;
         let one = |digit: &Expr| coordinate([None, Some(digit.clone())]);
         let mine = Tree::tuple([&one(&digits[1])?, &one(&digits[0])?])?;
@@ -258,10 +261,10 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
             Ok(one(&sum.expr()?)?)
         };
         let theirs = Tree::tuple([&along(&digits[1], &plan.source)?, &along(&digits[0], &plan.destination)?])?;
-        let values = tile.compose(&squares)?.slice(mine)?.load()?;
+        let values = tile.compose(squares.clone())?.slice(mine)?.load()?;
         let same = sides.source == sides.destination;
         let values = if same { values } else { values.map(|x| Ok(x.to(sides.destination)))? };
-        target_tile.compose(&squares)?.slice(theirs)?.store_predicated(&values)
+        target_tile.compose(squares)?.slice(theirs)?.store_predicated(&values)
     })?)
 }
 

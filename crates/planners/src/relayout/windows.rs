@@ -184,11 +184,11 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
         k.threads(plan.threads)?;
         k.resident(plan.resident(sides) as u32)?;
         k.grid(operation::Axis::X, total)?;
-        let source = k.tensor_of(sides.source, "source", &sides.text(0, &modes(|axis| axis.source)), Role::Input)?;
+        let source = k.tensor_of(sides.source, "source", sides.declared(0, &modes(|axis| axis.source)), Role::Input)?;
         let destination = k.tensor_of(
             sides.destination,
             "destination",
-            &sides.text(1, &modes(|axis| axis.destination)),
+            sides.declared(1, &modes(|axis| axis.destination)),
             Role::Output,
         )?;
         let source = source.recast(sides.source, Layout::strided(sides.reach.0, 1))?;

@@ -71,7 +71,7 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
         for ring in &plan.rings {
             let parts = ring.parts.iter().map(|part| {
                 let element = program.tensors[part.tensor].element;
-                k.shared_of(element, &bring::layout(program, part, ring.stages))
+                k.shared_of(element, bring::layout(program, part, ring.stages))
             });
             let parts = parts.collect::<Result<_, _>>()?;
             rings.push(Live { pipeline: k.pipeline(ring.stages, warps)?, parts });

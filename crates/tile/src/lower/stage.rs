@@ -9,7 +9,7 @@ use tilewright_kernel::program::WARP_LANES;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
+use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tree};
 
 use super::{Lowering, over};
 use crate::matrix::Tiling;
@@ -75,7 +75,7 @@ impl<'k> Lowering<'k, '_> {
                 let [first, second] = kept.map(|mode| shape[mode]);
                 let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
                 let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
-                let layout = layout([first, second], inner, &format!(",{stages}"), &format!(",{}", first * second));
+                let layout = layout([first, second], inner, Some((stages, first * second)))?;
                 let element = self.placed.program.tensors[tensor].element;
                 let ring = self.k.shared_of(element, &layout)?;
                 self.note(place);
@@ -87,10 +87,11 @@ impl<'k> Lowering<'k, '_> {
                 let chunks = (run / part).min(threads);
                 let others = (threads / chunks).min(rows);
                 let (movers, values) = match inner {
-                    0 => (format!("({chunks},{others}):(1,{chunks})"), format!("({part},1)")),
-                    _ => (format!("({others},{chunks}):({chunks},1)"), format!("(1,{part})")),
+                    0 => (Layout::strided((chunks, others), (1, chunks))?, (part, 1)),
+                    _ => (Layout::strided((others, chunks), (chunks, 1))?, (1, part)),
                 };
-                let copy = TiledCopy::new(CopyAtom::named(atom)?, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
+                let values = Layout::compact(&values.into_shape()?)?;
+                let copy = TiledCopy::new(CopyAtom::named(atom)?, 16, &movers, &values)?;
                 let movers = chunks * others;
                 Ok::<_, KernelError>(Ring {
                     value,
@@ -243,21 +244,28 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// The layout of a tile in shared memory that is contiguous along `inner`, with more modes after
-/// its own. Chunks of 16 bytes are swizzled by row, so that eight rows are in different banks.
-fn layout([first, second]: [i64; 2], inner: usize, more: &str, strides: &str) -> String {
+/// The layout of a tile in shared memory that is contiguous along `inner`, with a mode of stages if
+/// there are several. Chunks of 16 bytes are swizzled by row, so that eight rows are in different banks.
+///
+/// Errors: an element has no offset that is a number.
+fn layout([first, second]: [i64; 2], inner: usize, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
     let run = if inner == 0 { first } else { second };
     let bits = (run / 8).min(8).ilog2();
-    let swizzle = format!("S<{bits},3,{}>", (run.ilog2() - 3).max(bits).min(7));
-    let own = if inner == 0 { format!("1,{run}") } else { format!("{run},1") };
-    format!("{swizzle} o 0 o ({first},{second}{more}):({own}{strides})")
+    let swizzle = Swizzle::new(bits.into(), 3, (run.ilog2() - 3).max(bits).min(7).into())?;
+    let own = if inner == 0 { [(first, 1), (second, run)] } else { [(first, run), (second, 1)] };
+    Composed::new(swizzle, 0, Layout::of_modes(own.into_iter().chain(stages))?)
 }
 
 /// The layout of one stage of a tile that threads copy.
-pub(crate) fn staged_layout(program: &Program, tensor: usize, shape: &[i64], modes: [usize; 2]) -> String {
+pub(crate) fn staged_layout(
+    program: &Program,
+    tensor: usize,
+    shape: &[i64],
+    modes: [usize; 2],
+) -> Result<Composed, LayoutError> {
     let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
     let inner = usize::from(!crate::roles::is_contiguous(program, tensor, kept[0]));
-    layout(kept.map(|mode| shape[mode]), inner, "", "")
+    layout(kept.map(|mode| shape[mode]), inner, None)
 }
 
 /// `(_,_,stage)`.

@@ -5,9 +5,9 @@
 //! loads do not wait for all of it.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
+use tilewright_kernel::{Build, Cursor, Element, KernelError, LayoutArgument, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Layout};
+use tilewright_layout::{Extent, Layout, LayoutError};
 
 use crate::gemm::epilogue::cut::Rest;
 use crate::gemm::epilogue::inputs::{self, Fetch};
@@ -65,8 +65,10 @@ impl Epilogue {
     }
 
     /// The layout that a kernel declares for a matrix with the shape of D.
-    fn declared_of(&self, matrix: &Matrix) -> String {
-        self.fold.as_ref().and_then(|fold| fold.beside(matrix)).unwrap_or_else(|| matrix.declared())
+    ///
+    /// Errors: an element has no offset that is a number.
+    fn declared_of(&self, matrix: &Matrix) -> Result<LayoutArgument, LayoutError> {
+        self.fold.as_ref().and_then(|fold| fold.beside(matrix)).map_or_else(|| matrix.declared(), Ok)
     }
 
     /// What is written: D, or the partial accumulators of split-K, and the partial reductions.

@@ -2,10 +2,10 @@
 
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
-use tilewright_layout::{IntoShape, Layout, Tiler};
+use tilewright_layout::{IntoShape, Layout, LayoutError, Tiler};
 
 use crate::error::PlanError;
-use crate::gemm::panel::{swizzle, width};
+use crate::gemm::panel::{swizzled, width};
 use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
@@ -82,44 +82,53 @@ impl Cut {
         let (width, threads) = found.ok_or(PlanError::Plan { because })?;
         let bits = width * i64::from(problem.result_type().bits());
         let one = CopyAtom::named(&format!("UniversalCopy<uint{bits}_t>"))?;
-        let own = if self.along_rows { format!("({width},1)") } else { format!("(1,{width})") };
-        let (threads, own) = (threads.parse::<Layout>()?, own.parse::<Layout>()?);
+        let own = if self.along_rows { (width, 1) } else { (1, width) };
+        let own = Layout::compact(&own.into_shape()?)?;
         Ok(TiledCopy::new(one, problem.result_type().bits().into(), &threads, &own)?)
     }
 
     /// Threads along contiguous elements of a part, `width` elements each: 32 threads, or the
     /// largest number that divides the part.
-    fn neighbours(&self, threads: i64, width: i64) -> Option<String> {
+    fn neighbours(&self, threads: i64, width: i64) -> Option<Layout> {
         let along_rows = self.along_rows;
         let (along, across) = if along_rows { (self.rows, self.part_columns) } else { (self.part_columns, self.rows) };
         let whole = |side: &i64| along % (side * width) == 0 && threads % side == 0 && across % (threads / side) == 0;
         let side = [32, 16, 8, 64, 48, 24, 96, 128, 4, 2, 1].into_iter().find(whole)?;
         let others = threads / side;
-        Some(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
+        match along_rows {
+            true => Layout::strided((side, others), (1, side)).ok(),
+            false => Layout::strided((others, side), (side, 1)).ok(),
+        }
     }
 
     /// A part in shared memory: panels of lines of up to 128 bytes along the contiguous mode of D.
-    pub(crate) fn panels(&self) -> String {
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub(crate) fn panels(&self) -> Result<LayoutArgument, LayoutError> {
         let (rows, columns, width) = (self.rows, self.part_columns, self.width);
         let (along, across) = if self.along_rows { (rows, columns) } else { (columns, rows) };
-        let swizzle = swizzle(width, self.bytes);
-        let (along_shape, along_stride) = (format!("({width},{})", along / width), format!("(1,{})", width * across));
-        if self.along_rows {
-            format!("{swizzle}({along_shape},{across}):({along_stride},{width})")
-        } else {
-            format!("{swizzle}({across},{along_shape}):({width},{along_stride})")
-        }
+        let (line_shape, line_strides) = ((width, along / width), (1, width * across));
+        let lines = match self.along_rows {
+            true => Layout::strided((line_shape, across), (line_strides, width)),
+            false => Layout::strided((across, line_shape), (width, line_strides)),
+        };
+        swizzled(width, self.bytes, lines?)
     }
 
     /// The last part in shared memory, if it has fewer columns. Blocks of its rows begin where they
     /// do in other parts, because each warpgroup writes its own.
-    pub(crate) fn rest(&self) -> Option<Rest> {
-        let rest = Some(self.columns % self.part_columns).filter(|rest| *rest > 0)?;
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub(crate) fn rest(&self) -> Result<Option<Rest>, LayoutError> {
+        let rest = self.columns % self.part_columns;
+        if rest == 0 {
+            return Ok(None);
+        }
         let (blocks, all) = (self.rows / WARPGROUP_ROWS, WARPGROUP_ROWS * self.part_columns);
-        Some(match self.along_rows {
+        Ok(Some(match self.along_rows {
             true => Rest::Columns(rest),
-            false => Rest::Rows(format!("(({WARPGROUP_ROWS},{blocks}),{rest}):(({rest},{all}),1)")),
-        })
+            false => Rest::Rows(Layout::strided(((WARPGROUP_ROWS, blocks), rest), ((rest, all), 1))?),
+        }))
     }
 }
 
@@ -127,5 +136,5 @@ impl Cut {
 /// as a layout.
 pub(crate) enum Rest {
     Columns(i64),
-    Rows(String),
+    Rows(Layout),
 }

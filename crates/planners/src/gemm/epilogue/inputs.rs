@@ -9,10 +9,10 @@
 //! issues these loads after those of the k-tiles, so they overlap the mainloop.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Element, KernelError, Num, Stage, View};
+use tilewright_kernel::{Build, Element, KernelError, LayoutArgument, Num, Stage, View};
 use tilewright_layout::atoms::{Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use crate::gemm::index::{plus, times};
 use crate::gemm::problem::Fused;
@@ -92,10 +92,10 @@ pub(crate) fn inputs<'k>(
     swapped: bool,
     [tile_rows, tile_columns]: [i64; 2],
     (fetches, staged, before): (&[Option<Fetch>], Option<&View<'k>>, Option<&[Input<'k>]>),
-    declared: impl Fn(&Matrix) -> String,
+    declared: impl Fn(&Matrix) -> Result<LayoutArgument, LayoutError>,
 ) -> Result<Vec<Input<'k>>, KernelError> {
     let declare = |(number, input): (usize, &Matrix)| {
-        let view = k.tensor_of(input.element(), &format!("x{}{end}", number + 1), &declared(input), Role::Input)?;
+        let view = k.tensor_of(input.element(), &format!("x{}{end}", number + 1), declared(input), Role::Input)?;
         let repeated =
             |mode: usize| input.extents()[mode] > 1 && input.strides().is_some_and(|strides| strides[mode] == 0);
         let [rows, columns] = [repeated(0), repeated(1)];

@@ -1,7 +1,7 @@
 //! The decisions of an epilogue, before a kernel is written.
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::{Element, Meeting, Pipeline, View};
+use tilewright_kernel::{Element, LayoutArgument, Meeting, Pipeline, View};
 use tilewright_layout::atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 
 use crate::error::PlanError;
@@ -59,7 +59,7 @@ pub(crate) struct Epilogue {
     /// The copy by threads from shared memory to D; None if TMA stores it.
     pub(crate) spread: Option<TiledCopy>,
     /// The layout of a part in shared memory, and that of a shorter last part.
-    pub(crate) panels: String,
+    pub(crate) panels: LayoutArgument,
     pub(crate) rest: Option<Rest>,
     /// Whether stores of D have the L2 hint evict_first, so that operands stay there.
     pub(crate) once: bool,
@@ -131,7 +131,7 @@ impl Epilogue {
         let bulk = stored.is_some() && spread.is_none();
         let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
         let comes = fetches.contains(&Some(Fetch::Tile));
-        let (panels, rest, [to_shared, from_shared]) = (cut.panels(), cut.rest(), cut.matrices());
+        let (panels, rest, [to_shared, from_shared]) = (cut.panels()?, cut.rest()?, cut.matrices());
         let Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
         let moved = |name: &str, is: bool| match is && bytes == 2 {
             true => TiledCopy::of_operand_in(CopyAtom::named(name)?, &part, Operand::C, 16).map(Some),

@@ -71,7 +71,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
     let kernel = Kernel::build("product_last", |k| {
         let partials =
             k.tensor_of(Element::F32, "partials", partials_layout([rows, columns], split_k, tail), Role::Input)?;
-        let d = k.tensor_of(problem.result_type(), "d", &problem.d().declared(), Role::Both)?;
+        let d = k.tensor_of(problem.result_type(), "d", problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
         k.grid(Axis::X, pieces * tail)?;
         k.wait_launches();

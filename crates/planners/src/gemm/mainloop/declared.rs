@@ -5,15 +5,16 @@ use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
 use crate::gemm::mainloop::scales::Scaling;
-use crate::gemm::panel::{swizzle, width};
+use crate::gemm::panel::{swizzled, width};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::grouped::Tiles;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, KernelError, Pipeline, View};
+use tilewright_kernel::{Build, KernelError, LayoutArgument, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, LayoutError, Swizzle};
 
 /// What the roles of a kernel share.
 pub(crate) struct Declared<'a, 'k> {
@@ -48,10 +49,7 @@ impl<'a, 'k> Declared<'a, 'k> {
         let block = k.block_number(Axis::X);
         let ring = |side: usize, rows: i64| {
             let contiguous = operands[0][side].contiguous;
-            k.shared_of(
-                problem.operand_type(),
-                &ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages),
-            )
+            k.shared_of(problem.operand_type(), ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages))
         };
         let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
         let beside = outline.epilogue.inputs(k)?;
@@ -109,18 +107,25 @@ fn declare_operands<'k>(
 
 /// The layout of the stages of an operand: lines of 128 bytes along K, or lines of up to 128 bytes
 /// along the other mode, which divide the rows of one instruction.
-fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
+///
+/// Errors: an element has no offset that is a number.
+fn ring(
+    problem: &Problem,
+    contiguous: Contiguous,
+    [rows, together]: [i64; 2],
+    stages: i64,
+) -> Result<LayoutArgument, LayoutError> {
     let depth = problem.k_tile();
     let stage = rows * depth;
     match (contiguous, problem.operand_type().bytes()) {
         (Contiguous::Rows, _) => {
             let width = width(together, 2);
-            let (swizzle, panels) = (swizzle(width, 2), rows / width);
-            format!("{swizzle}(({width},{panels}),{depth},{stages}):((1,{}),{width},{stage})", width * depth)
+            let shape = ((width, rows / width), depth, stages);
+            swizzled(width, 2, Layout::strided(shape, ((1, width * depth), width, stage))?)
         }
         (_, bytes) => {
-            let base = 4 - bytes.ilog2();
-            format!("S<3,{base},3> o 0 o ({rows},{depth},{stages}):({depth},1,{stage})")
+            let swizzle = Swizzle::new(3, i64::from(4 - bytes.ilog2()), 3)?;
+            LayoutArgument::placed(Some(swizzle), 0, Layout::strided((rows, depth, stages), (depth, 1, stage))?)
         }
     }
 }

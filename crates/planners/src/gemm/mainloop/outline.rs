@@ -3,6 +3,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{MmaAtom, TiledMma};
+use tilewright_kernel::{Element, LayoutArgument};
 use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::error::PlanError;
@@ -197,15 +198,16 @@ fn epilogues(
 fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) -> Result<Vec<Written>, PlanError> {
     let problem = &problems[0];
     let facts = (!exact).then(|| facts(problem, plan));
-    let mut first = problem.written(facts.as_ref());
+    let mut first = problem.written(facts.as_ref())?;
     if let Some(fold) = fold {
-        let [a, b] = fold.operands(problem.sizes()[1]);
+        let [a, b] = fold.operands(problem.sizes()[1])?.map(LayoutArgument::Layout);
         let d = fold.beside(problem.d()).ok_or(PlanError::Plan { because: "folded modes of D are moved after" })?;
         first.tensors = [a, b, d];
         first.sizes[0] = fold.padded(plan.rows).to_string();
         first.sizes[2] = (fold.steps(problem.k_tile()) * problem.k_tile()).to_string();
     }
-    Ok(std::iter::once(first).chain(problems[1..].iter().map(|other| other.written(None))).collect())
+    let others = problems[1..].iter().map(|other| other.written(None));
+    Ok(std::iter::once(Ok(first)).chain(others).collect::<Result<_, _>>()?)
 }
 
 /// Known divisors of M, N and K, which save bounds checks or prove an alignment.

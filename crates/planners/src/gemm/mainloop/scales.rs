@@ -12,10 +12,10 @@
 //! for their stage.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Element, Fragment, KernelError, Num};
+use tilewright_kernel::{Build, Element, Fragment, KernelError, LayoutArgument, Num};
 use tilewright_layout::atoms::TiledMma;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::gemm::epilogue::inputs::Input;
 use crate::gemm::index::{plus, times};
@@ -50,25 +50,21 @@ impl<'k> Scaling<'k> {
             let [_, steps, matrices] = matrix.extents();
             let [_, along, step] = matrix.strides().unwrap_or([0; 3]);
             let pairs = if first { None } else { problem.pairs() };
-            let Along { extent, stride, apart, wide } = Along::of(matrix, if first { m } else { n }, pairs);
+            let Along { mode, apart, wide } = Along::of(matrix, if first { m } else { n }, pairs)?;
             // Scales have the shape of D with one mode broadcast, and a mode of blocks along K. If
             // gated, there is one more mode for the member of the pair, and with a batch one for
             // the matrix.
-            let (mut shape, mut strides) = match first {
-                true => (format!("{extent},{n},{steps}"), format!("{stride},0,{along}")),
-                false => (format!("{m},{extent},{steps}"), format!("0,{stride},{along}")),
-            };
-            for (mode, step) in
-                pairs.map(|_| (2, apart)).into_iter().chain(matrix.is_batch().then_some((matrices, step)))
-            {
-                shape += &format!(",{mode}");
-                strides += &format!(",{step}");
+            let repeated = Layout::strided(if first { n } else { m }, 0)?;
+            let mut modes = if first { vec![mode, repeated] } else { vec![repeated, mode] };
+            modes.push(Layout::strided(steps, along)?);
+            if pairs.is_some() {
+                modes.push(Layout::strided(2, apart)?);
             }
-            let layout = match matrix.offset() {
-                0 => format!("({shape}):({strides})"),
-                offset => format!("S<0,0,0> o {offset} o ({shape}):({strides})"),
-            };
-            let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, &layout, Role::Input)?;
+            if matrix.is_batch() {
+                modes.push(Layout::strided(matrices, step)?);
+            }
+            let layout = LayoutArgument::placed(None, matrix.offset(), Layout::tuple(&modes)?);
+            let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, layout, Role::Input)?;
             let tile = if first != plan.swapped { part[0] } else { part[1] };
             // Tiles begin at multiples of their extent, except with row groups, where each row has
             // a scale.

@@ -213,5 +213,5 @@ impl Plan {
 pub(crate) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
     let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
     let along = if swapped { Along::of(&scales.a, m, None) } else { Along::of(&scales.b, n, problem.pairs()) };
-    Some(along.wide)
+    Some(along.ok()?.wide)
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use tilewright_kernel::Element;
+use tilewright_kernel::{Element, LayoutArgument};
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::error::PlanError;
@@ -16,7 +16,7 @@ use crate::units::VECTOR;
 /// A matrix in a tensor, or a batch of matrices: the type of its elements, and their layout.
 ///
 /// ```
-/// use tilewright_kernel::Element;
+/// use tilewright_kernel::{Element, LayoutArgument};
 /// use tilewright_planners::gemm::Matrix;
 ///
 /// // 100 columns of 200 rows, with a leading dimension of 208 elements.
@@ -96,17 +96,13 @@ impl Matrix {
     ///
     /// Errors: an extent below 1; as [`Matrix::new`].
     pub fn strided(element: Element, extents: [i64; 3], strides: [i64; 3]) -> Result<Matrix, PlanError> {
-        let list = |numbers: [i64; 3]| numbers.map(|number| number.to_string()).join(",");
         for (name, extent) in ["rows", "columns", "matrices"].into_iter().zip(extents) {
             if extent < 1 {
                 return Err(PlanError::Size { name: name.to_string(), given: extent });
             }
         }
-        let text = match extents[2] {
-            1 => format!("({},{}):({},{})", extents[0], extents[1], strides[0], strides[1]),
-            _ => format!("({}):({})", list(extents), list(strides)),
-        };
-        Matrix::new(element, &text.parse()?)
+        let modes = if extents[2] == 1 { 2 } else { 3 };
+        Matrix::new(element, &Layout::strided(&extents[..modes], &strides[..modes])?)
     }
 
     /// The same matrix, at an offset in its tensor. The tensor itself begins at a multiple of 256
@@ -184,16 +180,15 @@ impl Matrix {
     }
 
     /// The layout that kernels declare; the third mode is omitted if all matrices are one.
-    pub(crate) fn declared(&self) -> String {
-        let [rows, columns, matrices] = self.declared_extents();
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub(crate) fn declared(&self) -> Result<LayoutArgument, LayoutError> {
+        let (extents, modes) = (self.declared_extents(), if self.is_batch() { 3 } else { 2 });
         let layout = match self.declared_strides() {
-            None => self.layout.to_string(),
-            Some([down, across, step]) if self.is_batch() => {
-                format!("({rows},{columns},{matrices}):({down},{across},{step})")
-            }
-            Some([down, across, _]) => format!("({rows},{columns}):({down},{across})"),
+            None => self.layout.clone(),
+            Some(strides) => Layout::strided(&extents[..modes], &strides[..modes])?,
         };
-        if self.offset > 0 { format!("S<0,0,0> o {} o {layout}", self.offset) } else { layout }
+        LayoutArgument::placed(None, self.offset, layout)
     }
 
     /// The strides that a kernel declares, if no mode is folded: modes of extent 1 get a stride

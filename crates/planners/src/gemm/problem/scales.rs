@@ -1,6 +1,7 @@
 //! Block scales of A and B: layouts.
 
 use tilewright_kernel::Element;
+use tilewright_layout::{Layout, LayoutError};
 
 use crate::error::PlanError;
 use crate::gemm::problem::gated::Pairs;
@@ -51,8 +52,7 @@ impl Scales {
 /// The layout of the scales of an operand along rows or columns of D.
 pub(crate) struct Along {
     /// The mode: its extent and stride.
-    pub(crate) extent: String,
-    pub(crate) stride: String,
+    pub(crate) mode: Layout,
     /// From the scale of the first column of a pair to that of the second.
     pub(crate) apart: i64,
     /// Rows or columns that share a scale.
@@ -61,20 +61,16 @@ pub(crate) struct Along {
 
 impl Along {
     /// The layout along `own` rows or columns of D; `down` is the stride between blocks.
-    pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Along {
+    ///
+    /// Errors: a scale has no offset that is a number.
+    pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Result<Along, LayoutError> {
         let ([blocks, ..], [down, ..]) = (scales.extents(), scales.strides().unwrap_or([0; 3]));
         let all = if pairs.is_some() { 2 * own } else { own };
-        let each = |stride: i64, apart: i64| Along {
-            extent: own.to_string(),
-            stride: stride.to_string(),
-            apart,
-            wide: if stride == 0 { own } else { 1 },
+        let each = |stride: i64, apart: i64| -> Result<Along, LayoutError> {
+            Ok(Along { mode: Layout::strided(own, stride)?, apart, wide: if stride == 0 { own } else { 1 } })
         };
-        let blocked = |wide: i64, count: i64, apart: i64| Along {
-            extent: format!("({wide},{count})"),
-            stride: format!("(0,{down})"),
-            apart,
-            wide,
+        let blocked = |wide: i64, count: i64, apart: i64| -> Result<Along, LayoutError> {
+            Ok(Along { mode: Layout::strided((wide, count), (0, down))?, apart, wide })
         };
         match pairs {
             _ if blocks == 1 && all > 1 => each(0, 0),

@@ -3,6 +3,8 @@
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::gated::Pairs;
 use std::fmt;
+use tilewright_kernel::LayoutArgument;
+use tilewright_layout::LayoutError;
 
 /// Sizes as a kernel declares them.
 pub(crate) struct Written {
@@ -13,13 +15,16 @@ pub(crate) struct Written {
     /// Columns of D.
     pub(crate) columns: String,
     /// The layouts of A, B and D.
-    pub(crate) tensors: [String; 3],
+    pub(crate) tensors: [LayoutArgument; 3],
 }
 
 impl Problem {
     /// The layout of B; if gated, with a mode for the member of the pair.
-    fn declared_b(&self) -> String {
-        self.firsts().and_then(|firsts| firsts.declared()).unwrap_or_else(|| self.b.declared())
+    fn declared_b(&self) -> Result<LayoutArgument, LayoutError> {
+        match self.firsts().and_then(|firsts| firsts.declared()) {
+            Some(firsts) => Ok(LayoutArgument::Layout(firsts)),
+            None => self.b.declared(),
+        }
     }
 
     /// The sizes of a launch, by name.
@@ -33,27 +38,29 @@ impl Problem {
     }
 
     /// The sizes as numbers, or, with `facts`, as names with these facts for contiguous matrices.
-    pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
+    ///
+    /// Errors: an element has no offset that is a number.
+    pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Result<Written, LayoutError> {
         let Some(facts) = facts else {
             let [_, n, _] = self.sizes;
-            return Written {
+            return Ok(Written {
                 sizes: self.mma_sizes().map(|size| size.to_string()),
                 batch: self.batch.to_string(),
                 columns: n.to_string(),
-                tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
-            };
+                tensors: [self.a.declared()?, self.declared_b()?, self.d.declared()?],
+            });
         };
         let names = ["M", "N", "K"];
         let of = |rows: usize, columns: usize| {
             let [m, n] = [rows, columns].map(|mode| format!("{}{}", names[mode], facts[mode]));
             let stride = names[columns];
-            match self.batch {
+            LayoutArgument::Text(match self.batch {
                 1 => format!("({m},{n}):({stride},1)"),
                 _ => format!("({m},{n},L):({stride},1,{}*{stride})", names[rows]),
-            }
+            })
         };
         let tensors = [of(0, 2), of(1, 2), of(0, 1)];
-        Written { sizes: names.map(str::to_string), batch: "L".to_string(), columns: "N".to_string(), tensors }
+        Ok(Written { sizes: names.map(str::to_string), batch: "L".to_string(), columns: "N".to_string(), tensors })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Composed, Coord, Layout, LayoutError, Slot, Swizzle, Tree};
 
 use super::super::{Lowering, Own, over, staged};
 use super::{BRINGERS, Live};
@@ -22,31 +22,41 @@ const BRINGING: u32 = 32 * BRINGERS;
 
 /// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
 /// and panels of these where a tile is wider.
-pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> String {
+///
+/// Errors: an element has no offset that is a number.
+pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> Result<Composed, LayoutError> {
     let size: i64 = brought.kept().map(|mode| brought.shape[mode]).iter().product();
-    behind(program, brought, &format!(",{stages}"), &format!(",{size}"))
+    with_stages(program, brought, Some((stages, size)))
 }
 
 /// The layout of one stage of a tile that TMA loads.
-pub(crate) fn brought_layout(program: &Program, tensor: usize, shape: &[i64], modes: [usize; 2]) -> String {
-    behind(program, &Brought { tensor, shape: shape.to_vec(), modes }, "", "")
+///
+/// Errors: an element has no offset that is a number.
+pub(crate) fn brought_layout(
+    program: &Program,
+    tensor: usize,
+    shape: &[i64],
+    modes: [usize; 2],
+) -> Result<Composed, LayoutError> {
+    with_stages(program, &Brought { tensor, shape: shape.to_vec(), modes }, None)
 }
 
-/// The layout with more modes behind its own.
-fn behind(program: &Program, brought: &Brought, more: &str, more_strides: &str) -> String {
+/// The layout of a tile, with a mode of stages if there are several.
+fn with_stages(program: &Program, brought: &Brought, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
     let kept = brought.kept();
     let [first, second] = kept.map(|mode| brought.shape[mode]);
     let along_first = is_contiguous(program, brought.tensor, kept[0]);
     let (run, others) = if along_first { (first, second) } else { (second, first) };
     let bytes = i64::from(program.tensors[brought.tensor].element.bytes());
     let (width, unit) = (run.min(LINE / bytes), UNIT / bytes);
-    let lines = format!("({width},{}):(1,{})", run / width, width * others);
-    let (shape, strides) = lines.split_once(':').unwrap_or_default();
-    let swizzle = format!("S<{},{},3>", (width / unit).max(1).ilog2(), unit.ilog2());
-    match along_first {
-        true => format!("{swizzle} o 0 o ({shape},{others}{more}):({strides},{width}{more_strides})"),
-        false => format!("{swizzle} o 0 o ({others},{shape}{more}):({width},{strides}{more_strides})"),
+    let lines = Layout::strided((width, run / width), (1, width * others))?;
+    let rows = Layout::strided(others, width)?;
+    let mut modes = if along_first { vec![lines, rows] } else { vec![rows, lines] };
+    if let Some((stages, size)) = stages {
+        modes.push(Layout::strided(stages, size)?);
     }
+    let swizzle = Swizzle::new((width / unit).max(1).ilog2().into(), unit.ilog2().into(), 3)?;
+    Composed::new(swizzle, 0, Layout::tuple(&modes)?)
 }
 
 impl<'k> Lowering<'k, '_> {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use tilewright_kernel::{Element, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, Slot, Tiler, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
 use super::super::{Lowering, Own};
 use crate::program::{Index, Statement, ValueId};
@@ -61,7 +61,7 @@ impl<'k> Lowering<'k, '_> {
             if sizes.is_empty() || sizes.contains(&(extents, element)) {
                 sizes.push((extents, element));
                 if let std::collections::hash_map::Entry::Vacant(entry) = found.entry(extents) {
-                    entry.insert(self.k.shared_of(element, &panels(extents))?);
+                    entry.insert(self.k.shared_of(element, panels(extents))?);
                 }
             }
         }
@@ -122,8 +122,10 @@ impl<'k> Lowering<'k, '_> {
 }
 
 /// Lines of up to 128 bytes along the columns.
-fn panels([rows, columns]: [i64; 2]) -> String {
+///
+/// Errors: an element has no offset that is a number.
+fn panels([rows, columns]: [i64; 2]) -> Result<Composed, LayoutError> {
     let width = columns.min(STRIP);
-    let swizzle = format!("S<{},3,3>", (width / 8).ilog2());
-    format!("{swizzle} o 0 o ({rows},({width},{})):({width},(1,{}))", columns / width, width * rows)
+    let swizzle = Swizzle::new((width / 8).ilog2().into(), 3, 3)?;
+    Composed::new(swizzle, 0, Layout::strided((rows, (width, columns / width)), (width, (1, width * rows)))?)
 }
