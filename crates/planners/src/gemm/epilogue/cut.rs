@@ -1,5 +1,6 @@
 //! The shapes of an epilogue: parts that are staged in shared memory, and strips that are computed.
 
+use tilewright_kernel::LayoutArgument;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_layout::{IntoShape, Layout, LayoutError, Tiler};

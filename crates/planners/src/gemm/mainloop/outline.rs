@@ -1,9 +1,8 @@
 //! The decisions of a GEMM kernel, before it is written.
 
-use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_layout::atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::{Element, LayoutArgument};
+use tilewright_layout::atoms::{MmaAtom, TiledMma};
 use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::error::PlanError;
