@@ -308,7 +308,7 @@ pub(crate) fn fact(size: i64, by: &[i64]) -> String {
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
     let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));
-    stage.local_tile((rows, STEP), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
+    stage.local_tile(&format!("({rows},{STEP})"), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
 }
 
 /// Two sets of fragments for the steps of a stage.

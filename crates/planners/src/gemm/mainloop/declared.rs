@@ -49,7 +49,10 @@ impl<'a, 'k> Declared<'a, 'k> {
         let block = k.block_number(Axis::X);
         let ring = |side: usize, rows: i64| {
             let contiguous = operands[0][side].contiguous;
-            k.shared_of(problem.operand_type(), ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages))
+            k.shared_of(
+                problem.operand_type(),
+                ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages),
+            )
         };
         let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
         let beside = outline.epilogue.inputs(k)?;
