@@ -9,6 +9,17 @@ use std::ops::Range;
 /// [`tilewright_layout::MAX_DEPTH`] deep; templates of C++ wrap each level in two more.
 pub const MAX_NESTING: usize = 160;
 
+/// How long a comment is that is passed, in bytes: a reader looks a bounded way ahead.
+const MAX_COMMENT: usize = 1 << 12;
+
+/// The bytes to the end of a line; none where it is too far away.
+pub(crate) fn comment_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let window = bytes.get(..MAX_COMMENT).unwrap_or(bytes);
+    let end = window.iter().position(|byte| *byte == b'\n');
+    end.or((window.len() == bytes.len()).then_some(bytes.len()))
+}
+
 /// A place in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
@@ -48,6 +59,43 @@ impl<'a> Cursor<'a> {
                 _ => break,
             }
         }
+    }
+
+    /// Passes blanks, ends of lines and comments of Python.
+    pub fn blanks_of_python(&mut self) {
+        self.blanks(true);
+        while self.peek() == Some(b'#') && self.to_line_end() {
+            self.blanks(true);
+        }
+    }
+
+    /// Passes blanks, ends of lines and comments of C++.
+    pub fn blanks_of_cpp(&mut self) {
+        self.blanks(true);
+        loop {
+            let rest = self.rest();
+            let passed = if rest.starts_with("//") {
+                self.to_line_end()
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let window = comment.as_bytes().get(..MAX_COMMENT).unwrap_or(comment.as_bytes());
+                let length = window.windows(2).position(|pair| pair == b"*/");
+                self.at += length.map_or(0, |length| length + "/**/".len());
+                length.is_some()
+            } else {
+                false
+            };
+            if !passed {
+                return;
+            }
+            self.blanks(true);
+        }
+    }
+
+    /// Passes the rest of a line that is a comment; false where that is too long.
+    fn to_line_end(&mut self) -> bool {
+        let length = comment_length(self.rest());
+        self.at += length.unwrap_or(0);
+        length.is_some()
     }
 
     /// Passes this text if it comes next.

@@ -113,20 +113,26 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     let Some(first) = items.next() else {
         return Err(Refused::unknown(start..end, "no reader knows this text", help));
     };
-    // Of a damaged text the rest is not looked at.
-    if let Err(refused) = &first.answer
-        && refused.code() == "E1302"
-    {
-        return Err(refused.clone());
-    }
-    if let Some(second) = items.next() {
-        return Err(Refused::unknown(second.place.span, "the text holds more than one layout", help));
+    // What stands on the line of the damage, or before it, is a part of the damaged text.
+    let stopped = match &first.answer {
+        Err(refused) if refused.code() == "E1302" => refused.span().map(|span| span.end),
+        _ => None,
+    };
+    let is_other = |item: &Item| {
+        let between = stopped.and_then(|stopped| source.get(stopped..item.place.span.start));
+        stopped.is_none() || between.is_some_and(|between| between.contains('\n'))
+    };
+    if let Some(other) = items.find(is_other) {
+        return Err(Refused::unknown(other.place.span, "the text holds more than one layout", help));
     }
     let before = source.get(start..first.place.span.start).unwrap_or("");
     let after = source.get(first.place.span.end..end).unwrap_or("");
     if !is_introduction(before) {
         let span = start..first.place.span.start;
         return Err(Refused::unknown(span, "no reader knows the text before the layout", help));
+    }
+    if stopped.is_some() {
+        return first.answer;
     }
     // A value of a C++ type, the end of a statement, a text in quotes.
     if !["", ";", ",", "{}", "{};", "\"", "'"].contains(&after.trim()) {

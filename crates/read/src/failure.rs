@@ -16,7 +16,7 @@ use crate::cursor::Cursor;
 use crate::document::Lines;
 use crate::options::Options;
 use crate::reader::{Context, Definitions};
-use crate::readers::cute_cpp::{Meanings, parse};
+use crate::readers::cute_cpp::{Meanings, Node, parse};
 use crate::readers::cute_ir;
 use crate::reading::Place;
 
@@ -118,6 +118,8 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
     // The frames of gcc, which stand before the error.
     let mut before: Vec<Range<usize>> = Vec::new();
     let mut called: Option<String> = None;
+    // The frames that clang wrote last, and the file of their error.
+    let mut clang: Option<(&str, Vec<Range<usize>>)> = None;
     for (at, range) in lines.iter().enumerate() {
         if found.len() >= MOST {
             break;
@@ -156,12 +158,21 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
             text.contains(": error:") || text.contains("): error") || text.contains("In instantiation of")
         };
         let own: Vec<Range<usize>> = after.iter().take_while(|range| !is_next(range)).cloned().collect();
-        let has_own = own.iter().any(|range| is_frame(text_of(range)));
-        let frames: Vec<Range<usize>> = if has_own {
-            own.iter().filter(|range| is_frame(text_of(range))).cloned().collect()
-        } else {
-            before.clone()
-        };
+        let mut frames: Vec<Range<usize>> = own.iter().filter(|range| is_frame(text_of(range))).cloned().collect();
+        let file = line.split(':').next().unwrap_or("");
+        // clang writes the frames of several errors once. A condition in a header of CuTe is in a
+        // template, so it has frames, and without own ones they are those of the error before.
+        if line.contains("due to requirement") {
+            if !frames.is_empty() {
+                clang = Some((file, frames.clone()));
+            } else if let Some((_, last)) = clang.as_ref().filter(|(last, _)| *last == file && file.contains("cute/")) {
+                frames.clone_from(last);
+            }
+        }
+        let has_own = !frames.is_empty();
+        if !has_own {
+            frames.clone_from(&before);
+        }
         let called = if has_own { frames.last().and_then(|range| place_of(text_of(range))) } else { called.clone() };
         let place = places.place(range.clone());
         let condition = condition(line, own.iter().map(text_of));
@@ -193,7 +204,7 @@ fn line_ranges(source: &str) -> Vec<Range<usize>> {
 
 /// Whether a line is a frame of nvcc or clang.
 fn is_frame(line: &str) -> bool {
-    line.contains("instantiation of \"") || line.contains("in instantiation of function template specialization")
+    line.contains("instantiation of \"") || line.contains("in instantiation of function template specialization '")
 }
 
 /// The file and line that a frame was called from.
@@ -213,24 +224,31 @@ fn condition<'a>(line: &str, after: impl Iterator<Item = &'a str>) -> String {
     let behind = line.split_once("static assertion failed").or_else(|| line.split_once("static_assert failed"));
     let message = behind.map_or("", |(_, text)| text.trim_start_matches(" with").trim_start_matches([':', ' ']));
     let message = message.trim_matches(['"', ' ']);
-    if let Some(requirement) = message.strip_prefix("due to requirement ") {
-        return requirement.trim_matches('\'').to_owned();
+    // clang shows what it evaluated, and the message behind it: in quotes, or after a colon.
+    if let Some(requirement) = message.strip_prefix("due to requirement '") {
+        let (requirement, behind) = requirement.rsplit_once('\'').unwrap_or((requirement, ""));
+        let behind = behind.trim_matches([':', ' ', '"']);
+        if !behind.is_empty() {
+            return behind.to_owned();
+        }
+        return shown_comparison(after).unwrap_or_else(|| requirement.to_owned());
     }
     if !message.is_empty() {
         return message.to_owned();
     }
-    // The source line is shown, with a mark below what fails; gcc shows a macro first, in which no
-    // comparison of extents stands.
+    shown_comparison(after).unwrap_or_else(|| "a static assertion".to_owned())
+}
+
+/// The comparison of extents in the source line below an error, with a mark below what fails. gcc
+/// shows a macro first, in which no comparison of extents stands.
+fn shown_comparison<'a>(after: impl Iterator<Item = &'a str>) -> Option<String> {
     let shown: Vec<&str> = after.take(8).filter(|line| !line.contains("#define")).collect();
-    for (at, line) in shown.iter().enumerate() {
+    shown.iter().enumerate().find_map(|(at, line)| {
         let mark = shown.get(at + 1).filter(|marks| marks.trim_start_matches([' ', '|', '\t']).starts_with(['^', '~']));
         let from = mark.and_then(|marks| marks.find(['^', '~'])).unwrap_or(0);
-        let failing = line.get(from..).and_then(comparison).or_else(|| comparison(line));
-        if let Some([left, right]) = failing {
-            return format!("{left} == {right}");
-        }
-    }
-    "a static assertion".to_owned()
+        let [left, right] = line.get(from..).and_then(comparison).or_else(|| comparison(line))?;
+        Some(format!("{left} == {right}"))
+    })
 }
 
 /// `size<1>(A) == size<0>(B)` in a line, as its sides.
@@ -263,43 +281,72 @@ impl<'a> Frame<'a> {
         if let Some(at) = line.find("function template specialization '") {
             return Frame::of_clang(source, range.start + at);
         }
-        let function = head.match_indices("cute::").filter_map(|(at, sign)| {
-            let rest = head.get(at + sign.len()..)?;
-            let rest = rest.strip_prefix("detail::").unwrap_or(rest);
-            let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
-            rest.get(length..)?.starts_with('(').then(|| rest.get(..length)).flatten()
-        });
-        let function = function.last()?;
         let with = line.find("[with ")?;
         let inside = range.start + with + "[with ".len()..range.end;
-        Some(Frame { function, parameters: parameters(source, inside) })
+        Some(Frame { function: function_of(head)?, parameters: parameters(source, inside) })
     }
 
-    /// `'cute::composition<cute::tuple<..>, ..>'`, whose arguments stand in their order.
+    /// `'cute::composition<cute::tuple<..>, ..>'`, whose arguments stand in their order and without
+    /// names. Those of CuTe's operations are known; other layouts are numbered.
     fn of_clang(source: &'a str, at: usize) -> Option<Frame<'a>> {
         let from = at + source.get(at..)?.find('\'')? + 1;
-        let text = source.get(from..)?.strip_prefix("cute::")?;
+        let text = source.get(from..)?;
         let length = text.find('<')?;
-        let function = text.get(..length)?;
-        let mut cursor = Cursor::new(source, from + "cute::".len() + length + 1);
-        let mut starts = Vec::new();
+        let path = text.get(..length)?;
+        if !path.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':')) {
+            return None;
+        }
+        let function = path.rsplit("::").next().filter(|function| !function.is_empty())?;
+        let mut cursor = Cursor::new(source, from + length + 1);
+        let mut arguments = Vec::new();
         loop {
             cursor.blanks(false);
-            starts.push(cursor.at);
-            parse(&mut cursor).ok()?;
+            let start = cursor.at;
+            // What is no type that is read, such as a lambda, ends what is known.
+            let Ok(node) = parse(&mut cursor) else { break };
+            arguments.push((start, node));
             cursor.blanks(false);
             if !cursor.eat(",") {
                 break;
             }
         }
-        let names: &[&str] = match (function, starts.len()) {
-            (_, 4) => &["LShape", "LStride", "RShape", "RStride"],
-            (_, 3) => &["LShape", "LStride", "Tiler"],
+        let is_layout = |node: &Node| matches!(node.name.as_str(), "Layout" | "ComposedLayout" | "Tensor");
+        let layouts = arguments.iter().filter(|(_, node)| is_layout(node));
+        let names: &[&str] = match (function, arguments.len()) {
+            ("gemm", _) if layouts.clone().count() == 4 => &["D", "A", "B", "C"],
+            ("gemm", _) if layouts.clone().count() == 3 => &["A", "B", "C"],
             ("shape_div", 2) => &["IntTupleA", "IntTupleB"],
-            _ => return None,
+            (name, 4) if OPERATIONS.contains(&name) => &["LShape", "LStride", "RShape", "RStride"],
+            (name, 3) if OPERATIONS.contains(&name) => &["LShape", "LStride", "Tiler"],
+            (name, _) if OPERATIONS.contains(&name) => return None,
+            _ => &NUMBERED,
+        };
+        let starts: Vec<usize> = match function {
+            name if OPERATIONS.contains(&name) => arguments.iter().map(|(start, _)| *start).collect(),
+            _ => layouts.map(|(start, _)| *start).collect(),
         };
         Some(Frame { function, parameters: names.iter().copied().zip(starts).collect() })
     }
+}
+
+/// What layouts are called that a message does not name.
+const NUMBERED: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+
+/// The function in the head of a frame: `cute::detail::composition_impl(` or `use(`.
+fn function_of(head: &str) -> Option<&str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let of_cute = head.match_indices("cute::").filter_map(|(at, sign)| {
+        let rest = head.get(at + sign.len()..)?;
+        let rest = rest.strip_prefix("detail::").unwrap_or(rest);
+        let length = rest.find(|c: char| !is_word(c))?;
+        rest.get(length..)?.starts_with('(').then(|| rest.get(..length)).flatten()
+    });
+    if let Some(function) = of_cute.last() {
+        return Some(function);
+    }
+    let before = head.split('(').next()?;
+    let start = before.rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1);
+    before.get(start..).filter(|name| !name.is_empty() && before.len() < head.len())
 }
 
 /// `Name = type; ..` of gcc, `Name=type, ..` of nvcc.
@@ -438,13 +485,13 @@ type Sized = (String, Vec<(String, Value)>, Verdict);
 
 /// A comparison of extents that does not hold.
 fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Sized {
-    let innermost = frames.first().map_or("an assertion", |frame| frame.function).to_owned();
-    let Some(sides) = comparison(condition) else {
-        let why = "the message shows no layouts that the condition is about".to_owned();
-        return (innermost, Vec::new(), Verdict::Unread(why));
-    };
+    let sides = comparison(condition);
+    let mut function = frames.first().map_or("an assertion", |frame| frame.function);
     let mut values: Vec<(String, Value)> = Vec::new();
-    for frame in frames {
+    // Extents are compared where the condition stands. Of another condition the call is shown that
+    // the user wrote.
+    let order: Vec<&Frame<'_>> = if sides.is_some() { frames.iter().collect() } else { frames.iter().rev().collect() };
+    for frame in order {
         for (name, text) in operands(context, frame) {
             let known = values.iter().any(|(other, _)| *other == name);
             if !known && let Ok(value) = evaluate(&text, &mut Environment::new()) {
@@ -452,9 +499,18 @@ fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Size
             }
         }
         if !values.is_empty() {
+            function = frame.function;
             break;
         }
     }
+    let function = function.to_owned();
+    let Some(sides) = sides else {
+        let why = match values.is_empty() {
+            true => "the message shows no layouts that the condition is about",
+            false => "the condition compares no extents; these are the layouts of the call, in their order",
+        };
+        return (function, values, Verdict::Unread(why.to_owned()));
+    };
     let side = |text: &String| {
         let name = text.split_once('(').map_or("", |(_, name)| name.trim_end_matches(')')).trim();
         let mode: Option<usize> = text.split_once('<').and_then(|(_, rest)| rest.split('>').next()?.parse().ok());
@@ -465,14 +521,18 @@ fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Size
     let sides = [side(&sides[0]), side(&sides[1])];
     let wanted: Vec<&str> =
         sides.iter().filter_map(|(text, _)| text.split_once('(').map(|(_, name)| name.trim_end_matches(')'))).collect();
-    values.retain(|(name, _)| wanted.contains(&name.as_str()));
-    let help = match &sides {
-        [(_, Some(_)), (_, Some(_))] => {
+    // Where a function's arguments have other names than its templates, all layouts are shown.
+    if values.iter().any(|(name, _)| wanted.contains(&name.as_str())) {
+        values.retain(|(name, _)| wanted.contains(&name.as_str()));
+    }
+    let help = match (&sides, values.is_empty()) {
+        ([(_, Some(_)), (_, Some(_))], _) => {
             "make both from one tiling: partition one, and retile or partition the other alike"
         }
-        _ => "print both layouts before the assertion; `tilewright read` shows them side by side",
+        (_, false) => "compare these modes of the layouts above, which are those of the arguments in their order",
+        (_, true) => "print both layouts before the assertion; `tilewright read` shows them side by side",
     };
-    (innermost, values, Verdict::Extents { sides, help: help.to_owned() })
+    (function, values, Verdict::Extents { sides, help: help.to_owned() })
 }
 
 /// `unable to compute the following composition: '!cute.layout<..>' o '!cute.layout<..>'`

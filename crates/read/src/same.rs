@@ -10,11 +10,13 @@ use tilewright_layout::{AnyLayout, Layout, LinearLayout, Tree};
 use tilewright_mesh::{MeshError, ShardedLayout};
 use tilewright_notation::Value;
 
-use crate::reading::Meaning;
+use crate::reading::{Meaning, Unit};
 use crate::refused::Refused;
 use crate::system::System;
 use crate::write::thread_value;
 
+/// The lanes of the warps for which conversions are planned.
+const WARP: i64 = 32;
 /// The most values of all threads, or elements, that are compared.
 const MAX_COMPARED: i64 = 1 << 20;
 
@@ -28,6 +30,8 @@ pub struct Comparison {
     pub difference: Option<String>,
     /// The two as layouts of one tile, where as many threads hold it in both and strides say how.
     pub conversion: Option<Conversion>,
+    /// What else there is to say about two that differ. Each is a clause without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// A tile that threads hold, and are to hold in another way.
@@ -80,12 +84,49 @@ pub fn compare(left: &Meaning, right: &Meaning, tile: Option<&[i64]>) -> Result<
             compared: String::new(),
             difference: (left != right).then(|| format!("the first is {left}, and the second {right}")),
             conversion: None,
+            notes: Vec::new(),
         }),
         (None, left, right) => Err(incomparable(&format!(
             "one is of the kind {}, and the other of the kind {}",
             left.kind(),
             right.kind()
         ))),
+    }
+}
+
+/// A note for two layouts whose values count other things; none where they count the same, or where
+/// one is an expression, which says no unit.
+///
+/// Errors: one counts bytes and the other elements, so that equal numbers are not equal places.
+///
+/// ```
+/// use tilewright_read::{Unit, common_unit};
+///
+/// let [half, float] = [16, 32].map(|bits| Unit::Elements { bits: Some(bits) });
+/// assert_eq!(common_unit(half, half).unwrap(), None);
+/// assert!(common_unit(half, float).unwrap().unwrap().contains("16 bits in the first"));
+/// assert!(common_unit(half, Unit::Bytes).is_err());
+/// ```
+pub fn common_unit(first: Unit, second: Unit) -> Result<Option<String>, Refused> {
+    match (first, second) {
+        (Unit::Elements { bits: Some(first) }, Unit::Elements { bits: Some(second) }) if first != second => {
+            Ok(Some(format!(
+                "an element has {first} bits in the first and {second} in the second; elements are compared, not bytes"
+            )))
+        }
+        (Unit::Bytes, Unit::Elements { .. }) | (Unit::Elements { .. }, Unit::Bytes) => {
+            let because = format!("the first counts {first}, and the second counts {second}");
+            Err(incomparable(&because)
+                .with_help("make both count the same: say the type beside strides in bytes, such as dtype=float32"))
+        }
+        (Unit::Elements { bits: Some(_) }, Unit::Coordinates)
+        | (Unit::Coordinates, Unit::Elements { bits: Some(_) }) => {
+            let because = format!("the first counts {first}, and the second counts {second}");
+            let help = "a tensor in memory sends coordinates to offsets, a distributed layout sends threads and values \
+                        to coordinates";
+            Err(incomparable(&because).with_help(help))
+        }
+        _ => Ok(None),
     }
 }
 
@@ -102,7 +143,7 @@ fn extents(map: &LinearLayout) -> Vec<i64> {
 }
 
 fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
-    let [left, right] = [held(sides[0], tile)?, held(sides[1], tile)?];
+    let [left, right] = [held(sides[0], tile, "first")?, held(sides[1], tile, "second")?];
     let size = tile.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
     let sizes = |held: &Held| format!("{} threads hold {} values each", held.threads, held.values);
     let compared = format!("{} of the {size} tile", sizes(&left));
@@ -116,8 +157,24 @@ fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
             format!("thread {thread} holds {first} as value {value} in the first, and {second} in the second")
         })
     };
-    let conversion = if left.threads == right.threads { conversion(sides, tile) } else { None };
-    Ok(Comparison { compared, difference, conversion })
+    let mut notes = Vec::new();
+    let lanes = sides.iter().filter_map(|value| match value {
+        Value::Linear(map) => map.bases("lane").map(|bases| 1_i64 << bases.len().min(62)),
+        _ => None,
+    });
+    let conversion = match lanes.max() {
+        _ if difference.is_none() => conversion(sides, tile),
+        _ if left.threads != right.threads => {
+            notes.push("what moves the data is told where as many threads hold it in both".to_owned());
+            None
+        }
+        Some(lanes) if lanes > WARP => {
+            notes.push(format!("what moves the data is told for warps of {WARP} lanes, and a wave here has {lanes}"));
+            None
+        }
+        _ => conversion(sides, tile),
+    };
+    Ok(Comparison { compared, difference, conversion, notes })
 }
 
 /// Layouts of memory, or of anything else, at every coordinate.
@@ -143,17 +200,36 @@ fn memory(left: &AnyLayout, right: &AnyLayout) -> Result<Comparison, Refused> {
     let compared = format!("at all {size} coordinates of {shape}");
     if own != other {
         let difference = format!("the first has the modes {first}, and the second {second}");
-        return Ok(Comparison { compared, difference: Some(difference), conversion: None });
+        let notes = exchanged(left, right, &own, &other)?.into_iter().collect();
+        return Ok(Comparison { compared, difference: Some(difference), conversion: None, notes });
     }
     for index in 0..size {
         let [one, two] = [value_at(left, index)?, value_at(right, index)?];
         if one != two {
             let at = coordinate(Some(index), &own);
             let difference = format!("at {at} the first has {one} and the second {two}");
-            return Ok(Comparison { compared, difference: Some(difference), conversion: None });
+            return Ok(Comparison { compared, difference: Some(difference), conversion: None, notes: Vec::new() });
         }
     }
-    Ok(Comparison { compared, difference: None, conversion: None })
+    Ok(Comparison { compared, difference: None, conversion: None, notes: Vec::new() })
+}
+
+/// What two matrices are whose modes stand in the other order.
+fn exchanged(left: &AnyLayout, right: &AnyLayout, own: &[i64], other: &[i64]) -> Result<Option<String>, Refused> {
+    let (&[rows, columns], &[height, width]) = (own, other) else { return Ok(None) };
+    if (rows, columns) != (width, height) {
+        return Ok(None);
+    }
+    for row in 0..rows {
+        for column in 0..columns {
+            if value_at(left, row + rows * column)? != value_at(right, column + columns * row)? {
+                return Ok(Some(format!(
+                    "with its modes exchanged the second still differs, first at row {row}, column {column}"
+                )));
+            }
+        }
+    }
+    Ok(Some("with its modes exchanged, select(B,1,0), the second is the same function".to_owned()))
 }
 
 /// The value at an index, as text, so that those of all kinds compare.
@@ -178,7 +254,7 @@ fn coordinate(element: Option<i64>, tile: &[i64]) -> String {
     format!("({})", indices.join(","))
 }
 
-fn held(value: &Value, tile: &[i64]) -> Result<Held, Refused> {
+fn held(value: &Value, tile: &[i64], side: &str) -> Result<Held, Refused> {
     let size = |threads: i64, values: i64| {
         threads
             .checked_mul(values)
@@ -224,7 +300,7 @@ fn held(value: &Value, tile: &[i64]) -> Result<Held, Refused> {
             let count = size(threads, values)?;
             let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
             let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
-            inside(&elements, tile)?;
+            inside(&elements, tile, side)?;
             Ok(Held { threads, values, elements })
         }
         Value::Layout(AnyLayout::Composed(layout)) if layout.rank() == 2 => {
@@ -232,21 +308,23 @@ fn held(value: &Value, tile: &[i64]) -> Result<Held, Refused> {
             let count = size(threads, values)?;
             let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
             let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
-            inside(&elements, tile)?;
+            inside(&elements, tile, side)?;
             Ok(Held { threads, values, elements })
         }
-        other => Err(incomparable(&format!("{other} has not two modes, threads and values"))),
+        other => Err(incomparable(&format!("the {side}, {other}, does not have two modes, threads and values"))),
     }
 }
 
 /// That every element is one of the tile.
-fn inside(elements: &[i64], tile: &[i64]) -> Result<(), Refused> {
+fn inside(elements: &[i64], tile: &[i64], side: &str) -> Result<(), Refused> {
     let size = tile.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)).unwrap_or(i64::MAX);
     match elements.iter().find(|element| !(0..size).contains(*element)) {
         None => Ok(()),
         Some(element) => {
             let extents = tile.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-            Err(incomparable(&format!("element {element} is not in the {extents} tile")))
+            let because = format!("the {side} has element {element}, which is not in the {extents} tile");
+            let help = "a layout of threads and values numbers the elements of one tile, the first mode fastest";
+            Err(incomparable(&because).with_help(help))
         }
     }
 }
@@ -279,18 +357,34 @@ fn sharded(left: &ShardedLayout, right: &ShardedLayout) -> Result<Comparison, Re
         };
         let (first, second) = (places(left).map_err(fail)?, places(right).map_err(fail)?);
         if first != second {
-            let show = |places: &[(usize, i64)]| {
-                let place = |(device, offset): &(usize, i64)| format!("{device} at {offset}");
-                places.iter().map(place).collect::<Vec<_>>().join(", ")
+            let at = coordinate(Some(element), &left.mode_sizes());
+            let devices = |places: &[(usize, i64)]| places.iter().map(|(device, _)| *device).collect::<Vec<_>>();
+            let (own, other) = (devices(&first), devices(&second));
+            let told = if own == other {
+                let apart = first.iter().zip(&second).find(|(first, second)| first != second);
+                let Some(((device, first), (_, second))) = apart else { continue };
+                format!(
+                    "element {at} is at offset {first} of device {device} in the first, and at offset {second} in the second"
+                )
+            } else {
+                format!("element {at} is on {} in the first, and on {} in the second", named(&own), named(&other))
             };
-            difference = Some(format!(
-                "element {element} is on device {} in the first, and on {} in the second; `tilewright mesh plan` plans the exchange",
-                show(&first),
-                show(&second)
-            ));
+            difference = Some(format!("{told}; `tilewright mesh plan` plans the exchange"));
             break;
         }
     }
     let compared = format!("{} elements on {} devices", left.size(), left.mesh().size());
-    Ok(Comparison { compared, difference, conversion: None })
+    Ok(Comparison { compared, difference, conversion: None, notes: Vec::new() })
+}
+
+/// Devices as words: `device 3`, `devices 0 and 4`.
+fn named(devices: &[usize]) -> String {
+    match devices {
+        [only] => format!("device {only}"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(usize::to_string).collect();
+            format!("devices {} and {last}", first.join(", "))
+        }
+        [] => "no device".to_owned(),
+    }
 }

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use crate::cursor::comment_length;
+
 /// How deep terms nest.
 const MAX_DEPTH: usize = 64;
 /// How many terms one text has at most.
@@ -97,8 +99,12 @@ pub(crate) struct Stopped {
 
 /// The term that begins at a byte of a text, after blanks.
 pub(crate) fn read(text: &str, from: usize) -> Result<Term, Stopped> {
-    let mut reader = Reader { text, at: from, terms: 0 };
-    reader.term(0)
+    Reader { text, at: from, terms: 0, comments: false }.term(0)
+}
+
+/// As [`read`], in source of Python, where `#` begins a comment.
+pub(crate) fn read_python(text: &str, from: usize) -> Result<Term, Stopped> {
+    Reader { text, at: from, terms: 0, comments: true }.term(0)
 }
 
 /// Words with values that follow each other, `shape=(4, 8), strides=(8, 1)`, at most so many, and
@@ -119,7 +125,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             break;
         }
         if word.ends_with("torch.Size") {
-            let mut reader = Reader { text, at: start, terms: 0 };
+            let mut reader = Reader { text, at: start, terms: 0, comments: false };
             let term = reader.term(0)?;
             at = reader.at;
             end = at;
@@ -154,7 +160,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             (false, Some(value)) => value,
             _ => break,
         };
-        let mut reader = Reader { text, at: text.len() - tail(text, value), terms: 0 };
+        let mut reader = Reader { text, at: text.len() - tail(text, value), terms: 0, comments: false };
         let term = reader.term(0)?;
         at = reader.at;
         end = at;
@@ -177,6 +183,8 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     terms: usize,
+    /// Whether `#` begins a comment, and no name of MLIR.
+    comments: bool,
 }
 
 impl Reader<'_> {
@@ -189,8 +197,15 @@ impl Reader<'_> {
     }
 
     fn blanks(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        loop {
+            let rest = self.rest();
+            self.at += rest.len() - rest.trim_start().len();
+            if !self.comments || self.peek() != Some('#') {
+                return;
+            }
+            let Some(length) = comment_length(self.rest()) else { return };
+            self.at += length;
+        }
     }
 
     fn fail<T>(&self, wanted: &'static str) -> Result<T, Stopped> {

@@ -59,7 +59,9 @@ pub fn write(meaning: &Meaning, system: System, options: &Options) -> Result<Str
             Value::Tree(_) | Value::Int(_) => shape_of_torch(value),
             _ => strided(value, system).map(|[shape, stride]| format!("shape={shape}, stride={stride}")),
         },
-        System::Jax => Err(cannot(system, "JAX says how a tensor is sharded over devices, and no strides")),
+        System::Jax => {
+            Err(cannot(system, "JAX says how a tensor is sharded over devices, and its arrays have no strides"))
+        }
         _ => Err(cannot(
             system,
             "it is read, and not written; cute-cpp, cute-dsl, triton, gluon, tilelang, tirx, torch and jax are written",
@@ -104,7 +106,7 @@ fn parts(value: &Value, system: System) -> Result<Parts<'_>, Refused> {
             Err(cannot(system, "a number becomes known at launch; give it a value first"))
         }
         Value::Layout(AnyLayout::Xor(_)) => {
-            Err(cannot(system, "its steps are XORs that are no one swizzle; a linear layout of Triton can"))
+            Err(cannot(system, "its XOR steps are not those of one swizzle; Triton says them, as a linear layout"))
         }
         other => Err(cannot(system, format_args!("{other} is a {}", other.kind()))),
     }
@@ -240,7 +242,7 @@ fn strided(value: &Value, system: System) -> Result<[String; 2], Refused> {
     if layout.depth() > 1 {
         return Err(cannot(
             system,
-            format_args!("a mode of {layout} is made of several, and there each has one extent and one stride"),
+            format_args!("each dimension there has one extent and one stride, and a mode of {layout} has several"),
         ));
     }
     if system == System::PyTorch && layout.leaves().iter().any(|leaf| leaf.stride < 0) {

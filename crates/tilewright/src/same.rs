@@ -35,6 +35,8 @@ pub struct Same {
     /// The operation that moves data from the first to the second, if threads hold it and the
     /// planner has one; None if nothing moves.
     pub movement: Option<Movement>,
+    /// What else there is to say about two that differ. Each is a clause without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// An operation that moves a tile from one distribution to another.
@@ -85,7 +87,7 @@ pub fn same(left: &Meaning, right: &Meaning, tile: Option<&[i64]>, element: Elem
         (Some(_), Some(conversion)) => movement(conversion, element),
         _ => None,
     };
-    Ok(Same { compared: found.compared, difference: found.difference, movement })
+    Ok(Same { compared: found.compared, difference: found.difference, movement, notes: found.notes })
 }
 
 /// The conversion between two distributions, where the planner has one.

@@ -78,6 +78,8 @@ impl Mesh {
     /// let mesh = |text: &str| Mesh::of_sharding(text).unwrap().to_string();
     /// assert_eq!(mesh("NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp',))"), "dp=2:4,tp=4:1");
     /// assert_eq!(mesh("GSPMDSharding({devices=[2,4]<=[4,2]T(1,0)})"), "d0=4:2,d1=2:1");
+    /// let listed = "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))";
+    /// assert_eq!(mesh(&format!("DTensorSpec(mesh={listed}, placements=(Shard(dim=0), Replicate()))")), "dp=2:2,tp=2:1");
     /// ```
     pub fn of_sharding(text: &str) -> Result<Mesh, MeshError> {
         let own = text.trim();
@@ -121,7 +123,7 @@ fn same_axes(mesh: &Mesh, axes: &[(String, i64)]) -> Result<(), MeshError> {
 }
 
 /// The axes that a mesh prints: `Mesh('dp': 2, 'tp': 4)` of JAX, `DeviceMesh((dp=2, tp=4), ..)` of
-/// PyTorch.
+/// PyTorch, and of older versions `DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))`.
 fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
     let text = text.trim();
     let text = text.strip_prefix("Abstract").unwrap_or(text);
@@ -131,13 +133,48 @@ fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
         Some((name.to_owned(), extent.trim().parse().ok()?))
     };
     let axes: Vec<_> = match arguments(text, "DeviceMesh") {
-        Some(parts) => {
-            let axes = parts.first()?.trim().strip_prefix('(')?.strip_suffix(')')?;
-            split(axes)?.into_iter().map(|part| pair(part, '=')).collect::<Option<_>>()?
-        }
+        Some(parts) => match parts.iter().find(|part| part.trim_start().starts_with('[')) {
+            Some(ranks) => listed_axes(ranks, argument(&parts, "mesh_dim_names"))?,
+            None => {
+                let axes = parts.first()?.trim().strip_prefix('(')?.strip_suffix(')')?;
+                split(axes)?.into_iter().map(|part| pair(part, '=')).collect::<Option<_>>()?
+            }
+        },
         None => arguments(text, "Mesh")?.into_iter().map_while(|part| pair(part, ':')).collect(),
     };
     (!axes.is_empty()).then_some(axes)
+}
+
+/// The axes of a mesh that lists its ranks, which are those from 0 on with the last axis fastest.
+/// Without names they are `d0`, `d1` and so on.
+fn listed_axes(ranks: &str, names: Option<&str>) -> Option<Vec<(String, i64)>> {
+    let (shape, ranks) = listed(ranks, 0)?;
+    ranks.iter().zip(0..).all(|(rank, place): (&i64, i64)| *rank == place).then_some(())?;
+    let names: Vec<String> = match names {
+        None => (0..shape.len()).map(|axis| format!("d{axis}")).collect(),
+        Some(names) => {
+            let inner = names.trim().strip_prefix('(')?.strip_suffix(')')?.trim_end().trim_end_matches(',');
+            split(inner)?.into_iter().map(|name| name.trim().trim_matches(['\'', '"']).to_owned()).collect()
+        }
+    };
+    (names.len() == shape.len()).then(|| names.into_iter().zip(shape).collect())
+}
+
+/// The most axes of a mesh that lists its ranks.
+const MOST_AXES: usize = 16;
+
+/// The shape of a nested list of whole numbers, and the numbers.
+fn listed(text: &str, depth: usize) -> Option<(Vec<i64>, Vec<i64>)> {
+    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
+    if depth > MOST_AXES || !inner.starts_with('[') {
+        let numbers = numbers(inner)?;
+        return Some((vec![numbers.len() as i64], numbers));
+    }
+    let rows = split(inner)?.into_iter().map(|row| listed(row, depth + 1)).collect::<Option<Vec<_>>>()?;
+    let (first, _) = rows.first()?;
+    rows.iter().all(|(shape, _)| shape == first).then_some(())?;
+    let shape = [vec![rows.len() as i64], first.clone()].concat();
+    Some((shape, rows.into_iter().flat_map(|(_, numbers)| numbers).collect()))
 }
 
 /// The order of tiles over devices.

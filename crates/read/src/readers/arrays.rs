@@ -15,7 +15,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Argument, Kind, Stopped, Term, read as read_term, read_arguments};
+use crate::term::{Argument, Kind, Stopped, Term, read_arguments, read_python};
 use crate::tuple::value;
 use crate::width::element_bits;
 
@@ -67,7 +67,7 @@ struct View {
 }
 
 fn read_tinygrad(context: &Context<'_>, at: usize) -> Option<Found> {
-    let term = match read_term(context.source, at) {
+    let term = match read_python(context.source, at) {
         Ok(term) => term,
         Err(stopped) => return Some(damaged(at, &stopped)),
     };
@@ -209,7 +209,7 @@ fn read_tirx(context: &Context<'_>, at: usize) -> Option<Found> {
     let answer = if behind.starts_with('+') {
         Err(Refused::unsupported(
             span.clone(),
-            "a layout of TIRx with copies (R[..]) or an offset sends an element to several places, or elsewhere",
+            "R[..] makes copies of each element and an offset moves all of them; a layout here does neither",
             "paste the part S[shape : strides] alone",
         ))
     } else {

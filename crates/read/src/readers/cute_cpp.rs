@@ -23,9 +23,9 @@ use crate::refused::Refused;
 use crate::system::System;
 use crate::tuple::value;
 
-use parse::{Node, Stop};
+use parse::Stop;
 
-pub use parse::parse;
+pub use parse::{Node, parse};
 
 /// The row of the table.
 pub const READER: Reader = Reader {

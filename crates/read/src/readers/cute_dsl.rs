@@ -5,6 +5,7 @@
 //! a coordinate keeps its mode. A call with anything else in it, such as a variable for a layout,
 //! is passed over; where the whole text is such a call, it is refused with the reason. An atom of
 //! shared memory, `make_smem_layout_atom(kind, type)`, is the layout that it prints.
+//! A call may go over lines and have comments.
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
@@ -148,7 +149,7 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
     if depth > MAX_DEPTH {
         return None;
     }
-    cursor.blanks(true);
+    cursor.blanks_of_python();
     if let Some(open @ (b'(' | b'[')) = cursor.peek() {
         let (items, _) = arguments(cursor, if open == b'(' { b')' } else { b']' }, depth)?;
         let numbers = items.iter().all(|(_, kind)| *kind == Kind::Numbers);
@@ -260,7 +261,7 @@ fn arguments(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Option<Items> 
     cursor.at += 1;
     let (mut items, mut keywords) = (Vec::new(), Vec::new());
     loop {
-        cursor.blanks(true);
+        cursor.blanks_of_python();
         if cursor.peek() == Some(close) {
             cursor.at += 1;
             return Some((items, keywords));
@@ -274,7 +275,7 @@ fn arguments(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Option<Items> 
                 items.push(operand(cursor, depth + 1)?);
             }
         }
-        cursor.blanks(true);
+        cursor.blanks_of_python();
         match cursor.peek() {
             Some(b',') => cursor.at += 1,
             Some(byte) if byte == close => {}

@@ -33,7 +33,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Kind, Stopped, Term, read as read_term};
+use crate::term::{Kind, Stopped, Term, read as read_term, read_python};
 use crate::width::element_bits;
 
 pub use printed::READER as PRINTED;
@@ -143,7 +143,7 @@ fn read_gluon(context: &Context<'_>, at: usize) -> Option<Found> {
     if !attribute::is_class(name) {
         return None;
     }
-    let term = match read_term(context.source, at) {
+    let term = match read_python(context.source, at) {
         Ok(term) => term,
         Err(stopped) => return Some(damaged(at, &stopped)),
     };

@@ -135,7 +135,7 @@ fn of_registers(map: &LinearLayout, system: System) -> Result<String, Refused> {
         written.push(list(&images));
     }
     if seen.len() != map.matrix().outputs() {
-        return Err(cannot(system, "an element of the tile is held by nobody"));
+        return Err(cannot(system, "no thread holds some element of the tile"));
     }
     let [register, lane, warp, block] = written.as_slice() else { return Err(cannot(system, "")) };
     let shape: Vec<String> = map.outputs().iter().map(|(_, bits)| (1_u64 << bits).to_string()).collect();

@@ -1,5 +1,5 @@
-//! Why builds failed: messages of nvcc 13, gcc 12 and CuTe's Python, recorded and cut to the frames
-//! that speak of layouts.
+//! Why builds failed: messages of nvcc 13, gcc 12, clang 14 and CuTe's Python. Those of nvcc and gcc
+//! are cut to the frames that speak of layouts.
 
 use tilewright_read::{Failure, Options, Verdict, failures};
 
@@ -15,11 +15,15 @@ fn call(failure: &Failure) -> String {
 
 #[test]
 fn the_division_that_the_user_wrote_is_named() {
-    for log in [include_str!("../logs/nvcc-divide.log"), include_str!("../logs/gcc-divide.log")] {
+    for (log, called_at) in [
+        (include_str!("../logs/nvcc-divide.log"), "errs.cu:7"),
+        (include_str!("../logs/gcc-divide.log"), "errs.cu:7"),
+        (include_str!("../logs/clang-divide.log"), "div.cu:6"),
+    ] {
         let found = of(log);
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_eq!(call(&found[0]), "zipped_divide(A=(4,6):(1,10), Tiler=(5,2):(1,12))");
-        assert_eq!(found[0].called_at.as_deref(), Some("errs.cu:7"));
+        assert_eq!(found[0].called_at.as_deref(), Some(called_at));
         assert_eq!(found[0].condition, "Shape Divisibility Condition");
         let Verdict::Refused { message, .. } = &found[0].verdict else { panic!("{:?}", found[0].verdict) };
         assert!(!message.is_empty());
@@ -28,18 +32,26 @@ fn the_division_that_the_user_wrote_is_named() {
 
 #[test]
 fn a_composition_shows_both_layouts() {
-    for log in [include_str!("../logs/nvcc-composition.log"), include_str!("../logs/gcc-composition.log")] {
+    for (log, called_at) in [
+        (include_str!("../logs/nvcc-composition.log"), "errs.cu:4"),
+        (include_str!("../logs/gcc-composition.log"), "errs.cu:4"),
+        (include_str!("../logs/clang-composition.log"), "comp.cu:5"),
+    ] {
         let found = of(log);
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_eq!(call(&found[0]), "composition(A=(6,2,3):(1,7,24), B=(2,3):(8,1))");
-        assert_eq!(found[0].called_at.as_deref(), Some("errs.cu:4"));
+        assert_eq!(found[0].called_at.as_deref(), Some(called_at));
         assert_eq!(found[0].condition, "Stride Divisibility Condition");
     }
 }
 
 #[test]
 fn extents_that_differ_are_told() {
-    for log in [include_str!("../logs/nvcc-gemm.log"), include_str!("../logs/gcc-gemm.log")] {
+    for log in [
+        include_str!("../logs/nvcc-gemm.log"),
+        include_str!("../logs/gcc-gemm.log"),
+        include_str!("../logs/clang-gemm.log"),
+    ] {
         let found = of(log);
         assert!(found.len() >= 2, "{found:#?}");
         assert_eq!(found[0].operation, "gemm");
@@ -62,11 +74,34 @@ fn a_comparison_without_layouts_says_so() {
     }
 }
 
+/// clang names neither the arguments of a function nor, for the second error, its frames.
+#[test]
+fn layouts_without_names_are_numbered() {
+    let found = of(include_str!("../logs/clang-extents.log"));
+    assert_eq!(call(&found[0]), "use(first=(1,4,2):(0,1,4), second=(1,4,4):(0,1,4))");
+    let conditions: Vec<&str> = found.iter().map(|failure| failure.condition.as_str()).collect();
+    assert_eq!(conditions, ["size<2>(s2r_rA) == size<2>(mma_rA)", "shape<2>(s2r_rA) == shape<2>(mma_rA)"]);
+    assert!(found[1].operands.is_empty());
+}
+
+/// A condition that compares no extents is shown with the layouts of the function that was called.
+#[test]
+fn another_condition_has_its_layouts() {
+    let found = of(include_str!("../logs/clang-copy.log"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].condition, "TiledCopy uses too few vals for selected CopyAtom");
+    assert_eq!(found[0].called_at.as_deref(), Some("copy.cu:7"));
+    assert_eq!(call(&found[0]), "make_tiled_copy(first=(16,2):(1,16), second=(4,1):(1,0))");
+    assert!(matches!(&found[0].verdict, Verdict::Unread(why) if why.contains("layouts of the call")));
+}
+
 #[test]
 fn a_division_of_shapes() {
-    let found = of(include_str!("../logs/gcc-shape-div.log"));
-    assert_eq!(call(&found[0]), "shape_div(IntTupleA=(6,4), IntTupleB=(4,3))");
-    assert!(matches!(found[0].verdict, Verdict::Refused { .. }), "{:?}", found[0].verdict);
+    for log in [include_str!("../logs/gcc-shape-div.log"), include_str!("../logs/clang-shape-div.log")] {
+        let found = of(log);
+        assert_eq!(call(&found[0]), "shape_div(IntTupleA=(6,4), IntTupleB=(4,3))");
+        assert!(matches!(found[0].verdict, Verdict::Refused { .. }), "{:?}", found[0].verdict);
+    }
 }
 
 /// What CuTe's condition refuses, and the algebra has: 9i + j, since B(i,j) = 8i + j never carries.
@@ -117,4 +152,20 @@ fn a_long_log_has_one_failure() {
     let found = of(&log);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].place.line, 501);
+}
+
+/// Whatever clang repeats, each failure is told once: 2,904 lines of it have nine.
+#[test]
+fn repeated_errors_of_clang_are_told_once() {
+    let logs = [
+        include_str!("../logs/clang-composition.log"),
+        include_str!("../logs/clang-copy.log"),
+        include_str!("../logs/clang-divide.log"),
+        include_str!("../logs/clang-extents.log"),
+        include_str!("../logs/clang-gemm.log"),
+        include_str!("../logs/clang-shape-div.log"),
+    ];
+    let log = logs.concat().repeat(12);
+    assert_eq!(log.lines().count(), 2_904);
+    assert_eq!(of(&log).len(), logs.iter().map(|log| of(log).len()).sum::<usize>());
 }

@@ -55,6 +55,37 @@ fn a_type_that_is_cut_off_is_refused() {
     }
 }
 
+/// Comments are passed in source, and none makes a reader look far ahead.
+#[test]
+fn comments_are_passed() {
+    for (text, wanted) in [
+        ("cute.make_layout(  # rows, (columns\n    (4, 8),\n    stride=(8, 1),  # of floats\n)", "(4,8):(8,1)"),
+        (
+            "make_layout(make_shape(Int<4>{}, /* columns, ( */ Int<8>{}), // strides\n  make_stride(_8{}, _1{}))",
+            "(4,8):(8,1)",
+        ),
+    ] {
+        assert_eq!(expression(text, &Options::default()).unwrap().to_string(), wanted);
+    }
+    let begun = Instant::now();
+    for sign in ["make_layout(# ", "Tile</* ", "Tile<// ", "gl.BlockedLayout(# ", "cute.make_layout((# "] {
+        let _ = document(&sign.repeat(100_000), &Options::default());
+    }
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
+/// The rest of a text counts, too: a layout on a later line, and words before a damaged one.
+#[test]
+fn a_damaged_text_is_refused_as_a_whole() {
+    let why = |text: &str| expression(text, &Options::default()).unwrap_err().to_string();
+    let cut = "cute::Layout<cute::tuple<cute::C<4>, cute::tuple<cute::C<8>>";
+    assert_eq!(why(cut), "the type is cut off");
+    let attribute = "#ttg.slice<{dim = ?, parent = #ttg.linear<{register = [[1]], lane = [], warp = [], block = []}>}>";
+    assert!(why(attribute).contains("damaged"), "{}", why(attribute));
+    assert_eq!(why(&format!("{attribute}\nsB: (_8,_64):(_64,_1)")), "the text holds more than one layout");
+    assert_eq!(why(&format!("what is this? {attribute}")), "no reader knows the text before the layout");
+}
+
 #[test]
 fn deep_nests_and_long_texts_take_linear_time() {
     let size = 1 << 17;

@@ -139,8 +139,19 @@ fn shardings_of_jax_and_torch() {
         assert!(matches!(with(text, Options::default()), Err(Refused::Question(_))));
     }
     let dtensor = "DTensorSpec(mesh=DeviceMesh('cuda', [[0, 1, 2, 3], [4, 5, 6, 7]], mesh_dim_names=('dp', 'tp')), placements=(Replicate(), Shard(dim=0)), tensor_meta=TensorMeta(shape=torch.Size([8, 6]), stride=(6, 1), dtype=torch.float32))";
-    let found = read(dtensor);
-    assert!(found.starts_with("((2,4),6):((6,1@tp),1)") || found.starts_with("refused"), "{found}");
+    assert_eq!(read(dtensor), "((2,4),6):((6,1@tp),1)");
+    let uneven = "DTensorSpec(mesh=DeviceMesh('cuda', [0, 1, 2, 3], mesh_dim_names=('tp',)), placements=(Shard(dim=0),), tensor_meta=TensorMeta(shape=torch.Size([7, 6]), stride=(6, 1), dtype=torch.float32))";
+    let reading = with(uneven, Options::default()).unwrap();
+    let Meaning::Sharded(layout) = &reading.meaning else { panic!("{reading}") };
+    // torch.chunk: two rows each, and one for the last device.
+    for element in 0..42_i64 {
+        let (row, column) = (element % 7, element / 7);
+        assert_eq!(layout.places(element).unwrap(), [((row / 2) as usize, row % 2 * 6 + column)], "element {element}");
+    }
+    for other in ["[[1, 0], [2, 3]]", "[[0, 1], [2]]", "[4, 5, 6, 7]", "[[0, 1], [2, 3]"] {
+        let text = uneven.replace("[0, 1, 2, 3]", other);
+        assert!(read(&text).starts_with("refused"), "{other}: {}", read(&text));
+    }
     assert!(read("PartitionSpec('tp', None)").contains("mesh"));
 }
 

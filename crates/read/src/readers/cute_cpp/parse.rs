@@ -57,7 +57,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
     if depth > MAX_NESTING {
         return Err(Stop::Deep(cursor.at));
     }
-    cursor.blanks(true);
+    cursor.blanks_of_cpp();
     if cursor.is_at_end() || cursor.rest().starts_with("...") || cursor.rest().starts_with("[...") {
         return Err(Stop::Cut(cursor.at));
     }
@@ -86,7 +86,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         let word = cursor.word().ok_or(Stop::Other)?;
         match word {
             "const" | "volatile" | "typename" | "class" | "struct" | "constexpr" | "static" => {
-                cursor.blanks(true);
+                cursor.blanks_of_cpp();
                 continue;
             }
             "unsigned" | "signed" | "long" => {
@@ -164,13 +164,13 @@ fn suffix(cursor: &mut Cursor<'_>) {
 fn list(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Result<Vec<Node>, Stop> {
     let mut items = Vec::new();
     loop {
-        cursor.blanks(true);
+        cursor.blanks_of_cpp();
         if cursor.peek() == Some(close) {
             cursor.at += 1;
             return Ok(items);
         }
         items.push(node(cursor, depth + 1)?);
-        cursor.blanks(true);
+        cursor.blanks_of_cpp();
         match cursor.peek() {
             Some(b',') => cursor.at += 1,
             Some(byte) if byte == close => {}
