@@ -3,7 +3,7 @@
 //! Law: with `--json` standard output holds objects only, one on a line. Text that a command prints
 //! then is kept, and becomes the field `text` of an object at the end.
 
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use clap::ColorChoice;
 
@@ -13,7 +13,8 @@ use crate::picture::Window;
 
 /// Standard output: text as it comes, or kept until an object is made of it.
 pub struct Results {
-    stream: BufWriter<StdoutLock<'static>>,
+    /// Not locked: the language server writes from two threads.
+    stream: BufWriter<Stdout>,
     kept: Option<Vec<u8>>,
     /// Whether there is anything that somebody should read.
     written: bool,
@@ -56,7 +57,7 @@ pub struct Terminal {
 impl Terminal {
     /// The streams of this process.
     pub fn new(choice: ColorChoice, json: bool) -> Terminal {
-        let out = io::stdout().lock();
+        let out = io::stdout();
         let coloured = |terminal: bool| match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,

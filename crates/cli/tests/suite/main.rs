@@ -6,6 +6,7 @@ mod console;
 mod draw;
 mod json;
 mod launch;
+mod lsp;
 mod machine;
 mod mesh;
 mod mpi;
