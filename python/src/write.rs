@@ -10,7 +10,7 @@ use tilewright::same::{Same, same as compare};
 use tilewright_kernel::{Element, Route};
 use tilewright_layout::Refusal as _;
 use tilewright_notation::{Environment, evaluate};
-use tilewright_read::{Meaning, Options, System, expression};
+use tilewright_read::{Meaning, Options, System, Unit, common_unit, expression};
 
 use crate::read::Reading;
 use crate::{convert, notes, refusal};
@@ -18,15 +18,18 @@ use crate::{convert, notes, refusal};
 /// The value of an argument: a value, a result of `tw.read`, an expression, or a text of another
 /// system.
 ///
-/// Errors: the text is neither an expression nor a layout of another system (`LayoutError`); the object
-/// has no value (`TypeError`).
-fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
+/// Errors: the text is neither an expression nor a layout of another system (`LayoutError`); the
+/// object stands for no value (`TypeError`).
+///
+/// With it comes what its values count, where a text says that.
+fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<(Meaning, Unit)> {
     let py = object.py();
     if let Ok(reading) = object.cast::<Reading>() {
-        return Ok(reading.get().reading.meaning.clone());
+        let reading = &reading.get().reading;
+        return Ok((reading.meaning.clone(), reading.unit));
     }
     let Ok(text) = object.cast::<PyString>() else {
-        return convert::value(object).map(Meaning::Value);
+        return convert::value(object).map(|value| (Meaning::Value(value), Unit::None));
     };
     let source = text.to_str()?;
     let mut environment = Environment::new();
@@ -34,13 +37,13 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
     match evaluate(source, &mut environment) {
         Ok(value) => {
             notes::of_program(py, &environment.take_notes())?;
-            Ok(Meaning::Value(value))
+            Ok((Meaning::Value(value), Unit::None))
         }
         // An expression that the algebra refuses is not a text of another system.
         Err(error) if !error.code.starts_with("E02") => Err(refusal::of_program(py, &error, source)),
         Err(error) => match expression(source, options) {
-            Ok(reading) => Ok(reading.meaning),
-            // A text that no reader knows is a wrong expression.
+            Ok(reading) => Ok((reading.meaning, reading.unit)),
+            // What no reader knows is an expression that is wrong.
             Err(refused) if refused.code() == "E1301" => Err(refusal::of_program(py, &error, source)),
             Err(refused) => Err(refusal::of(py, &refused)),
         },
@@ -59,7 +62,7 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<Meaning> {
 pub fn write(layout: &Bound<'_, PyAny>, system: &str, shape: Option<Vec<i64>>, bits: Option<i64>) -> PyResult<String> {
     let system = System::from_str(system).map_err(PyValueError::new_err)?;
     let options = Options { element_bits: bits, shape, ..Options::default() };
-    let meaning = meaning(layout, &options)?;
+    let (meaning, _) = meaning(layout, &options)?;
     tilewright_read::write(&meaning, system, &options).map_err(|refused| refusal::of(layout.py(), &refused))
 }
 
@@ -137,7 +140,9 @@ pub fn same(
         other => return Err(PyValueError::new_err(format!("bits is 8, 16, 32 or 64, and not {other}"))),
     };
     let options = Options { shape: shape.clone(), ..Options::default() };
-    let (left, right) = (meaning(left, &options)?, meaning(right, &options)?);
+    let ((left, first), (right, second)) = (meaning(left, &options)?, meaning(right, &options)?);
+    // Layouts of bytes and of elements are refused. Elements of other widths are compared as such.
+    common_unit(first, second).map_err(|refused| refusal::of(py, &refused))?;
     let found = py.detach(|| compare(&left, &right, shape.as_deref(), element));
     found.map(|found| Comparison { found }).map_err(|refused| refusal::of(py, &refused))
 }

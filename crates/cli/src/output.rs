@@ -55,6 +55,20 @@ impl Failure {
         Failure::Refused(Box::new(Refused { code, message, help, place: None }))
     }
 
+    /// A refusal of a text of another system; of a damaged one it says where reading stopped.
+    pub fn of_text(refused: &tilewright::read::Refused, source: &str) -> Failure {
+        let failure = Failure::refused(refused);
+        let is_damaged = refused.code() == "E1302" && refused.help().is_none();
+        let Some(span) = refused.span().filter(|_| is_damaged) else { return failure };
+        let (Some(before), Some(after)) = (source.get(..span.start), source.get(span.start..)) else { return failure };
+        let place = before.chars().count();
+        let next: String = after.chars().take(24).take_while(|c| *c != '\n').collect();
+        failure.with_help(match next.as_str() {
+            "" => format!("reading stopped at the end, after {place} characters"),
+            next => format!("reading stopped after {place} characters, before `{next}`"),
+        })
+    }
+
     /// A refusal, after words that say what it is about.
     pub fn refused_about(what: impl Display, refusal: &(impl Refusal + ?Sized)) -> Failure {
         let (code, message, help) = (refusal.code(), format!("{what}: {refusal}"), refusal.help());

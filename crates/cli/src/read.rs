@@ -25,10 +25,10 @@ Examples:
   tilewright read spec.txt --shape '(8,16)' --mesh dp=2:4,tp=4:1
   tilewright read kernel.log --json
 
-A text is one of CuTe: types and source in C++, what `print` writes, CuTe's Python and its IR,
-messages of nvcc, gcc and clang; or of another system, which --system lists. What it means is
-written in the language of this command, with what its values count. Other commands take such texts
-in place of an expression.";
+Texts of CuTe are types and source in C++, what `print` writes, CuTe DSL in Python and its IR, and
+errors of nvcc, gcc and clang. Texts of Triton, Gluon, TileLang, TIRx, tinygrad, NumPy, PyTorch and
+JAX are read as well. The answer is the layout in the language of this command, with what its values
+count. Every command that takes an expression takes such a text in its place.";
 
 /// The text to read, and values that it leaves open.
 #[derive(Debug, Args)]
@@ -49,7 +49,8 @@ pub struct Options {
     /// PyTorch do.
     #[arg(long)]
     mesh: Option<String>,
-    /// The system that wrote the text, where several could have.
+    /// The system that wrote the text, where several could have: cute-print, cute-cpp, cute-dsl,
+    /// cute-ir, triton, gluon, tilelang, tirx, tinygrad, numpy, torch or jax.
     #[arg(long, value_name = "NAME")]
     system: Option<System>,
     /// Show everything that was found, not only one screen.
@@ -238,7 +239,7 @@ fn explained(failure: &Failed, colour: bool) -> String {
         Verdict::Extents { sides, help } => {
             let side = |(text, extent): &(String, Option<i64>)| match extent {
                 Some(extent) => format!("{text} is {extent}"),
-                None => format!("{text} is not in the message"),
+                None => format!("the message does not say what {text} is"),
             };
             text.push_str(&format!("  because: {}, {}\n  help: {help}\n", side(&sides[0]), side(&sides[1])));
         }

@@ -94,7 +94,7 @@ pub fn foreign(source: &str, error: &Diagnostic) -> Result<Option<String>, Failu
             let help = refused.help().unwrap_or_default();
             return Err(Failure::refused(&refused).with_help(format!("{help}, as `tilewright read` takes it")));
         }
-        Err(refused) => return Err(Failure::refused(&refused)),
+        Err(refused) => return Err(Failure::of_text(&refused, source)),
     };
     if let Meaning::Sharded(_) = reading.meaning {
         let what = format!("the text is a sharded tensor, {reading}");

@@ -3,9 +3,10 @@
 
 use clap::Args;
 use serde_json::json;
+use tilewright::atoms::MmaAtom;
 use tilewright::kernel::{Element, Route};
 use tilewright::layout::{Refusal as _, Tree};
-use tilewright::read::{self, Meaning, System};
+use tilewright::read::{self, Meaning, Missing, Question, Refused, System, Unit};
 use tilewright::same;
 
 use crate::output::Failure;
@@ -20,8 +21,8 @@ Examples:
   tilewright write '((4,8),(2,2)):((32,1),(16,8))' --as gluon --shape '(16,8)'
   tilewright write '(4,8):(8,1)' --as torch
 
-What is written reads back as the same function. What a system cannot say is refused with the
-reason.";
+What is written reads back as the same function. A layout that the system cannot say is refused, with
+the reason. With --shape, a layout of two modes is one of threads and values of a tile of that shape.";
 
 pub const SAME_EXAMPLES: &str = "\
 Examples:
@@ -29,9 +30,10 @@ Examples:
   tilewright same 'gl.SwizzledSharedLayout(8, 1, 8, [1, 0])' 'S<3,3,3> o 0 o (8,64):(64,1)' \\
       --shape '(8,64)'
 
-Layouts of threads and values are compared at every thread and value, others at every coordinate.
-Where threads hold other elements, it says what moves the data: renamed registers, shuffles, or
-shared memory. Exit status 1 if they differ.";
+Layouts of threads and values are compared at every thread and value, and others at every coordinate.
+If they differ, the first difference is named, and the exit status is 1. If threads hold the data, the
+answer says what moves it: renamed registers, shuffles, or shared memory, with about how many
+instructions a warp executes. Layouts that count bytes and elements are not compared.";
 
 /// A layout, and the system that is to say it.
 #[derive(Debug, Args)]
@@ -62,9 +64,10 @@ pub struct SameOptions {
     /// The shape of the tensor, or of the tile whose elements threads hold.
     #[arg(long)]
     shape: Option<String>,
-    /// The width of an element in bits: 8, 16, 32 or 64.
-    #[arg(long, value_name = "N", default_value = "32")]
-    bits: i64,
+    /// The width of an element in bits, 8, 16, 32 or 64, where the texts do not say it. What moves
+    /// the data costs that of 32 bits where nothing says it.
+    #[arg(long, value_name = "N")]
+    bits: Option<i64>,
 }
 
 fn shape(text: &str) -> Result<Vec<i64>, Failure> {
@@ -73,47 +76,88 @@ fn shape(text: &str) -> Result<Vec<i64>, Failure> {
     Ok(tree.leaves().to_vec())
 }
 
-/// What an expression, or a text of another system, means.
-fn meaning(source: &str, options: &read::Options) -> Result<Meaning, Failure> {
+/// What an expression, or a text of another system, means, and what its values count.
+fn meaning(source: &str, options: &read::Options) -> Result<(Meaning, Unit), Failure> {
+    if let Some(failure) = instruction(source) {
+        return Err(failure);
+    }
     let mut environment = reader::environment();
     let error = match tilewright::evaluate(source, &mut environment) {
         Ok(value) => {
             reader::note(&mut environment);
-            return Ok(Meaning::Value(value));
+            return Ok((Meaning::Value(value), Unit::None));
         }
         Err(error) => error,
     };
     match read::expression(source, options) {
         Ok(reading) => {
             reading.notes.iter().for_each(|note| reader::say(note.clone()));
-            Ok(reading.meaning)
+            Ok((reading.meaning, reading.unit))
         }
         // What no reader knows is an expression that is wrong.
         Err(refused) if refused.code() == "E1301" => Err(Failure::of_expression(error, source)),
-        Err(refused) => Err(Failure::refused(&refused)),
+        Err(refused) => Err(asked(&refused, source)),
+    }
+}
+
+/// That a text is the name of an instruction, which has a layout for each operand.
+fn instruction(source: &str) -> Option<Failure> {
+    let name = source.trim();
+    let is_name = name.contains('_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let atom = is_name.then(|| MmaAtom::named(name).ok()).flatten()?;
+    let operands: Vec<String> =
+        atom.operands().map(|(operand, held)| format!("{operand} is {}", held.layout())).collect();
+    let message = format!("{name} is an instruction, and each of its operands has a layout: {}", operands.join(", "));
+    Some(Failure::Value(message))
+}
+
+/// A refusal, with advice that these commands take.
+fn asked(refused: &Refused, source: &str) -> Failure {
+    let failure = Failure::of_text(refused, source);
+    match refused {
+        Refused::Question(Question { missing: Missing::System(systems), .. })
+            if systems.contains(&System::NumPy) && systems.contains(&System::PyTorch) =>
+        {
+            failure.with_help(
+                "say it in the text: `dtype=float32` beside NumPy's bytes, `stride=` for PyTorch's elements".into(),
+            )
+        }
+        _ => failure,
     }
 }
 
 pub fn run_write(options: &WriteOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let shape = options.shape.as_deref().map(shape).transpose()?;
     let told = read::Options { element_bits: options.bits, shape, ..read::Options::default() };
-    let meaning = meaning(&options.layout, &told)?;
+    let (meaning, _) = meaning(&options.layout, &told)?;
     let text = read::write(&meaning, options.system, &told).map_err(|refused| Failure::refused(&refused))?;
     Ok(terminal.text(&format!("{text}\n"))?)
 }
 
 pub fn run_same(options: &SameOptions, terminal: &mut Terminal) -> Result<(), Failure> {
-    let element = match options.bits {
-        8 => Element::U8,
-        16 => Element::F16,
-        32 => Element::F32,
-        64 => Element::F64,
-        other => return Err(Failure::Usage(format!("--bits is 8, 16, 32 or 64, and not {other}"))),
-    };
     let shape = options.shape.as_deref().map(shape).transpose()?;
-    let told = read::Options { shape: shape.clone(), ..read::Options::default() };
-    let [left, right] = [&options.left, &options.right].map(|source| meaning(source, &told));
-    let found = same::same(&left?, &right?, shape.as_deref(), element).map_err(|refused| Failure::refused(&refused))?;
+    let told = read::Options { element_bits: options.bits, shape: shape.clone(), ..read::Options::default() };
+    let (left, first) = meaning(&options.left, &told)?;
+    let (right, second) = meaning(&options.right, &told)?;
+    let note = read::common_unit(first, second).map_err(|refused| Failure::refused(&refused))?;
+    note.into_iter().for_each(reader::say);
+    let width = |unit: Unit| match unit {
+        Unit::Elements { bits } => bits,
+        _ => None,
+    };
+    let element = match options.bits.or(width(first)).or(width(second)) {
+        Some(8) => Element::U8,
+        Some(16) => Element::F16,
+        None | Some(32) => Element::F32,
+        Some(64) => Element::F64,
+        Some(other) if options.bits.is_some() => {
+            return Err(Failure::Usage(format!("--bits is 8, 16, 32 or 64, and not {other}")));
+        }
+        // The planner of conversions moves whole bytes.
+        Some(_) => Element::U8,
+    };
+    let found = same::same(&left, &right, shape.as_deref(), element).map_err(|refused| Failure::refused(&refused))?;
+    found.notes.iter().for_each(|note| reader::say(note.clone()));
     let movement = found.movement.map(|movement| {
         let route = match movement.route {
             Route::Registers => "registers",
