@@ -57,3 +57,34 @@ async def test_hover_in_python(client: LanguageClient):
     place = types.TextDocumentPositionParams(types.TextDocumentIdentifier("file:///a.py"), types.Position(0, 8))
     hover = await client.text_document_hover_async(types.HoverParams(place.text_document, place.position))
     assert "size 32" in hover.contents.value
+
+
+@pytest.mark.asyncio
+async def test_definition_references_and_hover_of_a_name(client: LanguageClient):
+    uri = "file:///named.tile"
+    text = "tile t {\n    input x: f32 (8,8):(8,1)\n    output y: f32 (8,8):(8,1)\n    grid 1\n"
+    text += "    a = load(x, (8,8), (0,0))\n    store(y, (0,0), a + a)\n}\n"
+    document = opened(client, uri, text)
+    use = types.Position(5, text.splitlines()[5].index("a +"))
+    found = await client.text_document_definition_async(types.DefinitionParams(document, use))
+    found = found[0] if isinstance(found, (list, tuple)) else found
+    assert (found.range.start, found.range.end) == (types.Position(4, 4), types.Position(4, 5))
+    context = types.ReferenceContext(include_declaration=True)
+    uses = await client.text_document_references_async(types.ReferenceParams(context, document, use))
+    assert len(uses) == 3
+    hover = await client.text_document_hover_async(types.HoverParams(document, use))
+    assert "8,8" in hover.contents.value
+
+
+@pytest.mark.asyncio
+async def test_a_code_action_opens_the_playground(client: LanguageClient):
+    document = types.TextDocumentItem("file:///b.py", "python", 1, "a = Layout(\n    (4, 8),  # rows\n    stride=(8, 1),\n)\n")
+    client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+    at = types.Position(2, 6)
+    hover = await client.text_document_hover_async(types.HoverParams(types.TextDocumentIdentifier(document.uri), at))
+    assert "size 32" in hover.contents.value
+    params = types.CodeActionParams(
+        types.TextDocumentIdentifier(document.uri), types.Range(at, at), types.CodeActionContext(diagnostics=[])
+    )
+    actions = await client.text_document_code_action_async(params)
+    assert any("playground" in action.title for action in actions)

@@ -10,6 +10,7 @@ use tilewright_notation::{Environment, Value, evaluate};
 use tilewright_read::{Item, Meaning, Options, Unit, document_within};
 
 use crate::describe;
+use crate::literal::Call;
 use crate::position::{Position, Span, Text};
 
 /// How far before a place a layout begins that is found there, in bytes.
@@ -51,7 +52,7 @@ pub fn layout_at(text: &Text, place: Position) -> Option<Found> {
     {
         return read;
     }
-    in_notation.or_else(|| constructor_at(text, place.line, at)).or(read)
+    in_notation.or_else(|| constructor_at(text, at)).or(read)
 }
 
 /// Whether a span has all of another, and more.
@@ -63,15 +64,24 @@ fn holds(bytes: &Range<usize>, at: usize) -> bool {
     bytes.start <= at && at <= bytes.end
 }
 
-/// What the readers find that begins a few lines before the place, to the end of its line.
-fn around(text: &Text, at: usize) -> Vec<Item> {
+/// The text in which a layout begins that is found at a place: a few lines before it, to the end of
+/// its line.
+fn window(text: &Text, at: usize) -> Range<usize> {
     let line = text.position(at).line;
-    let end = text.line(line).end.min(at + BEFORE);
+    let mut end = text.line(line).end.min(at + BEFORE);
     let mut first = text.line(line.saturating_sub(64)).start.max(at.saturating_sub(BEFORE));
     while !text.as_str().is_char_boundary(first) {
         first += 1;
     }
-    document_within(text.as_str(), first..end, &Options::default()).items
+    while !text.as_str().is_char_boundary(end) {
+        end -= 1;
+    }
+    first..end
+}
+
+/// What the readers find that begins a few lines before the place, to the end of its line.
+fn around(text: &Text, at: usize) -> Vec<Item> {
+    document_within(text.as_str(), window(text, at), &Options::default()).items
 }
 
 fn of_item(text: &Text, item: &Item) -> Option<Found> {
@@ -203,59 +213,26 @@ fn opening(line: &str, close: usize) -> Option<usize> {
     None
 }
 
-/// `Layout(shape, stride)` of Python, where both are literals: tuples of whole numbers.
-fn constructor_at(text: &Text, line: u32, at: usize) -> Option<Found> {
-    let bytes = text.line(line);
-    let own = text.line_text(line);
-    let here = at.checked_sub(bytes.start)?;
-    for (start, _) in own.match_indices("Layout(") {
-        let before = own.get(..start)?.chars().next_back();
-        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+/// `Layout(shape, stride)` of Python, where both are literals: numbers and tuples of them. The call
+/// may have begun a few lines before.
+fn constructor_at(text: &Text, at: usize) -> Option<Found> {
+    let source = text.as_str();
+    let window = window(text, at);
+    let before = source.get(window.start..(at + "Layout(".len()).min(window.end))?;
+    // The innermost call is asked first.
+    for (start, name) in before.rmatch_indices("Layout(") {
+        let start = window.start + start;
+        let joined = source.get(..start)?.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        if joined || start > at {
             continue;
         }
-        let open = start + "Layout(".len();
-        let Some(close) = closing(own, open) else { continue };
-        if !(start <= here && here <= close + 1) {
-            continue;
-        }
-        let Some(source) = literals(own.get(open..close)?) else { continue };
-        let Ok(value) = evaluate(&source, &mut Environment::new()) else { continue };
+        let Some(call) = Call::read(source, start + name.len()).filter(|call| at <= call.end) else { continue };
+        let Some(layout) = call.layout().filter(|layout| layout.len() <= LONGEST) else { continue };
+        let Ok(value) = evaluate(&layout, &mut Environment::new()) else { continue };
         let shown = format!("**Python**: layout, in elements\n\n{}", describe::value(&value));
-        let span = text.span(bytes.start + start..bytes.start + close + 1);
-        return Some(Found { span, text: shown, expression: Some(value.to_string()) });
+        return Some(Found { span: text.span(start..call.end), text: shown, expression: Some(value.to_string()) });
     }
     None
-}
-
-/// The arguments of a constructor in the notation; none where one is no literal.
-fn literals(arguments: &str) -> Option<String> {
-    let mut parts = vec![String::new()];
-    let mut depth = 0_usize;
-    for c in arguments.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.checked_sub(1)?,
-            ',' if depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            ' ' => continue,
-            c if c.is_ascii_digit() || c == ',' || "stride=shape".contains(c) => {}
-            _ => return None,
-        }
-        parts.last_mut()?.push(c);
-    }
-    let of = |part: &String, name: &str| part.strip_prefix(name).unwrap_or(part).to_owned();
-    let numbers = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || "(),".contains(c));
-    let (shape, stride) = match parts.as_slice() {
-        [shape] => (of(shape, "shape="), None),
-        [shape, stride] => (of(shape, "shape="), Some(of(stride, "stride="))),
-        _ => return None,
-    };
-    if !numbers(&shape) || !stride.as_deref().is_none_or(numbers) {
-        return None;
-    }
-    Some(stride.map_or(shape.clone(), |stride| format!("{shape}:{stride}")))
 }
 
 /// Every layout of a file that the readers know, for what is asked of the whole file.

@@ -27,6 +27,7 @@ mod describe;
 mod foreign;
 mod format;
 mod frame;
+mod literal;
 mod position;
 mod problem;
 mod server;

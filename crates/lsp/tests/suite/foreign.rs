@@ -36,6 +36,59 @@ fn each_language_has_its_layouts() {
     assert!(found.text.contains("shape"), "{}", found.text);
 }
 
+/// Literal arguments go over lines and have comments and names, whichever line is pointed at.
+#[test]
+fn literals_of_python_are_read_by_syntax() {
+    let calls = [
+        ("make_layout(\n    (4, 8),  # rows (of 8)\n    stride=(8, 1),\n)", "(4,8):(8,1)"),
+        ("cute.make_layout((4, (2, 4)), stride=(1, (16, 4)))", "(4,(2,4)):(1,(16,4))"),
+        ("Layout(\n    shape=(4, 8),  # rows\n    stride=(8, 1),\n)", "(4,8):(8,1)"),
+        ("pycute.Layout([4, 8], [8, 1])", "(4,8):(8,1)"),
+        ("Layout(1_024, 2)", "1024:2"),
+        ("cute.make_layout(\n    (M, 8), stride=(8, 1)\n)", "(M,8):(8,1)"),
+    ];
+    for (call, wanted) in calls {
+        let own = Text::new(format!("import cute\n\nx = {call}  # (1,2):(3,4) is said\ny = 3\n"));
+        for at in 0..call.lines().count() {
+            let line: usize = call.lines().take(at).map(|line| line.len() + 1).sum();
+            let place = own.position("import cute\n\nx = ".len() + line + 1);
+            let found = layout_at(&own, place).unwrap_or_else(|| panic!("nothing at {place:?} of {call}"));
+            let value = |text: &str| evaluate(text, &mut Environment::new()).unwrap().to_string();
+            assert_eq!(value(&found.expression.unwrap()), value(wanted), "{call}");
+        }
+    }
+    let blocked =
+        "gl.BlockedLayout(\n    [1, 8],  # of a thread\n    [4, 8],\n    warps_per_cta=[4, 1],\n    order=[1, 0],\n)";
+    let own = Text::new(format!("layout: gl.constexpr = {blocked}\n"));
+    for line in 0..6 {
+        let found = layout_at(&own, Position { line, character: 1 + 24 * u32::from(line == 0) });
+        assert!(found.as_ref().is_some_and(|found| found.text.contains("shape")), "line {line}: {found:?}");
+    }
+}
+
+/// What only the program knows says nothing, and nothing is executed.
+#[test]
+fn what_is_computed_says_nothing() {
+    for call in [
+        "Layout(f\"{(4, 8)}\")",
+        "Layout((M, 8), (8, 1))",
+        "Layout((4 * 2, 8), (8, 1))",
+        "Layout(make_shape(4, 8))",
+        "Layout(__import__('os').system('false'))",
+        "make_layout(f\"(4,8)\")",
+        "make_layout(shape, stride=stride)",
+        "gl.BlockedLayout(f\"{x}\", [4, 8], [4, 1], [1, 0])",
+        "gl.BlockedLayout(per_thread, [4, 8], [4, 1], [1, 0])",
+        "gl.BlockedLayout([1, n], [4, 8], [4, 1], [1, 0])",
+    ] {
+        let own = Text::new(format!("x = {call}\n"));
+        for character in 0..=call.len() as u32 + 4 {
+            let found = layout_at(&own, Position { line: 0, character });
+            assert_eq!(found.and_then(|found| found.expression), None, "{call} at {character}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_layout_says_nothing() {
     for line in
@@ -84,6 +137,9 @@ fn hostile_lines_end() {
         "layout!(".repeat(9_999),
         "Layout<".repeat(20_000),
         "):(".repeat(30_000),
+        "Layout(".repeat(30_000),
+        "Layout((".repeat(30_000),
+        "Layout(1, # é\n".repeat(10_000),
     ] {
         let own = Text::new(text);
         for character in [0, 1, 50, 4_999, 49_999] {
