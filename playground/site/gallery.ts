@@ -216,6 +216,60 @@ export const GALLERY: readonly { section: string; problems: readonly Problem[] }
         says: "NumPy counts bytes; the type of the elements says how many make one.",
         source: "shape=(4, 8), strides=(32, 4), dtype=float32",
       },
+      {
+        title: "channels_last in PyTorch: where did the channels go?",
+        says: "The shape stays N, C, H, W; the strides show that C is the fastest.",
+        source: "torch.Size([2, 4, 3, 3]) stride=(36, 1, 12, 4)",
+      },
+      {
+        title: "Which lane holds what, in a blocked encoding of Gluon?",
+        says: "Two lanes of a row hold four elements each; the warps follow each other down the rows.",
+        source: "# shape: (32,8)\ngl.BlockedLayout([1, 4], [16, 2], [2, 1], [1, 0])",
+      },
+      {
+        title: "Is vec = 8, maxPhase = 8 of Triton the 128-byte swizzle?",
+        says: "For rows of 64 halves it is: the same S<3,3,3> that CuTe has.",
+        source: "!ttg.memdesc<8x64xf16, #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>, #ttg.shared_memory, mutable>",
+      },
+      {
+        title: "The accumulator of MFMA: why four rows a lane?",
+        says: "On AMD a wave has 64 lanes. Each holds four neighbouring rows of one column, in groups.",
+        source: "tensor<16x16xf32, #ttg.amd_mfma<{version = 3, warpsPerCTA = [1, 1], instrShape = [16, 16, 16], isTransposed = false}>>",
+      },
+      {
+        title: "A fragment that TileLang inferred",
+        says: "Expressions of indices, evaluated everywhere: it is the accumulator of mma.m16n8k16.",
+        source:
+          "Fragment([16, 8] -> [4], replicate: 1, thread: 32, forward_thread: _i % 8 * 4 + _j // 2, forward_index: [_i // 8 * 2 + _j % 2])",
+        view: { kind: "thread-value", tile: "(16,8)" },
+      },
+      {
+        title: "A swizzle that TileLang writes with XOR",
+        says: "The row flips the number of the piece, as in Hopper's swizzle.",
+        source: "T.Layout((8, 64), lambda i, j: i * 64 + (j // 8 ^ i) * 8 + j % 8)",
+      },
+      {
+        title: "Two views of tinygrad: one strided array?",
+        says: "Transposed and transposed again: the composition is a matrix whose rows are contiguous.",
+        source:
+          "ShapeTracker(views=(View(shape=(8, 4), strides=(1, 8), offset=0, mask=None, contiguous=False), View(shape=(4, 8), strides=(1, 4), offset=0, mask=None, contiguous=False)))",
+      },
+      {
+        title: "A memref in the IR of CuTe's Python",
+        says: "The swizzle stands beside the alignment, so it belongs to the pointer and counts bytes.",
+        source: "!cute.memref<f16, smem, align<1024>, S<3,4,3>, \"(8,64):(64,1)\">",
+      },
+      {
+        title: "Which device holds which row? A sharding of JAX",
+        says: "PartitionSpec('tp', None): the rows are cut over tp, and each part has a copy for each index of dp.",
+        source: "# shape: (8,6)\nNamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))",
+      },
+      {
+        title: "Seven rows on four devices, in DTensor",
+        says: "Shards have the rounded-up size of two rows, and the last one has a single row.",
+        source:
+          "DTensorSpec(mesh=DeviceMesh('cuda', [0, 1, 2, 3], mesh_dim_names=('tp',)), placements=(Shard(dim=0),), tensor_meta=TensorMeta(shape=torch.Size([7, 6]), stride=(6, 1), dtype=torch.float32))",
+      },
     ],
   },
 ];

@@ -452,7 +452,7 @@ test("every problem of the gallery has an answer and a picture", async () => {
       const pasted = section.startsWith("Pasted");
       const name = pasted || ["banks", "sectors", "suggest"].includes(view.kind) ? "workshop" : "engine";
       const found = object({ ask: "program", source, view }, name);
-      if (pasted) assert.match(found.notes?.[0] ?? "", /^read as |^composition failed/, title);
+      if (pasted) assert.match(found.notes?.[0] ?? "", /^read as an? |^composition failed/, title);
       if (found.error || !found.picture) refused.push(`${title}: ${found.error?.code ?? found.unseen?.message}`);
     }
   }
@@ -461,6 +461,34 @@ test("every problem of the gallery has an answer and a picture", async () => {
     "A composition that does not exist: E0107",
     "Numbers known at launch: this is drawn once M is known: substitute(..., M, 64)",
   ]);
+});
+
+test("a sharded tensor has a picture of who holds what", () => {
+  const source = "# shape: (8,6)\nNamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))";
+  const found = object({ ask: "program", source }, "workshop");
+  assert.equal(found.kind, "sharded tensor");
+  assert.match(found.notes[0], /^read as a sharded tensor \(JAX\), in elements$/);
+  // Row r is held by devices r / 2 and r / 2 + 4, six elements each.
+  for (let rank = 0; rank < 4; rank += 1) {
+    assert.equal(found.picture.split(`>${rank} ${rank + 4}<`).length - 1, 12, `devices ${rank} and ${rank + 4}`);
+  }
+  const large = object({ ask: "program", source: source.replace("(8,6)", "(4096,4096)") }, "workshop");
+  assert.match(large.unseen.message, /at most 16384 elements/);
+  const banks = object({ ask: "program", source, view: { kind: "banks" } }, "workshop");
+  assert.match(banks.unseen.message, /who holds what/);
+  assert.match(object({ ask: "derivation", source }, "workshop").error.message, /nothing is derived/);
+  assert.match(object({ ask: "program", source: source.split("\n")[1] }, "workshop").error.message, /depends on the shape/);
+});
+
+test("the gallery has pastes of many systems", async () => {
+  const { GALLERY } = await bundle("gallery.ts");
+  const { problems } = GALLERY.find(({ section }) => section.startsWith("Pasted"));
+  const systems = new Set();
+  for (const { source } of problems) {
+    const [, system] = /^read as .* \(([^)]*)\)/.exec(object({ ask: "program", source }, "workshop").notes?.[0] ?? "") ?? [];
+    if (system) systems.add(system);
+  }
+  assert.ok(problems.length >= 10 && systems.size >= 8, [...systems].join(", "));
 });
 
 test("the tour of the gallery is the command's tour", beside, async () => {

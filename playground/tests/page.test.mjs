@@ -93,11 +93,14 @@ test("what an answer has beyond what was asked is noted beside it", async () => 
 test("a text of another system is read where a program stands", async () => {
   await typed(page, "sA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)");
   await shows("S<3,3,3> o 0 o (8,64):(64,1)");
-  assert.match(await page.locator("#told").innerText(), /note: read as .*CuTe/);
+  assert.match(await page.locator("#told").innerText(), /note: read as a tensor .*CuTe/);
   assert.match(await page.locator("#told").innerText(), /acts on byte addresses/);
   await typed(page, "!cute.ptr<!my.type, smem, align<1024>, S<3,4,3>>");
   await page.waitForFunction(() => document.getElementById("wrong").textContent.includes("E1305"));
   assert.match(await page.locator("#wrong").innerText(), /how wide is !my.type\?[^]*# bits: 16/);
+  await typed(page, "# shape: (8,6)\nNamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))");
+  await page.waitForFunction(() => document.getElementById("told").textContent.includes("read as a sharded tensor"));
+  assert.match(await page.locator("#stage .picture").evaluate((host) => host.shadowRoot.textContent), /2 6/);
   clean();
 });
 

@@ -4,7 +4,7 @@
 //! the text answers: `# bits: 16`, `# shape: (128,64)`, `# mesh: dp=2:4,tp=4:1`, `# system: triton`.
 
 use tilewright_layout::{Refusal as _, Tree};
-use tilewright_read::{Failure as Failed, Meaning, Missing, Options, Reading, Refused, Unit, Verdict};
+use tilewright_read::{Failure as Failed, Meaning, Missing, Options, Reading, Refused, ShardedLayout, Unit, Verdict};
 use tilewright_read::{document, expression, failures};
 
 use crate::failure::Failure;
@@ -12,12 +12,21 @@ use crate::failure::Failure;
 /// The meaning of a text of another system.
 #[derive(Debug)]
 pub struct Foreign {
-    /// The equivalent program.
-    pub program: String,
+    /// What it says.
+    pub said: Said,
     /// How the text was read, and what was converted.
     pub notes: Vec<String>,
     /// The width of an element in bits, if the text gives it.
     pub bits: Option<i64>,
+}
+
+/// What a text says.
+#[derive(Debug)]
+pub enum Said {
+    /// A value, as a program.
+    Program(String),
+    /// A tensor that is sharded over devices, which no program has.
+    Sharded(Box<ShardedLayout>),
 }
 
 /// Reads a text; None if no reader knows it.
@@ -64,20 +73,28 @@ fn answers(source: &str) -> Result<(Options, usize), Failure> {
 }
 
 fn of_reading(reading: &Reading) -> Result<Foreign, Failure> {
-    if let Meaning::Sharded(_) = reading.meaning {
-        return Err(Failure::choice(format!(
-            "the text is a tensor sharded over devices, which has no picture here: {reading}"
-        )));
-    }
+    let said = match &reading.meaning {
+        Meaning::Sharded(layout) => Said::Sharded(layout.clone()),
+        _ => Said::Program(reading.to_string()),
+    };
     let bits = match reading.unit {
         Unit::Elements { bits } => bits,
         _ => None,
     };
+    let unit = match reading.unit {
+        Unit::None => String::new(),
+        unit => format!(", in {unit}"),
+    };
     let notes = [
-        vec![format!("read as {} ({}), in {}", reading.what, reading.system.title(), reading.unit)],
+        vec![format!("read as {}{} ({}){unit}", article(reading.what), reading.what, reading.system.title())],
         reading.notes.clone(),
     ];
-    Ok(Foreign { program: reading.to_string(), notes: notes.concat(), bits })
+    Ok(Foreign { said, notes: notes.concat(), bits })
+}
+
+/// The article of a noun phrase, with a blank.
+fn article(what: &str) -> &'static str {
+    if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an " } else { "a " }
 }
 
 /// The first layout of a text with several, or the operation that a compiler refused.
@@ -86,7 +103,7 @@ fn several(text: &str, options: &Options, begins: usize) -> Option<Result<Foreig
         return Some(of_failed(failed));
     }
     let found = document(text, options);
-    let Some(first) = found.readings().find(|reading| reading.value().is_some()) else {
+    let Some(first) = found.readings().next() else {
         let refused = found.items.iter().find_map(|item| item.answer.as_ref().err());
         return refused.map(|refused| Err(of_refusal(refused, begins)));
     };
@@ -107,7 +124,7 @@ fn of_failed(failed: &Failed) -> Result<Foreign, Failure> {
     let what = format!("{} failed{place}: {}", failed.operation, operands.join(", "));
     match &failed.verdict {
         Verdict::Exists { value, why } => {
-            Ok(Foreign { program: value.to_string(), notes: vec![what, why.clone()], bits: None })
+            Ok(Foreign { said: Said::Program(value.to_string()), notes: vec![what, why.clone()], bits: None })
         }
         Verdict::Refused { code, message, help, .. } => {
             Err(Failure::told(code, format!("{what}; {message}"), help.clone()))

@@ -7,7 +7,8 @@
 //!
 //! * `request`: the questions
 //! * `read`: programs and the fields besides them
-//! * `foreign`: texts of other systems instead of a program
+//! * `foreign`: texts of other systems instead of a program; `sharded`: who
+//!   holds what of a tensor that they shard over devices
 //! * `picture`, `memory`, `code`, `kernel`, `steps`, `catalogue`: the answers
 //! * `failure`: errors
 
@@ -23,6 +24,7 @@ mod outline;
 mod picture;
 mod read;
 mod request;
+mod sharded;
 mod steps;
 
 use std::io::{Read as _, Write as _};
@@ -32,6 +34,7 @@ use tilewright_draw::explain::figures::sections;
 use tilewright_draw::explain::{check, facts, map};
 use tilewright_draw::{Figure, Format, Medium, Style, Theme};
 use tilewright_notation::{Environment, call, derive};
+use tilewright_read::ShardedLayout;
 
 use failure::Failure;
 use picture::Picture;
@@ -57,6 +60,7 @@ pub struct Also {
 #[derive(Debug, Clone, Copy)]
 pub struct More {
     foreign: read::ReadForeign,
+    sharded: fn(&ShardedLayout) -> Result<Figure<'static>, Failure>,
     memory: fn(&mut Read, &request::View, Style) -> Result<Picture, Failure>,
     code: fn(&mut Read, &request::Code) -> Result<String, Failure>,
     derivation: fn(&str, Theme) -> Result<Json, Failure>,
@@ -68,6 +72,7 @@ pub struct More {
 /// and the kernels of the library.
 pub const MORE: More = More {
     foreign: foreign::read,
+    sharded: sharded::holders,
     memory: |read, view, style| match view.kind {
         request::Kind::Banks => memory::banks(read, view, style),
         request::Kind::Sectors => memory::sectors(read, view, style),
@@ -158,6 +163,7 @@ fn program(source: &str, view: &request::View, theme: Theme, also: Also) -> Resu
         }
         Shown::Product(atom) => json!({ "text": atom.name(), "kind": "matrix instruction", "facts": [] }),
         Shown::Copy(atom) => json!({ "text": atom.name(), "kind": "copy instruction", "facts": [] }),
+        Shown::Sharded(layout) => json!({ "text": layout.to_string(), "kind": "sharded tensor", "facts": [] }),
     };
     let mut notes = Vec::new();
     match picture::of(&mut read, view, Medium::Page, also.more) {
@@ -196,6 +202,9 @@ fn derivation(source: &str, theme: Theme) -> Result<Json, Failure> {
     }
     // A text of another system is derived as its equivalent program.
     let read = Read::of(source, Some(foreign::read)).ok().filter(|read| read.source != source);
+    if let Some(Read { shown: Shown::Sharded(_), .. }) = &read {
+        return Err(Failure::choice("a sharded tensor is read from its text: nothing is derived"));
+    }
     let source = read.as_ref().map_or(source, |read| &read.source);
     let derivation = derive(source, &mut Environment::new());
     let parts: Vec<Json> = sections(&derivation, Style::default())

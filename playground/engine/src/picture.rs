@@ -94,6 +94,13 @@ fn drawn(read: &mut Read, view: &View, style: Style, more: Option<More>) -> Resu
             let atom = CopyAtom::clone(atom);
             return Ok(transfer(atom, read, view, style)?.into());
         }
+        Shown::Sharded(layout) => {
+            let more = more.ok_or_else(crate::elsewhere)?;
+            return match view.kind {
+                Kind::Auto => (more.sharded)(layout).map(Picture::from),
+                _ => Err(Failure::choice("a tensor on several devices has one picture: who holds what")),
+            };
+        }
         Shown::Value(..) => {}
     }
     match view.kind {

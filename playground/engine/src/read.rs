@@ -7,9 +7,10 @@ use tilewright_draw::explain::map::{self, plain};
 use tilewright_layout::atoms::{CopyAtom, MmaAtom};
 use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};
 use tilewright_notation::{Call, Environment, Value, call, evaluate};
+use tilewright_read::ShardedLayout;
 
 use crate::failure::Failure;
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, Said};
 
 /// A reader of texts of another system; None if no reader knows a text.
 pub type ReadForeign = fn(&str) -> Option<Result<Foreign, Failure>>;
@@ -36,6 +37,8 @@ pub enum Shown {
     Product(Box<MmaAtom>),
     /// The name of an instruction that copies.
     Copy(Box<CopyAtom>),
+    /// A tensor that is sharded over devices.
+    Sharded(Box<ShardedLayout>),
 }
 
 impl Read {
@@ -55,7 +58,13 @@ impl Read {
             Err(error) => match foreign.filter(|_| error.code.starts_with("E02")).and_then(|read| read(source)) {
                 Some(found) => {
                     let found = found?;
-                    let read = Read::of(&found.program, None).map_err(Failure::without_place)?;
+                    let read = match found.said {
+                        Said::Program(program) => Read::of(&program, None).map_err(Failure::without_place)?,
+                        Said::Sharded(layout) => {
+                            let (source, shown) = (layout.to_string(), Shown::Sharded(layout));
+                            Read { source, shown, bits: None, told: Vec::new(), environment }
+                        }
+                    };
                     return Ok(Read { bits: found.bits, told: found.notes, ..read });
                 }
                 None => return Err(told(error)),
@@ -83,10 +92,13 @@ impl Read {
 
     /// The value of the program.
     ///
-    /// Errors: it is the name of an instruction.
+    /// Errors: it is the name of an instruction, or a sharded tensor.
     pub fn value(&self) -> Result<&Value, Failure> {
         match &self.shown {
             Shown::Value(value, _) => Ok(value),
+            Shown::Sharded(_) => {
+                Err(Failure::choice("this takes a layout; a tensor on several devices has a picture of its own"))
+            }
             _ => Err(Failure::choice("this takes a layout; an instruction has a picture of its own")),
         }
     }
