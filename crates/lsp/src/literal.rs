@@ -34,7 +34,13 @@ impl Call {
                 return None;
             }
             reader.blanks();
-            let value = if reader.word() == Some("None") { None } else { Some(reader.value(0)?) };
+            let start = reader.at;
+            let value = if reader.word() == Some("None") {
+                None
+            } else {
+                reader.at = start;
+                Some(reader.value(0)?)
+            };
             arguments.push((name, value));
             reader.blanks();
             if !reader.take(',') && reader.peek() != Some(')') {

@@ -139,7 +139,7 @@ fn shardings_of_jax_and_torch() {
         assert!(matches!(with(text, Options::default()), Err(Refused::Question(_))));
     }
     let dtensor = "DTensorSpec(mesh=DeviceMesh('cuda', [[0, 1, 2, 3], [4, 5, 6, 7]], mesh_dim_names=('dp', 'tp')), placements=(Replicate(), Shard(dim=0)), tensor_meta=TensorMeta(shape=torch.Size([8, 6]), stride=(6, 1), dtype=torch.float32))";
-    assert_eq!(read(dtensor), "((2,4),6):((6,1@tp),1)");
+    assert_eq!(read(dtensor), "((2,4),6):((6,1@tp),1) copied 2:1@dp");
     let uneven = "DTensorSpec(mesh=DeviceMesh('cuda', [0, 1, 2, 3], mesh_dim_names=('tp',)), placements=(Shard(dim=0),), tensor_meta=TensorMeta(shape=torch.Size([7, 6]), stride=(6, 1), dtype=torch.float32))";
     let reading = with(uneven, Options::default()).unwrap();
     let Meaning::Sharded(layout) = &reading.meaning else { panic!("{reading}") };
