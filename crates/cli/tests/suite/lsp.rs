@@ -1,7 +1,7 @@
 //! The language server as a process. Its two threads share standard output, so what each of them
 //! answers must come out, whatever the rest of the command does with that stream.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
