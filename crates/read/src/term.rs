@@ -139,7 +139,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             let behind = text.get(at..).unwrap_or("");
             let open = behind.trim_start_matches([' ', ',']);
             if open.starts_with('(') && matches!(behind.len() - open.len(), 1 | 2) {
-                let mut reader = Reader { text, at: at + behind.len() - open.len(), terms: 0 };
+                let mut reader = Reader { text, at: at + behind.len() - open.len(), terms: 0, comments: false };
                 if let Ok(strides) = reader.term(0)
                     && strides.numbers().is_some_and(|numbers| numbers.len() == rank)
                 {
