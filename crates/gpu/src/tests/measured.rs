@@ -1,16 +1,28 @@
 //! Plans that were measured on a device are used by everything that plans for it.
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_mesh::{Exchange, Mesh, ShardedLayout};
 use tilewright_planners::gemm::Problem;
 use tilewright_planners::{Computation, Planner, RowMatrix, Statistic, named};
 use tilewright_tile::Program;
 
-use super::launches::opened;
+use super::fake::driver_with;
 use crate::device::Device;
 use crate::devices::measured::{Card, DevicePlanner, MeasuredPlans, Planning, Ranked, TileWork};
 use crate::devices::reshard::pulls;
+
+/// A device of which the driver says what it says of an H200.
+fn h200() -> Device {
+    let card = Machine::named("H200").unwrap();
+    let of = card.multiprocessor;
+    let numbers = [card.multiprocessors, of.threads, of.shared_bytes, of.registers, of.blocks, of.reserved_bytes];
+    let given = [16, 39, 81, 82, 106, 111].into_iter().zip(numbers.map(|own| own as i32));
+    let device = Device::of(driver_with(|books| books.attributes.extend(given)).unwrap(), 0).unwrap();
+    assert_eq!(device.machine().unwrap(), card);
+    device
+}
 
 /// Keeps another plan than that of the model, as if it had been measured: in one line.
 fn keep<W: Planning>(plans: &MeasuredPlans, device: &Device, work: &W) -> String {
@@ -26,7 +38,7 @@ fn keep<W: Planning>(plans: &MeasuredPlans, device: &Device, work: &W) -> String
 
 #[test]
 fn a_device_plans_as_was_measured() {
-    let (device, _stream) = opened();
+    let device = h200();
     let folder = tempfile::tempdir().unwrap();
     let plans = MeasuredPlans::in_folder(folder.path());
     let layout = |text: &str| text.parse::<Layout>().unwrap();
@@ -94,7 +106,7 @@ fn a_device_plans_as_was_measured() {
 /// A file of someone else is as none, and the planner says so.
 #[test]
 fn a_file_that_cannot_be_read_is_told() {
-    let (device, _stream) = opened();
+    let device = h200();
     let folder = tempfile::tempdir().unwrap();
     let plans = MeasuredPlans::in_folder(folder.path());
     let rows = Computation::Softmax { matrix: RowMatrix::new(8192, Element::Bf16).with_rows(512) };
