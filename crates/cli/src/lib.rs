@@ -155,7 +155,7 @@ fn in_plain_words(text: String) -> String {
     let words = [
         ("invalid digit found in string", "it is no whole number"),
         ("invalid float literal", "it is no number"),
-        ("number too large to fit in target type", "it is larger than what is taken"),
+        ("number too large to fit in target type", "it is too large"),
         ("number too small to fit in target type", "it is less than what is taken"),
     ];
     words.into_iter().fold(text, |text, (from, to)| text.replace(from, to))
