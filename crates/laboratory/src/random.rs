@@ -18,7 +18,9 @@ use clap::Args;
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
-use tilewright::planners::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
+use tilewright::planners::gemm::{
+    Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step, needs_wgmma,
+};
 use tilewright::planners::{PlanError, Unchecked, any_numbers, bits_at};
 use tilewright_cli::shared::{Block, Failure, Tensors, Terminal, compare_kept, group_of, ready, to_plan_for};
 
@@ -398,6 +400,8 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let largest = options.largest.map_or(if device { 5000 } else { 96 }, i64::from);
     let own = device.then(|| Device::open(0)).transpose()?;
     let machine = &to_plan_for(options.machine.as_deref(), own.as_ref())?;
+    // A machine that no GEMM is planned for is refused before any problem is made.
+    needs_wgmma(machine)?;
     let numbers = u64::from(options.first)..u64::from(options.first) + u64::from(options.count);
     let (first, count) = (numbers.start, numbers.end - numbers.start);
     let (next, compared, over) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));

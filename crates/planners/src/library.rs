@@ -109,9 +109,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 150), ("N", 264), ("K", 136)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
-        plan: |_, sizes, element| {
+        plan: |planner, sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            Ok(of_product(group_product(element, [m, n, k])?, [m, n, k]))
+            Ok(of_product(group_product(planner.machine(), element, [m, n, k])?, [m, n, k]))
         },
     },
     Entry {

@@ -62,7 +62,7 @@ fn counts_are_those_of_a_run() {
 fn a_product_has_the_operations_of_its_definition() {
     let machine = Machine::named("H200").unwrap();
     for [m, n, k] in [[4096, 4096, 4096], [8192, 4096, 1024], [1024, 2048, 8192]] {
-        let planned = group_product(Element::Bf16, [m, n, k]).unwrap();
+        let planned = group_product(&machine, Element::Bf16, [m, n, k]).unwrap();
         let cost = planned.kernel().program().cost(&machine, planned.sizes()).unwrap();
         let counted = cost.counted.clone().unwrap();
         let wanted = 2.0 * (m * n * k) as f64;

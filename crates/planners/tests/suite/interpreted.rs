@@ -82,18 +82,18 @@ fn large_tiles_are_right() {
 #[test]
 fn products_of_four_warps_are_right() {
     // Planned for other sizes with the same facts, so that a block has more than one tile.
-    let planned = group_product(Element::Bf16, [4096, 4096, 4096]).unwrap();
+    let planned = group_product(&h200(), Element::Bf16, [4096, 4096, 4096]).unwrap();
     assert_eq!(planned.kernel().program().threads, 288);
     without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 256]));
     for sizes in [[256, 512, 320], [130, 264, 72], [1, 8, 8]] {
-        let planned = group_product(Element::Bf16, sizes.map(|size| size as i64)).unwrap();
+        let planned = group_product(&h200(), Element::Bf16, sizes.map(|size| size as i64)).unwrap();
         multiplied(&planned, Element::Bf16, sizes);
     }
     // Two blocks, which alternate over 20 tiles of 64 columns.
-    let planned = group_product(Element::Bf16, [129, 8, 8]).unwrap();
+    let planned = group_product(&h200(), Element::Bf16, [129, 8, 8]).unwrap();
     multiplied(&planned, Element::Bf16, [200, 600, 136]);
     // Operands that change places, at other sizes with the same facts.
-    let planned = group_product(Element::Bf16, [129, 8192, 4096]).unwrap();
+    let planned = group_product(&h200(), Element::Bf16, [129, 8192, 4096]).unwrap();
     assert!(planned.plan()[0].starts_with("output tiles of 64 along N x 136 along M"), "{planned}");
     multiplied(&planned, Element::Bf16, [200, 512, 128]);
 }

@@ -86,7 +86,7 @@ fn products_of_any_sizes_are_shown() {
         [8192, 28672, 8192],
     ] {
         for element in [Element::Bf16, Element::F16] {
-            let planned = group_product(element, sizes).unwrap();
+            let planned = group_product(&h200(), element, sizes).unwrap();
             for output in planned.kernel().outputs() {
                 assert_eq!(output.written, Written::Once, "{sizes:?}: {}\n{planned}", output.written);
             }
