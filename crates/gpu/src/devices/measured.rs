@@ -58,6 +58,7 @@
 mod file;
 mod on_device;
 mod planner;
+mod shipped;
 mod work;
 
 use std::fmt;
@@ -231,32 +232,56 @@ pub struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredPlans {
     folder: Option<PathBuf>,
+    /// Whether the table that comes with the library is looked up, where nothing was kept.
+    shipped: bool,
 }
 
 impl MeasuredPlans {
     /// No folder: nothing is found, and nothing can be kept.
     pub fn none() -> MeasuredPlans {
-        MeasuredPlans { folder: None }
+        MeasuredPlans { folder: None, shipped: false }
     }
 
     /// The plans in a folder, which is made when something is kept.
     pub fn in_folder(folder: impl Into<PathBuf>) -> MeasuredPlans {
-        MeasuredPlans { folder: Some(folder.into()) }
+        MeasuredPlans { folder: Some(folder.into()), shipped: false }
+    }
+
+    /// The same, and what is not kept there is looked up in the table that comes with the library:
+    /// plans that were measured on a card with a driver of the same major version of CUDA. What was
+    /// kept goes before.
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::measured::{Card, MeasuredPlans};
+    /// use tilewright::planners::gemm::Problem;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let card = Card { name: "NVIDIA H200".into(), driver: 13_000 };
+    /// let problem = Problem::new(Element::Bf16, [3072, 12288, 3072])?;
+    /// assert!(MeasuredPlans::none().with_shipped().find(&card, &problem)?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_shipped(self) -> MeasuredPlans {
+        MeasuredPlans { shipped: true, ..self }
     }
 
     /// The plans of the user: in `plans` in `TILEWRIGHT_CACHE_DIR`; else in `tilewright/plans` in
-    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. None where `TILEWRIGHT_CACHE_DIR` is
-    /// empty, or where there is no home directory either.
+    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. The table that comes with the library
+    /// is looked up as well. None at all where `TILEWRIGHT_CACHE_DIR` is empty; the table alone
+    /// where there is no home directory either.
     pub fn from_environment() -> MeasuredPlans {
         let variable = |name| std::env::var_os(name).map(PathBuf::from);
         let folder = match variable("TILEWRIGHT_CACHE_DIR") {
-            Some(folder) => Some(folder).filter(|folder| !folder.as_os_str().is_empty()),
+            Some(folder) if folder.as_os_str().is_empty() => return MeasuredPlans::none(),
+            Some(folder) => Some(folder),
             None => variable("XDG_CACHE_HOME")
                 .filter(|folder| folder.is_absolute())
                 .or_else(|| variable("HOME").filter(|home| home.is_absolute()).map(|home| home.join(".cache")))
                 .map(|caches| caches.join("tilewright")),
         };
-        MeasuredPlans { folder: folder.map(|folder| folder.join("plans")) }
+        MeasuredPlans { folder: folder.map(|folder| folder.join("plans")), shipped: true }
     }
 
     /// Where the files are; none where nothing is kept.
@@ -269,13 +294,18 @@ impl MeasuredPlans {
         Some(self.folder.as_ref()?.join(file::name(card)))
     }
 
-    /// The entry for a problem on a card. Damaged entries count as missing.
+    /// The entry for a problem on a card, or else that of the table that comes with the library.
+    /// Damaged entries count as missing.
     ///
     /// Errors: the file of the card was not written for it ([`PlansError::Foreign`]), or cannot be
     /// read.
     pub fn find(&self, card: &Card, work: &impl Planning) -> Result<Option<Measured>, PlansError> {
-        let Some(path) = self.path(card) else { return Ok(None) };
-        Ok(contents(&path, card)?.find(work.kernel(), &work.problem()).cloned())
+        let problem = work.problem();
+        let kept = match self.path(card) {
+            Some(path) => contents(&path, card)?.find(work.kernel(), &problem).cloned(),
+            None => None,
+        };
+        Ok(kept.or_else(|| shipped::find(card, work.kernel(), &problem).filter(|_| self.shipped)))
     }
 
     /// The plan that was kept for a problem on a card, for a machine; None if there is none, or if

@@ -10,7 +10,7 @@ use tilewright_tile::{Compiled, Program, TileError};
 
 use super::file::Contents;
 use super::work::{Planning, TileWork};
-use super::{Card, Measured, MeasuredPlans, PlansError, contents};
+use super::{Card, Measured, MeasuredPlans, PlansError, contents, shipped};
 use crate::{Device, GpuError};
 
 /// Chooses the plans for a device: the plan that was measured and kept there for a problem, or else
@@ -35,7 +35,10 @@ use crate::{Device, GpuError};
 #[derive(Debug)]
 pub struct DevicePlanner {
     machine: Machine,
+    card: Card,
     kept: Contents,
+    /// Whether the table that comes with the library is looked up.
+    shipped: bool,
     unread: Option<PlansError>,
 }
 
@@ -58,7 +61,7 @@ impl DevicePlanner {
             Ok(kept) => (kept, None),
             Err(error) => (Contents::default(), Some(error)),
         };
-        Ok(DevicePlanner { machine: device.machine()?, kept, unread })
+        Ok(DevicePlanner { machine: device.machine()?, card, kept, shipped: plans.shipped, unread })
     }
 
     /// Why no measured plan is used, where their file cannot be read.
@@ -69,8 +72,10 @@ impl DevicePlanner {
     /// The plan that was measured for a problem; none where none was, or where the library has no
     /// such plan for the machine any more.
     pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, Measured)> {
-        let found = self.kept.find(work.kernel(), &work.problem())?;
-        Some((work.read(&self.machine, &found.plan)?, found.clone()))
+        let (kernel, problem) = (work.kernel(), work.problem());
+        let kept = self.kept.find(kernel, &problem).cloned();
+        let found = kept.or_else(|| shipped::find(&self.card, kernel, &problem).filter(|_| self.shipped))?;
+        Some((work.read(&self.machine, &found.plan)?, found))
     }
 
     /// A tile program as it runs fastest at some sizes, as far as that was measured; else as the
