@@ -119,8 +119,7 @@ impl Vectors {
             |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
         let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
         let l2_bytes = i64::try_from(machine.l2_bytes).unwrap_or(i64::MAX);
-        let cached = bytes <= l2_bytes / 100 * MAPS.cached_l2_percent;
-        let threads = MAPS.threads[usize::from(cached)];
+        let threads = MAPS.threads[usize::from(bytes <= l2_bytes)];
         let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MAPS.thread_vectors);
         let limit = i64::from(i32::MAX) - threads * each;
         let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);

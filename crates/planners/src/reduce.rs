@@ -22,7 +22,7 @@ use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 
 use crate::error::PlanError;
-use crate::fitted::{REDUCTIONS, Scale};
+use crate::fitted::REDUCTIONS;
 use crate::planned::{Planned, distinct};
 use crate::rows::Rows;
 use crate::terms::{Meaning, Statistic};
@@ -126,8 +126,8 @@ fn plans(
     let by_walk = |walk: &Walk| Ok(walked(walk, first.clone(), meaning.clone())?.moving(bytes));
     let rows = rows.and_then(Result::ok);
     let held = rows.as_ref().is_some_and(|rows| {
-        let busy = Scale::of(machine).by_multiprocessors(REDUCTIONS.busy_blocks);
-        let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.short_row;
+        let busy = REDUCTIONS.busy_blocks * i64::from(machine.multiprocessors);
+        let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.block_bytes;
         short || results / rows.of_block() >= busy
     });
     let chosen = match &rows {

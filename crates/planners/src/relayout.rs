@@ -94,7 +94,7 @@ impl Limits {
             multiprocessor: machine.multiprocessor,
             blocks: 2 * i64::from(machine.multiprocessors),
             small: scale.by_l2(RELAYOUTS.small),
-            cached_squares: RELAYOUTS.squares.cached.map(|bytes| scale.by_l2(bytes)),
+            cached_squares: [CACHED_BYTES, RELAYOUTS.squares.cached_of_halves].map(|bytes| scale.by_l2(bytes)),
             cached_windows: scale.by_l2(CACHED_BYTES),
             tile_bytes: scale.by_shared(WINDOWS.tile_bytes).min(block_shared(machine)),
             two_bytes: WINDOWS.two_bytes.map(|bytes| scale.by_shared(bytes)),
@@ -326,8 +326,7 @@ fn planned(
             return windows::kernel(sides, &windows).map(Some);
         }
     }
-    if first.source == 1 && first.destination == 1 && first.extent * bytes >= RELAYOUTS.long_run && vector * bytes >= 4
-    {
+    if first.source == 1 && first.destination == 1 && first.extent * bytes >= 2 * RELAYOUTS.run && vector * bytes >= 4 {
         plan.push(in_rows(vector));
         return rows::rows(sides, vector).map(Some);
     }

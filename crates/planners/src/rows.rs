@@ -113,7 +113,7 @@ impl Rows {
     pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let least = if element == Element::F32 && beside < 2 { 2 } else { ROWS.register_vectors };
-        let most = 2 * ROWS.thread_vectors;
+        let most = 4 * ROWS.register_vectors;
         let rows = Rows::holding(machine, (least, most), ROWS.threads_of_short, (columns, alignment), element)?;
         Ok(Rows { beside, places: matrix.places(), ..rows })
     }
@@ -129,7 +129,7 @@ impl Rows {
         element: Element,
         alignment: i64,
     ) -> Result<Rows, PlanError> {
-        let vectors = (ROWS.register_vectors, ROWS.thread_vectors);
+        let vectors = (ROWS.register_vectors, 2 * ROWS.register_vectors);
         Rows::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
@@ -141,7 +141,7 @@ impl Rows {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
-        let (most, full) = (2 * ROWS.thread_vectors, ROWS.threads_of_several);
+        let (most, full) = (4 * ROWS.register_vectors, ROWS.threads_of_several);
         let blocks = [2, 4, 8].into_iter().find(|blocks| div_up(count, blocks * full) <= most);
         let Some(blocks) = blocks
             .filter(|blocks| widest(columns, element, alignment) == vector && div_up(count, blocks / 2 * full) > most)
@@ -211,8 +211,8 @@ impl Rows {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // Copies to shared memory need whole vectors.
-        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { ROWS.thread_vectors };
-        let (kept, few, full) = (ROWS.register_vectors, ROWS.thread_vectors, ROWS.threads_of_several);
+        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { 2 * ROWS.register_vectors };
+        let (kept, few, full) = (ROWS.register_vectors, 2 * ROWS.register_vectors, ROWS.threads_of_several);
         let (lanes, warps, rows) = if count <= kept * LANES {
             let lanes = power_from(count).min(LANES);
             (lanes, 1, threads / lanes)

@@ -123,7 +123,7 @@ impl Walk {
         let shape = work.shape(machine);
         let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
         let at_once =
-            shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= REDUCTIONS.combined_bytes;
+            shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= REDUCTIONS.block_bytes;
         let problem = problem.clone();
         let machine = machine.clone();
         Ok(Walk { machine, statistic, element, problem, vector, alignment, inner, shape, at_once })

@@ -19,12 +19,13 @@ use super::{Sides, blocks, coordinate};
 use crate::error::PlanError;
 use crate::fitted::RELAYOUTS;
 use crate::terms::Place;
+use crate::units::VECTOR;
 
-const THREADS: i64 = RELAYOUTS.row_threads;
+const THREADS: i64 = RELAYOUTS.threads;
 
 /// The number of vectors of a thread, by their size in bytes.
 pub(super) fn each(bytes: i64) -> i64 {
-    (RELAYOUTS.row_block / THREADS / bytes).clamp(1, RELAYOUTS.row_vectors)
+    (VECTOR / bytes).clamp(1, RELAYOUTS.row_vectors)
 }
 
 /// Iterations, one after the other, and the number of blocks. `each` is called with the index of

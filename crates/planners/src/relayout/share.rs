@@ -101,11 +101,6 @@ impl Share {
         self.iterations.iter().product::<i64>() * self.again
     }
 
-    /// Iterations that are unrolled.
-    pub(super) fn unrolled(&self) -> i64 {
-        self.iterations.iter().product()
-    }
-
     /// Whether `keeps` holds for the steps of all iterations along each axis.
     pub(super) fn keeps(&self, keeps: impl Fn(usize, i64) -> bool) -> bool {
         (0..self.axes.len()).all(|at| {

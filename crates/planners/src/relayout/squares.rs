@@ -81,7 +81,7 @@ impl Squares {
     /// The box with the longest runs on both sides that makes enough blocks; None if the law does
     /// not hold.
     pub(super) fn plan(sides: &Sides) -> Option<Squares> {
-        let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.longest);
+        let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.side);
         let boxes = powers()
             .flat_map(|a| powers().map(move |b| (a, b)))
             .filter(|(a, b)| (LANES..=FITTED.most).contains(&(a * b)));
@@ -106,7 +106,7 @@ impl Squares {
     /// Contiguous bytes of a box in the source and in the destination, up to the useful maximum.
     fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
-        let most = if cached(sides) { RELAYOUTS.cached_run } else { RELAYOUTS.run };
+        let most = if cached(sides) { RELAYOUTS.run / 2 } else { RELAYOUTS.run };
         let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(most);
         let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
         (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
@@ -133,7 +133,7 @@ impl Squares {
             return None;
         }
         let filled = FITTED.filled[usize::from(wide)];
-        if all < filled * boxed || read.min(written) < FITTED.least_run || !enough && a * b > FITTED.few {
+        if all < filled * boxed || read.min(written) < RELAYOUTS.run / 4 || !enough && a * b > FITTED.side {
             return None;
         }
         // From L2, longer runs of the source are better than longer runs of the destination.

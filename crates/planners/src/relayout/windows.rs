@@ -106,12 +106,6 @@ impl Windows {
         self.length * self.word_bytes
     }
 
-    /// Elements that a thread writes one after the other without a loop.
-    fn unrolled(&self) -> i64 {
-        let all = self.steps * self.targets.count() * self.chunk;
-        if all <= WINDOWS.unrolled { all } else { self.targets.unrolled() * self.chunk }
-    }
-
     /// The wanted number of resident blocks on a multiprocessor.
     fn resident(&self, sides: &Sides) -> i64 {
         sides.limits.resident(self.shared(), self.threads, WINDOWS.thread_registers)

@@ -5,13 +5,12 @@
 //! latency counts. So a row is divided among as many threads and blocks as can all be resident at
 //! once ([`crate::fitted::FewRows`], `DECISIONS.md`).
 
-use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 
 use super::{Persistent, Rows};
 use crate::error::PlanError;
-use crate::fitted::{ROWS, Scale};
+use crate::fitted::{ROWS, l2_share};
 use crate::planned::{Planned, distinct};
 use crate::rows::RowsTwice;
 use crate::terms::RowMatrix;
@@ -131,42 +130,24 @@ impl Work {
     /// Whether there are so few rows that they fit in the L2 cache, or almost.
     fn is_cached(self, machine: &Machine, matrix: RowMatrix) -> bool {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return false };
-        // The longest rows that a block holds in registers, and at all.
+        // The longest rows that a block holds in registers, half in shared memory, and at all.
         let short = ROWS.register_vectors * BLOCK_THREADS;
-        let (held, long) = (2 * ROWS.thread_vectors * BLOCK_THREADS, ROWS.few.long_vectors);
-        let ([a, b], [c, d], [e, f, g]) =
-            (ROWS.few.softmax_cached, ROWS.few.rms_norm_cached, ROWS.few.layer_norm_cached);
-        let most = match self {
-            Work::Softmax => {
-                if vectors <= held {
-                    a
-                } else {
-                    b
-                }
-            }
-            Work::RmsNorm => {
-                if vectors <= long {
-                    c
-                } else {
-                    d
-                }
-            }
-            Work::LayerNorm if vectors <= short => e,
-            Work::LayerNorm => {
-                if vectors <= held {
-                    f
-                } else {
-                    g
-                }
-            }
+        let (half, held) = (2 * short, 4 * short);
+        let [widely, once, narrowly] = ROWS.few.cached_l2_percent;
+        let percent = match self {
+            Work::Softmax if vectors <= held => widely,
+            Work::Softmax => once,
+            Work::RmsNorm if vectors <= half => once,
+            Work::LayerNorm if vectors <= short => widely,
+            Work::RmsNorm | Work::LayerNorm => narrowly,
         };
-        rows.saturating_mul(matrix.row_bytes()) <= Scale::of(machine).by_l2(most)
+        rows.saturating_mul(matrix.row_bytes()) <= l2_share(machine, percent)
     }
 
     /// Rows in the registers of the largest blocks, at most two on each multiprocessor.
     fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
-        let most = ROWS.few.rows_of_largest[usize::from(matrix.element != Element::F32)];
-        let most = Scale::of(machine).by_multiprocessors(most);
+        let each = ROWS.few.rows_of_largest * i64::from(matrix.element.bytes()) / 4;
+        let most = each * i64::from(machine.multiprocessors);
         let kept = ROWS.register_vectors;
         let warps = matrix.vectors().map(|vectors| div_up(vectors, kept * LANES));
         let large = ROWS.threads_of_several / LANES + 1..=BLOCK_THREADS / LANES;
@@ -188,24 +169,24 @@ impl Work {
         if vectors <= kept * full {
             return Ok(None);
         }
-        for each in [kept, ROWS.thread_vectors] {
+        let long = 2 * kept * BLOCK_THREADS;
+        for each in [kept, 2 * kept] {
             let warps = |blocks| div_up(vectors, blocks * each * LANES);
             let halved = warps(PORTABLE_CLUSTER) < few.least_warps;
             let blocks = if halved { PORTABLE_CLUSTER / 2 } else { PORTABLE_CLUSTER };
             let warps = warps(blocks);
             // Rows that one block can hold are not put into the shared memory of several blocks.
-            if warps > BLOCK_THREADS / LANES || each > kept && vectors <= few.long_vectors {
+            if warps > BLOCK_THREADS / LANES || each > kept && vectors <= long {
                 continue;
             }
             // Norms load their weights in each block, and blocks with more warps leave
             // multiprocessors without a block.
             let most = match self {
                 _ if vectors <= kept * BLOCK_THREADS => few.warps_short,
-                Work::Softmax if vectors < few.long_vectors => few.warps_held,
-                Work::Softmax if warps <= full / LANES && each == kept => few.warps_long,
+                Work::Softmax if vectors >= long && warps <= full / LANES && each == kept => few.warps_long,
                 _ => few.warps_other,
             };
-            if rows.saturating_mul(blocks * warps) <= Scale::of(machine).by_multiprocessors(most) {
+            if rows.saturating_mul(blocks * warps) <= most * i64::from(machine.multiprocessors) {
                 let rows = Rows::in_blocks(machine, matrix, (blocks, warps), (each, each - kept))?;
                 return Ok(Some(Rows { beside: self.beside(), ..rows }));
             }
@@ -216,7 +197,7 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use tilewright_kernel::Written;
+    use tilewright_kernel::{Element, Written};
 
     use super::*;
     use crate::{layer_norm, rms_norm, softmax};
@@ -294,12 +275,12 @@ mod tests {
     fn the_way_is_that_of_so_many_rows() {
         use Work::{LayerNorm, RmsNorm, Softmax};
         for (work, columns, element, rows, wanted) in [
-            (Softmax, 16_384, Element::F32, 32, "a cluster of 8 blocks of 128 threads a row, 4 vectors"),
-            (Softmax, 16_384, Element::F32, 33, "a block of 1024 threads a row, 4 vectors"),
-            (Softmax, 16_384, Element::F32, 256, "a block of 1024 threads a row, 4 vectors"),
-            (Softmax, 16_384, Element::F32, 257, "a block of 512 threads a row, 8 vectors"),
-            (Softmax, 32_768, Element::Bf16, 129, "a block of 512 threads a row, 8 vectors"),
-            (Softmax, 12_000, Element::F32, 42, "a cluster of 4 blocks of 192 threads a row, 4 vectors of 4 a"),
+            (Softmax, 16_384, Element::F32, 33, "a cluster of 8 blocks of 128 threads a row, 4 vectors"),
+            (Softmax, 16_384, Element::F32, 34, "a block of 1024 threads a row, 4 vectors"),
+            (Softmax, 16_384, Element::F32, 264, "a block of 1024 threads a row, 4 vectors"),
+            (Softmax, 16_384, Element::F32, 265, "a block of 512 threads a row, 8 vectors"),
+            (Softmax, 32_768, Element::Bf16, 133, "a block of 512 threads a row, 8 vectors"),
+            (Softmax, 12_000, Element::F32, 44, "a cluster of 4 blocks of 192 threads a row, 4 vectors of 4 a"),
             (Softmax, 20_000, Element::F32, 65, "a block of 320 threads a row, 16 vectors"),
             (Softmax, 32_768, Element::F32, 64, "a cluster of 8 blocks of 256 threads a row, 4 vectors"),
             (Softmax, 65_536, Element::F32, 64, "a cluster of 2 blocks of 512 threads a row, 16 vectors"),

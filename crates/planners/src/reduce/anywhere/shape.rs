@@ -44,9 +44,8 @@ pub(in crate::reduce) struct Shape {
 /// `cached` bytes. A block reads a piece of a strip for each element of a result, one after
 /// another; shares read faster, but must be combined, mostly by a second launch.
 fn whole_strips_are_faster(count: i64, bytes: i64, cached: i64) -> bool {
-    let ([strip, ten], [share, mib]) = (REDUCTIONS.strip_ns, REDUCTIONS.share_ns);
-    let strips = count.saturating_mul(ten) / 10 + strip;
-    let shares = (bytes >> 10).saturating_mul(mib) / 1024 + share;
+    let strips = count.saturating_mul(REDUCTIONS.strip_ps);
+    let shares = (bytes >> 10).saturating_mul(REDUCTIONS.share_ps).saturating_add(REDUCTIONS.combine_ps);
     bytes <= cached && strips < shares
 }
 
@@ -59,7 +58,8 @@ impl Work {
     /// The bytes of a strip, and the threads of each result, if blocks without shares are the
     /// fastest.
     fn strip(&self, machine: &Machine) -> Option<(i64, i64)> {
-        let (scale, [few_threads, threads]) = (Scale::of(machine), REDUCTIONS.strip_threads);
+        let [few_threads, threads] = REDUCTIONS.strip_threads;
+        let scale = Scale::of(machine);
         let cached = scale.by_l2(CACHED_BYTES);
         if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.reduced, self.bytes, cached) {
             return None;
@@ -78,7 +78,7 @@ impl Work {
     /// The block shape.
     pub(super) fn shape(&self, machine: &Machine) -> Shape {
         let (scale, most_threads, widest) = (Scale::of(machine), REDUCTIONS.threads, REDUCTIONS.strip);
-        let busy = scale.by_multiprocessors(REDUCTIONS.busy_blocks);
+        let busy = REDUCTIONS.busy_blocks * i64::from(machine.multiprocessors);
         let loads = (REDUCTIONS.loads * VECTOR / self.vector).min(REDUCTIONS.most_loads);
         let along =
             |threads: i64, strip: i64| (threads / self.lanes(strip)).min(power_from(div_up(self.reduced, loads)));
@@ -93,7 +93,7 @@ impl Work {
             // The positions of adjacent results are searched at the end of each share.
             None if self.sought && !self.narrow => (most_threads, widest, busy),
             None if self.inner && self.bytes <= scale.by_l2(CACHED_BYTES) => (most_threads / 2, widest, busy),
-            None => (most_threads, widest, scale.by_multiprocessors(REDUCTIONS.shared_blocks)),
+            None => (most_threads, widest, REDUCTIONS.shared_blocks * i64::from(machine.multiprocessors)),
         };
         let (along, blocks) = (along(threads, strip), blocks(threads, strip));
         let all = div_up(self.reduced, along * loads);

@@ -16,7 +16,7 @@ impl Walk {
     /// The layout of partial results, as (results, shares).
     pub(super) fn parts_layout(&self, results: i64) -> Result<Layout, LayoutError> {
         let shares = self.shape.shares;
-        if self.at_once && results >= REDUCTIONS.many_results {
+        if self.at_once && results >= LANES {
             Layout::strided((results, shares), (1, results))
         } else {
             Layout::strided((results, shares), (shares, 1))
@@ -29,13 +29,13 @@ impl Walk {
         let types = statistic.kept(self.element);
         let (count, results) = self.problem.sizes();
         let threads = self.shape.threads;
-        let beside = results >= REDUCTIONS.many_results;
+        let beside = results >= LANES;
         let along = match beside {
             true => threads / power_from(results).min(threads),
             // A warp, if it reads everything in few rounds: then no barrier is needed.
             false => power_from(div_up(self.shape.shares, REDUCTIONS.lane_shares))
                 .max(LANES)
-                .min(threads / power_from(results).min(REDUCTIONS.results_at_once)),
+                .min(threads / power_from(results).min(LANES / 2)),
         };
         let across = threads / along;
         let layout = match beside {
@@ -44,7 +44,7 @@ impl Walk {
         };
         let held = Distribution::new((across, along), &layout)?;
         let steps = div_up(self.shape.shares, along);
-        let loads = steps.min(REDUCTIONS.share_loads);
+        let loads = steps.min(REDUCTIONS.most_loads);
         let result = |iteration: Expr| {
             let kept: Vec<Fragment<'k>> = types
                 .iter()

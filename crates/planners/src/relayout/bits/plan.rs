@@ -216,7 +216,8 @@ impl Bits {
         let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.solve(a ^ b)?));
         let apart: Option<Vec<u64>> = apart.collect();
 
-        let threads = (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, FITTED.threads);
+        let threads =
+            (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, RELAYOUTS.threads.ilog2());
         let (read, written): (Vec<u64>, Vec<u64>) = (places(from, &read), places(to, &written));
         let runs = (side_by_side(&read), side_by_side(&written));
         Some(Bits {

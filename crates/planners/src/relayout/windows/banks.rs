@@ -1,8 +1,8 @@
 //! Wavefronts of shared memory for a tile.
 //!
-//! Law: a load or store of a warp takes as many wavefronts as the most words of one bank that its
-//! lanes access. The count is for the first load and store of the middle warp of a block, in the
-//! second tile along each axis, so that runs begin inside words and chunks if they do so anywhere.
+//! Law: a load of a warp takes as many wavefronts as the most words of one bank that its lanes
+//! access. The count is for the first load of the middle warp of a block, in the second tile along
+//! each axis, so that runs begin inside words and chunks if they do so anywhere.
 
 use super::super::Sides;
 use super::Windows;
@@ -68,19 +68,6 @@ impl Windows {
             sum += wavefronts(places, (bytes / 4).max(1));
         }
         sum as f64 / self.chunk as f64 / (bytes as f64 / 4.0).max(1.0)
-    }
-
-    /// Wavefronts of storing one word by all lanes, relative to the minimum.
-    pub(super) fn stores(&self) -> f64 {
-        let words = self.word_bytes / 4;
-        let places = self.warp().filter_map(|thread| {
-            let row = self.sources.first_of(thread / self.lanes)?;
-            let mut digits = vec![0; self.places.len()];
-            self.sources.axes.iter().zip(row).for_each(|(axis, digit)| digits[*axis] = digit);
-            let along = thread % self.lanes;
-            Some((self.row_of(&digits) + along + if self.fold > 0 { along / self.fold } else { 0 }) * words)
-        });
-        wavefronts(places, words) as f64 / words as f64
     }
 
     /// The word at which the row of an element begins. The element has these coordinates, and 0

@@ -1,9 +1,9 @@
 //! Which tile is the fastest for two layouts.
 //!
 //! Law: of all tiles that are tried, the one with the least estimate is chosen. An estimate is the
-//! time of the relayout divided by the time of the driver's copy of equally many bytes. What it adds for
-//! short runs, for padding outside of the tensor, for instructions and for few warps was fitted to
-//! several hundred measurements ([`WindowTime`]).
+//! time of the relayout divided by the time of the driver's copy of equally many bytes. What it
+//! adds for lines that runs begin inside of, for short runs, for instructions, for bank conflicts
+//! and for few warps was fitted to several hundred measurements ([`WindowTime`]).
 
 use super::super::Sides;
 use super::super::tile::Tile;
@@ -30,14 +30,14 @@ pub(super) fn best(sides: &Sides) -> Option<Windows> {
     // No tile has fewer wavefronts than one for each access, so actual wavefronts are counted for
     // few tiles only.
     let mut rated: Vec<(f64, Windows)> =
-        every(sides).into_iter().map(|found| (found.estimate(sides, 1.0, 1.0), found)).collect();
+        every(sides).into_iter().map(|found| (found.estimate(sides, 1.0), found)).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut best: Option<(f64, Windows)> = None;
     for (least, found) in rated {
         if best.as_ref().is_some_and(|best| best.0 <= least) {
             break;
         }
-        let estimate = found.estimate(sides, found.loads(sides), found.stores());
+        let estimate = found.estimate(sides, found.loads(sides));
         if best.as_ref().is_none_or(|best| estimate < best.0) {
             best = Some((estimate, found));
         }
@@ -103,22 +103,16 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
 }
 
 impl Windows {
-    /// The estimated time with this tile, given the wavefronts of loads and of stores relative to
-    /// the minimum.
-    fn estimate(&self, sides: &Sides, loads: f64, stores: f64) -> f64 {
+    /// The estimated time with this tile, given the wavefronts of loads relative to the minimum.
+    fn estimate(&self, sides: &Sides, loads: f64) -> f64 {
         let (axes, extents) = (&sides.axes, &self.tile.extents);
         let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
+        // Bytes take four times as many instructions as words for as much memory.
+        let width = usize::from(bytes > 1);
         let read = side_by_side(axes, |axis| axis.source, extents) * bytes as f64;
         let written = side_by_side(axes, |axis| axis.destination, extents) * target as f64;
         let elements: f64 = extents.iter().map(|extent| *extent as f64).product();
-        // What a tile reads twice, and what is outside of the tensor.
-        let (mut twice, mut out) = (1.0, 1.0);
-        for ((axis, extent), read) in axes.iter().zip(extents).zip(&self.read) {
-            twice *= *read as f64 / *extent as f64;
-            out *= (div_up(axis.extent, *extent) * extent) as f64 / axis.extent as f64;
-        }
         let resident = self.blocks_at_once(sides) as f64;
-        let together = ((self.along * self.chunk * target) as f64).min(written);
         // Bytes of lines that are accessed partially at the ends of a run.
         let torn = |granule: i64| LINES.iter().filter(|line| granule < **line).sum::<i64>() as f64;
         let sectors = |granule: i64| if granule < SECTOR { SECTOR as f64 } else { 0.0 };
@@ -127,51 +121,31 @@ impl Windows {
         let reserved = i64::from(sides.limits.multiprocessor.reserved_bytes);
         let taken = resident * (self.shared() + reserved) as f64;
         let both = (bytes + target) as f64;
-        let issued = self.instructions(sides) * LANES as f64 / (elements * both) / TIME.issued;
-        let loads = loads * TIME.read_back / both;
-        let size = (elements * bytes as f64 / TIME.small_tile).log2();
-        let weights = if bytes == 1 { &TIME.bytes } else { &TIME.words };
-        // Tiles of a transpose from memory are as good if they are large, also for 8-bit elements.
+        let issued = self.instructions(sides) * LANES as f64 / (elements * both);
+        // How many times as much of something there is as costs nothing, less one.
+        let past = |much: f64, free: f64| (much / free - 1.0).max(0.0);
+        // Tiles of a transpose from memory are as good where they are large, of bytes too.
         let all: f64 = axes.iter().map(|axis| axis.extent as f64).product();
         let cached = all * (bytes as f64) < sides.limits.cached_windows as f64;
-        let two = axes.len() == 2 && !cached;
-        // The ratio of elements that lanes iterate over to elements that exist.
-        let idle = |elements_of_thread: i64| (self.threads * elements_of_thread) as f64 / elements - 1.0;
-        let read_by_thread = self.sources.count() * self.words * self.word;
-        let written_by_thread = self.steps * self.targets.count() * self.chunk;
-        let words_of_chunk = self.chunk_bytes as f64 / 4.0;
-        let [loads_from, loads_past] = TIME.loads_past;
-        let chunk = if self.skewed { TIME.chunk_skewed } else { TIME.chunk };
+        let grows = bytes == 1 && (cached || axes.len() != 2);
+        let size = (elements * bytes as f64 / TIME.small_tile).log2().max(0.0);
+        let few = bytes == 1 && cached && resident < TIME.many_blocks as f64;
         let sum = 1.0
             + TIME.torn_read * (sectors(from) + torn(from)) / read
-            + (weights.torn * sectors(to) + TIME.torn_line * torn(to)) / written
-            + TIME.short_read * (64.0 / read - 1.0).max(0.0)
-            + TIME.short_written * (64.0 / written - 1.0).max(0.0)
-            + TIME.outside * (out - 1.0)
-            + TIME.twice * (twice - 1.0)
-            + weights.issued * (issued - TIME.issued_from).max(0.0)
-            + TIME.loads * loads
-            + loads_past * (loads - loads_from).max(0.0)
-            + TIME.stores * stores / (both.max(8.0))
+            + (TIME.torn_sector[width] * sectors(to) + TIME.torn_line * torn(to)) / written
+            + TIME.short_read * past(64.0, read)
+            + TIME.issued[width] * past(issued, TIME.issued_per_byte)
+            + TIME.reads * past(loads / both, TIME.reads_per_byte)
             + TIME.warps / (resident * self.threads as f64 / LANES as f64)
-            + TIME.side_by_side / together
-            + if two { TIME.words.large } else { weights.large } * size.max(0.0)
-            + TIME.tiny * (-size).max(0.0)
-            + TIME.cache * (taken / sides.limits.shared_bytes as f64 - 1.0).max(0.0)
-            + weights.narrow * chunk / words_of_chunk
-            + if self.tile.beside.is_empty() { 0.0 } else { TIME.beside }
-            + TIME.idle_read * idle(read_by_thread).max(0.0)
-            + TIME.idle_written * idle(written_by_thread).max(0.0)
-            + TIME.code * (self.unrolled() as f64 / TIME.code_elements - 1.0).max(0.0);
-        // Few blocks leave multiprocessors idle in the last wave. If everything is in L2, resident
-        // blocks hide each other's latency, and more of them hide more.
+            + TIME.cache * past(taken, sides.limits.shared_bytes as f64)
+            + if grows { TIME.large * size } else { 0.0 }
+            + if few { TIME.few_blocks } else { 0.0 };
+        // Few blocks leave multiprocessors idle in the last wave.
         let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| div_up(axis.extent, *extent) as f64).product();
         let each = tiles / (sides.limits.blocks as f64 / 2.0);
         let waves = each / resident;
-        let few = cached && resident < TIME.many_blocks;
-        let sum = sum + if few { weights.few } else { 0.0 };
         sum * match waves < 8.0 {
-            true if weights.by_block => each.ceil() / each,
+            true if bytes == 1 => each.ceil() / each,
             true => waves.ceil() / waves,
             false => 1.0,
         }

@@ -27,6 +27,8 @@ pub(crate) struct Shape {
     pub(crate) resident: i64,
 }
 
+/// The part of a row that its padding may be, at most: a ninth.
+const PADDING: i64 = 9;
 const FITTED: &PersistentRows = &ROWS.persistent;
 
 impl Shape {
@@ -34,10 +36,10 @@ impl Shape {
     /// vector, for exponentials or weights; None if no shape holds them. Ties go to the shape with
     /// more warps, which compute while others wait.
     pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<Shape> {
-        let ([least_warps, most_warps], [least, most]) = (FITTED.warps, FITTED.vectors);
+        let [least_warps, most_warps] = FITTED.warps;
         let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {
             (least_warps..=most_warps).flat_map(move |warps| {
-                (least..=most).flat_map(move |vectors| {
+                (ROWS.register_vectors..=FITTED.thread_vectors).flat_map(move |vectors| {
                     (2..=FITTED.resident_warps / warps)
                         .map(move |resident| (Shape { blocks, warps, vectors, resident }, waits))
                 })
@@ -69,16 +71,17 @@ impl Shape {
         // Registers are allocated to four warps at a time, in units of eight.
         let threads = div_up(warps * resident, 4) * 4 * LANES;
         let registers = i64::from(own.registers) / threads / 8 * 8;
-        let wanted = kept * vectors + FITTED.other_registers + if left == 0 { 0 } else { FITTED.ragged_registers };
+        let wanted = kept * vectors + FITTED.other_registers;
         let places = STAGES * warps * LANES * vectors * VECTOR;
         let shared = places + STAGES * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
+        let [few, filled, ragged, powers_of_sixteen] = FITTED.vectors_in_flight;
         let enough = match (blocks, left) {
-            (..=4, _) => resident * count >= FITTED.vectors_of_few * blocks * LANES,
-            (_, 0) => self.at_once() >= FITTED.vectors_of_more,
-            (16, _) if powers => self.at_once() >= FITTED.vectors_of_powers,
-            _ => self.at_once() >= FITTED.vectors_of_ragged,
+            (..=4, _) => resident * count >= few * blocks * LANES,
+            (_, 0) => self.at_once() >= filled,
+            (16, _) if powers => self.at_once() >= powers_of_sixteen,
+            _ => self.at_once() >= ragged,
         };
-        (0..=count.saturating_mul(FITTED.padding) / 1000).contains(&left)
+        (0..=count / PADDING).contains(&left)
             && wanted <= registers
             && resident * shared <= i64::from(own.shared_bytes)
             && enough
