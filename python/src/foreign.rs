@@ -1,12 +1,13 @@
 //! Arrays of other libraries: addresses and layouts of their elements.
 //!
-//! Accepted are: tensors of PyTorch, on the host and on CUDA devices, with bf16 and fp8, by their own
-//! methods, which take a tenth of the time of a protocol; arrays of CUDA by `__cuda_array_interface__`
-//! (CuPy, Numba, JAX); and arrays of NumPy and everything else with `__array_interface__`. Nothing is
-//! copied. Strides are counted in elements, so strides that are no multiple of an element are refused.
+//! Accepted are: tensors of PyTorch, on the host and on CUDA devices, with bf16 and fp8, by their
+//! own methods, which take a tenth of the time of a protocol; arrays of CUDA by
+//! `__cuda_array_interface__` (CuPy, Numba, JAX); and arrays of NumPy and everything else with
+//! `__array_interface__`. Nothing is copied. Strides are counted in elements, so strides that are
+//! no multiple of an element are refused.
 //!
-//! An [`Array`] is a snapshot: an address, not a loan. The caller that reads or writes there keeps the
-//! object alive.
+//! An [`Array`] is a snapshot: an address, not a loan. The caller that reads or writes there keeps
+//! the object alive.
 //!
 //! Reason for unsafe code: the descriptions of memory and streams by other libraries are trusted.
 #![allow(unsafe_code)]

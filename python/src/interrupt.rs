@@ -1,8 +1,8 @@
 //! Work that ctrl-C interrupts.
 //!
-//! Law: work runs on a thread of its own, without the interpreter's lock. The calling thread checks for
-//! signals meanwhile; if a handler raises, the work is asked to end, and its result is replaced by the
-//! exception. The request reaches every search and every interpreter of the process
+//! Law: work runs on a thread of its own, without the interpreter's lock. The calling thread checks
+//! for signals meanwhile; if a handler raises, the work is asked to end, and its result is replaced
+//! by the exception. The request reaches every search and every interpreter of the process
 //! (`tilewright_layout::interrupt`), as a signal does.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};

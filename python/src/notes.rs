@@ -1,8 +1,8 @@
 //! Notes: warnings, or errors in strict mode.
 //!
-//! Law: a note of the language is the warning `OutsideDomain` here, at the line of the caller; within
-//! `with tilewright.strict():` it raises the error E0217. Calls inside of the domain only pay a
-//! comparison of names.
+//! Law: a note of the language is the warning `OutsideDomain` here, at the line of the caller;
+//! within `with tilewright.strict():` it raises the error E0217. Calls inside of the domain only
+//! pay a comparison of names.
 
 use pyo3::prelude::*;
 use tilewright_notation::{Note, Value, remarks};

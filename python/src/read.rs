@@ -101,9 +101,9 @@ impl Reading {
 /// The layouts in a text of other systems: types, prints, dumps, logs.
 ///
 /// `bits` is the width of an element and `shape` the shape of the tensor, if the text does not give
-/// them; `mesh` is the mesh of a sharding that does not give it, such as "dp=2:4,tp=4:1"; `system` is
-/// the system of the text, if it is ambiguous. Parts that are refused are left out if others could be
-/// read; otherwise the refusal is raised.
+/// them; `mesh` is the mesh of a sharding that does not give it, such as "dp=2:4,tp=4:1"; `system`
+/// is the system of the text, if it is ambiguous. Parts that are refused are left out if others
+/// could be read; otherwise the refusal is raised.
 #[pyfunction]
 #[pyo3(signature = (text, /, *, bits = None, shape = None, mesh = None, system = None))]
 pub fn read(

@@ -53,10 +53,10 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<(Meaning, U
 /// A layout in the spelling of another system: cute-cpp, cute-dsl, triton, gluon, tilelang, tirx,
 /// torch or jax.
 ///
-/// `layout` is a value, an expression, a text of another system, or a result of `tw.read`. `shape` is
-/// the shape of the tensor, or of the tile whose elements threads have; `bits` is the width of an
-/// element, if a text does not give it. The written text reads back as the same function; a layout that
-/// the system cannot express is refused with the reason.
+/// `layout` is a value, an expression, a text of another system, or a result of `tw.read`. `shape`
+/// is the shape of the tensor, or of the tile whose elements threads have; `bits` is the width of
+/// an element, if a text does not give it. The written text reads back as the same function; a
+/// layout that the system cannot express is refused with the reason.
 #[pyfunction]
 #[pyo3(signature = (layout, system, /, *, shape = None, bits = None))]
 pub fn write(layout: &Bound<'_, PyAny>, system: &str, shape: Option<Vec<i64>>, bits: Option<i64>) -> PyResult<String> {

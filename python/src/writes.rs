@@ -1,10 +1,11 @@
 //! Rules of other packages for arrays that kernels read and write.
 //!
 //! Law: kernels record no gradients. So while PyTorch records them, a tensor that requires grad is
-//! refused, because reading it would lose its gradient, and writing it too. A tensor that is written is
-//! marked as written, so that PyTorch notices if a gradient needs its old value. Inference tensors are
-//! written in inference mode only, and arrays of JAX never, because they are immutable. A tensor with a
-//! pending negation of PyTorch is refused, because its memory has other numbers.
+//! refused, because reading it would lose its gradient, and writing it too. A tensor that is
+//! written is marked as written, so that PyTorch notices if a gradient needs its old value.
+//! Inference tensors are written in inference mode only, and arrays of JAX never, because they are
+//! immutable. A tensor with a pending negation of PyTorch is refused, because its memory has other
+//! numbers.
 //!
 //! Nothing is imported: a package whose arrays occur has been imported.
 

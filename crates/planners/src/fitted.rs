@@ -129,7 +129,8 @@ pub(crate) struct PersistentRows {
     /// Registers of a thread besides those of its vectors.
     pub(crate) other_registers: i64,
     /// The least vectors in flight on a multiprocessor: of clusters of up to four blocks, of larger
-    /// ones that rows fill, of others, and of softmax by sixteen blocks where rows end within a run.
+    /// ones that rows fill, of others, and of softmax by sixteen blocks where rows end within a
+    /// run.
     pub(crate) vectors_in_flight: [i64; 4],
 }
 

@@ -447,8 +447,8 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {
-    /// The kernel that a planner chooses for these sizes and this type; defaults of the entry are used
-    /// for the rest. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
+    /// The kernel that a planner chooses for these sizes and this type; defaults of the entry are
+    /// used for the rest. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
     ///
     /// Errors: an unknown size or type; a size that is not positive, is given twice, or is not
     /// allowed by the kernel; as the planner.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! where element `(i, l)` of A is value `v` of thread `t` of the atom if its thread-value layout
-//! says so, and likewise for B and C. Where several threads hold an element of an operand, the first
-//! one's counts; all that hold an element of C get the sum.
+//! says so, and likewise for B and C. Where several threads hold an element of an operand, the
+//! first one's counts; all that hold an element of C get the sum.
 //!
 //! Products are added up one by one, in the order of K, in the type of C. An instruction of the
 //! hardware may round otherwise: its sums of floats are the same only where they are exact.

@@ -37,8 +37,8 @@ pub fn of() -> Json {
 
 /// The pages about error codes, by crate.
 ///
-/// Those of meshes, tile programs, tensors and devices are left out: no refusal of the playground has
-/// their codes, and their crates would have to be compiled in.
+/// Those of meshes, tile programs, tensors and devices are left out: no refusal of the playground
+/// has their codes, and their crates would have to be compiled in.
 const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,

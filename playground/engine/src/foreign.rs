@@ -1,7 +1,8 @@
 //! Texts of other systems instead of a program: types, prints, dumps, messages of compilers.
 //!
 //! Law: units are never guessed. If a text leaves something open, the reader asks, and a line above
-//! the text answers: `# bits: 16`, `# shape: (128,64)`, `# mesh: dp=2:4,tp=4:1`, `# system: triton`.
+//! the text answers: `# bits: 16`, `# shape: (128,64)`, `# mesh: dp=2:4,tp=4:1`, `# system:
+//! triton`.
 
 use tilewright_layout::{Refusal as _, Tree};
 use tilewright_read::{Failure as Failed, Meaning, Missing, Options, Reading, Refused, ShardedLayout, Unit, Verdict};
@@ -31,8 +32,8 @@ pub enum Said {
 
 /// Reads a text; None if no reader knows it.
 ///
-/// Errors: a question, with the line that answers it; a refusal of the reader; a failed operation in a
-/// message of a compiler, which the algebra refuses too.
+/// Errors: a question, with the line that answers it; a refusal of the reader; a failed operation
+/// in a message of a compiler, which the algebra refuses too.
 pub fn read(source: &str) -> Option<Result<Foreign, Failure>> {
     let (options, begins) = match answers(source) {
         Ok(told) => told,

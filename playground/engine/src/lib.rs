@@ -2,8 +2,8 @@
 //!
 //! Law: everything is computed by the crates of the workspace; a question and its answer are texts,
 //! and an answer depends on the question only. So the programs in `bin` read one question from
-//! standard input and write one answer to standard output, natively as in WebAssembly, and a run that
-//! panics or never ends affects only itself.
+//! standard input and write one answer to standard output, natively as in WebAssembly, and a run
+//! that panics or never ends affects only itself.
 //!
 //! * `request`: the questions
 //! * `read`: programs and the fields besides them

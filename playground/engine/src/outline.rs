@@ -1,10 +1,10 @@
 //! A kernel as a readable program.
 //!
-//! Law: each line is an instruction that moves data, multiplies, waits or branches, with its operands:
-//! the tile of a tensor that it reads or writes, the threads that do so, and the bytes of each
-//! (`tiles`). Registers and shared memory are named by the tensors of their contents. Arithmetic on
-//! data is counted by operation; arithmetic on indices and conditions is left out. Repeated lines, and
-//! repeated groups of lines, are shown once, with their number.
+//! Law: each line is an instruction that moves data, multiplies, waits or branches, with its
+//! operands: the tile of a tensor that it reads or writes, the threads that do so, and the bytes of
+//! each (`tiles`). Registers and shared memory are named by the tensors of their contents.
+//! Arithmetic on data is counted by operation; arithmetic on indices and conditions is left out.
+//! Repeated lines, and repeated groups of lines, are shown once, with their number.
 
 pub mod tiles;
 mod words;

@@ -1,9 +1,9 @@
 //! Cache of repeated calls of library functions.
 //!
-//! Law: a call on arrays with the same layouts as those of an earlier call launches the same kernels,
-//! with results and workspaces allocated in the same way. The layouts are the same if type, shape,
-//! strides, device and the address modulo 16 bytes are: a plan depends on nothing else of its arrays.
-//! So a repeated call reads each array once and plans nothing.
+//! Law: a call on arrays with the same layouts as those of an earlier call launches the same
+//! kernels, with results and workspaces allocated in the same way. The layouts are the same if
+//! type, shape, strides, device and the address modulo 16 bytes are: a plan depends on nothing else
+//! of its arrays. So a repeated call reads each array once and plans nothing.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

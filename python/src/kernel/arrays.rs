@@ -26,8 +26,9 @@ impl Program {
     /// The sizes at which the tensors of the kernel are these arrays. `given` are the sizes that
     /// are known already.
     ///
-    /// Errors: a wrong number of arrays; an array of a wrong type, or a read-only one that is written; a
-    /// size that no array determines; an array with another layout than the tensor of the kernel.
+    /// Errors: a wrong number of arrays; an array of a wrong type, or a read-only one that is
+    /// written; a size that no array determines; an array with another layout than the tensor of
+    /// the kernel.
     pub fn fit(&self, py: Python<'_>, arrays: &[Array], given: &[(String, i64)]) -> PyResult<Sizes> {
         let program = self.kernel.program();
         self.check_elements(py, arrays)?;

@@ -1,8 +1,8 @@
 //! The globals and closures that a function of Python reads.
 //!
-//! Law: a traced kernel is reused by a later call as long as each name is bound to the same object, and
-//! no global shadows a builtin that the function uses. A name is looked up where the function would
-//! find it, which costs some nanoseconds per name.
+//! Law: a traced kernel is reused by a later call as long as each name is bound to the same object,
+//! and no global shadows a builtin that the function uses. A name is looked up where the function
+//! would find it, which costs some nanoseconds per name.
 
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! Pictures of kernels: the addresses of the lanes of a warp.
 //!
 //! Law: the pictures show the requests of [`Program::requests`], as the cost report counts them:
-//! global memory by lines and sectors, shared memory by banks, in the phase with the most wavefronts.
+//! global memory by lines and sectors, shared memory by banks, in the phase with the most
+//! wavefronts.
 //!
 //! [`Program::requests`]: tilewright_kernel::Program::requests
 

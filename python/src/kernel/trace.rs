@@ -1,14 +1,15 @@
 //! The kernel that a thread is tracing.
 //!
-//! Law: a statement of Python is a statement of the builder, executed when it is called. The bodies of
-//! `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are kept here in
-//! the order in which they were opened.
+//! Law: a statement of Python is a statement of the builder, executed when it is called. The bodies
+//! of `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are kept here
+//! in the order in which they were opened.
 //!
-//! The builder and its values stay here: Python objects are indices into a list ([`Handle`]). A handle
-//! is valid as long as its kernel is being traced, in the tracing thread, and until the end of the body
-//! in which it was made.
+//! The builder and its values stay here: Python objects are indices into a list ([`Handle`]). A
+//! handle is valid as long as its kernel is being traced, in the tracing thread, and until the end
+//! of the body in which it was made.
 //!
-//! After a refusal no more statements are written: later statements are refused for the same reason.
+//! After a refusal no more statements are written: later statements are refused for the same
+//! reason.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

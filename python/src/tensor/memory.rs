@@ -7,8 +7,8 @@
 //! `owner` is kept. So a view under a layout whose offsets are in that range accesses nothing else.
 //!
 //! Nothing can prove that another thread does not write memory that Python shares while it is read
-//! here. Concurrent accesses by tensors of this package are excluded by [`Guard`]; those by others are
-//! up to the program, as for every array that two threads use.
+//! here. Concurrent accesses by tensors of this package are excluded by [`Guard`]; those by others
+//! are up to the program, as for every array that two threads use.
 //!
 //! Reason for unsafe code: the addresses come from other packages as numbers, and a mutable slice
 //! over the range of a strided array would claim elements that do not belong to it.
@@ -203,9 +203,9 @@ impl Memory {
     /// A read-only view, with offset 0 of the layout at `origin`.
     ///
     /// # Safety
-    /// A [`Guard`] of these offsets is held meanwhile, the offsets of the layout from `origin` on are
-    /// within the range, the memory is on the CPU, and `T` has the size of an element, all bits of which
-    /// are valid.
+    /// A [`Guard`] of these offsets is held meanwhile, the offsets of the layout from `origin` on
+    /// are within the range, the memory is on the CPU, and `T` has the size of an element, all bits
+    /// of which are valid.
     pub unsafe fn view<'a, T>(&'a self, origin: i64, layout: &AnyOffsets) -> TensorView<'a, T, AnyOffsets> {
         debug_assert_eq!(size_of::<T>(), self.element.bytes());
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);

@@ -102,7 +102,8 @@ impl Placed {
     /// The result of a function of the language with this tensor's layout among its arguments: if
     /// it is a layout of some of the elements, a tensor.
     ///
-    /// Errors: those of the function; it does not accept tensors; the layout would access other elements.
+    /// Errors: those of the function; it does not accept tensors; the layout would access other
+    /// elements.
     pub(super) fn called<'py>(
         &self,
         py: Python<'py>,

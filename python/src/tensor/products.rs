@@ -1,7 +1,7 @@
 //! GEMM without the interpreter's lock.
 //!
-//! Law: the result is that of `gemm` of `tilewright-tensor`, by columns of C in parts (`work.rs`), so
-//! that no sum is split.
+//! Law: the result is that of `gemm` of `tilewright-tensor`, by columns of C in parts (`work.rs`),
+//! so that no sum is split.
 //!
 //! Reason for unsafe code: views of memory that Python shares; each comment says why it is sound.
 #![allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! The convolution that the options of `tilewright gemm` ask for.
 //!
-//! Law: the images are L images of W columns and H rows with C channels. The implicit GEMM has a row
-//! for each pixel of the output and a column for each filter.
+//! Law: the images are L images of W columns and H rows with C channels. The implicit GEMM has a
+//! row for each pixel of the output and a column for each filter.
 
 use clap::{Args, ValueEnum};
 use tilewright::kernel::Element;

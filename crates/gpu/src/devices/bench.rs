@@ -358,8 +358,8 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 /// # }
 /// ```
 ///
-/// Errors: sizes are missing or not admitted; the device; an element is another one than the program
-/// means.
+/// Errors: sizes are missing or not admitted; the device; an element is another one than the
+/// program means.
 pub fn tile(
     device: &Device,
     compiled: &Compiled,

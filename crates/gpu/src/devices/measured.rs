@@ -268,9 +268,9 @@ impl MeasuredPlans {
     }
 
     /// The plans of the user: in `plans` in `TILEWRIGHT_CACHE_DIR`; else in `tilewright/plans` in
-    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. The table that comes with the library
-    /// is looked up as well. None at all where `TILEWRIGHT_CACHE_DIR` is empty; the table alone
-    /// where there is no home directory either.
+    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. The table that comes with the
+    /// library is looked up as well. None at all where `TILEWRIGHT_CACHE_DIR` is empty; the table
+    /// alone where there is no home directory either.
     pub fn from_environment() -> MeasuredPlans {
         let variable = |name| std::env::var_os(name).map(PathBuf::from);
         let folder = match variable("TILEWRIGHT_CACHE_DIR") {

@@ -156,8 +156,8 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// Addresses, handles and streams are alive and of one device, each for all bytes of its transfer;
-    /// nothing else writes to receive buffers until the stream is done.
+    /// Addresses, handles and streams are alive and of one device, each for all bytes of its
+    /// transfer; nothing else writes to receive buffers until the stream is done.
     pub(super) unsafe fn transfer(&self, sends: &[End], receives: &[End]) -> Result<(), NcclError> {
         // SAFETY: the call takes nothing.
         self.answer(unsafe { (self.start)() })?;

@@ -1,8 +1,8 @@
 //! Arguments of statements: coordinates, tiles and shapes, as Rust tuples.
 //!
 //! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile,
-//! `Layout::strided((64, 64), (64, 1))` is a layout, and `(.., .., k_tile)` is a coordinate that keeps
-//! the first two modes.
+//! `Layout::strided((64, 64), (64, 1))` is a layout, and `(.., .., k_tile)` is a coordinate that
+//! keeps the first two modes.
 
 use std::ops::RangeFull;
 

@@ -99,7 +99,8 @@ pub enum Operation {
     /// (32 bits each) -> number
     CountBlock,
     /// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (`cp.async`). If the
-    /// last register, an optional predicate, is false, zeros are written and nothing is read. shared address?, global address?, predicate? ->
+    /// last register, an optional predicate, is false, zeros are written and nothing is read.
+    /// shared address?, global address?, predicate? ->
     CopyAsync {
         /// The destination.
         to: Access,

@@ -55,8 +55,8 @@ impl WgmmaOperands {
 }
 
 /// The location of an operand of a wgmma: the fields of a matrix descriptor
-/// ([`tilewright_layout::atoms::MatrixDescriptor`]), except for the start address, which is that of an
-/// access.
+/// ([`tilewright_layout::atoms::MatrixDescriptor`]), except for the start address, which is that of
+/// an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {
     /// Where it begins: before the swizzle, which permutes by the bits of addresses.

@@ -55,9 +55,9 @@ struct Step {
 impl TiledCopy {
     /// A thread's own copy of what it has by another partition, (FrgV,RestM,RestK,..) as
     /// [`ThreadMma::fragment`](crate::atoms::ThreadMma::fragment) and
-    /// [`ThreadCopy::fragment`](crate::atoms::ThreadCopy::fragment) lay it out, in the modes of this copy,
-    /// ((FrgV,FrgX),RestM,..): register `i` of the result holds what is number `i` of the thread's
-    /// [part](crate::atoms::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
+    /// [`ThreadCopy::fragment`](crate::atoms::ThreadCopy::fragment) lay it out, in the modes of
+    /// this copy, ((FrgV,FrgX),RestM,..): register `i` of the result holds what is number `i` of
+    /// the thread's [part](crate::atoms::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
     ///
     /// The other partition is that of the operand of which the copy is made, or one that has in its
     /// first mode the first values of this copy.

@@ -24,8 +24,8 @@ const MAX_EXPRESSION: u64 = 10_000;
 
 /// The values to compute, from variables: the source of the texts.
 ///
-/// It is made by [`crate::emit::value()`], [`crate::emit::coordinate`] and [`crate::emit::inside`], and several over
-/// the same variables make up one with [`Computation::and`].
+/// It is made by [`crate::emit::value()`], [`crate::emit::coordinate`] and [`crate::emit::inside`],
+/// and several over the same variables make up one with [`Computation::and`].
 #[derive(Debug, Clone)]
 pub struct Computation {
     graph: Graph,

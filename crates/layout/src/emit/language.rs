@@ -2,8 +2,8 @@
 //!
 //! Law: the text of an operation in a language has the value of the operation in that language's
 //! semantics. A language says how each operation is written and how tightly that binds; which
-//! operations it lacks, and these are spelled out before ([`crate::emit::spelling`]); which words it
-//! keeps; and what a statement and a function look like. Adding one is a file like those below.
+//! operations it lacks, and these are spelled out before ([`crate::emit::spelling`]); which words
+//! it keeps; and what a statement and a function look like. Adding one is a file like those below.
 
 use alloc::format;
 use alloc::string::String;

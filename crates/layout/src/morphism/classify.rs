@@ -1,9 +1,9 @@
 //! Why two layouts compose.
 //!
-//! Law: a composition is by refinement when [`crate::morphism::compose_by_refinement`] gives it; that is
-//! sufficient for a composite to exist, and not necessary. What the algebra composes besides falls
-//! into the classes of [`Class`], of which each composite is in the first that fits. The composite
-//! itself is always that of [`Layout::compose`], which decides exactly.
+//! Law: a composition is by refinement when [`crate::morphism::compose_by_refinement`] gives it;
+//! that is sufficient for a composite to exist, and not necessary. What the algebra composes
+//! besides falls into the classes of [`Class`], of which each composite is in the first that fits.
+//! The composite itself is always that of [`Layout::compose`], which decides exactly.
 //!
 //! One mode `s:d` of the inner layout by itself has a mutual refinement with the outer shape when
 //! `(d, s)` has one. Short of that, with `P` for the products of the first outer extents `M`, it

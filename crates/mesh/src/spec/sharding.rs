@@ -123,7 +123,8 @@ fn same_axes(mesh: &Mesh, axes: &[(String, i64)]) -> Result<(), MeshError> {
 }
 
 /// The axes that a mesh prints: `Mesh('dp': 2, 'tp': 4)` of JAX, `DeviceMesh((dp=2, tp=4), ..)` of
-/// PyTorch, and of older versions `DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))`.
+/// PyTorch, and of older versions `DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp',
+/// 'tp'))`.
 fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
     let text = text.trim();
     let text = text.strip_prefix("Abstract").unwrap_or(text);

@@ -8,8 +8,8 @@
 //! | [`OTHER`] | some hundred plans of 33 GEMMs of all other kinds | 2026-11-28 |
 //!
 //! The law is one, in `model.rs`. [`OTHER`] has six numbers of its own: operands of other sizes,
-//! batches and inputs of an epilogue were measured with other loads and stores. Numbers that did not
-//! change which plan is chosen were removed (`DECISIONS.md`).
+//! batches and inputs of an epilogue were measured with other loads and stores. Numbers that did
+//! not change which plan is chosen were removed (`DECISIONS.md`).
 //!
 //! Cycles are cycles of an SM at the loaded clock. A number without a unit is a ratio.
 

@@ -1,7 +1,7 @@
 //! Layouts and fragments as index expressions of Python, for TileLang.
 //!
-//! Law of a layout: a leaf of a mode is a digit of the mode's index: `i // below % extent`, where the last
-//! digit needs no remainder. A swizzle is an XOR with bits of the same sum.
+//! Law of a layout: a leaf of a mode is a digit of the mode's index: `i // below % extent`, where
+//! the last digit needs no remainder. A swizzle is an XOR with bits of the same sum.
 //!
 //! Law of a fragment: TileLang goes from elements to threads and values, so the map of bits is
 //! inverted. Each bit of a thread's number, or of a value's, is an XOR of bits of the coordinate;

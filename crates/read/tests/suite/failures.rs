@@ -1,5 +1,5 @@
-//! Why builds failed: messages of nvcc 13, gcc 12, clang 14 and CuTe's Python. Those of nvcc and gcc
-//! are cut to the frames that speak of layouts.
+//! Why builds failed: messages of nvcc 13, gcc 12, clang 14 and CuTe's Python. Those of nvcc and
+//! gcc are cut to the frames that speak of layouts.
 
 use tilewright_read::{Failure, Options, Verdict, failures};
 

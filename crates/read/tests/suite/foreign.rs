@@ -179,8 +179,8 @@ fn cases_of_tensor_layouts_hold() {
             "compose" => "composition",
             other => other,
         };
-        // A target with several extents is cut extent by extent there, and by its size here: both are
-        // complements.
+        // A target with several extents is cut extent by extent there, and by its size here: both
+        // are complements.
         if let ("complement", [a, target]) = (name, operands)
             && target.starts_with('(')
         {

@@ -150,8 +150,8 @@ fn distributed_layouts_read_back() {
     assert!(fragments > 40, "{fragments}");
 }
 
-/// Bits that move along two dimensions at once, and a layout of threads and values with the shape of
-/// its tile.
+/// Bits that move along two dimensions at once, and a layout of threads and values with the shape
+/// of its tile.
 #[test]
 fn fragments_of_tilelang_read_back() {
     let tile = vec![16, 8];

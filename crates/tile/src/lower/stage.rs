@@ -245,7 +245,8 @@ impl<'k> Lowering<'k, '_> {
 }
 
 /// The layout of a tile in shared memory that is contiguous along `inner`, with a mode of stages if
-/// there are several. Chunks of 16 bytes are swizzled by row, so that eight rows are in different banks.
+/// there are several. Chunks of 16 bytes are swizzled by row, so that eight rows are in different
+/// banks.
 ///
 /// Errors: an element has no offset that is a number.
 fn layout([first, second]: [i64; 2], inner: usize, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {

@@ -1,10 +1,10 @@
 //! The tiles of a block: the elements of each tensor that a statement reads or writes, and the
 //! threads that do so.
 //!
-//! Law: they are taken from a run of the interpreter. Block (0,0,0) runs, and the first execution of
-//! each statement by each warp counts. If that has fewer instructions than the line has repetitions,
-//! the line says that its tile is the first one. A statement that the block does not reach has no
-//! tile.
+//! Law: they are taken from a run of the interpreter. Block (0,0,0) runs, and the first execution
+//! of each statement by each warp counts. If that has fewer instructions than the line has
+//! repetitions, the line says that its tile is the first one. A statement that the block does not
+//! reach has no tile.
 
 use std::collections::{BTreeSet, HashMap};
 

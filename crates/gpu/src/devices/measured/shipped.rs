@@ -11,9 +11,10 @@
 //! gemm   bf16 (512,64) x (512,64) -> ..   rows=128 columns=256 ..   3.25   2
 //! ```
 //!
-//! An entry has tabs between the kernel, the problem, the plan, the microseconds of a launch and the
-//! number of plans that were measured. A line `card` or `driver` is for all entries below it. The driver is the major version of CUDA
-//! that a driver was made for: plans seldom change places from one driver to the next.
+//! An entry has tabs between the kernel, the problem, the plan, the microseconds of a launch and
+//! the number of plans that were measured. A line `card` or `driver` is for all entries below it.
+//! The driver is the major version of CUDA that a driver was made for: plans seldom change places
+//! from one driver to the next.
 
 use super::{Card, Measured};
 

@@ -5,8 +5,8 @@
 //! `M x 16 x K`, M from 1 to 8, K as many values as fit in 32 bytes. The sums are rows, with a
 //! column for each work-item: element `(i,j)` is value `i` of work-item `j`. The factors are in
 //! registers as the instruction reads them, A row by row, B with as many values along K side by
-//! side as fit in 32 bits. Who holds a value depends on how registers are dealt out, which the names
-//! of CuTe tell apart:
+//! side as fit in 32 bits. Who holds a value depends on how registers are dealt out, which the
+//! names of CuTe tell apart:
 //!
 //! * `XE_MxNxK_*_TT`: in units of 16 bits of A, and of 32 bits of B. So work-item `j` has column
 //!   `j` of B; with values of 32 bits, rows of A take half of the work-items.

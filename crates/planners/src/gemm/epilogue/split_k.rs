@@ -19,8 +19,8 @@ use crate::map::{Placed, map_at};
 use crate::product::tile_at;
 use crate::units::MOVE_THREADS;
 
-/// The kernel that adds the partial accumulators of `split_k` blocks: `partials`, `(E,S):(1,E)`, into
-/// `d`, `E:1`.
+/// The kernel that adds the partial accumulators of `split_k` blocks: `partials`, `(E,S):(1,E)`,
+/// into `d`, `E:1`.
 pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let [m, n, _] = problem.sizes();
     let elements = m.saturating_mul(n).saturating_mul(problem.batch());
@@ -61,7 +61,8 @@ pub(crate) fn partials_layout([rows, columns]: [i64; 2], split_k: i64, tiles: i6
     Layout::strided((rows, columns, split_k, tiles), (columns, 1, tile, tile * split_k))
 }
 
-/// The kernel that adds the partial accumulators of the tail of a plan, [`partials_layout`], into D.
+/// The kernel that adds the partial accumulators of the tail of a plan, [`partials_layout`], into
+/// D.
 pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
     let Plan { rows, columns, split_k, tail, raster_band: band, .. } = *plan;
     let [along, across] = plan.tiles(problem);

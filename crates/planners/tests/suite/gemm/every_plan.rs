@@ -1,10 +1,10 @@
 //! The candidate plans of the model, for problems of every kind. The interpreter runs the kernels
 //! of each, and every element is compared with a plain loop.
 //!
-//! A problem has some hundred candidates, of several kinds. Each test runs a sample: every twelfth kind
-//! of a problem, with another start for the next problem, so that several problems cover each kind.
-//! `TILEWRIGHT_EXHAUSTIVE=1` runs all kinds of all problems, which takes more than an hour on two
-//! cores: name one test, such as `every_plan::of_every_layout`, to run a part.
+//! A problem has some hundred candidates, of several kinds. Each test runs a sample: every twelfth
+//! kind of a problem, with another start for the next problem, so that several problems cover each
+//! kind. `TILEWRIGHT_EXHAUSTIVE=1` runs all kinds of all problems, which takes more than an hour on
+//! two cores: name one test, such as `every_plan::of_every_layout`, to run a part.
 
 use std::collections::BTreeSet;
 
