@@ -4,11 +4,14 @@
 //! longer than that if both take about as long; it takes a minimum in any case. An output tile
 //! takes its k-tiles and its epilogue. The launch takes as many tiles as the busiest block has, and
 //! at least as long as device memory needs for the tensors. The numbers of the law are in
-//! `fitted.rs`; six of them differ for bare GEMMs of 16-bit types.
+//! `fitted.rs`: one set for bare GEMMs of 16-bit types, another for all other kinds.
 
 use tilewright_kernel::machine::Machine;
 
-use crate::gemm::fitted::{BARE, Fitted, OTHER, OVERLAP, SHORT_WORK};
+use crate::gemm::fitted::{
+    Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, IDLE_SMS, LineLoads, Loads, PADDED_ROWS, PARTIAL_STORE,
+    PROMOTION_SEEN, Reread, SCALE_LOAD, SECOND_KERNEL, SHORT_WORK, THREE_WARPGROUPS, TWO_STAGES, UNPANELED_PART,
+};
 use crate::gemm::implicit;
 use crate::gemm::panel::width;
 use crate::gemm::plan::Plan;
@@ -28,13 +31,13 @@ struct Timed<'a> {
 
 /// Seconds of a GEMM.
 pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
-    let fitted = if is_bare(problem) { &BARE } else { &OTHER };
+    let fitted = if is_bare(problem) { &BARE } else { &GENERAL };
     Timed { plan, problem, machine, fitted }.seconds()
 }
 
 /// Seconds of a list of GEMMs, in the order in which blocks take their tiles.
 pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machine) -> f64 {
-    let fitted = &OTHER;
+    let fitted = &GENERAL;
     let plans: Vec<Plan> = problems.iter().map(|problem| plan.of_problem(problem)).collect();
     let units: Vec<i64> = plans.iter().zip(problems).map(|(plan, problem)| plan.units(problem)).collect();
     let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
@@ -50,8 +53,12 @@ pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machi
         work += waves as f64 * cycles * timed.longer() / (machine.clock * fitted.loaded_clock);
     }
     let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
-    let memory = bytes / (machine.bandwidth * fitted.bandwidth);
-    fitted.launch + smooth_max(work, memory, OVERLAP[2])
+    let memory = bytes / (machine.bandwidth * fitted.bandwidth) * idle(plan, machine);
+    let overlap = match fitted.reread {
+        Reread::Waves { overlap: [_, once], .. } => once,
+        Reread::Columns { overlap, .. } => overlap,
+    };
+    fitted.launch + smooth_max(work, memory, overlap)
 }
 
 /// Whether a problem is of the kinds to which [`BARE`] was fitted.
@@ -67,6 +74,11 @@ fn smooth_max(one: f64, other: f64, exponent: i32) -> f64 {
     (one.powi(exponent) + other.powi(exponent)).powf(1.0 / f64::from(exponent))
 }
 
+/// How much longer memory takes if SMs are idle.
+fn idle(plan: &Plan, machine: &Machine) -> f64 {
+    1.0 + IDLE_SMS * (1.0 - plan.blocks as f64 / f64::from(machine.multiprocessors)).max(0.0)
+}
+
 impl Timed<'_> {
     fn seconds(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
@@ -77,7 +89,10 @@ impl Timed<'_> {
         let mainloop = self.k_tiles(if plan.tail > 0 { 1 } else { plan.split_k }) * k_tile;
         let cycles = match plan.ping_pong {
             // One warpgroup stores while the other one multiplies, except for the last tile.
-            true => waves * (mainloop + fitted.handover).max((mainloop + epilogue) / 2.0) + epilogue,
+            true => {
+                let stored = epilogue + fitted.ping_pong.piece * plan.pieces(problem, machine) as f64;
+                waves * (mainloop + fitted.ping_pong.handover).max((mainloop + stored) / 2.0) + epilogue
+            }
             false => waves * (mainloop + epilogue * resident),
         };
         let work = (cycles + self.tail(k_tile)) * self.longer() / (machine.clock * fitted.loaded_clock);
@@ -85,7 +100,7 @@ impl Timed<'_> {
             1 => 0.0,
             _ => {
                 let bandwidth = machine.bandwidth * fitted.workspace_bandwidth;
-                fitted.second_kernel + 2.0 * plan.workspace(problem) as f64 / bandwidth
+                SECOND_KERNEL + 2.0 * plan.workspace(problem) as f64 / bandwidth
             }
         };
         let launch = if plan.programmatic_launch { fitted.overlapped_launch } else { fitted.launch };
@@ -104,7 +119,7 @@ impl Timed<'_> {
             return 0.0;
         }
         let waves = count(plan.tail * plan.split_k, plan.blocks) as f64;
-        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.partial_accumulators * self.accumulators())
+        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.tile + PARTIAL_STORE * self.accumulators())
     }
 
     /// The accumulators of a tile, in units of 64.
@@ -115,7 +130,10 @@ impl Timed<'_> {
     /// Cycles of a k-tile of the blocks that are resident on one SM.
     fn k_tile(&self, resident: f64) -> f64 {
         let multiplied = (self.mma() + self.promotion()) * resident;
-        self.with_loads(multiplied, resident)
+        match &self.fitted.loads {
+            Loads::Lines(loads) => self.loaded_by_lines(loads, multiplied, resident),
+            Loads::Bytes(loads) => self.loaded_by_bytes(loads, multiplied, resident),
+        }
     }
 
     /// Cycles in which a block multiplies a k-tile. An instruction of 64 rows reads its operands
@@ -127,36 +145,43 @@ impl Timed<'_> {
         (self.plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction
     }
 
-    /// Cycles of a k-tile in which accumulators are promoted: added to the totals in f32 by one
-    /// instruction each. The four partitions of an SM issue one for 32 threads each in a cycle.
+    /// Cycles of a k-tile in which accumulators are promoted and nothing is multiplied.
     fn promotion(&self) -> f64 {
-        let accumulators = (self.plan.rows * self.plan.columns) as f64;
-        if self.problem.is_promoted() { accumulators / 128.0 } else { 0.0 }
+        let Timed { plan, problem, .. } = *self;
+        if !problem.is_promoted() {
+            return 0.0;
+        }
+        // An accumulator is added to the total in f32 by one instruction. The four partitions of an
+        // SM issue one for 32 threads each in a cycle.
+        let issued = (plan.rows * plan.columns) as f64 / 128.0;
+        let loads = plan.scale_loads(problem) as f64 * SCALE_LOAD * plan.warpgroups as f64;
+        let seen = if plan.warpgroups * plan.blocks_per_sm > 1 { PROMOTION_SEEN } else { 1.0 };
+        (issued + loads) * seen
     }
 
-    /// Cycles of a k-tile with its loads: what a block asks for, and what L2 delivers to all.
-    fn with_loads(&self, multiplied: f64, resident: f64) -> f64 {
-        let Timed { plan, problem, machine, fitted } = *self;
+    /// Cycles of a k-tile with loads that are counted in cache lines.
+    fn loaded_by_lines(&self, loads: &LineLoads, multiplied: f64, resident: f64) -> f64 {
+        let Timed { plan, problem, machine, .. } = *self;
         let line = LINE_BYTES as f64;
-        let sides = [0, 1].map(|number| Side::of(plan, problem, number, fitted.small_request));
-        let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines()).sum();
+        let sides = [0, 1].map(|number| Side::of(plan, problem, number, loads.small_request));
+        let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(loads.second_line_delivered)).sum();
         let busy = plan.blocks as f64 / (f64::from(machine.multiprocessors) * plan.blocks_per_sm as f64);
-        let all = all * line / fitted.delivered * busy;
+        let all = all * line / loads.delivered * busy;
         let second = sides.iter().map(|side| side.second).fold(0.0, f64::max);
-        let ready = fitted.cluster_ready + fitted.cluster_ready_second_line * second;
+        let ready = loads.cluster_ready + loads.cluster_ready_second_line * second;
         let of = |outside: [bool; 2]| {
             let asked = |(side, outside): (&Side, bool)| {
                 let outside = if outside { side.outside } else { 0.0 };
-                let inside = (side.own - outside) * side.lines() * line / fitted.asked;
-                inside + fitted.outside_line * outside * side.seen
+                let inside = (side.own - outside) * side.lines(loads.second_line_asked) * line / loads.asked;
+                inside + loads.outside_line * outside * side.seen
             };
             let asked: f64 = sides.iter().zip(outside).map(asked).sum();
             let asked = match plan.cluster {
                 1 => asked,
-                _ => asked.max((plan.rows + plan.columns) as f64 * line / fitted.received) + ready,
+                _ => asked.max((plan.rows + plan.columns) as f64 * line / loads.received) + ready,
             };
-            let loaded = smooth_max(asked, all, OVERLAP[0]) * resident;
-            smooth_max(multiplied, loaded, OVERLAP[0]).max(fitted.k_tile)
+            let loaded = smooth_max(asked, all, loads.overlap) * resident;
+            smooth_max(multiplied, loaded, loads.overlap).max(self.fitted.k_tile)
         };
         // The slowest block decides. With one tile it may have the last one along both modes; with
         // several, one in so many of its tiles is at an edge.
@@ -170,66 +195,138 @@ impl Timed<'_> {
         inside + more(rows, &sides[0]) + more(columns, &sides[1])
     }
 
+    /// Cycles of a k-tile with loads that are counted in bytes.
+    fn loaded_by_bytes(&self, loads: &ByteLoads, multiplied: f64, resident: f64) -> f64 {
+        let Timed { plan, problem, .. } = *self;
+        let unaligned = match problem.begins_at_lines() {
+            true => 1.0,
+            false if is_long_and_unaligned(problem) => loads.unaligned_long,
+            false => loads.unaligned,
+        };
+        let lines = |extent: f64| extent * LINE_BYTES as f64 * unaligned;
+        let (rows, columns, whole) = (plan.rows as f64, plan.columns as f64, (plan.rows + plan.columns) as f64);
+        // The blocks of a cluster ask for half of what they share, and receive all.
+        let shared = if plan.side_by_side() { rows } else { columns };
+        let rate = if problem.operations() < SHORT_WORK { loads.fill } else { loads.fill_long };
+        let fill = match plan.cluster {
+            1 => lines(whole) / rate,
+            _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / loads.received) + loads.cluster_ready,
+        };
+        let of = |outside: i64| {
+            let fill = (fill + loads.outside_line * outside as f64) * resident;
+            let both = match is_long_and_unaligned(problem) {
+                true => smooth_max(multiplied, fill, loads.overlap),
+                false => multiplied.max(fill),
+            };
+            both.max(self.fitted.k_tile)
+        };
+        if plan.split_k > 1 || !problem.begins_at_lines() {
+            return of(0);
+        }
+        // At least one tile of the slowest block is at an edge. If tails are loaded alone, the
+        // first stages of the tile are loaded whole all the same; boxes of implicit GEMM always
+        // are.
+        let plain = problem.pairs().is_none() && problem.reductions().next().is_none();
+        let alone = plain && implicit::of(problem).is_none();
+        let [m, n, k] = plan.extents(problem);
+        let first = plan.stages as f64 / count(k, problem.k_tile()) as f64;
+        let seen = if alone && first < 1.0 { loads.outside_first * first } else { 1.0 };
+        let edge = |extent: i64, of_tile: i64| {
+            let tiles = count(extent, of_tile);
+            let share = (1.0 / tiles as f64).max(1.0 / plan.waves(problem) as f64);
+            (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
+        };
+        of(0) + edge(m, plan.rows) + edge(n, plan.columns)
+    }
+
     /// Cycles of a tile in which nothing is multiplied.
     fn epilogue(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        if plan.is_shared() {
-            return fitted.partial_accumulators * self.accumulators();
+        if let Some(row) = fitted.split_k_row.filter(|_| plan.is_shared()) {
+            return PARTIAL_STORE * self.accumulators() + row * plan.rows as f64;
         }
-        let slow = match plan.parts(problem, machine).0 {
-            2.. if plan.ping_pong => 0,
-            parts @ 2.. if plan.is_plain(problem, machine) => parts,
-            parts => (parts - FEW_PARTS).max(0),
+        let parts = plan.parts(problem, machine).0;
+        let (longer, each) = match parts {
+            2.. if plan.ping_pong => (1.0, 0.0),
+            2.. if plan.is_plain(problem, machine) => (fitted.parts, UNPANELED_PART * parts as f64),
+            2.. => (fitted.parts, fitted.further_part * (parts - FEW_PARTS).max(0) as f64),
+            _ => (1.0, 0.0),
         };
-        fitted.accumulators * self.accumulators() * plan.panels(problem, machine) + fitted.part * slow as f64
+        let stored = fitted.accumulators * self.accumulators() * plan.panels(problem, machine) * longer;
+        fitted.tile + stored + each
     }
 
     /// How much longer tiles take than their k-tiles and epilogue say.
     fn longer(&self) -> f64 {
         let Timed { plan, problem, fitted, .. } = *self;
-        let area = plan.rows * plan.columns;
-        let rereads = area < 256 * 192 && (area != 128 * 256 || plan.rows == 256);
-        match problem.operations() >= SHORT_WORK {
-            true if rereads && !plan.ping_pong => fitted.rereading_tile,
-            false if plan.ping_pong => fitted.ping_pong,
+        let long = problem.operations() >= SHORT_WORK;
+        let Areas { long_alone, small, small_unaligned, largest, large } = fitted.areas;
+        let small = if is_long_and_unaligned(problem) { small_unaligned } else { small };
+        let read_often = match plan.rows * plan.columns {
+            // All accumulators of tf32 are stored, so wide tiles took no longer.
+            area if plan.ping_pong && problem.is_tf32() && area > 128 * 128 => 1.0,
+            _ if plan.ping_pong => fitted.ping_pong.longer[usize::from(long)],
+            _ if long_alone && !long => 1.0,
+            area if area < 128 * 256 => small,
+            area if area >= 256 * 192 => largest,
+            area if area > 128 * 256 => large,
+            _ if plan.rows == 256 => small,
             _ => 1.0,
-        }
+        };
+        let waiting = match plan.stages {
+            ..3 if !plan.streams(problem) => TWO_STAGES,
+            3 if plan.cluster > 1 => fitted.three_stages_in_cluster,
+            _ => 1.0,
+        };
+        let three = if plan.warpgroups > 2 { THREE_WARPGROUPS } else { 1.0 };
+        waiting * read_often * three
     }
 
     /// Seconds of work that overlaps what device memory does.
     fn with_memory(&self, work: f64) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        let [_, n, k] = plan.extents(problem);
+        let [m, n, k] = plan.extents(problem);
         let operand = |lines: i64| lines as f64 * k as f64 * f64::from(problem.operand_type().bytes());
-        let (bandwidth, l2) = (machine.bandwidth * fitted.bandwidth, machine.l2_bytes as f64);
-        // What is larger than so many bytes is evicted before it is read again, by and by; all of
-        // twice as many bytes is.
-        let evicted = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
+        let bandwidth = machine.bandwidth * fitted.bandwidth;
+        let idle = idle(plan, machine) + if 2 * m <= plan.rows { PADDED_ROWS } else { 0.0 };
         let bytes = problem.bytes() as f64;
-        let read_once = bytes * evicted(bytes, l2) / bandwidth;
-        // The tiles of a raster band read the operand along the columns together; so do those that
-        // other blocks take meanwhile. Results take the other half of L2.
-        let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
-        let meanwhile = plan.blocks as f64 / (plan.blocks_per_sm as f64 * across);
-        let reads = along / along.min(meanwhile.max(plan.raster_band as f64));
-        let columns = operand(n);
-        let band = operand(plan.raster_band * plan.rows);
-        let read_again = columns * (reads - 1.0) * evicted(columns + band, l2 / 2.0);
-        let read_again = if plan.is_shared() { 0.0 } else { read_again / bandwidth };
-        smooth_max(smooth_max(work, read_again, OVERLAP[1]), read_once, OVERLAP[2])
+        match fitted.reread {
+            Reread::Waves { operand_bytes, launch_bytes, overlap: [again, once] } => {
+                let evicted = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
+                let read_once = bytes * evicted(bytes, launch_bytes) * idle / bandwidth;
+                // The tiles of a raster band read the operand along the columns together; so do
+                // those that other blocks take meanwhile.
+                let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
+                let meanwhile = plan.blocks as f64 / (plan.blocks_per_sm as f64 * across);
+                let reads = along / along.min(meanwhile.max(plan.raster_band as f64));
+                let columns = operand(n);
+                let band = operand(plan.raster_band * plan.rows);
+                let read_again = columns * (reads - 1.0) * evicted(columns + band, operand_bytes);
+                let read_again = if plan.is_shared() { 0.0 } else { read_again / bandwidth };
+                smooth_max(smooth_max(work, read_again, again), read_once, once)
+            }
+            Reread::Columns { share, columns, overlap } => {
+                let readers = count(n, plan.columns * plan.beside());
+                let read_again = if readers <= columns { share * operand(m) * (readers - 1) as f64 } else { 0.0 };
+                smooth_max(work, (bytes + read_again) / bandwidth * idle, overlap)
+            }
+        }
     }
 
-    /// Seconds of the stores of the last wave, while nothing else is done: of what L2 does not take
-    /// at once, in short work whose tensors do not stay there.
+    /// Seconds of the stores of the last wave, while nothing else is done.
     fn last_wave(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        let l2 = machine.l2_bytes as f64;
-        if plan.split_k > 1 || problem.bytes() as f64 <= l2 / 4.0 || problem.operations() >= SHORT_WORK {
-            return 0.0;
-        }
-        let stored = (plan.rows * plan.columns * plan.blocks) as f64 * f64::from(problem.result_type().bytes());
-        fitted.last_wave * (stored - l2 / 12.0).max(0.0) / machine.bandwidth
+        let is_seen = plan.split_k == 1 && problem.bytes() > CACHED && problem.operations() < SHORT_WORK;
+        let Some(last) = fitted.last_wave.as_ref().filter(|_| is_seen) else { return 0.0 };
+        let stored = plan.rows * plan.columns * plan.blocks * i64::from(problem.result_type().bytes());
+        (stored - last.cached).max(0) as f64 / (machine.bandwidth * last.bandwidth)
     }
+}
+
+/// Whether work is long and its rows are not aligned to cache lines. With an epilogue function
+/// other plans were faster than what was fitted without one.
+fn is_long_and_unaligned(problem: &Problem) -> bool {
+    !problem.begins_at_lines() && problem.operations() >= SHORT_WORK && problem.epilogue().is_none()
 }
 
 /// What a block loads of one operand in a k-tile.
@@ -276,9 +373,9 @@ impl Side {
         }
     }
 
-    /// Cache lines that answer for a line of a tile.
-    fn lines(&self) -> f64 {
-        self.pieces * (1.0 + self.second)
+    /// Cache lines that answer for a line of a tile, if a second line counts so much.
+    fn lines(&self, second: f64) -> f64 {
+        self.pieces * (1.0 + second * self.second)
     }
 }
 

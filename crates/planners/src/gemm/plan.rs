@@ -13,8 +13,8 @@ use tilewright_kernel::ptx::Target;
 
 use crate::error::PlanError;
 use crate::gemm::fitted::{
-    BAND, LONG_K_TILE, MAX_SCALES_AHEAD, RELEASE_K_TILES, SCALE_DEPTH, SEPARATE_STORE_K_TILES, SHORT_RING, SHORT_WORK,
-    STREAMED_BYTES, TAIL_WAVES,
+    BAND, CACHED, INTENSE, LONG_K_TILE, MAX_SCALES_AHEAD, RELEASE_K_TILES, SCALE_DEPTH, SEPARATE_STORE_K_TILES,
+    SHORT_RING, SHORT_WORK, STREAMED_BYTES, TAIL_WAVES,
 };
 use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
@@ -84,18 +84,8 @@ pub struct Plan {
     pub ping_pong: bool,
 }
 
-/// Refuses a machine without wgmma, which all plans of GEMMs use.
-///
-/// ```
-/// use tilewright_kernel::machine::Machine;
-/// use tilewright_planners::gemm::needs_wgmma;
-///
-/// assert!(needs_wgmma(&Machine::named("H100").unwrap()).is_ok());
-/// assert!(needs_wgmma(&Machine::named("A100").unwrap()).unwrap_err().to_string().contains("A100"));
-/// ```
-///
-/// Errors: the machine has none ([`PlanError::Unknown`], whose help names those that have).
-pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
+/// Refuses a machine without wgmma, which all plans here use.
+pub(crate) fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
     if machine.target == Target::Sm90a {
         return Ok(());
     }
@@ -139,7 +129,7 @@ impl Plan {
         let slots = processors * blocks_per_sm;
         // The fewest blocks that need no additional wave: idle SMs leave their power to the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
-        plan.programmatic_launch = blocks_per_sm == 1 && plan.may_overlap(problem, machine);
+        plan.programmatic_launch = blocks_per_sm == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
         if plan.streams(problem) {
             plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes());
@@ -186,17 +176,15 @@ impl Plan {
     /// block, the operands that blocks share are in L2 at other times. If device memory is the
     /// bottleneck, this costs more than the overlap gains. The overlap is worth it if the work is
     /// short.
-    fn may_overlap(&self, problem: &Problem, machine: &Machine) -> bool {
-        let ([m, n, _], processors) = (self.extents(problem), i64::from(machine.multiprocessors));
+    fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
+        let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
         let [along, across] = [count(m, self.rows), count(n, self.columns * self.beside())];
         // Blocks share no operand if a matrix has one tile.
         let once = if problem.batch() == 1 { along == 1 || across == 1 } else { along * across == 1 };
-        let (operations, bytes) = (problem.operations(), problem.bytes() as f64);
-        // Memory does not decide where MMA take half again as long, nor where all stays in L2.
-        let intense = operations as f64 / machine.rates.matrix_16 >= 1.5 * bytes / machine.bandwidth;
-        let cached = bytes < machine.l2_bytes as f64 / 4.0;
-        even && operations < SHORT_WORK && (once || self.split_k > 1 || cached || intense)
+        let (operations, bytes) = (problem.operations(), problem.bytes());
+        even && operations < SHORT_WORK
+            && (once || self.split_k > 1 || bytes < CACHED || operations / bytes.max(1) >= INTENSE)
     }
 
     /// M, N and K as the kernel sees them: the extent along the rows of tiles first.

@@ -149,6 +149,14 @@ impl Plan {
         width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result_type().bytes().max(2)))
     }
 
+    /// The number of pieces in which columns of a tile are stored: parts, or panels side by side.
+    pub(crate) fn pieces(&self, problem: &Problem, machine: &Machine) -> i64 {
+        match self.along_rows(problem) {
+            true => self.parts(problem, machine).0.min(FEW_PARTS),
+            false => self.tile_of_d(problem)[1] / self.panel(problem, machine).max(1),
+        }
+    }
+
     /// Bytes of a line of a panel.
     pub(crate) fn panel_bytes(&self, problem: &Problem, machine: &Machine) -> i64 {
         self.panel(problem, machine) * i64::from(problem.result_type().bytes())
