@@ -52,7 +52,7 @@ mod step;
 
 pub use check::Report;
 pub use definition::Expected;
-pub use plan::{Plan, Tile};
+pub use plan::{Plan, Tile, needs_wgmma};
 pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;

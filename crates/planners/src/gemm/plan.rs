@@ -85,7 +85,9 @@ pub struct Plan {
 }
 
 /// Refuses a machine without wgmma, which all plans here use.
-pub(crate) fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
+///
+/// Errors: [`PlanError::Machine`] for such a machine.
+pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
     if machine.target == Target::Sm90a {
         return Ok(());
     }
