@@ -86,7 +86,7 @@ pub struct Plan {
 
 /// Refuses a machine without wgmma, which all plans here use.
 ///
-/// Errors: [`PlanError::Machine`] for such a machine.
+/// Errors: [`PlanError::Unknown`] for such a machine.
 pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
     if machine.target == Target::Sm90a {
         return Ok(());
