@@ -21,8 +21,9 @@ Examples:
   tilewright write '((4,8),(2,2)):((32,1),(16,8))' --as gluon --shape '(16,8)'
   tilewright write '(4,8):(8,1)' --as torch
 
-What is written reads back as the same function. A layout that the system cannot say is refused, with
-the reason. With --shape, a layout of two modes is one of threads and values of a tile of that shape.";
+What is written reads back as the same function. A layout that the system cannot say is refused,
+with the reason. With --shape, a layout of two modes is one of threads and values of a tile of that
+shape.";
 
 pub const SAME_EXAMPLES: &str = "\
 Examples:

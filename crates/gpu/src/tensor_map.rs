@@ -350,8 +350,8 @@ mod tests {
             ((&[(128, 2, 72)], 0, ROOM, Bytes128), "a row of the box must not be longer"),
             ((&[(128, 2, 40)], 0, ROOM, Bytes64), "a row of the box must not be longer"),
             ((&[(128, 2, 24)], 0, ROOM, Bytes32), "a row of the box must not be longer"),
-            ((&[(8, 2, 8)], 16, 15, None), "lie in the memory"),
-            ((&[(8, 2, 8), (2, 16, 1)], 16, 31, None), "lie in the memory"),
+            ((&[(8, 2, 8)], 16, 15, None), "inside the memory of the tensor"),
+            ((&[(8, 2, 8), (2, 16, 1)], 16, 31, None), "inside the memory of the tensor"),
             ((&[(8, 2, 8), (1 << 32, (1 << 40) - 16, 1)], 0, ROOM, None), "past every memory"),
         ];
         for ((dimensions, address, there, swizzle), rule) in bad {

@@ -11,7 +11,6 @@
 mod access;
 mod address;
 mod aligned;
-mod arguments;
 mod atomic;
 mod bits;
 mod bounds;
@@ -62,7 +61,6 @@ use std::collections::HashMap;
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coord, Slot, Tiler, Tree};
 
-pub use arguments::{ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoTile, LayoutArgument, TileArgument};
 pub use control::{OpenBody, OpenLoop};
 pub use conversion::Route;
 pub use coordinates::Coordinates;
@@ -79,6 +77,7 @@ pub use role::Meeting;
 pub use tensor::View;
 
 use self::core::Core;
+use crate::arguments::{ExtentArgument, IntoExtent, IntoTile, TileArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Space};
 use crate::program::operation::Axis;

@@ -13,7 +13,7 @@ use std::fmt;
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coordinate, IntoShape, Layout, LayoutError, Tree};
 
-use crate::builder::{IntoLayout, LayoutArgument};
+use crate::arguments::{IntoLayout, LayoutArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::Location;
 

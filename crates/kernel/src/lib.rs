@@ -46,6 +46,7 @@
 //! # }
 //! ```
 
+mod arguments;
 mod builder;
 pub mod cost;
 mod distribution;
@@ -59,10 +60,10 @@ pub mod program;
 pub mod ptx;
 mod target;
 
+pub use arguments::{ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoTile, LayoutArgument, TileArgument};
 pub use builder::{
-    Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, ExtentArgument, Flag, Fragment,
-    IntoCoord, IntoExtent, IntoLayout, IntoTile, Kernel, LayoutArgument, Meeting, Num, OpenBody, OpenLoop, Pipeline,
-    Predicates, Reduction, Route, Stage, Tensor, TileArgument, View, Written,
+    Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, Kernel,
+    Meeting, Num, OpenBody, OpenLoop, Pipeline, Predicates, Reduction, Route, Stage, Tensor, View, Written,
 };
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};

@@ -213,24 +213,34 @@ fn opening(line: &str, close: usize) -> Option<usize> {
     None
 }
 
+/// How long `module.Layout(` is at most, in bytes.
+const MAX_QUALIFIED_NAME: usize = 64;
+
 /// `Layout(shape, stride)` of Python, where both are literals: numbers and tuples of them. The call
 /// may have begun a few lines before.
 fn constructor_at(text: &Text, at: usize) -> Option<Found> {
     let source = text.as_str();
     let window = window(text, at);
-    let before = source.get(window.start..(at + "Layout(".len()).min(window.end))?;
+    // Whoever points at the module of `pycute.Layout(` means the call, too.
+    let mut end = (at + MAX_QUALIFIED_NAME).min(window.end);
+    while !source.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = source.get(window.start..end)?;
     // The innermost call is asked first.
     for (start, name) in before.rmatch_indices("Layout(") {
         let start = window.start + start;
-        let joined = source.get(..start)?.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
-        if joined || start > at {
+        let head = source.get(..start)?;
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let qualified = head.trim_end_matches(|c| is_part(c) || c == '.').len();
+        if head.chars().next_back().is_some_and(is_part) || qualified > at {
             continue;
         }
         let Some(call) = Call::read(source, start + name.len()).filter(|call| at <= call.end) else { continue };
         let Some(layout) = call.layout().filter(|layout| layout.len() <= LONGEST) else { continue };
         let Ok(value) = evaluate(&layout, &mut Environment::new()) else { continue };
         let shown = format!("**Python**: layout, in elements\n\n{}", describe::value(&value));
-        return Some(Found { span: text.span(start..call.end), text: shown, expression: Some(value.to_string()) });
+        return Some(Found { span: text.span(qualified..call.end), text: shown, expression: Some(value.to_string()) });
     }
     None
 }

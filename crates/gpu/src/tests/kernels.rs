@@ -88,7 +88,7 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     let refused = sized.launch(&stream, &[(&x).into(), (&mut columns).into()]).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "`y` of twice lies as (128,4):(4,1) at these sizes, but the tensor as (128,4):(1,128)"
+        "`y` of twice has the layout (128,4):(4,1) at these sizes, but the tensor has (128,4):(1,128)"
     );
     assert_eq!(refused.code(), "E0820");
     assert_eq!(books(|books| books.launches), 0);

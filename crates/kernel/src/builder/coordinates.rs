@@ -12,9 +12,9 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 
 use super::Build;
-use super::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use super::part::Part;
 use super::tensor::{self, Cut, Cuttable, Place};
+use crate::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};
 

@@ -6,9 +6,9 @@
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
 
-use super::arguments::IntoLayout;
 use super::core::Core;
 use super::{Build, View, tensor};
+use crate::arguments::IntoLayout;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
 use crate::machine::MAX_SHARED;

@@ -11,11 +11,11 @@ use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 
 use super::Build;
 use super::access::Edge;
-use super::arguments::IntoLayout;
 use super::fragment::Fragment;
 use super::lower::fits;
 use super::number::{Flag, Num, width_of};
 use super::tensor::{self, Cuttable, View};
+use crate::arguments::IntoLayout;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Number, Operation, Shuffle};

@@ -8,10 +8,10 @@
 //! These areas are placed after the arrays of the kernel's author.
 
 use super::Build;
-use super::arguments::IntoLayout;
 use super::core::Core;
 use super::role::barrier_of;
 use super::tensor::View;
+use crate::arguments::IntoLayout;
 use crate::element::Element;
 use crate::error::Reason;
 use crate::program::memory::{Role, Space};

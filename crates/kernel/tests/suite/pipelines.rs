@@ -260,7 +260,7 @@ fn what_cannot_be_is_refused() {
     assert!(refused(64, "(M,K):(K,1)", "S<3,3,3> o 0 o (16,64):(64,1)").contains("multiples of 16 bytes"));
     assert!(refused(32, "(M,K{div=8}):(K,1)", "S<3,3,3> o 0 o (16,32):(32,1)").contains("line of the swizzle"));
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(1,16)").contains("none in the tensor"));
-    assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(72,1)").contains("without gaps"));
+    assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(72,1)").contains("not compact in shared memory"));
 
     // A second stage that begins in the middle of a line.
     let apart = Kernel::build("apart", |k: &Build| {

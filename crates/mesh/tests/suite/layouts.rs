@@ -179,7 +179,7 @@ fn shardings_are_read_as_they_print_themselves() {
             "P(None, 'dp')",
         ),
         (
-            "DTensorSpec(mesh=DeviceMesh('cuda', [[0, 1], [2, 3]]), placements=(_StridedShard(dim=0, sf=4), Shard(dim=0)))",
+            "DTensorSpec(mesh=DeviceMesh((dp=2, tp=4), 'cuda', stride=(4, 1)), placements=(_StridedShard(dim=0, sf=4), Shard(dim=0)))",
             "P(('tp', 'dp'), None)",
         ),
     ] {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use tilewright_kernel::machine::Machine;
 
 use crate::error::PlanError;
-use crate::gemm::fitted::{BAND, FILLED_WAVES, FROM_MEMORY, LEAST_BAND, PING_PONG_COLUMNS, SHORT_WORK, TAIL_SPLITS};
+use crate::gemm::fitted::{BAND, FILLED_WAVES, LEAST_BAND, PING_PONG_COLUMNS, SHORT_WORK, TAIL_SPLITS};
 use crate::gemm::model::{is_bare, seconds};
 use crate::gemm::plan::{Plan, Tile};
 use crate::gemm::problem::Problem;
@@ -125,7 +125,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         // If rows begin at cache lines, a cluster pays off: it reads once from
                         // memory what two column tiles would otherwise read one after the other.
                         let half = columns >= 64 && count(n, columns) == 2;
-                        let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
+                        let once = half && rows > columns && problem.bytes() as u64 > 2 * machine.l2_bytes;
                         let clusters: &[i64] = match problem.begins_at_lines() {
                             _ if !usual => &[2],
                             true if once => &[2],

@@ -268,8 +268,6 @@ pub(crate) const CACHED: i64 = 12 << 20;
 pub(crate) const INTENSE: i64 = 300;
 /// Bytes of all stages if a batch of small matrices streams through.
 pub(crate) const STREAMED_BYTES: i64 = 48 << 10;
-/// Bytes of tensors that come from device memory, not from L2.
-pub(crate) const FROM_MEMORY: i64 = 120 << 20;
 /// Stages of a ring so short that the largest tiles release each stage at once.
 pub(crate) const SHORT_RING: i64 = 3;
 /// The least k-tiles of a tile that does so.

@@ -9,8 +9,8 @@ use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, St
 
 use super::cut::{ByCopy, ByMma, BySlice, ByThread, ByTile, Cut};
 use super::{Place, View, known_shape};
+use crate::arguments::{IntoCoord, IntoTile};
 use crate::builder::Build;
-use crate::builder::arguments::{IntoCoord, IntoTile};
 use crate::builder::core::Core;
 use crate::builder::part::Part;
 use crate::error::Reason;

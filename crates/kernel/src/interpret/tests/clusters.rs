@@ -280,7 +280,7 @@ pub(super) fn whoever_waits_for_another_block_is_named() {
     finds(&program, "E1022");
     let text = runs(&program).remove(0).unwrap_err()[0].to_string();
     assert!(text.contains("of the block of rank 0 wait for phase 0"), "{text}");
-    assert!(text.contains("of the block of rank 1 wait at the barrier of the cluster, to which 1 of 2"), "{text}");
+    assert!(text.contains("of the block of rank 1 wait at the barrier of the cluster, at which 1 of 2"), "{text}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn registers_are_shared() {
     finds(&shares(&[&[(40, true)], &[], &[]]), "E1037");
     finds(&shares(&[&[(176, false)], &[], &[]]), "E1037");
     let text = runs(&shares(&[&[(40, false)], &[(232, true)], &[(240, true)]])).remove(0).unwrap_err()[0].to_string();
-    assert!(text.contains("240 registers a thread") && text.contains("are free"), "{text}");
+    assert!(text.contains("240 registers for each thread") && text.contains("are free"), "{text}");
 }
 
 #[test]

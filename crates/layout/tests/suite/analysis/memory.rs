@@ -265,7 +265,7 @@ fn what_no_lane_takes_is_refused() {
         };
         let refused = of(asked).unwrap_err();
         assert_eq!(refused.code(), "E0602");
-        assert_eq!(refused.help().unwrap().contains(&format!("take `{}`", meant.unwrap_or("?"))), meant.is_some());
+        assert_eq!(refused.help().unwrap().contains(&format!("use `{}`", meant.unwrap_or("?"))), meant.is_some());
         // What is advised was tried.
         assert!(meant.is_none_or(|meant| of(meant).is_ok()));
     }

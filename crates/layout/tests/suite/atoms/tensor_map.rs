@@ -68,7 +68,9 @@ fn what_the_hardware_does_not_take_is_refused() {
     };
     let (none, lines) = (SwizzleMode::None, SwizzleMode::Bytes64);
     let rows = "(1024,512):(512,1)";
-    assert!(refuse(rows, "(128,64)", "(128,64):(1,128)", 16, none).ends_with("apart by 1024"));
+    assert!(
+        refuse(rows, "(128,64)", "(128,64):(1,128)", 16, none).ends_with("apart in global memory, in bytes, by 1024")
+    );
     assert!(refuse(rows, "(128,64)", "(128,32):(32,1)", 16, none).contains("not those of the tile"));
     assert!(refuse("(1024,500):(500,1)", "(128,4)", "(128,4):(4,1)", 16, none).ends_with("but is 8"));
     assert!(refuse(rows, "(128,64)", "(128,64):(64,1)", 16, lines).ends_with("but is, in bytes, 128"));
