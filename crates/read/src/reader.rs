@@ -5,7 +5,8 @@
 //! gives the text's end and its meaning in the algebra, or why there is none. A reader guesses no
 //! unit, no shape and no name: what the text does not say is a [`crate::Question`].
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -47,12 +48,19 @@ pub struct Context<'a> {
     pub definitions: &'a Definitions<'a>,
     /// The place before which nothing begins.
     passed: Cell<usize>,
+    /// The names behind `#` that the text uses where it does not define them; found when asked.
+    used: OnceCell<HashSet<String>>,
 }
 
 impl<'a> Context<'a> {
     /// The context of a text.
     pub fn new(source: &'a str, options: &'a Options, definitions: &'a Definitions<'a>) -> Context<'a> {
-        Context { source, options, definitions, passed: Cell::new(0) }
+        Context { source, options, definitions, passed: Cell::new(0), used: OnceCell::new() }
+    }
+
+    /// Whether the text uses a name, as `tensor<64x64xf16, #mma>` uses `mma`, besides defining it.
+    pub fn uses(&self, name: &str) -> bool {
+        self.used.get_or_init(|| used_names(self.source)).contains(name)
     }
 
     /// Says that nothing of any system begins before a place, so that a text in which a reader goes
@@ -65,6 +73,17 @@ impl<'a> Context<'a> {
     pub(crate) fn passed(&self) -> usize {
         self.passed.get()
     }
+}
+
+/// The names behind `#` that are not followed by `=`.
+fn used_names(source: &str) -> HashSet<String> {
+    let names = source.match_indices('#').filter_map(|(at, _)| {
+        let rest = source.get(at + 1..)?;
+        let end = rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'.'));
+        let (name, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        (!name.is_empty() && !behind.trim_start_matches([' ', '\t']).starts_with('=')).then(|| name.to_owned())
+    });
+    names.collect()
 }
 
 /// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =

@@ -77,22 +77,18 @@ pub const GLUON: Reader = Reader {
     read: read_gluon,
 };
 
-/// A text that is no longer than this is searched for types.
-const SHORT: usize = 1 << 12;
+/// How far before a layout its definition begins, in bytes, at most.
+const MAX_DEFINITION_HEAD: usize = 1 << 12;
 
-/// Whether a place stands on a line that defines a name, `#mma = ..`.
-fn is_definition(source: &str, at: usize) -> bool {
-    let from = at.saturating_sub(SHORT);
-    let before = source.as_bytes().get(from..at).unwrap_or(&[]);
+/// The name that the line of a place defines, `mma` of `#mma = ..`.
+fn defined_name(source: &str, at: usize) -> Option<&str> {
+    let from = at.saturating_sub(MAX_DEFINITION_HEAD);
+    let before = source.as_bytes().get(from..at)?;
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(from, |end| from + end + 1);
-    let line = source.get(start..at).unwrap_or("").trim_start();
-    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-    line.split_once('=').is_some_and(|(name, _)| name.trim_end().strip_prefix('#').is_some_and(is_name))
-}
-
-/// Whether the types that use a definition stand in the text; long texts are taken to have some.
-fn has_types(source: &str) -> bool {
-    source.len() > SHORT || source.contains("tensor<") || source.contains("memdesc<")
+    let (name, _) = source.get(start..at)?.trim_start().split_once('=')?;
+    let name = name.trim_end().strip_prefix('#')?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    is_name.then_some(name)
 }
 
 fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -108,7 +104,9 @@ fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
     } else {
         let name = rest.split_once('.')?.1;
         attribute::NAMES.iter().find(|known| name.strip_prefix(**known).is_some_and(|rest| rest.starts_with('<')))?;
-        if context.options.shape.is_none() && is_definition(context.source, at) && has_types(context.source) {
+        // Where a type uses the definition, the type is read, which has the shape.
+        let is_used = || defined_name(context.source, at).is_some_and(|name| context.uses(name));
+        if context.options.shape.is_none() && is_used() {
             return None;
         }
     }

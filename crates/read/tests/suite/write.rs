@@ -176,7 +176,7 @@ fn fragments_of_tilelang_read_back() {
 #[test]
 fn what_a_system_cannot_say_is_refused() {
     for (text, system, part) in [
-        ("((2,2),4):((1,8),2)", System::PyTorch, "made of several"),
+        ("((2,2),4):((1,8),2)", System::PyTorch, "one extent and one stride"),
         ("(4,4):(-4,1)", System::PyTorch, "not negative"),
         ("S<3,3,3> o 0 o (8,64):(64,1)", System::Tirx, "swizzled"),
         ("(4,8):(8,1)", System::Jax, "no strides"),

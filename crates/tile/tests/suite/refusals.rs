@@ -45,7 +45,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
             "loop i < 4 { a = load(x, (4,64), (i, 0)) }\nstore(y, (block.x, 0), a)",
             "E1203",
             "t.tile:9:24",
-            "`a` is given",
+            "`a` is defined in the body of the loop",
         ),
         (
             "loop i < 4 { loop j < 4 { b = exp(a) }\nstore(y, (i, 0), b) }",
@@ -392,7 +392,7 @@ fn sizes_and_grids_that_no_launch_knows_are_refused_at_their_line() {
             "t.tile:6:1",
             "an index does not fit in 64 bits",
         ),
-        ("grid 1", "store(y, (0, 0), a)", "E0917", "t.tile:6:1", "stay unwritten"),
+        ("grid 1", "store(y, (0, 0), a)", "E0917", "t.tile:6:1", "are not written"),
     ];
     for (grid, statements, code, place, words) in cases {
         let error = uncompiled(grid, statements);

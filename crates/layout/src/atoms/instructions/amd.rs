@@ -16,9 +16,9 @@
 //! ```
 //!
 //! Operands of 8 bits in an instruction that takes any of 8, 6 and 4 bits are the exception: their
-//! values come in two runs of 16, and the second runs of all lanes follow the first ones, `k = 16*p
-//! + v mod 16 + 16*P * (v div 16)`. A lane holds one scale factor for its row and for 32 values
-//! along K.
+//! values come in two runs of 16, and the second runs of all lanes follow the first ones:
+//! `k = 16*p + v mod 16 + 16*P * (v div 16)`. A lane holds one scale factor for its row and for 32
+//! values along K.
 //!
 //! # Sources
 //!

@@ -266,7 +266,8 @@ fn groups_attend_in_eight_bits() {
         let case = Case::new(&[("S", length as i64), ("H", 1)], &[("q", q), ("k", k), ("v", v)]);
         let text = narrow(&attention(head, keys, order), head);
         let roles = agrees(&text, &case, &wanted, most);
-        assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
+        assert!(most < 1.0 / 8.0, "{most}");
+        assert!(says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"), "{roles:?}");
         // The exponentials are an operand in place: lanes exchange nothing but sums of rows.
         let compiled = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
         assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
