@@ -89,7 +89,6 @@ impl IntoCoord for i32 {
 /// The layout of a tensor: a layout, a layout behind a swizzle, or text in which sizes may have
 /// names.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "it lives for one statement")]
 pub enum LayoutArgument {
     /// Text, which is read with the names that the kernel has declared.
     Text(String),
@@ -154,12 +153,6 @@ pub trait IntoLayout {
 impl IntoLayout for &str {
     fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
         Ok(LayoutArgument::Text(self.to_string()))
-    }
-}
-
-impl IntoLayout for String {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(LayoutArgument::Text(self))
     }
 }
 

@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
     /// Passes blanks, ends of lines and comments of Python.
     pub fn blanks_of_python(&mut self) {
         self.blanks(true);
-        while self.peek() == Some(b'#') && self.to_line_end() {
+        while self.peek() == Some(b'#') && self.skip_line() {
             self.blanks(true);
         }
     }
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         loop {
             let rest = self.rest();
             let passed = if rest.starts_with("//") {
-                self.to_line_end()
+                self.skip_line()
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let window = comment.as_bytes().get(..MAX_COMMENT).unwrap_or(comment.as_bytes());
                 let length = window.windows(2).position(|pair| pair == b"*/");
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes the rest of a line that is a comment; false where that is too long.
-    fn to_line_end(&mut self) -> bool {
+    fn skip_line(&mut self) -> bool {
         let length = comment_length(self.rest());
         self.at += length.unwrap_or(0);
         length.is_some()

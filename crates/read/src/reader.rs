@@ -6,8 +6,8 @@
 //! unit, no shape and no name: what the text does not say is a [`crate::Question`].
 
 use std::cell::{Cell, OnceCell};
-use std::collections::HashSet;
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::options::Options;

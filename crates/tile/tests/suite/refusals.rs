@@ -65,7 +65,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = sin(a)", "E1203", "t.tile:8:5", "`sin`"),
         ("b = load(x, (4,64), (i, 0))", "E1203", "t.tile:8:22", "`i`"),
         ("b = exp a", "E1203", "t.tile:8:5", "`exp`"),
-        ("b = exp(a", "E1204", "t.tile:9:1", "`)` is wanted"),
+        ("b = exp(a", "E1204", "t.tile:9:1", "expected `)`, found `}`"),
         ("b = load(x, (4,64), (block.x*block.x, 0))", "E1204", "t.tile:8:30", "a number"),
         ("loop i < 4 with s = f32(0) { next s + a } -> s", "E1207", "t.tile:8:1", "f32 (4,64)"),
         ("loop i < 4 with s = a { b = a next s } -> s\nc = b", "E1203", "t.tile:9:5", "`b`"),
@@ -131,7 +131,7 @@ fn declarations_are_refused_at_their_lines() {
         ("input h: f32 (M,64):(64", "E0122", "expected", ""),
         ("input h: f32 (M,64):(64,1,1)", "E0101", "nests as", ""),
         ("output x: f32 (M,64):(64,1)", "E1205", "x cannot be declared again", "a name of its own"),
-        ("input h: i32 (2,2,2,2,2,2):(1,2,4,8,16,32)", "E1206", "6 modes of h", "join modes"),
+        ("input h: i32 (2,2,2,2,2,2):(1,2,4,8,16,32)", "E1206", "6 modes of h", "merge contiguous modes"),
         ("grid 1, 2, 3, 4", "E1206", "4 axes of a grid", "x, y and z alone"),
         ("grid M//4", "E0122", "expected", ""),
         // Whether or not there is an output that stays unwritten.

@@ -22,8 +22,9 @@ use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Strid
 use super::super::Build;
 use super::super::address::Terms;
 use super::super::core::Core;
-use super::super::tensor::View;
+use super::super::tensor::{self, View};
 use super::{mode_of, overflow};
+use crate::arguments::LayoutArgument;
 use crate::error::Reason;
 use crate::program::memory::{Dimension, MapId, TensorMap};
 
@@ -176,11 +177,15 @@ impl Build {
 
     /// The modes of a whole tensor, as it was declared.
     fn modes(&self, global: &View<'_>) -> Result<Vec<Part>, Reason> {
-        if global.map.is_some() {
+        // Read again: a tensor that was declared since may have said more of the same sizes.
+        let mut core = self.core();
+        let text = LayoutArgument::Text(core.buffers[global.buffer.index()].layout.clone());
+        let (map, _, whole) = tensor::read(&mut core, &text)?;
+        if map.is_some() {
             return Err(refused(global, "a tensor map has no swizzle of global memory"));
         }
         let mut leaves = Vec::new();
-        gather(&self.core().forms[global.buffer.index()], ModePath::ROOT, &mut leaves)?;
+        gather(&whole, ModePath::ROOT, &mut leaves)?;
         Ok(leaves.into_iter().map(Part::whole).collect())
     }
 }
