@@ -31,10 +31,11 @@ Examples:
   tilewright same 'gl.SwizzledSharedLayout(8, 1, 8, [1, 0])' 'S<3,3,3> o 0 o (8,64):(64,1)' \\
       --shape '(8,64)'
 
-Layouts of threads and values are compared at every thread and value, and others at every coordinate.
-If they differ, the first difference is named, and the exit status is 1. If threads hold the data, the
-answer says what moves it: renamed registers, shuffles, or shared memory, with about how many
-instructions a warp executes. Layouts that count bytes and elements are not compared.";
+Layouts of threads and values are compared at every thread and value, and others at every
+coordinate. If they differ, the first difference is named, and the exit status is 1. If threads
+hold the data, the answer says what moves it: renamed registers, shuffles, or shared memory, with
+about how many instructions a warp executes. Layouts that count bytes and elements are not
+compared.";
 
 /// A layout, and the system that is to say it.
 #[derive(Debug, Args)]
