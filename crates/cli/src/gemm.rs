@@ -280,7 +280,7 @@ where
     let n = extents(&b).map_or(1, |[_, n]| n);
     let (alpha, beta) = (factor::<S>("--alpha", options.alpha)?, factor::<S>("--beta", options.beta)?);
     let old = Tensor::from_fn(layout(&format!("({m},{n}):({n},1)"))?, |_| {
-        S::Sum::factor(if S::Sum::IS_EXACT { f64::from(random.next() as i16) } else { random.real() }).unwrap_or(beta)
+        S::Sum::factor(if S::Sum::IS_EXACT { f64::from(random.bits() as i16) } else { random.real() }).unwrap_or(beta)
     });
     let old = old.map_err(refused)?;
     let mut c = old.try_clone().map_err(refused)?;

@@ -58,7 +58,7 @@ numbers! {
     f64 as from_file, Random::real, f64::from;
     f16 as from_file, |random: &mut Random| f16::from_f64(random.real()), f16::to_f64;
     bf16 as no_file, |random: &mut Random| bf16::from_f64(random.real()), bf16::to_f64;
-    i8 as from_file, |random: &mut Random| random.next() as i8, f64::from;
+    i8 as from_file, |random: &mut Random| random.bits() as i8, f64::from;
 }
 
 fn from_file<T: npy::Element>(path: &Path) -> Result<Tensor<T>, Failure> {
@@ -137,7 +137,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// Any 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -147,6 +147,6 @@ impl Random {
 
     /// Between -1 and 1.
     pub fn real(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+        (self.bits() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 }
