@@ -267,7 +267,7 @@ impl Problem {
     ///     b: Matrix::rows(Element::F32, [3, 4]).unwrap(),
     /// };
     /// let problem = Problem::of(operand(256), operand(384), d).unwrap().scaled(scales).unwrap();
-    /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
+    /// assert!(problem.to_string().contains("block scales along K"));
     /// ```
     ///
     /// Errors: scales that are not f32, or operands of other types ([`PlanError::Unknown`]);
