@@ -49,8 +49,8 @@ pub fn target(name: &str) -> Result<Target, String> {
     })
 }
 
-/// What plans for a device: what was measured there, then the model. A file of measured plans that
-/// cannot be read is told on standard error, and is as none.
+/// The planner of a device: it takes measured plans first, then those of the model. If the file of
+/// measured plans cannot be read, standard error says so, and no measured plan is used.
 pub fn of_device(device: &Device, terminal: &mut Terminal) -> Result<DevicePlanner, Failure> {
     let planner = DevicePlanner::new(device)?;
     if let Some(error) = planner.unread() {

@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of work of so many steps: what is done.
+    /// The progress of work of `all` steps, none of them done.
     pub fn new(what: &'static str, all: u64) -> Progress {
         let watched = std::io::stderr().is_terminal();
         Progress { what, done: 0, all: all.max(1), shown: false, next: watched.then(|| Instant::now() + PATIENCE) }

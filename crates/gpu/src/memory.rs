@@ -15,6 +15,10 @@ use crate::parameter::{Argument, Place};
 use crate::status::code;
 use crate::stream::Stream;
 
+/// Bytes at multiples of which an allocation of the driver begins, and kernels are given memory
+/// (CUDA programming guide, device memory accesses).
+pub(crate) const KERNEL_ALIGNMENT_BYTES: i64 = 256;
+
 /// Bytes on a device.
 ///
 /// ```no_run

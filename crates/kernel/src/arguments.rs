@@ -162,40 +162,27 @@ impl IntoLayout for &String {
     }
 }
 
-impl IntoLayout for Layout {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(LayoutArgument::Layout(self))
-    }
+/// Values that are layouts already, owned or borrowed.
+macro_rules! layouts {
+    ($($given:ty => $make:expr;)+) => {$(
+        impl IntoLayout for $given {
+            fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+                Ok($make(self))
+            }
+        }
+
+        impl IntoLayout for &$given {
+            fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
+                self.clone().into_layout()
+            }
+        }
+    )+};
 }
 
-impl IntoLayout for &Layout {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(LayoutArgument::Layout(self.clone()))
-    }
-}
-
-impl IntoLayout for Composed {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(LayoutArgument::Composed(self))
-    }
-}
-
-impl IntoLayout for &Composed {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(LayoutArgument::Composed(self.clone()))
-    }
-}
-
-impl IntoLayout for LayoutArgument {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(self)
-    }
-}
-
-impl IntoLayout for &LayoutArgument {
-    fn into_layout(self) -> Result<LayoutArgument, LayoutError> {
-        Ok(self.clone())
-    }
+layouts! {
+    Layout => LayoutArgument::Layout;
+    Composed => LayoutArgument::Composed;
+    LayoutArgument => std::convert::identity;
 }
 
 impl<T: IntoLayout> IntoLayout for Result<T, LayoutError> {
@@ -272,7 +259,7 @@ pub enum TileArgument {
 ///         let (x, y) = (k.input::<f32>("x", "(64,64):(64,1)")?, k.output::<f32>("y", "(64,64):(64,1)")?);
 ///         k.threads(32)?;
 ///         let block = k.block("(x,y)")?;
-///         let tile = if by_tuple { x.local_tile((32, 8), &block)? } else { x.local_tile((32, 8), &block)? };
+///         let tile = if by_tuple { x.local_tile((32, 8), &block)? } else { x.local_tile("(32,8)", &block)? };
 ///         y.local_tile((32, 8), block)?.thread_part()?.store(&tile.thread_part()?.load()?)
 ///     })?;
 /// }

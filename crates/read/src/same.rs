@@ -169,7 +169,9 @@ fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
             None
         }
         Some(lanes) if lanes > WARP => {
-            notes.push(format!("what moves the data is told for warps of {WARP} lanes, and a wave here has {lanes}"));
+            notes.push(format!(
+                "the cost of moving data is stated for warps of {WARP} lanes only, and a wave here has {lanes}"
+            ));
             None
         }
         _ => conversion(sides, tile),

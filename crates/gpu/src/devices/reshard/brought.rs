@@ -9,6 +9,7 @@
 //! overlaps the unpacking of the last one.
 
 use crate::Lines;
+use crate::memory::KERNEL_ALIGNMENT_BYTES;
 use tilewright_kernel::Element;
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint};
@@ -31,8 +32,6 @@ const PART: (i64, i64) = (16 << 20, 128 << 20);
 const WHOLE: i64 = 64;
 /// The most parts of a message.
 const MAX_PARTS: usize = 1024;
-/// Bytes at multiples of which kernels are given memory.
-const BEGIN: i64 = 256;
 
 /// Lines that copy engines bring from another device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +110,7 @@ pub fn brought(
                 brings.push(Bring { source, read, lines, write: bytes(write), put: None });
                 continue;
             }
-            let behind = write % (BEGIN / i64::from(element.bytes()));
+            let behind = write % (KERNEL_ALIGNMENT_BYTES / i64::from(element.bytes()));
             room = room.max(lines.count * lines.bytes);
             let number = known.iter().position(|(of, begin)| *of == modes && *begin == behind);
             if number.is_none() {

@@ -15,9 +15,8 @@ use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
 use tilewright_planners::{Expression, Planner};
 
 use super::ShardedError;
+use crate::memory::KERNEL_ALIGNMENT_BYTES;
 
-/// Bytes at multiples of which kernels are given memory.
-const BEGIN: i64 = 256;
 /// The most parts of a block whose partial sums are sent, and the least number of tiles of 128 x
 /// 256 in a part, relative to the multiprocessors.
 const PARTS: i64 = 4;
@@ -231,8 +230,8 @@ fn of_piece(
             *operand = Operand::Own(at);
             continue;
         }
-        // A copy begins at a multiple of `BEGIN` bytes, like its buffer.
-        let begin = block.start - block.start % (BEGIN / i64::from(element.bytes()));
+        // A copy begins at a multiple of `KERNEL_ALIGNMENT_BYTES`, like its buffer.
+        let begin = block.start - block.start % (KERNEL_ALIGNMENT_BYTES / i64::from(element.bytes()));
         let elements = block.start + block.layout.range()?.1 + 1 - begin;
         if elements - (block.start - begin) != block.layout.size() {
             return Ok(None);
@@ -287,7 +286,7 @@ fn of_piece(
 /// A block as a matrix that begins where kernels are given memory, and the byte of that.
 fn placed(block: &Block, element: Element, start: i64) -> Result<(Matrix, u64), ShardedError> {
     let matrix = Matrix::new(element, &block.layout)?;
-    if start * i64::from(element.bytes()) % BEGIN == 0 {
+    if start * i64::from(element.bytes()) % KERNEL_ALIGNMENT_BYTES == 0 {
         return Ok((matrix, bytes_of(start, element)));
     }
     Ok((matrix.at(start)?, 0))

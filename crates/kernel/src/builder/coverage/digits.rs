@@ -3,9 +3,9 @@
 //! Law: a number `n` takes each value from 0 to below `units` once. It is the index of an iteration
 //! or of a block; or blocks `b` of `B` take `b, b + B, b + 2B, ..`, each in `ceil((units - b) / B)`
 //! iterations; or several stores share the numbers, store `s` of `m` taking those of blocks
-//! `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide `units`.
-//! Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last one, take
-//! each combination once. With them
+//! `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
+//! `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last
+//! one, take each combination once. With them
 //!
 //! ```text
 //! sum of a_i * floor(n / d_i) = sum of b_i * digit_i
