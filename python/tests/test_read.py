@@ -5,7 +5,7 @@ import pytest
 import tilewright as tw
 
 
-def test_a_log_gives_every_layout_with_its_line_and_name():
+def test_a_log_gives_every_layout_with_its_line_and_name() -> None:
     log = "begin\nsA:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)\ntAgA: gmem_ptr[32b](0x10) o (_4,_8):(_8,_1)\n"
     first, second = tw.read(log)
     assert (first.name, first.line, first.system) == ("sA", 2, "cute-print")
@@ -16,7 +16,7 @@ def test_a_log_gives_every_layout_with_its_line_and_name():
     assert str(second) == "(4,8):(8,1)"
 
 
-def test_a_width_is_asked_for_and_never_guessed():
+def test_a_width_is_asked_for_and_never_guessed() -> None:
     text = "!cute.ptr<!my.type, smem, align<1024>, S<3,4,3>>"
     with pytest.raises(tw.LayoutError) as refused:
         tw.read(text)
@@ -24,7 +24,7 @@ def test_a_width_is_asked_for_and_never_guessed():
     assert str(tw.read(text, bits=16)[0]) == "S<3,3,3>"
 
 
-def test_a_mesh_is_asked_for():
+def test_a_mesh_is_asked_for() -> None:
     with pytest.raises(tw.LayoutError) as refused:
         tw.read("PartitionSpec('x', None)", shape=[8, 6])
     assert refused.value.code == "E1305"
@@ -34,23 +34,23 @@ def test_a_mesh_is_asked_for():
         tw.read("PartitionSpec('x', None)", shape=[8, 6], mesh="2x4")
 
 
-def test_a_system_that_does_not_exist():
+def test_a_system_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="cute-cpp"):
         tw.read("(_4,_8):(_8,_1)", system="qute")
 
 
-def test_text_without_layouts():
+def test_text_without_layouts() -> None:
     assert tw.read("nothing to see\n") == []
 
 
 MMA = "#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = {}, instrShape = [16, 8]}}>"
 
 
-def triton(warps):
+def triton(warps: list[int]) -> str:
     return f"tensor<64x32xf32, {MMA.format(warps)}>"
 
 
-def test_what_is_written_reads_back_as_the_same_function():
+def test_what_is_written_reads_back_as_the_same_function() -> None:
     layout = tw.evaluate("S<3,3,3> o 0 o (64,64):(64,1)")
     for system in ("cute-cpp", "cute-dsl"):
         text = tw.write(layout, system)
@@ -61,7 +61,7 @@ def test_what_is_written_reads_back_as_the_same_function():
     assert tw.same(fragment, tw.write(fragment, "gluon")), "a reading is an argument as its text is"
 
 
-def test_what_a_system_cannot_say_is_refused():
+def test_what_a_system_cannot_say_is_refused() -> None:
     with pytest.raises(tw.LayoutError) as refused:
         tw.write("((2,2),4):((1,8),2)", "torch")
     assert refused.value.code == "E1304"
@@ -72,7 +72,7 @@ def test_what_a_system_cannot_say_is_refused():
     assert wrong.value.code.startswith("E02")
 
 
-def test_two_layouts_are_one_function_or_differ_at_a_place():
+def test_two_layouts_are_one_function_or_differ_at_a_place() -> None:
     assert tw.same("(_4,_8):(_8,_1)", tw.Layout((4, 8), (8, 1)))
     found = tw.same("S[(4, 8) : (8, 1)]", "(4,8):(8,2)")
     assert not found
@@ -86,7 +86,7 @@ def test_two_layouts_are_one_function_or_differ_at_a_place():
     assert str(found) == "one function: 128 threads hold 32 values each of the 64x64 tile"
 
 
-def test_other_threads_say_what_moves_the_data():
+def test_other_threads_say_what_moves_the_data() -> None:
     found = tw.same(triton([4, 1]), triton([1, 4]))
     assert not found
     assert found.route == "shared memory"
