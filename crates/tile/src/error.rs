@@ -199,6 +199,13 @@ pub enum Reason {
         /// Where it is named.
         place: Location,
     },
+    /// E1213: a gradient that cannot be made.
+    Gradient {
+        /// The program, or the tensor by which is derived.
+        of: String,
+        /// Why.
+        because: String,
+    },
     /// The algebra refused.
     Layout(LayoutError),
     /// The kernel language refused what the program became.
@@ -369,6 +376,7 @@ impl fmt::Display for Reason {
                 }
                 Ok(())
             }
+            Reason::Gradient { of, because } => write!(f, "`{of}` has no gradient: {because}"),
             Reason::Atom { name, because, place } => write!(f, "{name} at {place}: {because}"),
             Reason::Layout(error) => error.fmt(f),
             Reason::Kernel(error) => {
@@ -508,6 +516,7 @@ impl Refusal for TileError {
             Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } => "E1210",
             Reason::Room { .. } => "E1211",
             Reason::Atom { .. } => "E1212",
+            Reason::Gradient { .. } => "E1213",
             Reason::Layout(error) => error.code(),
             Reason::Kernel(error) => error.code(),
         }
@@ -595,6 +604,10 @@ impl Refusal for TileError {
             Reason::Room { .. } => "take smaller tiles, or more warps, as in `warps 8`".to_string(),
             Reason::Atom { .. } => {
                 "leave the atom out, and the passes choose one; `tilewright kernel explain` says which".to_string()
+            }
+            Reason::Gradient { .. } => {
+                "write the derivative as a program of its own, or leave the input out of those by which is derived"
+                    .to_string()
             }
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
             Reason::Kernel(error) => return of_kernel(error),

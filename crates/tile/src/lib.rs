@@ -44,6 +44,7 @@ mod demand;
 mod error;
 mod explain;
 mod explanation;
+mod grad;
 mod held;
 pub mod interpret;
 mod library;
@@ -70,6 +71,7 @@ pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
 pub use explanation::explanation;
+pub use grad::{Gradient, GradientOptions};
 pub use held::Held;
 pub use library::{Entry, LIBRARY};
 pub use program::{

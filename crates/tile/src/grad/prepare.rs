@@ -1,0 +1,187 @@
+//! A program, made ready to be reversed.
+//!
+//! Law: the program computes what it did. If blocks along an axis share a tile of an input, a loop
+//! executes several of them; and a statement stands outside each loop on which it does not depend.
+
+use std::collections::HashSet;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Stride};
+
+use super::GradientOptions;
+use crate::error::TileError;
+use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId, here};
+
+/// A program that was made ready.
+pub(super) struct Prepared {
+    pub(super) program: Program,
+    /// The loop over merged blocks, if blocks are merged.
+    pub(super) merged: Option<Merged>,
+}
+
+/// A loop over blocks of the program.
+pub(super) struct Merged {
+    /// The number of the loop.
+    pub(super) iteration: u32,
+    /// The axis along which blocks are merged.
+    pub(super) axis: Axis,
+    /// How many blocks the program has along the axis, where the last iterations may lie past it.
+    pub(super) blocks: Option<String>,
+    /// How many blocks there are in an iteration's loop.
+    pub(super) together: i64,
+}
+
+pub(super) fn prepared(program: &Program, of: &[usize], options: &GradientOptions) -> Result<Prepared, TileError> {
+    let mut program = program.clone();
+    program.body = hoisted(program.body);
+    let merged = merge(&mut program, of, options.blocks_merged)?;
+    if merged.is_some() {
+        program.body = hoisted(program.body);
+    }
+    Ok(Prepared { program, merged })
+}
+
+/// The axes along which a program has more than one block.
+pub(super) fn axes(program: &Program) -> Vec<(Axis, &str)> {
+    let counts = program.grid.iter().map(String::as_str);
+    Axis::ALL.into_iter().zip(counts).filter(|(_, count)| *count != "1").collect()
+}
+
+/// The tensor that an operation reads, and which tile of it.
+pub(super) fn read(operation: &Operation) -> Option<(usize, &[Index])> {
+    match operation {
+        Operation::Load { tensor, at, .. }
+        | Operation::Stage { tensor, at, .. }
+        | Operation::Gather { tensor, at, .. } => Some((*tensor, at)),
+        _ => None,
+    }
+}
+
+/// Whether an index depends on a name.
+pub(super) fn depends(at: &[Index], name: Name) -> bool {
+    at.iter().any(|index| index.terms.iter().any(|(own, _)| *own == name))
+}
+
+/// Does something with each statement, those of loops included, in order.
+pub(super) fn each<'p>(body: &'p [Statement], visit: &mut dyn FnMut(&'p Statement)) {
+    for statement in body {
+        visit(statement);
+        if let Statement::Loop(own) = statement {
+            each(&own.body, visit);
+        }
+    }
+}
+
+/// Merges blocks along the first axis along which a tile of a chosen input is shared.
+fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Merged>, TileError> {
+    // A tile that a loop loads cannot be loaded before the loop over merged blocks.
+    let shared = |axis: Axis| {
+        let (mut any, mut in_loop) = (false, false);
+        each(&program.body, &mut |statement| {
+            if let Statement::Let { operation, .. } = statement
+                && let Some((tensor, at)) = read(operation)
+                && of.contains(&tensor)
+                && !depends(at, Name::Block(axis))
+            {
+                any = true;
+                in_loop |=
+                    at.iter().any(|index| index.terms.iter().any(|(name, _)| matches!(name, Name::Iteration(_))));
+            }
+        });
+        any && !in_loop
+    };
+    let found = axes(program).into_iter().find(|(axis, _)| shared(*axis));
+    let Some((axis, count)) = found.map(|(axis, count)| (axis, count.to_string())) else { return Ok(None) };
+    let blocks: Expr = count.parse()?;
+    let together = blocks.known().map_or(together, |known| known.min(together));
+    if together <= 1 {
+        return Ok(None);
+    }
+    let groups = blocks.divide_up(&Expr::from(together));
+    let groups = groups.ok_or(tilewright_layout::LayoutError::Expression { op: "grid" })?;
+    let exact = groups.times(&Expr::from(together)).is_some_and(|all| all == blocks);
+    let number = Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0);
+    program.grid[number] = groups.to_string();
+    let iteration = program.iterations;
+    program.iterations += 1;
+    let place = program.grid_place.unwrap_or_else(here);
+    let mut body = std::mem::take(&mut program.body);
+    let instead = (Index::block(axis) * together).plus(&Index::iteration(iteration));
+    renamed(&mut body, &|index| replaced(index, Name::Block(axis), &instead));
+    program.body = vec![Statement::Loop(Loop {
+        iteration,
+        count: Count::from(together),
+        initial: Vec::new(),
+        parameters: Vec::new(),
+        body,
+        next: Vec::new(),
+        results: Vec::new(),
+        place,
+    })];
+    Ok(Some(Merged { iteration, axis, blocks: (!exact).then_some(count), together }))
+}
+
+/// An index with a sum in the place of a name.
+fn replaced(index: &Index, name: Name, instead: &Index) -> Index {
+    let by = index.terms.iter().find(|(own, _)| *own == name).map_or(0, |(_, by)| *by);
+    let mut rest = index.clone();
+    rest.terms.retain(|(own, _)| *own != name);
+    rest.plus(&(instead.clone() * by))
+}
+
+/// Replaces every index of a body.
+fn renamed(body: &mut [Statement], with: &dyn Fn(&Index) -> Index) {
+    let all = |at: &mut Vec<Index>| at.iter_mut().for_each(|index| *index = with(index));
+    for statement in body {
+        match statement {
+            Statement::Let { operation, .. } => match operation {
+                Operation::Load { at, .. } | Operation::Stage { at, .. } | Operation::Gather { at, .. } => all(at),
+                Operation::Number(index) => *index = with(index),
+                _ => {}
+            },
+            Statement::Store { at, .. } => all(at),
+            Statement::Loop(own) => {
+                if let Count::Index(index) = &mut own.count {
+                    *index = with(index);
+                }
+                renamed(&mut own.body, with);
+            }
+        }
+    }
+}
+
+/// A body whose loops hold only statements that depend on their iterations.
+fn hoisted(body: Vec<Statement>) -> Vec<Statement> {
+    let mut out = Vec::new();
+    for statement in body {
+        let Statement::Loop(mut own) = statement else {
+            out.push(statement);
+            continue;
+        };
+        let mut inside: HashSet<ValueId> = own.parameters.iter().copied().collect();
+        let mut kept = Vec::new();
+        for statement in hoisted(own.body) {
+            match &statement {
+                Statement::Let { result, operation, operands, .. } => {
+                    let here = match operation {
+                        Operation::Number(index) => std::slice::from_ref(index),
+                        operation => read(operation).map_or(&[][..], |(_, at)| at),
+                    };
+                    if !depends(here, Name::Iteration(own.iteration))
+                        && !operands.iter().any(|value| inside.contains(value))
+                    {
+                        out.push(statement);
+                        continue;
+                    }
+                    inside.insert(*result);
+                }
+                Statement::Loop(inner) => inside.extend(&inner.results),
+                Statement::Store { .. } => {}
+            }
+            kept.push(statement);
+        }
+        own.body = kept;
+        out.push(Statement::Loop(own));
+    }
+    out
+}

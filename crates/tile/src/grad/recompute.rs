@@ -1,0 +1,118 @@
+//! Forward values, computed again.
+//!
+//! Law: a value of the source program is computed at most once in a scope, in the scope of the loop
+//! that defines it, before what uses it.
+
+use tilewright_kernel::program::Location;
+
+use super::reverse::{Definition, Known, Reverse};
+use super::writer::ScopeId;
+use crate::error::TileError;
+use crate::program::{Count, Loop, Operation, ValueId};
+
+impl<'p> Reverse<'p> {
+    /// A value of the source program, computed again.
+    pub(super) fn primal(&mut self, value: ValueId, scope: ScopeId) -> Result<ValueId, TileError> {
+        // Operands first; chains of values may be long, so there is no recursion over them.
+        let mut waiting = vec![value];
+        while let Some(value) = waiting.last().copied() {
+            let Some(Known { definition, home }) = self.known.get(&value).copied() else {
+                return Err(self.refuse("a value has no definition", crate::program::here()));
+            };
+            let Some(own) = self.writer.scope_of(scope, home) else {
+                return Err(self.refuse("a value of a loop is used after it", crate::program::here()));
+            };
+            if self.writer.known(own, value).is_some() {
+                waiting.pop();
+                continue;
+            }
+            match definition {
+                Definition::Let(operation, operands, place) => {
+                    let missing = |operand: &&ValueId| {
+                        let home = self.known.get(operand).and_then(|known| known.home);
+                        self.writer.scope_of(scope, home).is_none_or(|own| self.writer.known(own, **operand).is_none())
+                    };
+                    let missing: Vec<ValueId> = operands.iter().filter(missing).copied().collect();
+                    if !missing.is_empty() {
+                        waiting.extend(missing);
+                        continue;
+                    }
+                    self.computed_again(value, (operation, operands, place), (scope, own))?;
+                }
+                Definition::Parameter(around, number) => {
+                    let because = format!(
+                        "it needs the value {} that the loop carries, at each iteration; a loop is reversed if what it \
+                         carries is a sum, a minimum or a maximum over its iterations",
+                        number + 1
+                    );
+                    return Err(self.refuse(because, around.place));
+                }
+                Definition::Result(around) => self.loop_again(around, own)?,
+            }
+            waiting.pop();
+        }
+        let home = self.known.get(&value).and_then(|known| known.home);
+        let own = self.writer.scope_of(scope, home).and_then(|own| self.writer.known(own, value));
+        own.ok_or_else(|| self.refuse("a value has no definition", crate::program::here()))
+    }
+
+    /// Computes a value again, whose operands are known. Hints of layouts are left out: the gradient
+    /// has other uses of the value.
+    fn computed_again(
+        &mut self,
+        value: ValueId,
+        (operation, operands, place): (&Operation, &[ValueId], Location),
+        (scope, own): (ScopeId, ScopeId),
+    ) -> Result<(), TileError> {
+        let known = |operand: &ValueId| {
+            let home = self.known.get(operand).and_then(|known| known.home);
+            self.writer.scope_of(scope, home).and_then(|own| self.writer.known(own, *operand))
+        };
+        let operands: Vec<ValueId> = operands.iter().filter_map(known).collect();
+        let mut operation = operation.clone();
+        match &mut operation {
+            Operation::Atom(_) | Operation::Held(_) => {
+                if let Some(same) = operands.first() {
+                    self.writer.remember(own, value, *same);
+                }
+                return Ok(());
+            }
+            Operation::Load { at, .. } | Operation::Stage { at, .. } | Operation::Gather { at, .. } => {
+                *at = self.indices(own, at, place)?;
+            }
+            Operation::Number(index) => *index = self.index(own, index, place)?,
+            _ => {}
+        }
+        let result = self.writer.apply(own, operation, &operands, place)?;
+        self.writer.remember(own, value, result);
+        Ok(())
+    }
+
+    pub(super) fn count(&mut self, count: &Count, scope: ScopeId, place: Location) -> Result<Count, TileError> {
+        Ok(match count {
+            Count::Sizes(text) => Count::Sizes(text.clone()),
+            Count::Index(index) => Count::Index(self.index(scope, index, place)?),
+            Count::Value(value) => Count::Value(self.primal(*value, scope)?),
+        })
+    }
+
+    /// The values after a loop, computed again in the scope that it is in.
+    fn loop_again(&mut self, own: &'p Loop, scope: ScopeId) -> Result<(), TileError> {
+        let count = self.count(&own.count, scope, own.place)?;
+        let initial = own.initial.iter().map(|value| self.primal(*value, scope)).collect::<Result<Vec<_>, _>>()?;
+        let body = self.writer.open(scope, own.iteration, count);
+        let mut parameters = Vec::new();
+        for (parameter, initial) in own.parameters.iter().zip(initial) {
+            let carried = self.writer.parameter(body, initial);
+            self.writer.remember(body, *parameter, carried);
+            parameters.push(carried);
+        }
+        for ((next, carried), result) in own.next.iter().zip(parameters).zip(&own.results) {
+            let next = self.primal(*next, body)?;
+            let after = self.writer.hand_on(body, carried, next);
+            self.writer.remember(scope, *result, after);
+        }
+        self.writer.close(body, own.place);
+        Ok(())
+    }
+}

@@ -1,0 +1,596 @@
+//! From the last statement to the first.
+//!
+//! Law: when a statement is reversed, the derivative by its result is complete: every statement that
+//! uses the result comes after it. Derivatives are tiles of f32 of the shape of their value.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use super::destination::{Destination, Parts, Way, declare, destination};
+use super::edges::Edges;
+use super::prepare::{Prepared, depends, each, read};
+use super::writer::{self, ROOT, ScopeId, Writer};
+use super::{GradientOptions, derivative};
+use crate::error::{Reason, TileError};
+use crate::program::{Binary, Comparison, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, ValueId};
+
+/// How a value of the source program is defined.
+#[derive(Clone, Copy)]
+pub(super) enum Definition<'p> {
+    Let(&'p Operation, &'p [ValueId], Location),
+    /// Carried by a loop, at the beginning of an iteration.
+    Parameter(&'p Loop, usize),
+    /// After a loop.
+    Result(&'p Loop),
+}
+
+/// A value of the source program: its definition, and the loop whose body it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'p> {
+    pub(super) definition: Definition<'p>,
+    pub(super) home: Option<u32>,
+}
+
+/// A loop whose loads are reversed in the scope of an earlier one.
+struct Deferred<'p> {
+    own: &'p Loop,
+    seeds: Vec<Seed>,
+}
+
+/// The derivative by a value that a loop carries.
+#[derive(Clone, Copy)]
+enum Seed {
+    /// Of a sum: that of its result.
+    Sum { number: usize, result: ValueId },
+    /// Of a minimum or maximum: its result, and the share of each iteration that has it.
+    Extreme { number: usize, result: ValueId, share: ValueId },
+}
+
+/// A tile of a derivative that is to be stored.
+struct Pending {
+    tensor: usize,
+    at: Vec<Index>,
+    rows: Option<(usize, ValueId)>,
+    value: ValueId,
+    place: Location,
+}
+
+pub(super) struct Reverse<'p> {
+    pub(super) source: &'p Program,
+    prepared: &'p Prepared,
+    pub(super) known: HashMap<ValueId, Known<'p>>,
+    /// How often each value is used.
+    uses: HashMap<ValueId, usize>,
+    /// The values that depend on an input by which is derived.
+    active: HashSet<ValueId>,
+    edges: Edges,
+    destinations: Vec<(Destination, usize)>,
+    /// The tensor of the derivative by each output, by the number of the output.
+    given: HashMap<usize, usize>,
+    pub(super) writer: Writer,
+    /// Derivatives by values of the source program, by the scope that adds to them.
+    derivatives: HashMap<ScopeId, HashMap<ValueId, ValueId>>,
+    pending: HashMap<ScopeId, Vec<Pending>>,
+    deferred: HashMap<u32, Vec<Deferred<'p>>>,
+    /// The loop that is reversed again for its loads alone.
+    again: Option<u32>,
+}
+
+/// The gradient of a program, and the parts that are still to be added.
+pub(super) fn reversed(
+    prepared: &Prepared,
+    of: &[usize],
+    options: &GradientOptions,
+) -> Result<(Program, Vec<Parts>), TileError> {
+    let source = &prepared.program;
+    let mut program = Program {
+        name: derivative(&source.name),
+        tensors: source.tensors.clone(),
+        declared: source.declared.clone(),
+        types: Vec::new(),
+        body: Vec::new(),
+        iterations: 0,
+        ..source.clone()
+    };
+    for tensor in &mut program.tensors {
+        // What the program wrote is not read again.
+        tensor.role = Role::Input;
+    }
+    let mut destinations = Vec::new();
+    let mut parts = Vec::new();
+    let mut given = HashMap::new();
+    for (number, tensor) in source.tensors.iter().enumerate() {
+        if tensor.role != Role::Input && tensor.element.is_float() {
+            let (place, modes) = source.declared[number];
+            let declared = (derivative(&tensor.name), tensor.element);
+            let layout = (tensor.layout.clone(), modes);
+            given.insert(number, writer::declare(&mut program, declared, layout, Role::Input, place));
+        }
+    }
+    for tensor in of {
+        let Some(own) = destination(source, *tensor, options)? else {
+            let (of, because) = (source.tensors[*tensor].name.clone(), "no statement loads it".to_string());
+            return Err(Reason::Gradient { of, because }.into());
+        };
+        let (number, more) = declare(&mut program, source, &own)?;
+        destinations.push((own, number));
+        parts.extend(more);
+    }
+    for (number, tensor) in program.tensors.iter().enumerate() {
+        if program.tensors[..number].iter().any(|other| other.name == tensor.name) {
+            let because = "a tensor of the program has this name".to_string();
+            return Err(Reason::Gradient { of: tensor.name.clone(), because }.into());
+        }
+    }
+    let (known, uses) = definitions(source);
+    let active = active(source, of);
+    let mut reverse = Reverse {
+        source,
+        prepared,
+        known,
+        uses,
+        active,
+        edges: Edges::new(source)?,
+        destinations,
+        given,
+        writer: Writer::new(program),
+        derivatives: HashMap::new(),
+        pending: HashMap::new(),
+        deferred: HashMap::new(),
+        again: None,
+    };
+    reverse.body(&source.body, ROOT)?;
+    reverse.stores(ROOT)?;
+    let Reverse { writer, destinations, .. } = reverse;
+    let program = writer.finish();
+    // An input without influence has no derivative to store.
+    for (own, _) in &destinations {
+        let name = derivative(&source.tensors[own.tensor].name);
+        let parts = super::destination::parts_of(&name);
+        if program.tensors.iter().all(|tensor| tensor.name != name && tensor.name != parts) {
+            let because = "no output of a floating-point type depends on it".to_string();
+            return Err(Reason::Gradient { of: source.tensors[own.tensor].name.clone(), because }.into());
+        }
+    }
+    Ok((program, parts))
+}
+
+/// Each value with its definition, and how often it is used.
+fn definitions(program: &Program) -> (HashMap<ValueId, Known<'_>>, HashMap<ValueId, usize>) {
+    fn walk<'p>(
+        body: &'p [Statement],
+        home: Option<u32>,
+        known: &mut HashMap<ValueId, Known<'p>>,
+        uses: &mut HashMap<ValueId, usize>,
+    ) {
+        let mut used = |value: &ValueId| *uses.entry(*value).or_insert(0) += 1;
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    operands.iter().for_each(&mut used);
+                    known.insert(*result, Known { definition: Definition::Let(operation, operands, *place), home });
+                }
+                Statement::Store { value, rows, .. } => {
+                    used(value);
+                    rows.iter().for_each(|(_, rows)| used(rows));
+                }
+                Statement::Loop(own) => {
+                    own.initial.iter().chain(&own.next).chain(own.count.value().iter()).for_each(&mut used);
+                    for (number, (parameter, result)) in own.parameters.iter().zip(&own.results).enumerate() {
+                        let inside = Definition::Parameter(own, number);
+                        known.insert(*parameter, Known { definition: inside, home: Some(own.iteration) });
+                        known.insert(*result, Known { definition: Definition::Result(own), home });
+                    }
+                }
+            }
+        }
+        for statement in body {
+            if let Statement::Loop(own) = statement {
+                walk(&own.body, Some(own.iteration), known, uses);
+            }
+        }
+    }
+    let (mut known, mut uses) = (HashMap::new(), HashMap::new());
+    walk(&program.body, None, &mut known, &mut uses);
+    (known, uses)
+}
+
+/// The values that depend on an input, as numbers that have a derivative.
+fn active(program: &Program, of: &[usize]) -> HashSet<ValueId> {
+    let mut active = HashSet::new();
+    // A loop carries dependence from its end to its beginning, so until nothing changes.
+    loop {
+        let before = active.len();
+        each(&program.body, &mut |statement| match statement {
+            Statement::Let { result, operation, operands, .. } => {
+                let loaded = read(operation).is_some_and(|(tensor, _)| of.contains(&tensor));
+                if program.type_of(*result).element.is_float()
+                    && (loaded || operands.iter().any(|own| active.contains(own)))
+                {
+                    active.insert(*result);
+                }
+            }
+            Statement::Store { .. } => {}
+            Statement::Loop(own) => {
+                for number in 0..own.initial.len() {
+                    if active.contains(&own.initial[number]) || active.contains(&own.next[number]) {
+                        active.insert(own.parameters[number]);
+                        active.insert(own.results[number]);
+                    }
+                }
+            }
+        });
+        if active.len() == before {
+            return active;
+        }
+    }
+}
+
+impl<'p> Reverse<'p> {
+    /// The refusal of a statement.
+    pub(super) fn refuse(&self, because: impl Into<String>, place: Location) -> TileError {
+        let of = self.source.name.clone();
+        Reason::Gradient { of, because: because.into() }.at("the gradient", place)
+    }
+
+    pub(super) fn is_active(&self, value: ValueId) -> bool {
+        self.active.contains(&value)
+    }
+
+    /// An index of the source program, in a scope.
+    pub(super) fn index(&self, scope: ScopeId, index: &Index, place: Location) -> Result<Index, TileError> {
+        self.writer.index(scope, index).ok_or_else(|| self.refuse(format!("{index} is not known here"), place))
+    }
+
+    pub(super) fn indices(&self, scope: ScopeId, at: &[Index], place: Location) -> Result<Vec<Index>, TileError> {
+        at.iter().map(|index| self.index(scope, index, place)).collect()
+    }
+
+    /// Adds to the derivative by a value.
+    pub(super) fn add(
+        &mut self,
+        value: ValueId,
+        more: ValueId,
+        scope: ScopeId,
+        place: Location,
+    ) -> Result<(), TileError> {
+        if !self.is_active(value) {
+            return Ok(());
+        }
+        let before = self.derivatives.entry(scope).or_default().get(&value).copied();
+        let all = match before {
+            None => more,
+            Some(before) => self.writer.binary(scope, Binary::Add, [before, more], place)?,
+        };
+        self.derivatives.entry(scope).or_default().insert(value, all);
+        Ok(())
+    }
+
+    fn taken(&mut self, value: ValueId, scope: ScopeId) -> Option<ValueId> {
+        self.derivatives.get_mut(&scope).and_then(|own| own.remove(&value))
+    }
+
+    /// A derivative without the elements that lie past the edge along a mode.
+    pub(super) fn inside(
+        &mut self,
+        derivative: ValueId,
+        (value, mode): (ValueId, usize),
+        scope: ScopeId,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let Some(edge) = self.edges.of(value, mode).cloned() else { return Ok(derivative) };
+        // The edge of a loop that is not open is that of another iteration.
+        let Some(at) = self.writer.index(scope, &edge.at) else { return Ok(derivative) };
+        let shape = self.writer.type_of(derivative).shape.clone();
+        if shape[mode] != edge.extent {
+            return Ok(derivative);
+        }
+        let writer = &mut self.writer;
+        let first = writer.apply(scope, Operation::Number(at * edge.extent), &[], place)?;
+        let first = writer.broadcast(scope, first, &shape, place)?;
+        let own = writer.apply(scope, Operation::Arange { shape: shape.clone(), mode }, &[], place)?;
+        let own = writer.binary(scope, Binary::Add, [first, own], place)?;
+        let end = writer.apply(scope, Operation::Size(edge.end), &[], place)?;
+        let end = writer.broadcast(scope, end, &shape, place)?;
+        let zero = writer.full(scope, &shape, 0.0, place)?;
+        writer.select(scope, (Comparison::Less, [own, end]), [derivative, zero], place)
+    }
+
+    /// Reverses the statements of a body.
+    fn body(&mut self, body: &'p [Statement], scope: ScopeId) -> Result<(), TileError> {
+        for statement in body.iter().rev() {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    if let Some(derivative) = self.taken(*result, scope) {
+                        self.reverse((*result, operation, operands), derivative, scope, *place)?;
+                    }
+                }
+                Statement::Store { tensor, at, rows, with, value, place } => {
+                    if !self.is_active(*value) {
+                        continue;
+                    }
+                    if let Some(Reduction::Product | Reduction::Minimum | Reduction::Maximum) = with {
+                        let because = "a derivative of what blocks combine is known for sums alone";
+                        return Err(self.refuse(because, *place));
+                    }
+                    let Some(given) = self.given.get(tensor).copied() else { continue };
+                    let shape = self.source.type_of(*value).shape.clone();
+                    let at = self.indices(scope, at, *place)?;
+                    let derivative = match rows {
+                        None => {
+                            let operation = Operation::Load { tensor: given, shape, at, other: 0.0 };
+                            self.writer.apply(scope, operation, &[], *place)?
+                        }
+                        Some((mode, rows)) => {
+                            let rows = self.primal(*rows, scope)?;
+                            let operation = Operation::Gather { tensor: given, shape, at, mode: *mode, other: 0.0 };
+                            self.writer.apply(scope, operation, &[rows], *place)?
+                        }
+                    };
+                    let derivative = self.writer.to(scope, derivative, Element::F32, *place)?;
+                    self.add(*value, derivative, scope, *place)?;
+                }
+                Statement::Loop(own) => self.reverse_loop(own, scope)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The derivative by a tile that was loaded.
+    pub(super) fn loaded(
+        &mut self,
+        operation: &Operation,
+        derivative: ValueId,
+        rows: Option<(usize, ValueId)>,
+        scope: ScopeId,
+        place: Location,
+    ) -> Result<(), TileError> {
+        let Some((tensor, at)) = read(operation) else { return Ok(()) };
+        let at = self.indices(scope, at, place)?;
+        let here = self.pending.entry(scope).or_default();
+        let same = here.iter().position(|own| (own.tensor, &own.at, own.rows) == (tensor, &at, rows));
+        match same {
+            None => here.push(Pending { tensor, at, rows, value: derivative, place }),
+            Some(same) => {
+                let before = here[same].value;
+                let sum = self.writer.binary(scope, Binary::Add, [before, derivative], place)?;
+                if let Some(own) = self.pending.get_mut(&scope).and_then(|here| here.get_mut(same)) {
+                    own.value = sum;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the derivatives that a scope has collected.
+    fn stores(&mut self, scope: ScopeId) -> Result<(), TileError> {
+        for Pending { tensor, at, rows, value, place } in self.pending.remove(&scope).unwrap_or_default() {
+            let Some((own, number)) = self.destinations.iter().find(|(own, _)| own.tensor == tensor) else { continue };
+            let (way, number) = (own.way.clone(), *number);
+            let (mut at, mut value, mut with) = (at, value, None);
+            match way {
+                Way::Own => value = self.writer.to(scope, value, self.source.tensors[tensor].element, place)?,
+                Way::Atomic => with = Some(Reduction::Sum),
+                Way::Parts(axes) => {
+                    let shape = [vec![1; axes.len()], self.writer.type_of(value).shape.clone()].concat();
+                    value = self.writer.reshape(scope, value, &shape, place)?;
+                    at = axes.into_iter().map(Index::block).chain(at).collect();
+                }
+            }
+            self.writer.push(scope, Statement::Store { tensor: number, at, rows, with, value, place });
+        }
+        Ok(())
+    }
+
+    /// The definition of the next value of a minimum or maximum over iterations: what each iteration
+    /// compares with. None: the value that the loop carries is another.
+    fn compared(&self, own: &'p Loop, number: usize) -> Option<ValueId> {
+        let (parameter, next) = (own.parameters[number], own.next[number]);
+        let Definition::Let(Operation::Binary(Binary::Minimum | Binary::Maximum), operands, _) =
+            self.known.get(&next)?.definition
+        else {
+            return None;
+        };
+        let once = |value: &ValueId| self.uses.get(value) == Some(&1);
+        match operands {
+            [a, b] if *a == parameter && *b != parameter && once(a) && once(&next) => Some(*b),
+            [b, a] if *a == parameter && *b != parameter && once(a) && once(&next) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// 1 where two tiles are equal, elsewhere 0.
+    fn equal(&mut self, tiles: [ValueId; 2], scope: ScopeId, place: Location) -> Result<ValueId, TileError> {
+        let shape = self.writer.type_of(tiles[0]).shape.clone();
+        let (one, zero) = (self.writer.full(scope, &shape, 1.0, place)?, self.writer.full(scope, &shape, 0.0, place)?);
+        self.writer.select(scope, (Comparison::Equal, tiles), [one, zero], place)
+    }
+
+    /// The derivatives by what a loop carries.
+    fn seeds(&mut self, own: &'p Loop, scope: ScopeId) -> Result<Vec<Seed>, TileError> {
+        let mut seeds = Vec::new();
+        for (number, after) in own.results.iter().enumerate() {
+            let Some(result) = self.taken(*after, scope) else { continue };
+            let Some(compared) = self.compared(own, number) else {
+                seeds.push(Seed::Sum { number, result });
+                continue;
+            };
+            // Iterations that have the extreme share its derivative, as the elements of a tile do.
+            let (extreme, initial) = (self.primal(*after, scope)?, self.primal(own.initial[number], scope)?);
+            let count = self.count(&own.count, scope, own.place)?;
+            let body = self.writer.open(scope, own.iteration, count);
+            let one = self.primal(compared, body)?;
+            let equal = self.equal([one, extreme], body, own.place)?;
+            let equal = self.writer.accumulate(body, equal, own.place)?;
+            self.writer.close(body, own.place);
+            let before = self.equal([initial, extreme], scope, own.place)?;
+            let all = self.writer.binary(scope, Binary::Add, [before, equal], own.place)?;
+            let share = self.writer.binary(scope, Binary::Divide, [result, all], own.place)?;
+            seeds.push(Seed::Extreme { number, result: extreme, share });
+        }
+        Ok(seeds)
+    }
+
+    /// Reverses the body of a loop in a scope.
+    fn iteration(&mut self, own: &'p Loop, seeds: &[Seed], scope: ScopeId) -> Result<(), TileError> {
+        let mut begin: Vec<(ValueId, ValueId)> = Vec::new();
+        for seed in seeds {
+            match *seed {
+                Seed::Sum { number, result } => begin.push((own.next[number], result)),
+                Seed::Extreme { number, result, share } => {
+                    if let Some(compared) = self.compared(own, number) {
+                        let tile = self.primal(compared, scope)?;
+                        begin.push((compared, self.shared(tile, (result, share), scope, own.place)?));
+                    }
+                }
+            }
+        }
+        for (value, derivative) in begin {
+            self.add(value, derivative, scope, own.place)?;
+        }
+        self.body(&own.body, scope)?;
+        // A sum hands the derivative of its result to each iteration, unchanged.
+        for (number, parameter) in own.parameters.iter().enumerate() {
+            let found = self.taken(*parameter, scope);
+            let sum = seeds.iter().find_map(|seed| match seed {
+                Seed::Sum { number: own, result } if *own == number => Some(*result),
+                _ => None,
+            });
+            if self.is_active(*parameter) && found != sum {
+                let because = format!(
+                    "the value {} that the loop carries is no sum, minimum or maximum over its iterations",
+                    number + 1
+                );
+                return Err(self.refuse(because, own.place));
+            }
+        }
+        Ok(())
+    }
+
+    /// The share of a derivative where a tile has an extreme, elsewhere 0.
+    fn shared(
+        &mut self,
+        tile: ValueId,
+        (extreme, share): (ValueId, ValueId),
+        scope: ScopeId,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let shape = self.writer.type_of(tile).shape.clone();
+        let zero = self.writer.full(scope, &shape, 0.0, place)?;
+        self.writer.select(scope, (Comparison::Equal, [tile, extreme]), [share, zero], place)
+    }
+
+    fn reverse_loop(&mut self, own: &'p Loop, scope: ScopeId) -> Result<(), TileError> {
+        let seeds = self.seeds(own, scope)?;
+        let count = self.count(&own.count, scope, own.place)?;
+        let body = self.writer.open(scope, own.iteration, count);
+        self.iteration(own, &seeds, body)?;
+        // Loads of tiles that an earlier loop loads too are reversed there.
+        let earlier: HashMap<usize, u32> = self
+            .destinations
+            .iter()
+            .filter_map(|(destination, _)| Some((destination.tensor, *destination.fused.get(&own.iteration)?)))
+            .collect();
+        match self.again {
+            None => {
+                if let Some(here) = self.pending.get_mut(&body) {
+                    here.retain(|pending| !earlier.contains_key(&pending.tensor));
+                }
+                let first: HashSet<u32> = earlier.values().copied().collect();
+                for first in first {
+                    let seeds = seeds.clone();
+                    self.deferred.entry(first).or_default().push(Deferred { own, seeds });
+                }
+            }
+            // Only the loads of the loop itself are wanted.
+            Some(_) => {
+                self.pending.remove(&body);
+            }
+        }
+        let outer = self.derivatives.remove(&body).unwrap_or_default();
+        for deferred in self.deferred.remove(&own.iteration).unwrap_or_default() {
+            self.reverse_again(&deferred, own.iteration, body)?;
+        }
+        self.stores(body)?;
+        self.handed_out(own, outer, (scope, body))?;
+        for seed in seeds {
+            match seed {
+                Seed::Sum { number, result } => self.add(own.initial[number], result, scope, own.place)?,
+                Seed::Extreme { number, result, share } => {
+                    let initial = self.primal(own.initial[number], scope)?;
+                    let derivative = self.shared(initial, (result, share), scope, own.place)?;
+                    self.add(own.initial[number], derivative, scope, own.place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reverses a later loop in the scope of the first one that loads the same tiles, for its loads
+    /// alone.
+    fn reverse_again(&mut self, deferred: &Deferred<'p>, first: u32, body: ScopeId) -> Result<(), TileError> {
+        let before = self.again.replace(deferred.own.iteration);
+        let kept = self.pending.remove(&body).unwrap_or_default();
+        self.writer.stand_for(body, deferred.own.iteration);
+        self.iteration(deferred.own, &deferred.seeds, body)?;
+        self.derivatives.remove(&body);
+        let mut more = self.pending.remove(&body).unwrap_or_default();
+        let fused = |own: &Destination| own.fused.get(&deferred.own.iteration) == Some(&first);
+        more.retain(|pending| self.destinations.iter().any(|(own, _)| own.tensor == pending.tensor && fused(own)));
+        self.pending.insert(body, kept);
+        for Pending { tensor, at, rows, value, place } in more {
+            let here = self.pending.entry(body).or_default();
+            let same = here.iter_mut().find(|own| (own.tensor, &own.at, own.rows) == (tensor, &at, rows));
+            match same {
+                None => here.push(Pending { tensor, at, rows, value, place }),
+                Some(own) => own.value = self.writer.binary(body, Binary::Add, [own.value, value], place)?,
+            }
+        }
+        self.again = before;
+        Ok(())
+    }
+
+    /// Derivatives by values from outside a loop: the sum over its iterations.
+    fn handed_out(
+        &mut self,
+        own: &Loop,
+        outer: HashMap<ValueId, ValueId>,
+        (scope, body): (ScopeId, ScopeId),
+    ) -> Result<(), TileError> {
+        let mut outer: Vec<(ValueId, ValueId)> = outer.into_iter().collect();
+        outer.sort();
+        let name = Name::Iteration(own.iteration);
+        let mut sums = Vec::new();
+        for (value, mut derivative) in outer {
+            // Iterations have different elements past an edge. The sum would mix them with others.
+            for mode in 0..self.source.type_of(value).shape.len() {
+                if self.edges.of(value, mode).is_some_and(|edge| depends(std::slice::from_ref(&edge.at), name)) {
+                    derivative = self.inside(derivative, (value, mode), body, own.place)?;
+                }
+            }
+            if let Some(merged) = self.prepared.merged.as_ref().filter(|merged| merged.iteration == own.iteration)
+                && let Some(blocks) = &merged.blocks
+            {
+                // The last iterations may lie past the last block.
+                let at = (Index::block(merged.axis) * merged.together).plus(&Index::iteration(own.iteration));
+                let at = self.index(body, &at, own.place)?;
+                let shape = self.writer.type_of(derivative).shape.clone();
+                let writer = &mut self.writer;
+                let number = writer.apply(body, Operation::Number(at), &[], own.place)?;
+                let number = writer.broadcast(body, number, &shape, own.place)?;
+                let end = writer.apply(body, Operation::Size(blocks.clone()), &[], own.place)?;
+                let end = writer.broadcast(body, end, &shape, own.place)?;
+                let zero = writer.full(body, &shape, 0.0, own.place)?;
+                derivative = writer.select(body, (Comparison::Less, [number, end]), [derivative, zero], own.place)?;
+            }
+            sums.push((value, self.writer.accumulate(body, derivative, own.place)?));
+        }
+        self.writer.close(body, own.place);
+        for (value, sum) in sums {
+            self.add(value, sum, scope, own.place)?;
+        }
+        Ok(())
+    }
+}

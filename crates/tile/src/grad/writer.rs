@@ -1,0 +1,402 @@
+//! The gradient as it is written.
+//!
+//! Law: a scope is the body of a loop, or of the program. A statement may be added to a scope around
+//! the one that is being written: the loop itself is added to it only when its scope is closed, so
+//! the statement comes before it.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use crate::error::TileError;
+use crate::program::{
+    Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, Type, Unary, ValueId,
+    infer,
+};
+
+/// A scope, by its number.
+pub(super) type ScopeId = usize;
+
+/// The body of the program.
+pub(super) const ROOT: ScopeId = 0;
+
+/// A loop-carried value.
+struct Carried {
+    initial: ValueId,
+    parameter: ValueId,
+    next: ValueId,
+    result: ValueId,
+}
+
+/// A body that is being written.
+#[derive(Default)]
+struct Scope {
+    parent: Option<ScopeId>,
+    /// The loops of the source program whose iteration is the iteration of this loop.
+    stands_for: Vec<u32>,
+    /// The number of this loop, and how often it is executed.
+    repeated: Option<(u32, Count)>,
+    statements: Vec<Statement>,
+    carried: Vec<Carried>,
+    /// Values of the source program that are computed here.
+    known: HashMap<ValueId, ValueId>,
+    /// Tiles of one number.
+    full: HashMap<(Vec<i64>, Element, u64), ValueId>,
+}
+
+pub(super) struct Writer {
+    pub(super) program: Program,
+    scopes: Vec<Scope>,
+}
+
+impl Writer {
+    pub(super) fn new(program: Program) -> Writer {
+        Writer { program, scopes: vec![Scope::default()] }
+    }
+
+    pub(super) fn type_of(&self, value: ValueId) -> &Type {
+        self.program.type_of(value)
+    }
+
+    /// Opens a loop in a scope, which stands for a loop of the source program.
+    pub(super) fn open(&mut self, parent: ScopeId, stands_for: u32, count: Count) -> ScopeId {
+        let iteration = self.program.iterations;
+        self.program.iterations += 1;
+        let repeated = Some((iteration, count));
+        self.scopes.push(Scope { parent: Some(parent), stands_for: vec![stands_for], repeated, ..Scope::default() });
+        self.scopes.len() - 1
+    }
+
+    /// Lets the iteration of a scope stand for that of another loop of the source program, too.
+    pub(super) fn stand_for(&mut self, scope: ScopeId, own: u32) {
+        self.scopes[scope].stands_for.push(own);
+    }
+
+    /// A value that the loop of a scope carries.
+    pub(super) fn parameter(&mut self, scope: ScopeId, initial: ValueId) -> ValueId {
+        let ty = self.type_of(initial).clone();
+        let parameter = self.program.value(ty.clone());
+        let result = self.program.value(ty);
+        self.scopes[scope].carried.push(Carried { initial, parameter, next: parameter, result });
+        parameter
+    }
+
+    /// Says the next value of a parameter, and returns the value after the loop.
+    pub(super) fn hand_on(&mut self, scope: ScopeId, parameter: ValueId, next: ValueId) -> ValueId {
+        match self.scopes[scope].carried.iter_mut().find(|own| own.parameter == parameter) {
+            Some(own) => {
+                own.next = next;
+                own.result
+            }
+            None => next,
+        }
+    }
+
+    /// Adds to a value over the iterations of a loop, from 0, and returns the sum after the loop.
+    pub(super) fn accumulate(&mut self, scope: ScopeId, value: ValueId, place: Location) -> Result<ValueId, TileError> {
+        let parent = self.scopes[scope].parent.unwrap_or(ROOT);
+        let shape = self.type_of(value).shape.clone();
+        let zero = self.full(parent, &shape, 0.0, place)?;
+        let parameter = self.parameter(scope, zero);
+        let sum = self.binary(scope, Binary::Add, [parameter, value], place)?;
+        Ok(self.hand_on(scope, parameter, sum))
+    }
+
+    /// Closes the loop of a scope: it becomes a statement of the scope around.
+    pub(super) fn close(&mut self, scope: ScopeId, place: Location) {
+        let own = std::mem::take(&mut self.scopes[scope]);
+        let (Some(parent), Some((iteration, count))) = (own.parent, own.repeated) else { return };
+        let each = |of: fn(&Carried) -> ValueId| own.carried.iter().map(of).collect();
+        self.scopes[parent].statements.push(Statement::Loop(Loop {
+            iteration,
+            count,
+            initial: each(|own| own.initial),
+            parameters: each(|own| own.parameter),
+            next: each(|own| own.next),
+            results: each(|own| own.result),
+            body: own.statements,
+            place,
+        }));
+    }
+
+    /// The scope, this one or one around it, whose iteration is that of a loop of the source
+    /// program; of no loop, the body of the program.
+    pub(super) fn scope_of(&self, mut scope: ScopeId, own: Option<u32>) -> Option<ScopeId> {
+        let Some(own) = own else { return Some(ROOT) };
+        loop {
+            let here = &self.scopes[scope];
+            if here.stands_for.contains(&own) {
+                return Some(scope);
+            }
+            scope = here.parent?;
+        }
+    }
+
+    /// An index of the source program, in a scope. None: it names a loop that is not open.
+    pub(super) fn index(&self, scope: ScopeId, index: &Index) -> Option<Index> {
+        let name = |name: Name| match name {
+            Name::Block(_) => Some(name),
+            Name::Iteration(own) => {
+                let own = self.scope_of(scope, Some(own))?;
+                self.scopes[own].repeated.as_ref().map(|(iteration, _)| Name::Iteration(*iteration))
+            }
+        };
+        let terms = index.terms.iter().map(|(own, by)| Some((name(*own)?, *by))).collect::<Option<Vec<_>>>()?;
+        Some(Index { terms, ..index.clone() })
+    }
+
+    pub(super) fn known(&self, scope: ScopeId, value: ValueId) -> Option<ValueId> {
+        self.scopes[scope].known.get(&value).copied()
+    }
+
+    pub(super) fn remember(&mut self, scope: ScopeId, value: ValueId, own: ValueId) {
+        self.scopes[scope].known.insert(value, own);
+    }
+
+    pub(super) fn push(&mut self, scope: ScopeId, statement: Statement) {
+        self.scopes[scope].statements.push(statement);
+    }
+
+    /// The value of an operation.
+    pub(super) fn apply(
+        &mut self,
+        scope: ScopeId,
+        operation: Operation,
+        operands: &[ValueId],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let types: Vec<&Type> = operands.iter().map(|value| self.program.type_of(*value)).collect();
+        let ty = infer(&operation, &types, self.program.source(&operation));
+        let result = self.program.value(ty.map_err(|reason| reason.at("the gradient", place))?);
+        self.push(scope, Statement::Let { result, operation, operands: operands.to_vec(), place });
+        Ok(result)
+    }
+
+    pub(super) fn binary(
+        &mut self,
+        scope: ScopeId,
+        binary: Binary,
+        operands: [ValueId; 2],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        self.apply(scope, Operation::Binary(binary), &operands, place)
+    }
+
+    pub(super) fn unary(
+        &mut self,
+        scope: ScopeId,
+        unary: Unary,
+        value: ValueId,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        self.apply(scope, Operation::Unary(unary), &[value], place)
+    }
+
+    /// A tile times a number.
+    pub(super) fn scaled(
+        &mut self,
+        scope: ScopeId,
+        value: ValueId,
+        by: f64,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let shape = self.type_of(value).shape.clone();
+        let by = self.full(scope, &shape, by, place)?;
+        self.binary(scope, Binary::Multiply, [value, by], place)
+    }
+
+    /// Where two tiles compare, one tile, elsewhere another.
+    pub(super) fn select(
+        &mut self,
+        scope: ScopeId,
+        (comparison, compared): (Comparison, [ValueId; 2]),
+        [yes, no]: [ValueId; 2],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        self.apply(scope, Operation::Select(comparison), &[compared[0], compared[1], yes, no], place)
+    }
+
+    /// A tile of one number of f32.
+    pub(super) fn full(
+        &mut self,
+        scope: ScopeId,
+        shape: &[i64],
+        value: f64,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        self.filled(scope, shape, (Element::F32, value), place)
+    }
+
+    /// A tile of one number.
+    pub(super) fn filled(
+        &mut self,
+        scope: ScopeId,
+        shape: &[i64],
+        (element, value): (Element, f64),
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let key = (shape.to_vec(), element, value.to_bits());
+        if let Some(known) = self.scopes[scope].full.get(&key) {
+            return Ok(*known);
+        }
+        let number = self.apply(scope, Operation::Constant(element, value), &[], place)?;
+        let tile = self.broadcast(scope, number, shape, place)?;
+        self.scopes[scope].full.insert(key, tile);
+        Ok(tile)
+    }
+
+    /// A tile broadcast to a shape; itself if it has the shape.
+    pub(super) fn broadcast(
+        &mut self,
+        scope: ScopeId,
+        value: ValueId,
+        shape: &[i64],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        match self.type_of(value).shape == shape {
+            true => Ok(value),
+            false => self.apply(scope, Operation::Broadcast(shape.to_vec()), &[value], place),
+        }
+    }
+
+    /// A tile in another shape; itself if it has the shape.
+    pub(super) fn reshape(
+        &mut self,
+        scope: ScopeId,
+        value: ValueId,
+        shape: &[i64],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        match self.type_of(value).shape == shape {
+            true => Ok(value),
+            false => self.apply(scope, Operation::Reshape(shape.to_vec()), &[value], place),
+        }
+    }
+
+    /// A tile in another type; itself if it has the type.
+    pub(super) fn to(
+        &mut self,
+        scope: ScopeId,
+        value: ValueId,
+        element: Element,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        match self.type_of(value).element == element {
+            true => Ok(value),
+            false => self.apply(scope, Operation::To(element), &[value], place),
+        }
+    }
+
+    /// The sum along modes, which keep one element each; the tile itself if there are none.
+    pub(super) fn sum(
+        &mut self,
+        scope: ScopeId,
+        value: ValueId,
+        modes: &[usize],
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        match modes.is_empty() {
+            true => Ok(value),
+            false => self.apply(scope, Operation::Reduce(Reduction::Sum, modes.to_vec()), &[value], place),
+        }
+    }
+
+    /// The program, without what no store needs and without the tensors that it does not use.
+    pub(super) fn finish(mut self) -> Program {
+        let mut body = std::mem::take(&mut self.scopes[ROOT].statements);
+        let mut used = HashSet::new();
+        needed(&mut body, &mut used);
+        let mut tensors = HashSet::new();
+        read_or_written(&mut body, &mut |tensor| {
+            tensors.insert(*tensor);
+        });
+        let kept: Vec<usize> = (0..self.program.tensors.len()).filter(|own| tensors.contains(own)).collect();
+        read_or_written(&mut body, &mut |tensor| {
+            *tensor = kept.iter().position(|own| own == tensor).unwrap_or(0);
+        });
+        self.program.tensors = kept.iter().map(|own| self.program.tensors[*own].clone()).collect();
+        self.program.declared = kept.iter().map(|own| self.program.declared[*own]).collect();
+        self.program.body = body;
+        self.program
+    }
+}
+
+/// Keeps the statements of a body that stores need, and adds the values that they use.
+fn needed(body: &mut Vec<Statement>, used: &mut HashSet<ValueId>) {
+    let mut kept = Vec::new();
+    for mut statement in std::mem::take(body).into_iter().rev() {
+        match &mut statement {
+            Statement::Let { result, operands, .. } => {
+                if !used.contains(result) {
+                    continue;
+                }
+                used.extend(operands.iter().copied());
+            }
+            Statement::Store { value, rows, .. } => {
+                used.insert(*value);
+                used.extend(rows.iter().map(|(_, rows)| *rows));
+            }
+            Statement::Loop(own) => {
+                // A value that a loop carries is needed if its result is, or if the body needs it.
+                let mut alive: Vec<bool> = own.results.iter().map(|result| used.contains(result)).collect();
+                let all = own.body.clone();
+                loop {
+                    let mut inside = used.clone();
+                    inside.extend(own.next.iter().zip(&alive).filter(|(_, alive)| **alive).map(|(next, _)| *next));
+                    own.body = all.clone();
+                    needed(&mut own.body, &mut inside);
+                    let more: Vec<bool> =
+                        own.parameters.iter().zip(&alive).map(|(own, alive)| *alive || inside.contains(own)).collect();
+                    if more == alive {
+                        *used = inside;
+                        break;
+                    }
+                    alive = more;
+                }
+                if own.body.is_empty() && !alive.contains(&true) {
+                    continue;
+                }
+                let only = |all: &mut Vec<ValueId>| {
+                    let mut alive = alive.iter();
+                    all.retain(|_| alive.next().copied().unwrap_or(false));
+                };
+                [&mut own.initial, &mut own.parameters, &mut own.next, &mut own.results].into_iter().for_each(only);
+                used.extend(own.initial.iter().copied());
+                used.extend(own.count.value());
+            }
+        }
+        kept.push(statement);
+    }
+    kept.reverse();
+    *body = kept;
+}
+
+/// Visits the number of each tensor that a body reads or writes.
+fn read_or_written(body: &mut [Statement], visit: &mut dyn FnMut(&mut usize)) {
+    for statement in body {
+        match statement {
+            Statement::Let { operation, .. } => match operation {
+                Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } | Operation::Gather { tensor, .. } => {
+                    visit(tensor)
+                }
+                _ => {}
+            },
+            Statement::Store { tensor, .. } => visit(tensor),
+            Statement::Loop(own) => read_or_written(&mut own.body, visit),
+        }
+    }
+}
+
+/// A tensor that a program declares.
+pub(super) fn declare(
+    program: &mut Program,
+    (name, element): (String, Element),
+    (layout, modes): (String, usize),
+    role: Role,
+    place: Location,
+) -> usize {
+    program.tensors.push(crate::program::Tensor { name, element, layout, role });
+    program.declared.push((place, modes));
+    program.tensors.len() - 1
+}
