@@ -205,7 +205,7 @@ fn matrix<S: Number>(
         Some(path) => S::read(path)?,
         None => {
             let [rows, columns] = wanted.map(|extent| extent.unwrap_or(1024));
-            let layout = layout(&format!("({rows},{columns}):({columns},1)"))?;
+            let layout = row_major(rows.into(), columns.into())?;
             Tensor::from_fn(layout, |_| S::random(random)).map_err(refused)?
         }
     };
@@ -227,8 +227,9 @@ fn matrix<S: Number>(
     }
 }
 
-fn layout(text: &str) -> Result<Layout, Failure> {
-    text.parse().map_err(|error| refused(tensor::TensorError::Layout(error)))
+/// The layout of a compact row-major matrix.
+fn row_major(rows: i64, columns: i64) -> Result<Layout, Failure> {
+    Layout::strided((rows, columns), (columns, 1)).map_err(|error| refused(tensor::TensorError::Layout(error)))
 }
 
 /// The extents of a matrix; None for other ranks.
@@ -279,7 +280,7 @@ where
     let b: Tensor<S> = matrix('B', options.b.as_deref(), [u32::try_from(k).ok(), size_n], &mut random)?;
     let n = extents(&b).map_or(1, |[_, n]| n);
     let (alpha, beta) = (factor::<S>("--alpha", options.alpha)?, factor::<S>("--beta", options.beta)?);
-    let old = Tensor::from_fn(layout(&format!("({m},{n}):({n},1)"))?, |_| {
+    let old = Tensor::from_fn(row_major(m, n)?, |_| {
         S::Sum::factor(if S::Sum::IS_EXACT { f64::from(random.bits() as i16) } else { random.real() }).unwrap_or(beta)
     });
     let old = old.map_err(refused)?;

@@ -4,7 +4,7 @@
 //! `Layout::strided((64, 64), (64, 1))` is a layout, and `(.., .., k_tile)` is a coordinate that
 //! keeps the first two modes.
 
-use std::ops::RangeFull;
+use std::ops::{Range, RangeFull};
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
@@ -191,11 +191,13 @@ impl<T: IntoLayout> IntoLayout for Result<T, LayoutError> {
     }
 }
 
-/// A number of blocks: known, or text of an expression of sizes, `"ceil(N/128)"`.
+/// A number of blocks: known, an expression of sizes, or text of one, `"ceil(N/128)"`.
 #[derive(Debug, Clone)]
 pub enum ExtentArgument {
     /// A number.
     Known(i64),
+    /// An expression of sizes.
+    Computed(Expr),
     /// Text, which is read with the names that the kernel has declared.
     Text(String),
 }
@@ -224,6 +226,18 @@ impl IntoExtent for u32 {
     }
 }
 
+impl IntoExtent for Expr {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Computed(self)
+    }
+}
+
+impl IntoExtent for &Expr {
+    fn into_extent(self) -> ExtentArgument {
+        ExtentArgument::Computed(self.clone())
+    }
+}
+
 impl IntoExtent for &str {
     fn into_extent(self) -> ExtentArgument {
         ExtentArgument::Text(self.to_string())
@@ -233,6 +247,180 @@ impl IntoExtent for &str {
 impl IntoExtent for &String {
     fn into_extent(self) -> ExtentArgument {
         ExtentArgument::Text(self.clone())
+    }
+}
+
+/// Blocks of a cluster, by their ranks: those of a layout, each plus a first rank.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, KernelError, Ranks};
+/// use tilewright_layout::Layout;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // The blocks of a cluster of 2 x 2 that have the same position along the second axis.
+/// Kernel::build("rows", |k| {
+///     k.threads(32)?;
+///     k.grid(tilewright_kernel::program::operation::Axis::X, 4)?;
+///     k.cluster(4)?;
+///     let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
+///     stage.release_to(2)?; // the block of rank 2
+///     stage.release_to(0..2)?; // ranks 0 and 1
+///     stage.release_to(Layout::strided(2, 2)?)?; // ranks 0 and 2
+///     stage.release_to(Ranks::new(Layout::strided(2, 2)?, 1))?; // ranks 1 and 3
+///     k.cluster_barrier();
+///     Ok(())
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ranks {
+    pub(crate) layout: Layout,
+    pub(crate) first: Expr,
+}
+
+impl Ranks {
+    /// The ranks of a layout, each plus `first`.
+    pub fn new(layout: Layout, first: impl Into<Expr>) -> Ranks {
+        Ranks { layout, first: first.into() }
+    }
+}
+
+/// What a statement takes as blocks of a cluster: the rank of one, as a number or as an expression
+/// such as [`Build::rank_after`](crate::Build::rank_after); a range of ranks; the ranks of a layout;
+/// or [`Ranks`].
+pub trait IntoRanks {
+    /// The ranks.
+    ///
+    /// Errors: a range holds no rank; the layout could not be made.
+    fn into_ranks(self) -> Result<Ranks, LayoutError>;
+}
+
+impl IntoRanks for Ranks {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        Ok(self)
+    }
+}
+
+impl IntoRanks for &Ranks {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoRanks for Layout {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        Ok(Ranks::new(self, 0))
+    }
+}
+
+impl IntoRanks for &Layout {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        self.clone().into_ranks()
+    }
+}
+
+impl IntoRanks for Result<Layout, LayoutError> {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        self?.into_ranks()
+    }
+}
+
+impl IntoRanks for Expr {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        Ok(Ranks::new(Layout::strided(1, 0)?, self))
+    }
+}
+
+impl IntoRanks for &Expr {
+    fn into_ranks(self) -> Result<Ranks, LayoutError> {
+        self.clone().into_ranks()
+    }
+}
+
+/// One rank, and a range of ranks, of a type of numbers.
+macro_rules! ranks {
+    ($($number:ty)+) => {$(
+        impl IntoRanks for $number {
+            fn into_ranks(self) -> Result<Ranks, LayoutError> {
+                Expr::from(i64::from(self)).into_ranks()
+            }
+        }
+
+        impl IntoRanks for Range<$number> {
+            fn into_ranks(self) -> Result<Ranks, LayoutError> {
+                let (first, end) = (i64::from(self.start), i64::from(self.end));
+                Ok(Ranks::new(Layout::strided(end.saturating_sub(first), 1)?, first))
+            }
+        }
+    )+};
+}
+
+ranks! { i32 u32 i64 }
+
+/// A shape: its extents, or text in which sizes may have names.
+#[derive(Debug, Clone)]
+pub enum ShapeArgument {
+    /// Text, which is read with the names that the kernel has declared.
+    Text(String),
+    /// The extents.
+    Shape(Tree<Expr>),
+}
+
+/// An argument that becomes a shape: see [`ShapeArgument`]. A number, a tuple of numbers, the shape
+/// of a layout or of a view, or text.
+pub trait IntoShapeArgument {
+    /// The shape.
+    ///
+    /// Errors: a tuple is too deep.
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError>;
+}
+
+impl IntoShapeArgument for &str {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        Ok(ShapeArgument::Text(self.to_string()))
+    }
+}
+
+impl IntoShapeArgument for &String {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        self.as_str().into_shape_argument()
+    }
+}
+
+impl IntoShapeArgument for &Tree<Expr> {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        Ok(ShapeArgument::Shape(self.clone()))
+    }
+}
+
+impl IntoShapeArgument for Tree<Expr> {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        Ok(ShapeArgument::Shape(self))
+    }
+}
+
+impl IntoShapeArgument for Tree<i64> {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        (&self).into_shape_argument()
+    }
+}
+
+impl IntoShapeArgument for &Tree<i64> {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        Ok(ShapeArgument::Shape(self.map(|extent| Expr::from(*extent))))
+    }
+}
+
+impl IntoShapeArgument for i64 {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        self.into_shape()?.into_shape_argument()
+    }
+}
+
+impl IntoShapeArgument for i32 {
+    fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+        self.into_shape()?.into_shape_argument()
     }
 }
 
@@ -351,6 +539,12 @@ macro_rules! tuples {
                 #[expect(non_snake_case, reason = "a variable has the name of its type")]
                 let ($($part,)+) = self;
                 Tree::tuple([$(&$part.into_coord()?),+])
+            }
+        }
+
+        impl<$($part: IntoShape),+> IntoShapeArgument for ($($part,)+) {
+            fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError> {
+                self.into_shape()?.into_shape_argument()
             }
         }
 

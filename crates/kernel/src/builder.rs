@@ -343,6 +343,7 @@ impl Build {
             let mut core = self.core();
             let count = match count.into_extent() {
                 ExtentArgument::Known(count) => Expr::from(count),
+                ExtentArgument::Computed(count) => count,
                 ExtentArgument::Text(text) => {
                     core.expression("a number of blocks", &text, Source { statement: "grid", location })?
                 }

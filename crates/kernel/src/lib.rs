@@ -60,7 +60,10 @@ pub mod program;
 pub mod ptx;
 mod target;
 
-pub use arguments::{ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoTile, LayoutArgument, TileArgument};
+pub use arguments::{
+    ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoRanks, IntoShapeArgument, IntoTile, LayoutArgument, Ranks,
+    ShapeArgument, TileArgument,
+};
 pub use builder::{
     Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, Kernel,
     Meeting, Num, OpenBody, OpenLoop, Pipeline, Predicates, Reduction, Route, Stage, Tensor, View, Written,

@@ -18,7 +18,7 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coord, IntoShape, Layout, Slot, Stride, Swizzle, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, Extent, IntoShape, Layout, Slot, Stride, Swizzle, Tiler, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
@@ -134,11 +134,11 @@ impl Tilings {
     fn of(operands: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
         let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
         // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
-        let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
+        let order: Tiler = Tiler::from_shape(&(16 * warps[0], 16 * warps[1], STEP).into_shape()?)?;
         let mma = TiledMma::new(MmaAtom::named(instruction(operands))?, &arranged, &order)?;
         // Rows, and chunks of a row.
         let movers = |chunks: i64| Layout::strided((mma.threads() / chunks, chunks), (chunks, 1));
-        let eight: Layout = "(1,8)".parse()?;
+        let eight = Layout::compact(&(1, 8).into_shape()?)?;
         let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
         let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
         let write = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &movers(16)?, &eight)?;
@@ -307,8 +307,8 @@ pub(crate) fn fact(size: i64, by: &[i64]) -> String {
 #[track_caller]
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
-    let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));
-    stage.local_tile(&format!("({rows},{STEP})"), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
+    let rows = stage.shape().mode(0).and_then(|mode| Extent::known(mode.leaves().first()?)).unwrap_or(1);
+    stage.local_tile((rows, STEP), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
 }
 
 /// Two sets of fragments for the steps of a stage.

@@ -13,7 +13,7 @@
 use std::error::Error;
 
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright_layout::{Coord, Layout, Tiler, coord};
+use tilewright_layout::{Coord, IntoShape, Layout, Tiler, coord};
 use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorError, TensorView, Tiling, gemm_partitions};
 
 /// The block of a product, and the threads that compute it.
@@ -31,25 +31,25 @@ impl Kernel {
         // A by single elements, threads along K first. B by four at once along N, where it is
         // contiguous.
         let one = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?;
-        let along_k: Layout = format!("({},{k}):({k},1)", threads / k).parse()?;
+        let along_k = Layout::strided((threads / k, k), (k, 1))?;
         let four = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
-        let along_n: Layout = format!("({},{}):(1,{})", n / 4, threads / (n / 4), n / 4).parse()?;
+        let along_n = Layout::strided((n / 4, threads / (n / 4)), (1, n / 4))?;
         let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
         Ok(Kernel {
             block,
-            shared: [format!("({m},{k}):(1,{m})").parse()?, format!("({n},{k}):(1,{n})").parse()?],
+            shared: [Layout::strided((m, k), (1, m))?, Layout::strided((n, k), (1, n))?],
             copies: [
                 TiledCopy::new(one, 32, &along_k, &"(1,1)".parse()?)?,
                 TiledCopy::new(four, 32, &along_n, &"(4,1)".parse()?)?,
             ],
-            mma: TiledMma::new(fma, &format!("({},16,1):(16,1,0)", threads / 16).parse()?, &Tiler::Keep)?,
+            mma: TiledMma::new(fma, &Layout::strided((threads / 16, 16, 1), (16, 1, 0))?, &Tiler::Keep)?,
         })
     }
 
     /// `C(i,j) = sum over k of A(i,k) * B(j,k)`, block after block.
     fn run(&self, a: &TensorView<'_, f32>, b: &TensorView<'_, f32>, c: &mut Tensor<f32>) -> Result<(), Box<dyn Error>> {
         let [m, n, k] = self.block;
-        let tiler = format!("[{m}:1;{n}:1;{k}:1]").parse::<Tiler>()?;
+        let tiler = Tiler::from_shape(&(m, n, k).into_shape()?)?;
         // The tiles of each matrix, as coordinates: (32,8,I,K) of A, (32,8,J,K) of B, (32,32,I,J)
         // of C.
         let [of_a, of_b, of_c] =
@@ -120,9 +120,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Multiples of the block, and not.
     for [rows, columns, terms] in [[64, 64, 16], [45, 70, 21]] {
         let small = |index: i64| (index * 7 % 11 - 5) as f32;
-        let a = Tensor::from_fn(format!("({rows},{terms}):({terms},1)").parse::<Layout>()?, small)?;
-        let b = Tensor::from_fn(format!("({columns},{terms}):(1,{columns})").parse::<Layout>()?, small)?;
-        let mut c = Tensor::filled(format!("({rows},{columns}):({columns},1)").parse::<Layout>()?, f32::NAN)?;
+        let a = Tensor::from_fn(Layout::strided((rows, terms), (terms, 1))?, small)?;
+        let b = Tensor::from_fn(Layout::strided((columns, terms), (1, columns))?, small)?;
+        let mut c = Tensor::filled(Layout::strided((rows, columns), (columns, 1))?, f32::NAN)?;
         kernel.run(&a.view(), &b.view(), &mut c)?;
         // Small integers: the sums are exact, whatever their order.
         for at in CoordinateTensor::identity(&c.shape())?.iter() {

@@ -9,8 +9,8 @@ mod value;
 
 use std::cell::{RefCell, RefMut};
 
-use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
+use tilewright_kernel::{Element, ExtentArgument, IntoExtent, IntoLayout, LayoutArgument};
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr};
 
@@ -44,7 +44,7 @@ impl Program {
     /// let softmax = Program::build("softmax", |t| {
     ///     let x = t.input(Element::Bf16, "x", "(M,1024):(1024,1)")?;
     ///     let y = t.output(Element::Bf16, "y", "(M,1024):(1024,1)")?;
-    ///     t.grid(&["ceil(M/4)"])?;
+    ///     t.grid(["ceil(M/4)"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     let a = t.load(x, &[4, 1024], &at).to(Element::F32);
     ///     let e = (a - a.reduce(Reduction::Maximum, &[1])).exp();
@@ -142,17 +142,18 @@ impl Build {
     fn declare(
         &self,
         element: Element,
-        (name, layout): (&str, &str),
+        (name, layout): (&str, LayoutArgument),
         role: Role,
         place: Location,
     ) -> Result<TensorId, Reason> {
         is_stored(element)?;
-        let refused = |error| Reason::Expression { what: "a layout", text: layout.to_string(), error };
+        let layout = layout.to_string();
+        let refused = |error| Reason::Expression { what: "a layout", text: layout.clone(), error };
         let read: Layout<Expr> = layout.parse().map_err(refused)?;
         // Facts of one size hold in all tensors.
         let mut names = Declarations::new();
         self.program().tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout))?;
-        names.gather(layout)?;
+        names.gather(&layout)?;
         let modes = if read.profile().is_leaf() { 1 } else { read.rank() };
         if modes > crate::program::MAX_RANK {
             let (asked, limit) = (modes as i64, crate::program::MAX_RANK as i64);
@@ -162,7 +163,7 @@ impl Build {
         if program.tensors.iter().any(|tensor| tensor.name == name) {
             return Err(Reason::Role { tensor: name.to_string(), tried: "declared again" });
         }
-        program.tensors.push(Tensor { name: name.to_string(), element, layout: layout.to_string(), role });
+        program.tensors.push(Tensor { name: name.to_string(), element, layout, role });
         program.declared.push((place, modes));
         Ok(TensorId(program.tensors.len() - 1))
     }
@@ -171,20 +172,22 @@ impl Build {
     pub(crate) fn declared(
         &self,
         element: Element,
-        named: (&str, &str),
+        (name, layout): (&str, impl IntoLayout),
         role: Role,
         place: Location,
     ) -> Result<TensorId, TileError> {
-        self.declare(element, named, role, place).map_err(|reason| reason.at(role_name(role), place))
+        let layout = layout.into_layout().map_err(Reason::from);
+        let declare = |layout| self.declare(element, (name, layout), role, place);
+        layout.and_then(declare).map_err(|reason| reason.at(role_name(role), place))
     }
 
-    /// A tensor that is read: the type of its elements, its name, and its layout with sizes known
-    /// at launch as names, `(M,1024):(1024,1)`.
+    /// A tensor that is read: the type of its elements, its name, and its layout: a value, or
+    /// text in which sizes known at launch have names, `(M,1024):(1024,1)`.
     ///
     /// Errors: the layout cannot be read, or has more than [`crate::MAX_RANK`] modes; tensors do
     /// not have elements of this type; another has this name.
     #[track_caller]
-    pub fn input(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+    pub fn input(&self, element: Element, name: &str, layout: impl IntoLayout) -> Result<TensorId, TileError> {
         self.declared(element, (name, layout), Role::Input, here())
     }
 
@@ -192,7 +195,7 @@ impl Build {
     ///
     /// Errors: as [`Build::input`].
     #[track_caller]
-    pub fn output(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+    pub fn output(&self, element: Element, name: &str, layout: impl IntoLayout) -> Result<TensorId, TileError> {
         self.declared(element, (name, layout), Role::Output, here())
     }
 
@@ -201,34 +204,39 @@ impl Build {
     ///
     /// Errors: as [`Build::input`].
     #[track_caller]
-    pub fn inout(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+    pub fn inout(&self, element: Element, name: &str, layout: impl IntoLayout) -> Result<TensorId, TileError> {
         self.declared(element, (name, layout), Role::Both, here())
     }
 
-    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
-    /// said.
+    /// How many blocks there are along x, y and z: numbers, or expressions of sizes such as
+    /// `ceil(M/16)`; 1 along an axis that is not given.
     ///
     /// Errors: more than three; a text is no expression, or always 0 or less.
     #[track_caller]
-    pub fn grid(&self, counts: &[&str]) -> Result<(), TileError> {
-        self.blocks(counts, here())
+    pub fn grid<E: IntoExtent>(&self, counts: impl IntoIterator<Item = E>) -> Result<(), TileError> {
+        let counts = counts.into_iter().map(|count| match count.into_extent() {
+            ExtentArgument::Known(count) => count.to_string(),
+            ExtentArgument::Computed(count) => count.to_string(),
+            ExtentArgument::Text(text) => text,
+        });
+        self.blocks(counts.collect(), here())
     }
 
-    pub(crate) fn blocks(&self, counts: &[&str], place: Location) -> Result<(), TileError> {
+    pub(crate) fn blocks(&self, counts: Vec<String>, place: Location) -> Result<(), TileError> {
         if counts.len() > 3 {
             let (asked, limit) = (counts.len() as i64, 3);
             return Err(Reason::TooMuch { what: "axes of a grid".to_string(), asked, limit }.at("grid", place));
         }
-        for count in counts {
-            let text = (*count).to_string();
+        for count in &counts {
+            let text = count.clone();
             let refused = |error| Reason::Expression { what: "a number of blocks", text, error }.at("grid", place);
             let blocks = count.parse::<Expr>().map_err(refused)?;
             if matches!(blocks.range(), (_, Some(..=0))) {
-                return Err(Reason::Blocks { count: (*count).to_string() }.at("grid", place));
+                return Err(Reason::Blocks { count: count.clone() }.at("grid", place));
             }
         }
         let mut program = self.program();
-        program.grid = counts.iter().map(ToString::to_string).collect();
+        program.grid = counts;
         program.grid_place = Some(place);
         Ok(())
     }

@@ -12,7 +12,7 @@
 
 use tilewright_kernel::{Distribution, Element};
 use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
-use tilewright_layout::{Layout, Tiler};
+use tilewright_layout::{IntoShape, Layout, LayoutError, Tiler};
 
 use crate::error::Reason;
 use crate::held::{self, Held};
@@ -46,8 +46,8 @@ pub(crate) fn depth(factors: Element) -> i64 {
 /// column `a + 2b + 4c` is at position `a + 8b + 2c`, where `a` and `b` are less than 2, and `c`
 /// less than 4. The instruction gives a thread the columns `2c`, `2c + 1`, `8 + 2c` and `9 + 2c`:
 /// these are then `4c` to `4c + 3`.
-pub(crate) fn crossing(columns: i64) -> String {
-    format!("(2,2,4,{}):(1,8,2,16)", columns / 16)
+pub(crate) fn crossing(columns: i64) -> Result<Layout, LayoutError> {
+    Layout::strided((2, 2, 4, columns / 16), (1, 8, 2, 16))
 }
 
 /// The name of the instruction for operands of a type.
@@ -80,10 +80,10 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
         layout: format!("{} x {} warps", warps[0], warps[1]),
         because: error.to_string(),
     };
-    let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+    let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
     // Two instructions of 8 columns where there is room, so that one load of matrices serves both.
     let beside = if n >= 16 * warps[1] { 16 } else { 8 };
-    let order: Tiler = format!("[{}:1;{}:1;{}:1]", 16 * warps[0], beside * warps[1], depth(factors)).parse()?;
+    let order = Tiler::from_shape(&(16 * warps[0], beside * warps[1], depth(factors)).into_shape()?)?;
     let mma = TiledMma::new(MmaAtom::named(atom(factors)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
@@ -120,8 +120,8 @@ pub(crate) fn of_groups(
     let name = group_atom(factors, columns, a.is_some());
     let refuse =
         |error: tilewright_layout::atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
-    let arranged: Layout = format!("({groups},1,1)").parse()?;
-    let order: Tiler = format!("[{m}:1;{n}:1;{}:1]", depth(factors)).parse()?;
+    let arranged = Layout::compact(&(groups, 1, 1).into_shape()?)?;
+    let order = Tiler::from_shape(&(m, n, depth(factors)).into_shape()?)?;
     let mma = TiledMma::new(MmaAtom::named(&name).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())

@@ -169,7 +169,7 @@ impl<'b> Reader<'_, 'b> {
                 let tensor = self.build.declared(element, (&name, &layout), role, place)?;
                 self.mention(&name, here, Subject::Tensor(tensor.0), true);
             } else if let Some(line) = self.text.takes_line("grid") {
-                self.build.blocks(&split(&line), place)?;
+                self.build.blocks(split(&line).into_iter().map(str::to_string).collect(), place)?;
             } else if self.text.takes_word("warps") {
                 let warps = self.text.integer()?;
                 self.build.has_warps(warps, place)?;

@@ -16,7 +16,7 @@ use tilewright::atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::kernel::{Kernel, KernelError};
 use tilewright::layout::symbolic::Expr;
-use tilewright::layout::{Coord, Slot, Tiler, Tree};
+use tilewright::layout::{Coord, Layout, Slot, Tiler, Tree};
 
 /// Threads of a block.
 const THREADS: i64 = 256;
@@ -28,7 +28,7 @@ fn tiled_gemm() -> Result<Kernel, Box<dyn Error>> {
     let vector = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
     let copy_b = TiledCopy::new(vector, 32, &"(32,8):(1,32)".parse()?, &"(4,1)".parse()?)?;
     // 16 x 16 threads multiply, each its elements of C.
-    let atoms = format!("({},16,1):(16,1,0)", THREADS / 16).parse()?;
+    let atoms = Layout::strided((THREADS / 16, 16, 1), (16, 1, 0))?;
     let mma = TiledMma::new(MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?, &atoms, &Tiler::Keep)?;
 
     let kernel = Kernel::build("tiled_gemm", |k| {

@@ -24,7 +24,7 @@ pub struct Coordinates {
 #[pyfunction]
 pub fn coordinates<'py>(shape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, shape) = (shape.py(), operand::launch_tree(shape)?);
-    let made = run(py, move |room| Ok(room.keep(Thing::Coordinates(room.build.coordinates_like(&shape)?))))?;
+    let made = run(py, move |room| Ok(room.keep(Thing::Coordinates(room.build.coordinates(&shape)?))))?;
     operand::object(py, made)
 }
 

@@ -13,6 +13,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::uncached;
 
@@ -321,13 +322,13 @@ const MATRICES: [(&str, Element, Element, usize, usize); 9] = [
 
 /// One instruction, by one warp: `D = A B + C`.
 fn one_product(name: &str, factor: Element, sum: Element, rows: usize, depth: usize) -> Result<Kernel, Box<dyn Error>> {
-    let tiler = format!("[{rows}:1;8:1;{depth}:1]").parse()?;
+    let tiler = Tiler::from_shape(&(rows, 8, depth).into_shape()?)?;
     let mma = TiledMma::new(MmaAtom::named(name)?, &"(1,1,1)".parse()?, &tiler)?;
     let kernel = Kernel::build("one_product", |k| {
-        let a = k.tensor_of(factor, "a", &format!("({rows},{depth}):({depth},1)"), Role::Input)?;
-        let b = k.tensor_of(factor, "b", &format!("(8,{depth}):({depth},1)"), Role::Input)?;
-        let c = k.tensor_of(sum, "c", &format!("({rows},8):(8,1)"), Role::Input)?;
-        let d = k.tensor_of(sum, "d", &format!("({rows},8):(8,1)"), Role::Output)?;
+        let a = k.tensor_of(factor, "a", Layout::strided((rows, depth), (depth, 1)), Role::Input)?;
+        let b = k.tensor_of(factor, "b", Layout::strided((8, depth), (depth, 1)), Role::Input)?;
+        let c = k.tensor_of(sum, "c", Layout::strided((rows, 8), (8, 1)), Role::Input)?;
+        let d = k.tensor_of(sum, "d", Layout::strided((rows, 8), (8, 1)), Role::Output)?;
         k.grid(Axis::X, 1)?;
         let (a, b) = (a.partition_mma(&mma, Operand::A)?.load()?, b.partition_mma(&mma, Operand::B)?.load()?);
         let sums = c.partition_mma(&mma, Operand::C)?.load()?;

@@ -30,7 +30,7 @@ fn numbered(k: &Build) -> Result<(), KernelError> {
 
 pub fn claimed(device: &Device) -> Outcome {
     let kernel = device.compile(&Kernel::build("numbered", numbered)?, &uncached())?;
-    let layout: Layout = format!("({COLUMNS},{ROWS}):(1,{COLUMNS})").parse()?;
+    let layout = Layout::strided((COLUMNS, ROWS), (1, COLUMNS))?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let x = DeviceTensor::filled(&streams[0], layout.clone(), 5_u32)?;
     let blank = || DeviceTensor::filled(&streams[0], layout.clone(), u32::MAX);

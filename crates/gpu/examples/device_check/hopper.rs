@@ -4,7 +4,7 @@ use tilewright_gpu::{
     Access, Device, DeviceTensor, ElementType, EncodedTensorMap, Launch, Outside, Parameter, Promotion,
 };
 use tilewright_layout::atoms::{SwizzleMode, TensorMap};
-use tilewright_layout::{Composed, Layout};
+use tilewright_layout::{Composed, IntoShape, Layout};
 use tilewright_tensor::Tensor;
 
 use crate::{HOPPER, Outcome, ensure, function, vector};
@@ -36,15 +36,15 @@ pub fn boxes(device: &Device) -> Outcome {
     ];
     let (stream, load) = (device.stream()?, function(device, HOPPER, "load", &list)?);
     let (rows, columns) = (300_i64, 104_i64);
-    let layout: Layout = format!("({rows},{columns}):({columns},1)").parse()?;
+    let layout = Layout::strided((rows, columns), (columns, 1))?;
     let host = Tensor::from_fn(layout.clone(), |index| (index + 1) as f32)?;
     let tensor = DeviceTensor::from_tensor(&stream, &host)?;
     for (swizzle, width) in
         [(SwizzleMode::None, 32), (SwizzleMode::Bytes32, 8), (SwizzleMode::Bytes64, 16), (SwizzleMode::Bytes128, 32)]
     {
         let height = 2048 / width;
-        let shared: Layout = format!("({height},{width}):({width},1)").parse()?;
-        let boxes = TensorMap::new(&layout, &format!("({height},{width})").parse()?, &shared, 32, swizzle)?;
+        let shared = Layout::strided((height, width), (width, 1))?;
+        let boxes = TensorMap::new(&layout, &(height, width).into_shape()?, &shared, 32, swizzle)?;
         let map = EncodedTensorMap::new(&tensor, &boxes, swizzle, Promotion::Bytes128, Outside::Zeros)?;
         let places = Composed::new(swizzle.swizzle(32)?, 0, shared)?;
         for (column, row) in [(0_i32, 0_i32), (64, 50), (96, 290), (-8, -3)] {

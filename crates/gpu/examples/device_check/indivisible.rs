@@ -8,6 +8,7 @@ use tilewright_gpu::{Argument, Device};
 use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, Reduction};
+use tilewright_layout::Layout;
 
 use crate::{Outcome, ensure, uncached};
 
@@ -21,8 +22,9 @@ const FIRST: i32 = 500;
 /// Each of many threads gives a number, small and of any sign, to a place that its index names.
 fn given(element: Element, reduction: Reduction) -> Result<Kernel, KernelError> {
     Kernel::build("given", |k: &Build| {
-        let index = k.input::<i32>("index", &format!("{GIVEN}:1"))?.local_tile(256, k.block("x")?)?.thread_part()?;
-        let y = k.tensor_of(element, "y", &format!("{PLACES}:1"), Role::Both)?;
+        let index =
+            k.input::<i32>("index", Layout::strided(GIVEN, 1))?.local_tile(256, k.block("x")?)?.thread_part()?;
+        let y = k.tensor_of(element, "y", Layout::strided(PLACES, 1), Role::Both)?;
         k.threads(256)?;
         let place: Num<'_> = index.load_predicated()?.numbers()?[0];
         let values = k.register(element, 1)?;

@@ -102,8 +102,7 @@ pub fn transposing(device: &Device) -> Outcome {
     let compiled = device.compile(&kernel, &uncached())?;
     let mut found = 0;
     for [m, n] in [[32, 32], [1024, 96], [64, 2048]] {
-        let (rows, columns): (Layout, Layout) =
-            (format!("({m},{n}):({n},1)").parse()?, format!("({n},{m}):({m},1)").parse()?);
+        let (rows, columns): (Layout, Layout) = (Layout::strided((m, n), (n, 1))?, Layout::strided((n, m), (m, 1))?);
         let numbers = Tensor::from_vec((0..m * n).map(|at| at as f32).collect(), rows)?;
         let from = DeviceTensor::from_tensor(&stream, &numbers)?;
         let mut to = DeviceTensor::filled(&stream, columns, f32::NAN)?;

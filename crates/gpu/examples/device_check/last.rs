@@ -14,10 +14,10 @@ const EACH: i64 = 256;
 /// The sum of all numbers: each block leaves that of its own, and the last one adds these. Whatever
 /// one block has left too late, or the last one has read too early, is missing in it.
 fn total(k: &Build) -> Result<(), KernelError> {
-    let own = Distribution::new(&EACH.to_string(), &format!("({EACH},1):(1,0)"))?;
-    let all = Distribution::new(1024, &format!("({EACH},4):(1,{EACH})"))?;
-    let x = k.input::<u32>("x", &format!("{}:1", BLOCKS * EACH))?;
-    let (parts, y) = (k.output::<u32>("parts", &format!("{BLOCKS}:1"))?, k.output::<u32>("y", "1:1")?);
+    let own = Distribution::new(&EACH.to_string(), Layout::strided((EACH, 1), (1, 0)))?;
+    let all = Distribution::new(1024, Layout::strided((EACH, 4), (1, EACH)))?;
+    let x = k.input::<u32>("x", Layout::strided(BLOCKS * EACH, 1))?;
+    let (parts, y) = (k.output::<u32>("parts", Layout::strided(BLOCKS, 1))?, k.output::<u32>("y", "1:1")?);
     k.grid(Axis::X, BLOCKS)?;
     let block = k.block("x")?;
     let sum = x.local_tile(&EACH.to_string(), block.clone())?.load_distributed(&own)?.reduce(&[0], Reduction::Sum)?;

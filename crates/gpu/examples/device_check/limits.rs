@@ -81,7 +81,7 @@ pub(crate) fn large(device: &Device) -> Outcome {
             found.push(format!("{bytes} bytes are not free"));
             continue;
         }
-        let layout: Layout = format!("({rows},16):(16,1)").parse()?;
+        let layout = Layout::strided((rows, 16), (16, 1))?;
         let mut x = DeviceTensor::filled(&stream, layout, 41_u8)?;
         // Pieces with numbers of their own at the beginning, across powers of two, and at the end.
         let places = [0, (1 << 31) - PIECE / 2, (1 << bytes.ilog2()) - PIECE / 2, bytes - PIECE];

@@ -4,7 +4,7 @@
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
 
 fn sum(terms: &[(&Expr, i64)]) -> Result<Expr, KernelError> {
     let overflow = || tilewright_layout::LayoutError::Overflow { op: "number" };
@@ -21,14 +21,14 @@ pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
     let blocks: [i64; 3] = std::array::from_fn(|axis| [2, 3, 1][axis] * i64::from(cluster[axis]));
     let all: i64 = blocks.iter().product();
     Kernel::build("ranks", |k: &Build| {
-        let x = k.input::<f32>("x", &format!("{all}:1"))?;
-        let y = k.output::<f32>("y", &format!("({size},{all}):(1,{size})"))?;
+        let x = k.input::<f32>("x", Layout::strided(all, 1))?;
+        let y = k.output::<f32>("y", Layout::strided((size, all), (1, size)))?;
         k.threads(32)?;
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
             k.grid(axis, count)?;
         }
         k.cluster_of(cluster)?;
-        let given = k.shared::<f32>(&format!("{size}:1"))?;
+        let given = k.shared::<f32>(Layout::strided(size, 1))?;
         k.cluster_barrier();
         let [a, b, c] = Axis::ALL.map(|axis| k.block_number(axis));
         let number = sum(&[(&a, 1), (&b, blocks[0]), (&c, blocks[0] * blocks[1])])?;
@@ -48,7 +48,7 @@ pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
 /// Threads of all blocks add to an array of the last one, or take the maximum or minimum there.
 pub(crate) fn added(blocks: u32, element: Element, reduction: Reduction) -> Result<Kernel, KernelError> {
     Kernel::build("added", |k: &Build| {
-        let x = k.input::<f32>("x", &format!("(64,{blocks}):(1,64)"))?;
+        let x = k.input::<f32>("x", Layout::strided((64, blocks), (1, 64)))?;
         let y = k.tensor_of(element, "y", "8:1", tilewright_kernel::program::memory::Role::Output)?;
         k.threads(64)?;
         k.grid(Axis::X, blocks)?;
@@ -93,7 +93,7 @@ pub(crate) fn given(iterations: i64) -> Result<Kernel, KernelError> {
             let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(digit)])?;
             let numbers = x.slice(own.clone())?.thread_part()?.load()?;
             taken.slice(slot.clone())?.of_block(other.clone())?.thread_part()?.store(&numbers)?;
-            gives.stage()?.give_to("1:0", other.clone())?;
+            gives.stage()?.give_to(other.clone())?;
             ahead.stage()?.acquire()?;
             gives.advance()?;
             ahead.advance()?;

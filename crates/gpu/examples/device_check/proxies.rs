@@ -23,7 +23,7 @@ fn first(block: i64, iteration: i64) -> i64 {
 fn crossed() -> Result<Kernel, KernelError> {
     Kernel::build("crossed", |k: &Build| {
         let x = k.tensor::<i32>("x", "(64,1,2):(1,64,64)")?;
-        let y = k.output::<i32>("y", &format!("(64,1,2,2,{TURNS}):(1,64,64,128,256)"))?;
+        let y = k.output::<i32>("y", Layout::strided((64, 1, 2, 2, TURNS), (1, 64, 64, 128, 256)))?;
         k.threads(64)?;
         k.grid(Axis::X, 2)?;
         k.cluster(2)?;

@@ -13,7 +13,7 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, Slot, Tree};
+use tilewright_layout::{Composed, Layout, Slot, Swizzle, Tree};
 
 use crate::agreement::both;
 use crate::{Outcome, ensure, neighbours, uncached};
@@ -22,8 +22,8 @@ use crate::{Outcome, ensure, neighbours, uncached};
 fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
     let all = blocks * clusters;
     Kernel::build("exchanged", |k: &Build| {
-        let x = k.input::<f32>("x", &format!("(64,1,{all}):(1,1,64)"))?;
-        let y = k.output::<f32>("y", &format!("(64,1,{all}):(1,1,64)"))?;
+        let x = k.input::<f32>("x", Layout::strided((64, 1, all), (1, 1, 64)))?;
+        let y = k.output::<f32>("y", Layout::strided((64, 1, all), (1, 1, 64)))?;
         k.threads(64)?;
         k.grid(Axis::X, all)?;
         k.cluster(blocks)?;
@@ -43,24 +43,28 @@ fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
 fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
     let (rows, iterations) = (64 / i64::from(blocks), 9);
     Kernel::build("spread", |k: &Build| {
-        let source = k.input::<u16>("source", &format!("(64,32,{iterations}):(32,1,2048)"))?;
+        let source = k.input::<u16>("source", Layout::strided((64, 32, iterations), (32, 1, 2048)))?;
         let target =
-            k.output::<u16>("target", &format!("(64,32,{iterations},{blocks}):(32,1,2048,{})", 2048 * iterations))?;
+            k.output::<u16>("target", Layout::strided((64, 32, iterations, blocks), (32, 1, 2048, 2048 * iterations)))?;
         k.threads(96)?;
         k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
-        let ring = k.shared::<u16>(&format!("S<2,3,3> o 0 o (64,32,{stages}):(32,1,2048)"))?;
+        let ring = k.shared::<u16>(Composed::new(
+            Swizzle::new(2, 3, 3)?,
+            0,
+            Layout::strided((64, 32, stages), (32, 1, 2048))?,
+        ))?;
         let pipeline = k.pipeline(stages, 2 * blocks)?;
-        let (all, part) = (format!("{blocks}:1"), format!("({rows},32)"));
+        let part = (rows, 32);
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
                 k.range(iterations, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    let from = source.slice((.., .., &iteration))?.local_tile(&part, (k.rank(), 0))?;
-                    let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
-                    stage.load_multicast(&from, &to, &all, 0)?;
+                    let from = source.slice((.., .., &iteration))?.local_tile(part, (k.rank(), 0))?;
+                    let to = ring.slice((.., .., stage.index()))?.local_tile(part, (k.rank(), 0))?;
+                    stage.load_multicast(&from, &to, 0..blocks)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -75,7 +79,7 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
                 stage.wait()?;
                 let values = ring.slice((.., .., stage.index()))?.thread_part()?.load()?;
                 own.slice((.., .., &iteration))?.thread_part()?.store(&values)?;
-                stage.release_to(&all, 0)?;
+                stage.release_to(0..blocks)?;
                 cursor.advance()
             })
         })?;
@@ -87,13 +91,13 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
 /// Tiles that go around a cluster by bulk copies between blocks.
 fn around(blocks: u32) -> Result<Kernel, KernelError> {
     Kernel::build("around", |k: &Build| {
-        let source = k.input::<f32>("source", &format!("(64,1,{blocks}):(1,64,64)"))?;
-        let target = k.output::<f32>("target", &format!("(64,1,{blocks},{blocks}):(1,64,64,{})", 64 * blocks))?;
+        let source = k.input::<f32>("source", Layout::strided((64, 1, blocks), (1, 64, 64)))?;
+        let target = k.output::<f32>("target", Layout::strided((64, 1, blocks, blocks), (1, 64, 64, 64 * blocks)))?;
         k.threads(64)?;
         k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let own = k.shared::<f32>("(64,1):(1,64)")?;
-        let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
+        let gets = k.shared::<f32>(Layout::strided((64, 1, blocks - 1), (1, 64, 64)))?;
         let pipeline = k.pipeline(i64::from(blocks) - 1, 2)?;
         let block = k.block_number(Axis::X);
         let values = source.slice((.., .., &block))?.thread_part()?.load()?;
@@ -129,9 +133,9 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
     let mma = TiledMma::new(atom, &"(1,1,1)".parse()?, &"[64:1;64:1;16:1]".parse()?)?;
     let (stages, iterations) = (3, (depth + 63) / 64);
     Ok(Kernel::build("product", |k: &Build| -> Result<(), KernelError> {
-        let a = k.tensor_of(Element::Bf16, "a", &format!("({rows},{depth}):({depth},1)"), Role::Input)?;
-        let b = k.tensor_of(Element::Bf16, "b", &format!("(64,{depth}):({depth},1)"), Role::Input)?;
-        let c = k.output::<f32>("c", &format!("({rows},64):(64,1)"))?;
+        let a = k.tensor_of(Element::Bf16, "a", Layout::strided((rows, depth), (depth, 1)), Role::Input)?;
+        let b = k.tensor_of(Element::Bf16, "b", Layout::strided((64, depth), (depth, 1)), Role::Input)?;
+        let c = k.output::<f32>("c", Layout::strided((rows, 64), (64, 1)))?;
         k.threads(256)?;
         k.resident(2)?;
         k.grid(Axis::X, rows / 64)?;
@@ -154,7 +158,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
                     stage.acquire()?;
                     stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
                     let half = right.slice((.., .., stage.index()))?.local_tile((32, 64), (k.rank(), 0))?;
-                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, 0..2)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -177,7 +181,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
                     &sums,
                 )?;
                 k.wait_mma(0);
-                stage.release_to("2:1", 0)?;
+                stage.release_to(0..2)?;
                 cursor.advance()
             })?;
             k.launch_next();
@@ -204,7 +208,7 @@ fn summed(stages: i64) -> Result<Kernel, Box<dyn Error>> {
         let source = k.input::<f32>("source", "(64,4,11):(4,1,256)")?;
         let target = k.output::<f32>("target", "(64,4):(4,1)")?;
         k.threads(64)?;
-        let held = k.shared::<f32>(&format!("(64,4,{stages}):(4,1,256)"))?;
+        let held = k.shared::<f32>(Layout::strided((64, 4, stages), (4, 1, 256)))?;
         let others = "((2,32),4):((32,1),64)";
         let own = target.compose(others)?.thread_part()?;
         let sums = own.fragment()?;

@@ -19,7 +19,7 @@ use std::fmt;
 
 use crate::{GpuError, NcclError};
 use tilewright_kernel::Element;
-use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Swizzle, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 use tilewright_planners::{Expression, Place, PlanError, Planned, Planner, map_at};
 
@@ -266,6 +266,6 @@ fn place(layout: &Layout, start: i64) -> Result<Place, ReshardError> {
     if start == 0 {
         return Ok(Place::from(layout));
     }
-    let behind: Composed = format!("S<0,0,0> o {start} o {layout}").parse()?;
+    let behind = Composed::new(Swizzle::new(0, 0, 0)?, start, layout.clone())?;
     Ok(Place::try_from(&behind)?)
 }

@@ -5,12 +5,12 @@
 //! memory is the same view of the same array, in that block. A layout from indices to ranks says
 //! which blocks receive a box.
 
-use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::Build;
 use super::core::Core;
 use super::tensor::View;
+use crate::arguments::{IntoRanks, Ranks};
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -21,8 +21,8 @@ const MAX_CLUSTER: u32 = 16;
 /// How many ranks a table in a register has, four bits each.
 const LISTED: usize = 8;
 
-/// Ranks of a cluster: those of a layout, plus a first rank.
-pub(crate) struct Ranks {
+/// Ranks that are shown to be of the cluster: each of `ranks`, plus a first rank.
+pub(crate) struct CheckedRanks {
     pub(crate) ranks: Vec<u32>,
     pub(crate) first: Expr,
 }
@@ -34,10 +34,10 @@ impl Core {
     }
 
     /// The ranks that a layout and a first one name: different ones, of the cluster.
-    pub(crate) fn ranks(&mut self, text: &str, first: &Expr) -> Result<Ranks, Reason> {
+    pub(crate) fn ranks(&mut self, ranks: impl IntoRanks) -> Result<CheckedRanks, Reason> {
+        let Ranks { layout, first } = ranks.into_ranks()?;
         let size = self.cluster_size();
-        let refuse = |because: String| Reason::Instruction { name: format!("ranks {text}"), because };
-        let layout: Layout = text.parse()?;
+        let refuse = |because: String| Reason::Instruction { name: format!("ranks {layout}"), because };
         if !(1..=i64::from(size)).contains(&layout.size()) {
             return Err(refuse(format!("it has {} ranks, and the cluster has {size}", layout.size())));
         }
@@ -51,14 +51,14 @@ impl Core {
         }
         let last = i64::from(ranks.iter().copied().max().unwrap_or(0));
         let end = Expr::from(i64::from(size) - last);
-        if !self.is_natural(first) || !self.is_less(first, &end) {
+        if !self.is_natural(&first) || !self.is_less(&first, &end) {
             return Err(refuse(format!("that {first} and the greatest of them is a rank of {size} is not shown")));
         }
-        Ok(Ranks { ranks, first: first.clone() })
+        Ok(CheckedRanks { ranks, first })
     }
 
     /// A register with a bit for each of the ranks.
-    pub(crate) fn mask_of(&mut self, ranks: &Ranks) -> Result<Register, Reason> {
+    pub(crate) fn mask_of(&mut self, ranks: &CheckedRanks) -> Result<Register, Reason> {
         let bits = ranks.ranks.iter().fold(0, |bits, rank| bits | 1_u64 << rank);
         let mask = self.constant(bits, Width::Bits32);
         if ranks.first.is_known_zero() {
@@ -70,7 +70,7 @@ impl Core {
 
     /// A register with one of the ranks in each of the lowest lanes, and the predicate of these
     /// lanes.
-    pub(crate) fn rank_of_lane(&mut self, ranks: &Ranks) -> Result<(Register, Register), Reason> {
+    pub(crate) fn rank_of_lane(&mut self, ranks: &CheckedRanks) -> Result<(Register, Register), Reason> {
         let lane = self.special(Special::Lane);
         let count = self.constant(ranks.ranks.len() as u64, Width::Bits32);
         let inside = self.pure(Operation::Compare(Comparison::Less, Number::I32), [lane, count], Width::Predicate);
@@ -288,7 +288,7 @@ impl<'k> View<'k> {
             }
             let mut core = self.build.core();
             core.begin(Source { statement: "of_block", location });
-            core.ranks("1:0", &rank)?;
+            core.ranks(&rank)?;
             core.lower(&rank, Width::Bits32)
         };
         let register = find().map_err(|refusal| refusal.at("of_block", location))?;

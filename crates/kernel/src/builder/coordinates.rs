@@ -14,7 +14,7 @@ use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 use super::Build;
 use super::part::Part;
 use super::tensor::{self, Cut, Cuttable, Place};
-use crate::arguments::{IntoCoord, IntoTile, LayoutArgument};
+use crate::arguments::{IntoCoord, IntoShapeArgument, IntoTile, LayoutArgument, ShapeArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};
 
@@ -27,7 +27,7 @@ use crate::program::{Location, Source};
 /// Kernel::build("corner", |k| {
 ///     k.threads(32)?;
 ///     k.grid(tilewright_kernel::program::operation::Axis::X, 4)?;
-///     let tile = k.coordinates("(64,8)")?.local_tile((16, 8), k.block("(x,0)")?)?;
+///     let tile = k.coordinates((64, 8))?.local_tile((16, 8), k.block("(x,0)")?)?;
 ///     assert_eq!(tile.shape().to_string(), "(16,8)");
 ///     // Element 17 of the tile of block x: row 16 x + 1, column 1.
 ///     assert_eq!(tile.at(17)?.leaves()[1].known(), Some(1));
@@ -202,30 +202,20 @@ impl<'k> Coordinates<'k> {
 }
 
 impl Build {
-    /// The coordinates of a tensor of a shape, whose sizes may be known at launch (CuTe
-    /// `make_identity_tensor`).
+    /// The coordinates of a tensor of a shape (CuTe `make_identity_tensor`): a tuple of numbers, the
+    /// shape of a view, or text in which sizes have names.
     ///
-    /// Errors: the shape cannot be read.
+    /// Errors: the shape cannot be read, or has too many modes.
     #[track_caller]
-    pub fn coordinates(&self, shape: &str) -> Result<Coordinates<'_>, KernelError> {
+    pub fn coordinates(&self, shape: impl IntoShapeArgument) -> Result<Coordinates<'_>, KernelError> {
         let location = Location::caller();
         let make = || {
-            let (_, _, layout) = tensor::read(&mut self.core(), &LayoutArgument::Text(shape.to_string()))?;
-            self.coordinates_of(&layout.shape())
+            let shape = match shape.into_shape_argument()? {
+                ShapeArgument::Text(text) => tensor::read(&mut self.core(), &LayoutArgument::Text(text))?.2.shape(),
+                ShapeArgument::Shape(shape) => shape,
+            };
+            Ok(Coordinates { build: self, place: tensor::whole(&shape)?, whole: shape, part: None })
         };
         make().map_err(|refusal: Reason| refusal.at("coordinates", location))
-    }
-
-    /// As [`Build::coordinates`], of a shape that is a value: that of a view.
-    ///
-    /// Errors: the shape has too many modes.
-    #[track_caller]
-    pub fn coordinates_like(&self, shape: &Tree<Expr>) -> Result<Coordinates<'_>, KernelError> {
-        let location = Location::caller();
-        self.coordinates_of(shape).map_err(|refusal| refusal.at("coordinates_like", location))
-    }
-
-    fn coordinates_of(&self, shape: &Tree<Expr>) -> Result<Coordinates<'_>, Reason> {
-        Ok(Coordinates { build: self, place: tensor::whole(shape)?, whole: shape.clone(), part: None })
     }
 }

@@ -4,7 +4,7 @@
 //! barrier every thread of the set reads what it needs, in the same order.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
 
 use super::Build;
 use super::access::Edge;
@@ -67,12 +67,9 @@ impl Build {
             let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
             // Many sets are written side by side by the lanes of a warp; few are read member by
             // member, several at once.
-            let layout = if sets >= WARP_LANES as i64 / 4 {
-                format!("({members},{sets},{values}):({},1,{sets})", sets * values)
-            } else {
-                format!("({members},{sets},{values}):(1,{members},{})", sets * members)
-            };
-            arrays.push(self.take_scratch(*element, &layout)?);
+            let strides =
+                if sets >= WARP_LANES as i64 / 4 { (sets * values, 1, sets) } else { (1, members, sets * members) };
+            arrays.push(self.take_scratch(*element, Layout::strided((members, sets, values), strides)?)?);
         }
         let only = self.core().all_zero(same)?;
         for (array, (element, numbers)) in arrays.iter().zip(lists) {

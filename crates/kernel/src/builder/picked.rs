@@ -4,7 +4,7 @@
 //! The part of a thread then goes to its own place, and the distribution of the whole tile
 //! determines which copy of an element is stored.
 
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 use super::access::Edge;
 use super::distributed::Distributed;
@@ -89,7 +89,7 @@ impl<'k> Distributed<'k> {
         build.core().begin(Source { statement: "histogram", location });
         let count = || {
             let bins = held.tile().product()?;
-            let array = build.take_scratch(Element::I32, &format!("{bins}:1"))?;
+            let array = build.take_scratch(Element::I32, Layout::strided(bins, 1))?;
             let (first, layout) = held.first_copies()?;
             let fragment = |value: i32, count: usize| {
                 let fragment = build.fragment_of(Element::I32, &Tree::leaf(count as i64))?;

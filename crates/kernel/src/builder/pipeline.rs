@@ -17,6 +17,7 @@ pub use scheduler::{Claim, DynamicScheduler};
 
 use std::cell::Cell;
 
+use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::Build;
@@ -103,7 +104,7 @@ impl Build {
         }
         let array = || -> Result<BufferId, KernelError> {
             let name = format!("barriers{}", self.core().buffers.len());
-            let view = self.declare(Element::U64, &name, &format!("{stages}:1"), Space::Shared, Role::Both);
+            let view = self.declare(Element::U64, &name, Layout::strided(stages, 1), Space::Shared, Role::Both);
             Ok(view.map_err(refuse)?.buffer)
         };
         let (full, empty) = (array()?, array()?);

@@ -33,7 +33,7 @@ use crate::program::{Location, Source};
 /// // The first ten rows and three columns of a tensor of any size, and -1 elsewhere.
 /// let kernel = Kernel::build("corner", |k| {
 ///     let (x, y) = (k.input::<f32>("x", "(16,4):(4,1)")?, k.tensor::<f32>("y", "(16,4):(4,1)")?);
-///     let at = k.coordinates("(16,4)")?.partition(&copy, CopyEnd::Source)?;
+///     let at = k.coordinates((16, 4))?.partition(&copy, CopyEnd::Source)?;
 ///     let (from, to) = (x.partition(&copy, CopyEnd::Source)?, y.partition(&copy, CopyEnd::Destination)?);
 ///     let inside = k.predicates(&"(1,2,1)".parse()?)?;
 ///     let end = "(10,3)".parse::<tilewright_layout::Tree<i64>>()?.map(|n| (*n).into());

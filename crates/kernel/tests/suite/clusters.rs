@@ -3,9 +3,9 @@
 
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction, View, ptx};
+use tilewright_kernel::{Build, Element, IntoRanks, Kernel, KernelError, Ranks, Reduction, View, ptx};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Stride, Tree};
+use tilewright_layout::{Composed, Coord, Layout, Slot, Stride, Swizzle, Tree};
 
 /// What one of the kernels below leaves out or does wrongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,14 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
         k.threads(96)?;
         k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
-        let ring = k.shared::<u16>(&format!("S<2,3,3> o 0 o (64,32,{stages}):(32,1,2048)"))?;
+        let ring = k.shared::<u16>(Composed::new(
+            Swizzle::new(2, 3, 3)?,
+            0,
+            Layout::strided((64, 32, stages), (32, 1, 2048))?,
+        ))?;
         let users = if defect == Defect::Count { 2 } else { 2 * blocks };
         let pipeline = k.pipeline(stages, users)?;
-        let all = format!("{blocks}:1");
-        let part = format!("({rows},32)");
+        let part = (rows, 32);
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
@@ -50,9 +53,9 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                     if defect != Defect::Acquire {
                         stage.acquire()?;
                     }
-                    let from = source.slice((.., .., &iteration))?.local_tile(&part, (k.rank(), 0))?;
-                    let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
-                    stage.load_multicast(&from, &to, &all, 0)?;
+                    let from = source.slice((.., .., &iteration))?.local_tile(part, (k.rank(), 0))?;
+                    let to = ring.slice((.., .., stage.index()))?.local_tile(part, (k.rank(), 0))?;
+                    stage.load_multicast(&from, &to, 0..blocks)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -73,7 +76,8 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                     _ => hears()?,
                 }
                 let read: View<'_> = ring.slice((.., .., stage.index()))?;
-                let release = || if defect == Defect::OwnRelease { stage.release() } else { stage.release_to(&all, 0) };
+                let release =
+                    || if defect == Defect::OwnRelease { stage.release() } else { stage.release_to(0..blocks) };
                 if defect == Defect::Early {
                     release()?;
                 }
@@ -147,13 +151,13 @@ fn a_step_that_is_missing_between_blocks_is_found() {
 /// Each block sends its tile around the cluster, step by step.
 fn around(blocks: u32) -> Result<Kernel, KernelError> {
     Kernel::build("around", |k: &Build| {
-        let source = k.input::<f32>("source", &format!("(64,1,{blocks}):(1,64,64)"))?;
-        let target = k.output::<f32>("target", &format!("(64,1,{blocks},{blocks}):(1,64,64,{})", 64 * blocks))?;
+        let source = k.input::<f32>("source", Layout::strided((64, 1, blocks), (1, 64, 64)))?;
+        let target = k.output::<f32>("target", Layout::strided((64, 1, blocks, blocks), (1, 64, 64, 64 * blocks)))?;
         k.threads(64)?;
         k.grid(Axis::X, blocks)?;
         k.cluster(blocks)?;
         let own = k.shared::<f32>("(64,1):(1,64)")?;
-        let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
+        let gets = k.shared::<f32>(Layout::strided((64, 1, blocks - 1), (1, 64, 64)))?;
         let pipeline = k.pipeline(i64::from(blocks) - 1, 2)?;
         let block = k.block_number(Axis::X);
         let values = source.slice((.., .., &block))?.thread_part()?.load()?;
@@ -221,16 +225,25 @@ fn what_is_no_rank_is_refused() {
     assert_eq!(code(&|k| k.cluster(2).and(shared(k, 1))), "");
     assert_eq!(code(&|k| k.cluster(2).and(shared(k, 2))), "E0910");
     assert_eq!(code(&|k| k.input::<f32>("x", "32:1")?.of_block(0).map(|_| ())), "E0910");
-    let ranks = |k: &Build, text: &str| {
+    fn release_to(k: &Build, ranks: impl IntoRanks) -> Result<(), KernelError> {
         k.cluster(4)?;
-        let pipeline = k.pipeline(1, 1)?;
-        pipeline.cursor()?.stage()?.release_to(text, 0)
-    };
+        k.pipeline(1, 1)?.cursor()?.stage()?.release_to(ranks)
+    }
     for (text, wanted) in
         [("4:1", ""), ("2:2", ""), ("(2,2):(1,2)", ""), ("5:1", "E0910"), ("2:0", "E0910"), ("2:4", "E0910")]
     {
-        assert_eq!(code(&|k| ranks(k, text)), wanted, "{text}");
+        let layout: Layout = text.parse().unwrap();
+        assert_eq!(code(&|k| release_to(k, &layout)), wanted, "{text}");
     }
+    assert_eq!(code(&|k| release_to(k, 3)), "");
+    assert_eq!(code(&|k| release_to(k, 4)), "E0910");
+    assert_eq!(code(&|k| release_to(k, -1)), "E0910");
+    assert_eq!(code(&|k| release_to(k, 1..4)), "");
+    assert_eq!(code(&|k| release_to(k, 1..5)), "E0910");
+    assert_ne!(code(&|k| release_to(k, 2..2)), "");
+    let two = || Layout::strided(2, 2).unwrap();
+    assert_eq!(code(&|k| release_to(k, Ranks::new(two(), 1))), "");
+    assert_eq!(code(&|k| release_to(k, Ranks::new(two(), 2))), "E0910");
     // Four does not divide six.
     let kernel = Kernel::build("uneven", |k| {
         k.input::<f32>("x", "N:1")?;
@@ -252,13 +265,13 @@ fn everybody_to_everybody(cluster: [u32; 3]) -> Kernel {
     let blocks: [i64; 3] = std::array::from_fn(|axis| grid[axis] * i64::from(cluster[axis]));
     let all: i64 = blocks.iter().product();
     Kernel::build("everybody", |k| {
-        let y = k.output::<i32>("y", &format!("({size},{all}):(1,{size})"))?;
+        let y = k.output::<i32>("y", Layout::strided((size, all), (1, size)))?;
         k.threads(32)?;
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
             k.grid(axis, count)?;
         }
         k.cluster_of(cluster)?;
-        let given = k.shared::<i32>(&format!("{size}:1"))?;
+        let given = k.shared::<i32>(Layout::strided(size, 1))?;
         k.cluster_barrier();
         // The number of this block in the grid, from its coordinates.
         let [x, y_, z] = Axis::ALL.map(|axis| k.block_number(axis));
@@ -325,7 +338,7 @@ fn ranks_count_a_cluster_along_its_axes() {
 /// another one; without the barrier behind it, or with it.
 fn counted(blocks: u32, waits: bool) -> Kernel {
     Kernel::build("counted", |k| {
-        let x = k.input::<i32>("x", &format!("(64,{blocks}):(1,64)"))?;
+        let x = k.input::<i32>("x", Layout::strided((64, blocks), (1, 64)))?;
         let y = k.output::<i32>("y", "(8,2):(1,8)")?;
         k.threads(64)?;
         k.grid(Axis::X, blocks)?;
@@ -434,9 +447,9 @@ fn given(iterations: i64, passes: bool) -> Kernel {
             taken.slice(slot)?.of_block(other.clone())?.thread_part()?.store(&given)?;
             let stage = gives.stage()?;
             if passes {
-                stage.give_to("1:0", other.clone())?
+                stage.give_to(other.clone())?
             } else {
-                stage.release_to("1:0", other.clone())?
+                stage.release_to(other.clone())?
             }
             ahead.stage()?.acquire()?;
             gives.advance()?;

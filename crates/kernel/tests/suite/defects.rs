@@ -46,7 +46,7 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
                     stage.acquire()?;
                     stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
                     let half = right.slice((.., .., stage.index()))?.local_tile((32, 64), (k.rank(), 0))?;
-                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, 0..2)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -69,7 +69,7 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
                     &sums,
                 )?;
                 k.wait_mma(0);
-                stage.release_to("2:1", 0)?;
+                stage.release_to(0..2)?;
                 cursor.advance()
             })?;
             k.launch_next();

@@ -8,6 +8,7 @@ use std::cell::Cell;
 
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::{Distributed, Distribution, ElementType, Kernel, KernelError, Reduction, Route};
+use tilewright_layout::Layout;
 
 /// Random numbers.
 struct Chance(u64);
@@ -132,8 +133,8 @@ fn exchanged<I: ElementType, O: ElementType>(
     let (threads, values) = (count(&from.threads), count(&from.values));
     let held = from.distribution();
     let kernel = Kernel::build("exchanged", |k| {
-        let x = k.input::<I>("x", &format!("({threads},{values}):({values},1)"))?;
-        let y = k.output::<O>("y", &format!("({threads},{to_values}):({to_values},1)"))?;
+        let x = k.input::<I>("x", Layout::strided((threads, values), (values, 1)))?;
+        let y = k.output::<O>("y", Layout::strided((threads, to_values), (to_values, 1)))?;
         let tile = x.thread_part()?.load()?.distributed(&held)?;
         y.thread_part()?.store(work(&tile)?.fragment())
     })

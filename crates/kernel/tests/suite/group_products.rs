@@ -5,7 +5,7 @@ use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Element, Kernel, KernelError, View, ptx};
 use tilewright_layout::atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 /// What a kernel leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +52,10 @@ impl Case {
         };
         let threads = 128 * self.groups;
         Kernel::build("multiplied", |k| {
-            let a = k.tensor_of(self.element, "a", &format!("({m},{k_size}):({k_size},1)"), Role::Input)?;
-            let b = k.tensor_of(self.element, "b", &format!("({n},{k_size}):({k_size},1)"), Role::Input)?;
+            let a = k.tensor_of(self.element, "a", Layout::strided((m, k_size), (k_size, 1)), Role::Input)?;
+            let b = k.tensor_of(self.element, "b", Layout::strided((n, k_size), (k_size, 1)), Role::Input)?;
             let sum = sum_of(self.element);
-            let c = k.tensor_of(sum, "c", &format!("({m},{n}):({n},1)"), Role::Output)?;
+            let c = k.tensor_of(sum, "c", Layout::strided((m, n), (n, 1)), Role::Output)?;
             let left = k.shared_of(self.element, &lies(self.modes[0], m)?)?;
             let right = k.shared_of(self.element, &lies(self.modes[1], n)?)?;
             k.threads(threads)?;
@@ -282,12 +282,12 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
         let a = k.tensor_of(
             element,
             "a",
-            &format!("(64,{k_size},{iterations}):({},1,{k_size})", iterations * k_size),
+            Layout::strided((64, k_size, iterations), (iterations * k_size, 1, k_size)),
             Role::Input,
         )?;
-        let b = k.tensor_of(element, "b", &format!("({columns},{k_size}):({k_size},1)"), Role::Input)?;
+        let b = k.tensor_of(element, "b", Layout::strided((columns, k_size), (k_size, 1)), Role::Input)?;
         let sum = sum_of(element);
-        let c = k.tensor_of(sum, "c", &format!("(64,{columns}):({columns},1)"), Role::Output)?;
+        let c = k.tensor_of(sum, "c", Layout::strided((64, columns), (columns, 1)), Role::Output)?;
         let right = k.shared_of(element, &lies.to_string())?;
         k.threads(128)?;
         let fill = || part_of(&right, 128, columns * k_size)?.store(&part_of(&b, 128, columns * k_size)?.load()?);

@@ -6,14 +6,14 @@ use tilewright_kernel::program::Step;
 use tilewright_kernel::program::operation::{Axis, Operation};
 use tilewright_kernel::{Build, Distribution, Kernel, KernelError, Program, Reduction, Written, interpret, ptx};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 /// Blocks of 64 threads add up their parts of columns of a matrix (COLUMNS,M), as many rows each as
 /// `blocks` leaves; the last block adds what they have left.
 fn columns(blocks: i64) -> Result<Kernel, KernelError> {
     Kernel::build("columns", |k| {
         let x = k.input::<i32>("x", "(64,M):(1,64)")?;
-        let parts = k.output::<i32>("parts", &format!("(64,{blocks}):(1,64)"))?;
+        let parts = k.output::<i32>("parts", Layout::strided((64, blocks), (1, 64)))?;
         let y = k.output::<i32>("y", "(64,1):(1,64)")?;
         k.threads(64)?;
         k.grid(Axis::X, blocks)?;
@@ -23,7 +23,7 @@ fn columns(blocks: i64) -> Result<Kernel, KernelError> {
         k.range(k.size(&format!("ceil(M/{blocks})"))?, |iteration| {
             let row = Tree::flat([Slot::At(Expr::from(0)), Slot::At(iteration)])?;
             // Row `block + blocks * iteration`, where there is one.
-            let rows = x.local_tile(&format!("(64,{blocks})"), row)?;
+            let rows = x.local_tile((64, blocks), row)?;
             let own = rows.slice(Tree::flat([Slot::At(thread.clone()), Slot::At(block.clone())])?)?;
             let number = own.load_predicated()?.numbers()?[0];
             sum.set(&[sum.numbers()?[0] + number])

@@ -6,7 +6,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, View, Written};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Stride, Tree};
+use tilewright_layout::{Layout, Slot, Stride, Tree};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Defect {
@@ -41,7 +41,7 @@ fn windows(k: &Build, y: &View<'_>, defect: Option<Defect>) -> Result<(), Kernel
     k.threads(64)?;
     k.grid(Axis::X, 4)?;
     let from = k.input::<i32>("from", "1:1")?;
-    let y = y.recast(Element::F32, &format!("{REACH}:1"))?;
+    let y = y.recast(Element::F32, Layout::strided(REACH, 1))?;
     let one = k.register(Element::F32, 1)?;
     one.fill(k.number(VALUE))?;
     let digits = k.coordinate(&k.thread()?, &[32, 2])?;

@@ -9,7 +9,7 @@ use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Kernel, KernelError, Stage};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 /// What is wrong with a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
         let x = k.input::<f32>("x", "(32,K):(1,32)")?;
         let (y, z) = (k.output::<f32>("y", "(32,K):(1,32)")?, k.output::<f32>("z", "(32,1):(1,32)")?);
         k.threads(128)?;
-        let array = k.shared::<f32>(&format!("(32,{stages}):(1,32)"))?;
+        let array = k.shared::<f32>(Layout::strided((32, stages), (1, 32)))?;
         let releases = if matches!(what, Ring::Right | Ring::Early | Ring::Again) { 2 } else { 1 };
         let pipeline = k.pipeline(stages, releases)?;
         let iterations = || k.size("K");
@@ -176,7 +176,7 @@ fn iterations(stages: i64) -> Kernel {
         let x = k.input::<f32>("x", "(32,2,K):(1,32,64)")?;
         let y = k.output::<f32>("y", "(32,2,K):(1,32,64)")?;
         k.threads(96)?;
-        let array = k.shared::<f32>(&format!("(32,{stages}):(1,32)"))?;
+        let array = k.shared::<f32>(Layout::strided((32, stages), (1, 32)))?;
         let pipeline = k.pipeline(stages, 1)?;
         k.role(2..3, || {
             k.single(|| {
@@ -251,7 +251,7 @@ fn spread(tells: bool) -> Kernel {
                     stage.acquire()?;
                     let from = x.slice(all(&iteration))?.local_tile((32, 32), half(k))?;
                     let to = ring.slice(all(stage.index()))?.local_tile((32, 32), half(k))?;
-                    stage.load_multicast(&from, &to, "2:1", 0)?;
+                    stage.load_multicast(&from, &to, 0..2)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -274,7 +274,7 @@ fn spread(tells: bool) -> Kernel {
                     to.local_tile((32, 32), tile)?.thread_part()?.store(&part.thread_part()?.load()?)?;
                 }
                 match tells {
-                    true => stage.release_to("2:1", 0)?,
+                    true => stage.release_to(0..2)?,
                     false => stage.release()?,
                 }
                 cursor.advance()

@@ -246,7 +246,7 @@ fn what_cannot_be_is_refused() {
         let kernel = Kernel::build("refused", |k: &Build| {
             let source = k.input::<u16>("source", tensor)?;
             k.threads(32)?;
-            let tile = source.local_tile(&format!("(16,{columns})"), k.block("(x,y)")?)?;
+            let tile = source.local_tile((16, columns), k.block("(x,y)")?)?;
             let stage = k.shared::<u16>(shared)?;
             let pipeline = k.pipeline(1, 1)?;
             pipeline.cursor()?.stage()?.load(&tile, &stage)

@@ -5,7 +5,7 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View, Written};
 use tilewright_layout::atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Slot, Stride, Tree};
+use tilewright_layout::{Extent, Layout, Slot, Stride, Tree};
 
 type Outcome = Result<(), KernelError>;
 
@@ -463,7 +463,7 @@ fn stored_bulk(element: Element, layout: &str, tile: &str, at: &str) -> Result<K
         let y = k.tensor_of(element, "y", layout, Role::Both)?;
         k.threads(32)?;
         let columns = tile.trim_matches(['(', ')']).split(',').next_back().unwrap_or_default();
-        let held = k.shared_of(element, &format!("{tile}:({columns},1)"))?;
+        let held = k.shared_of(element, Layout::strided(tile, (columns, 1)))?;
         let part = y.local_tile(tile, k.block(at)?)?;
         k.single(|| k.store_bulk(&held, &part))
     })
@@ -565,7 +565,7 @@ fn the_target_must_hold_the_shared_memory() {
     let kernel = |bytes: i64| {
         Kernel::build("held", |k| {
             let y = k.output::<f32>("y", "32:1")?;
-            let held = k.shared::<f32>(&format!("{}:1", bytes / 4))?;
+            let held = k.shared::<f32>(Layout::strided(bytes / 4, 1))?;
             k.threads(32)?;
             let thread = k.thread()?;
             let own = held.at(&thread)?;

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::interpret::{Interpreter, check};
 use tilewright_kernel::{Build, Kernel, KernelError, ptx};
+use tilewright_layout::Layout;
 use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 
 /// Roles of a warpgroup with so many registers each; 0 says nothing.
@@ -69,7 +70,7 @@ fn summed(stages: i64) -> Result<Kernel, KernelError> {
         let source = k.input::<f32>("source", "(64,4,K):(4,1,256)")?;
         let target = k.output::<f32>("target", "(64,4):(4,1)")?;
         k.threads(64)?;
-        let held = k.shared::<f32>(&format!("(64,4,{stages}):(4,1,256)"))?;
+        let held = k.shared::<f32>(Layout::strided((64, 4, stages), (4, 1, 256)))?;
         let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
         let copy = TiledCopy::new(atom, 32, &"(64,1):(1,1)".parse()?, &"(1,4)".parse()?)?;
         // Rows of other threads than those that copied them.

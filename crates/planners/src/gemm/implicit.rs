@@ -314,7 +314,7 @@ impl Fold {
             }
         }
         let sides = boxed.sides.iter().copied().chain([depth]).chain(std::iter::repeat(1)).take(self.a.len());
-        a.domain_offset(&shift)?.local_tile(&tiler(sides), slots(at)?)
+        a.domain_offset(&shift)?.local_tile(Tree::flat(sides)?, slots(at)?)
     }
 
     /// The tile of B of a column tile and a k-tile.
@@ -327,12 +327,8 @@ impl Fold {
     ) -> Result<View<'k>, KernelError> {
         let digits = k.coordinate(step, &self.counts(depth))?;
         let sides = [columns, depth].into_iter().chain(std::iter::repeat(1)).take(self.b.len());
-        b.local_tile(&tiler(sides), slots([column.clone()].into_iter().chain(digits))?)
+        b.local_tile(Tree::flat(sides)?, slots([column.clone()].into_iter().chain(digits))?)
     }
-}
-
-fn tiler(sides: impl Iterator<Item = i64>) -> String {
-    format!("({})", sides.map(|side| side.to_string()).collect::<Vec<_>>().join(","))
 }
 
 fn slots(at: impl IntoIterator<Item = Expr>) -> Result<Coord<Expr>, KernelError> {
@@ -351,6 +347,6 @@ impl Boxed {
     pub(crate) fn of<'k>(&self, matrix: &View<'k>, columns: i64, column: &Expr) -> Result<View<'k>, KernelError> {
         let sides = self.sides.iter().copied().chain([columns]);
         let at = self.at.iter().cloned().chain([column.clone()]);
-        matrix.local_tile(&tiler(sides), slots(at)?)?.group(0..self.sides.len())
+        matrix.local_tile(Tree::flat(sides)?, slots(at)?)?.group(0..self.sides.len())
     }
 }

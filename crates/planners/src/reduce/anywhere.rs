@@ -158,7 +158,7 @@ impl Walk {
     }
 
     /// The tensor as (vector, kept axes, reduced axes).
-    fn text(&self) -> String {
+    fn layout(&self) -> Result<Layout, LayoutError> {
         let mut modes = vec![(self.vector, 1)];
         for (axes, cut) in [(&self.problem.kept, !self.inner), (&self.problem.reduced, self.inner)] {
             if axes.is_empty() {
@@ -169,10 +169,7 @@ impl Walk {
                 modes.push((axis.extent / by, axis.stride * by));
             }
         }
-        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
-            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
-        };
-        format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1))
+        Layout::of_modes(modes)
     }
 
     /// The kernel of the first launch, or of the only one.
@@ -188,7 +185,7 @@ impl Walk {
         };
         let held = Distribution::new((tile, self.shape.along), &layout)?;
         Kernel::build("reduce", |k| {
-            let x = placed(k.tensor_of(self.element, "x", &self.text(), Role::Input)?, self.element, self.alignment)?;
+            let x = placed(k.tensor_of(self.element, "x", self.layout(), Role::Input)?, self.element, self.alignment)?;
             let outputs = self.outputs(k, results)?;
             k.threads(self.shape.threads)?;
             k.grid(GridAxis::X, blocks)?;

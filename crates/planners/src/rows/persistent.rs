@@ -287,7 +287,7 @@ impl<'k> Iteration<'_, 'k> {
         });
         let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
         let all = k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1], |a, b| Ok(combine(a, b)))?;
-        stage.release_to(&format!("{blocks}:1"), 0)?;
+        stage.release_to(0..blocks)?;
         cursor.advance()?;
         // Claimed after the blocks have met, so none waits for the answer.
         (self.ask)()?;

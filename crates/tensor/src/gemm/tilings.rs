@@ -81,9 +81,8 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
             let slices = rows.div_ceil(width);
             let group = plan.group;
             let words = depth.div_ceil(group);
-            let shape = format!("(({width},{slices}),({group},{words}))");
-            let stride = format!("(({group},{}),(1,{}))", width * words * group + plan.extra * group, group * width);
-            Ok(format!("{shape}:{stride}").parse::<Layout>()?)
+            let slice = width * words * group + plan.extra * group;
+            Ok(Layout::strided(((width, slices), (group, words)), ((group, slice), (1, group * width)))?)
         };
         Ok(Tilings {
             transposed,

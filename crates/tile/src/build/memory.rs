@@ -59,7 +59,7 @@ impl Build {
     ///     let w = t.input(Element::Bf16, "w", "(E,16,8):(128,8,1)")?;
     ///     let which = t.input(Element::I32, "which", "B:1")?;
     ///     let y = t.output(Element::F32, "y", "(M,8):(8,1)")?;
-    ///     t.grid(&["ceil(M/16)"])?;
+    ///     t.grid(["ceil(M/16)"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     let own = t.load(which, &[1], &[Index::block(Axis::X)]).reshape(&[1, 1, 1]);
     ///     let b = t.stage_at(w, &[1, 16, 8], &[0.into(), 0.into(), 0.into()], (0, own), [1, 2]);
@@ -135,7 +135,7 @@ impl Build {
     /// let picked = Program::build("picked", |t| {
     ///     let x = t.input(Element::F32, "x", "(K,2):(2,1)")?;
     ///     let (numbers, y) = (t.input(Element::I32, "numbers", "(M,1):(1,1)")?, t.output(Element::F32, "y", "(M,2):(2,1)")?);
-    ///     t.grid(&["ceil(M/4)"])?;
+    ///     t.grid(["ceil(M/4)"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     let rows = t.load_or(numbers, &[4, 1], &at, -1.0);
     ///     t.store(y, &at, t.gather(x, &[4, 2], &at, (0, rows), 0.0));

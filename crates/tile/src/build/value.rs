@@ -25,7 +25,7 @@ use crate::program::{Binary, Comparison, Count, Operation, Reduction, Type, Unar
 /// let centred = Program::build("centred", |t| {
 ///     let x = t.input(Element::F32, "x", "(M,256):(256,1)")?;
 ///     let y = t.output(Element::F32, "y", "(M,256):(256,1)")?;
-///     t.grid(&["M"])?;
+///     t.grid(["M"])?;
 ///     let at = [Index::block(Axis::X), 0.into()];
 ///     let row = t.load(x, &[1, 256], &at);
 ///     let mean = row.reduce(Reduction::Sum, &[1]) * t.number(1.0 / 256.0);
@@ -256,7 +256,7 @@ impl<'t> Value<'t> {
     /// let copied = Program::build("copied", |t| {
     ///     let x = t.input(Element::F32, "x", "(M,128):(128,1)")?;
     ///     let y = t.output(Element::F32, "y", "(M,128):(128,1)")?;
-    ///     t.grid(&["M"])?;
+    ///     t.grid(["M"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     t.store(y, &at, t.load(x, &[1, 128], &at).atom("UniversalCopy<uint64_t>"));
     ///     Ok(())

@@ -18,9 +18,9 @@ use tilewright::kernel::interpret::{Interpreter, Schedule};
 use tilewright::kernel::program::memory::Role;
 use tilewright::kernel::program::operation::{Axis, Operation};
 use tilewright::kernel::program::{Instruction, Program, Step};
-use tilewright::kernel::{Build, Element, Kernel, KernelError, ptx};
+use tilewright::kernel::{Build, Element, Kernel, KernelError, LayoutArgument, ptx};
 use tilewright::layout::symbolic::Expr;
-use tilewright::layout::{Slot, Tree};
+use tilewright::layout::{Layout, LayoutError, Slot, Swizzle, Tree};
 
 use crate::guarded::{Guarded, Outcome};
 
@@ -87,12 +87,14 @@ impl Boxed {
     }
 
     /// The layout of the box in shared memory.
-    fn shared(&self) -> String {
-        let (base, plain) = ((CHUNK / self.bytes()).ilog2(), format!("({SIDE},{}):({},1)", self.columns, self.columns));
-        match self.line {
-            CHUNK => plain,
-            line => format!("S<{},{base},3> o 0 o {plain}", (line / CHUNK).ilog2()),
-        }
+    fn shared(&self) -> Result<LayoutArgument, LayoutError> {
+        let base = i64::from((CHUNK / self.bytes()).ilog2());
+        let plain = Layout::strided((SIDE, self.columns), (self.columns, 1))?;
+        let swizzle = match self.line {
+            CHUNK => None,
+            line => Some(Swizzle::new((line / CHUNK).ilog2().into(), base, 3)?),
+        };
+        LayoutArgument::placed(swizzle, 0, plain)
     }
 
     /// The kernel at the place where it is built: a box goes from `x` to `y` by way of shared
@@ -100,9 +102,9 @@ impl Boxed {
     fn built(&self) -> Result<Kernel, KernelError> {
         let (columns, unit) = (self.columns, CHUNK / self.bytes());
         let pitch = (columns * (BUILT[1] + 1) + unit - 1) / unit * unit;
-        let tensor = format!("({},{pitch}):({pitch},1)", SIDE * (BUILT[0] + 1));
-        let dense = format!("({SIDE},{columns}):({columns},1)");
-        let each = format!("(32,{}):(1,32)", SIDE * columns / 32);
+        let tensor = Layout::strided((SIDE * (BUILT[0] + 1), pitch), (pitch, 1))?;
+        let dense = Layout::strided((SIDE, columns), (columns, 1))?;
+        let each = Layout::strided((32, SIDE * columns / 32), (1, 32))?;
         Kernel::build("edge", |k: &Build| {
             let loads = self.way == Way::Load;
             let (from, to) = if loads { (&tensor, &dense) } else { (&dense, &tensor) };
@@ -110,10 +112,10 @@ impl Boxed {
             let y = k.tensor_of(self.element, "y", to, Role::Both)?;
             k.threads(32)?;
             k.grid(Axis::X, 1)?;
-            let held = k.shared_of(self.element, &self.shared())?;
+            let held = k.shared_of(self.element, self.shared())?;
             let tile = Tree::flat(BUILT.map(|at| Slot::At(Expr::from(at))))?;
             let (engine, threads) = if loads { (&x, &y) } else { (&y, &x) };
-            let boxed = engine.local_tile(&format!("({SIDE},{columns})"), tile)?;
+            let boxed = engine.local_tile((SIDE, columns), tile)?;
             if loads {
                 let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
                 k.single(|| {

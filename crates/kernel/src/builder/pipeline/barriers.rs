@@ -4,9 +4,8 @@
 //! empty barrier for the other parity, so that the first iteration of a stage does not wait. A warp
 //! that has finished arrives once at the empty barrier of each block that fills the stage.
 
-use tilewright_layout::symbolic::Expr;
-
 use super::Stage;
+use crate::arguments::IntoRanks;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::BufferId;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
@@ -68,15 +67,15 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// As [`Stage::release`], for the blocks that fill the stage in this block: the ranks that a
-    /// layout names, plus `first`. The lanes of the warp synchronize, and one arrives at the stage
-    /// of each block. The arrival says that the stage has been read; it does not publish ordinary
+    /// As [`Stage::release`], for the blocks that fill the stage in this block: their
+    /// ranks ([`IntoRanks`]). The lanes of the warp synchronize, and one arrives at the stage of
+    /// each block. The arrival says that the stage has been read; it does not publish ordinary
     /// stores.
     ///
     /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
     #[track_caller]
-    pub fn release_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
-        self.arrive_at("release_to", (fillers, &first.into()), false, Location::caller())
+    pub fn release_to(&self, fillers: impl IntoRanks) -> Result<(), KernelError> {
+        self.arrive_at("release_to", fillers, false, Location::caller())
     }
 
     /// As [`Stage::release_to`], and also publishes the stores of the warp, including those to
@@ -103,7 +102,7 @@ impl Stage<'_> {
     ///     let other = k.rank_after(1)?;
     ///     let own = x.slice(column.clone())?.thread_part()?.load()?;
     ///     taken.of_block(other.clone())?.thread_part()?.store(&own)?;
-    ///     iteration.stage()?.give_to("1:0", other)?;
+    ///     iteration.stage()?.give_to(other)?;
     ///     // The phase that the arrival of the other block ends.
     ///     iteration.advance()?;
     ///     iteration.stage()?.acquire()?;
@@ -118,14 +117,14 @@ impl Stage<'_> {
     ///
     /// Errors: as [`Stage::release_to`].
     #[track_caller]
-    pub fn give_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
-        self.arrive_at("give_to", (fillers, &first.into()), true, Location::caller())
+    pub fn give_to(&self, fillers: impl IntoRanks) -> Result<(), KernelError> {
+        self.arrive_at("give_to", fillers, true, Location::caller())
     }
 
     fn arrive_at(
         &self,
         statement: &'static str,
-        (fillers, first): (&str, &Expr),
+        fillers: impl IntoRanks,
         releases: bool,
         location: Location,
     ) -> Result<(), KernelError> {
@@ -133,7 +132,7 @@ impl Stage<'_> {
         let arrive = || {
             let (access, address) = self.build.object(self.empty, &self.index)?;
             let mut core = self.build.core();
-            let ranks = core.ranks(fillers, first)?;
+            let ranks = core.ranks(fillers)?;
             core.effect(Operation::WarpBarrier, [], &[], None);
             let (rank, inside) = core.rank_of_lane(&ranks)?;
             let inputs: Vec<Register> = address.into_iter().chain([rank]).collect();

@@ -8,9 +8,10 @@ use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use super::super::bulk::mode_of;
-use super::super::cluster::Ranks;
+use super::super::cluster::CheckedRanks;
 use super::super::tensor::View;
 use super::Stage;
+use crate::arguments::IntoRanks;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{Access, Cache};
 use crate::program::operation::Operation;
@@ -44,7 +45,7 @@ impl<'k> Stage<'k> {
     }
 
     /// As [`Stage::load`], multicast to the same place in several blocks of the cluster: the
-    /// receivers are the ranks that a layout names, plus `first`. Each of these blocks issues a
+    /// receivers are given by their ranks ([`IntoRanks`]). Each of these blocks issues a
     /// part of the same size, so that a stage gets one part from each, and [`Stage::publish`]
     /// expects all of them. A stage is empty when it is empty in all receivers: its users release
     /// it to all blocks that fill it ([`Stage::release_to`]).
@@ -71,7 +72,7 @@ impl<'k> Stage<'k> {
     ///             let stage = pipeline.cursor()?.stage()?;
     ///             stage.acquire()?;
     ///             let (from, to) = (x.local_tile((32, 64), half(k)?)?, whole.local_tile((32, 64), half(k)?)?);
-    ///             stage.load_multicast(&from, &to, "2:1", 0)?;
+    ///             stage.load_multicast(&from, &to, 0..2)?;
     ///             stage.publish()
     ///         })
     ///     })?;
@@ -84,7 +85,7 @@ impl<'k> Stage<'k> {
     ///             let part = whole.local_tile((32, 64), tile.clone())?.thread_part()?.load()?;
     ///             own.local_tile((32, 64), tile)?.thread_part()?.store(&part)?;
     ///         }
-    ///         stage.release_to("2:1", 0)
+    ///         stage.release_to(0..2)
     ///     })?;
     ///     // Nobody ends while the other one still arrives.
     ///     k.cluster_barrier();
@@ -103,14 +104,12 @@ impl<'k> Stage<'k> {
         &self,
         source: &View<'k>,
         destination: &View<'k>,
-        receivers: &str,
-        first: impl Into<Expr>,
+        receivers: impl IntoRanks,
     ) -> Result<(), KernelError> {
         let location = Location::caller();
         self.build.core().begin(Source { statement: "load_multicast", location });
-        let first = first.into();
         let load = || {
-            let ranks = self.build.core().ranks(receivers, &first)?;
+            let ranks = self.build.core().ranks(receivers)?;
             self.filled(source, destination, Some(&ranks), Cache::Default)
         };
         load().map_err(|refusal: Reason| refusal.at("load_multicast", location))
@@ -121,7 +120,7 @@ impl<'k> Stage<'k> {
         &self,
         source: &View<'k>,
         destination: &View<'k>,
-        to_all: Option<&Ranks>,
+        to_all: Option<&CheckedRanks>,
         cache: Cache,
     ) -> Result<(), Reason> {
         source.readable()?;
@@ -162,7 +161,7 @@ impl<'k> Stage<'k> {
             let (to, to_address) = destination.bytes_of()?;
             let (from, from_address) = source.bytes_of()?;
             let mut core = self.build.core();
-            core.ranks("1:0", &rank)?;
+            core.ranks(&rank)?;
             let rank = core.lower(&rank, Width::Bits32)?;
             let inputs: Vec<Register> =
                 to_address.into_iter().chain(object).chain(from_address).chain([rank]).collect();

@@ -11,7 +11,7 @@ mod refused;
 use std::cell::{Cell, RefCell};
 
 use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{Coord, LayoutError, Slot as Part, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot as Part, Stride, Tree};
 
 use super::super::Build;
 use super::super::core::{Core, Slot};
@@ -185,8 +185,8 @@ impl Build {
         let source = Source { statement: "dynamic_scheduler", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
         let (warps, blocks) = self.core().may_schedule(known).map_err(at)?;
-        let layout = format!("({MESSAGE},{STAGES}):(1,{MESSAGE})");
-        let numbers = self.shared_of(Element::U32, &layout)?;
+        let layout = Layout::strided((MESSAGE, STAGES), (1, MESSAGE));
+        let numbers = self.shared_of(Element::U32, layout)?;
         let cursor = self.pipeline(STAGES, warps * blocks)?.cursor()?;
         let (which, last, end, cell) = {
             let mut core = self.core();
@@ -385,7 +385,7 @@ impl<'k> DynamicScheduler<'k> {
         let blocks = self.build.core().cluster_size();
         match blocks {
             1 => stage.release()?,
-            _ => stage.release_to("1:0", 0)?,
+            _ => stage.release_to(0)?,
         }
         let mut core = self.build.core();
         let taken = (0..MESSAGE).map(|at| core.element_register(numbers.cell, at));

@@ -105,7 +105,7 @@ fn in_a_tile(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelE
     k.threads(a * b * again)?;
     let digits = k.coordinate(&k.thread()?, &[a, b, again])?;
     let second = if chance.seldom(4) { &digits[0] } else { &digits[1] };
-    let tile = y.local_tile(&format!("({},{})", a * step, 2 * b), k.block("(x,y)")?)?;
+    let tile = y.local_tile((a * step, 2 * b), k.block("(x,y)")?)?;
     // Values of a thread side by side, or as far apart as threads are many.
     let parts = if chance.seldom(2) {
         format!("[({a},{step}):({step},1);({b},2):(2,1)]")
@@ -160,7 +160,7 @@ fn single(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErro
             k.threads(rows)?;
             let own = y.local_tile(&tile, at(&[block, Some(Expr::from(0))]))?;
             k.range(times, |iteration| {
-                let part = own.local_tile(&format!("({rows},8)"), at(&[Some(Expr::from(0)), Some(iteration)]))?;
+                let part = own.local_tile((rows, 8), at(&[Some(Expr::from(0)), Some(iteration)]))?;
                 stored(&part.thread_part()?, value)
             })
         }
@@ -197,7 +197,7 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
             }
         };
         let at = at(&[Some(sum(&[(apart, &band), (1, &row)])), Some(column)]);
-        stored(&y.local_tile(&format!("({rows},{columns})"), at)?.thread_part()?, value)
+        stored(&y.local_tile((rows, columns), at)?.thread_part()?, value)
     };
     match chance.below(6) {
         0 => {
@@ -250,7 +250,7 @@ fn in_loops(k: &Build, role: Role, chance: &mut Chance) -> Result<(), KernelErro
                 sum(&[(from, &Expr::from(1)), (step * signs[0], i), (signs[1], j)])
             };
             let store = |row: Expr, column: Expr| {
-                let tile = y.local_tile(&format!("({rows},{columns})"), at(&[Some(row), Some(column)]))?;
+                let tile = y.local_tile((rows, columns), at(&[Some(row), Some(column)]))?;
                 stored(&tile.thread_part()?, k.number(VALUE))
             };
             let block = k.block_number(Axis::X);

@@ -6,6 +6,7 @@
 
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::{ElementType, Kernel, KernelError, Route};
+use tilewright_layout::Layout;
 
 use super::{Chance, Held};
 
@@ -24,7 +25,7 @@ fn wavefronts(kernel: &Kernel) -> (u64, u64, u64) {
 fn moved<T: ElementType>(from: &Held, to: &Held, through: Option<&str>) -> Result<Kernel, KernelError> {
     let size: i64 = from.tile.iter().product();
     Kernel::build("moved", |k| {
-        let (x, y) = (k.input::<T>("x", &format!("{size}:1"))?, k.output::<T>("y", &format!("{size}:1"))?);
+        let (x, y) = (k.input::<T>("x", Layout::strided(size, 1))?, k.output::<T>("y", Layout::strided(size, 1))?);
         let tile = x.load_distributed(&from.distribution())?;
         let to = to.distribution();
         let tile = match through {

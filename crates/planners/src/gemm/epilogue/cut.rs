@@ -58,7 +58,7 @@ impl Cut {
     /// The tiled MMA whose result is a strip, by this number of warpgroups. Accumulators have the
     /// same layout in all wgmma; integer instructions do not exist for every number of columns.
     pub(crate) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
-        let order: Tiler = format!("[{}:1;{}:1;16:1]", self.rows, self.strip).parse()?;
+        let order: Tiler = Tiler::from_shape(&(self.rows, self.strip, 16).into_shape()?)?;
         let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
         Ok(TiledMma::new(sums, &Layout::compact(&(groups, 1, 1).into_shape()?)?, &order)?)
     }

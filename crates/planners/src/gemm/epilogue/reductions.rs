@@ -261,8 +261,8 @@ impl Taker {
         let strip = tile.distributed(&self.apart)?.reduce(&[0], self.reduction)?;
         let zero = || Slot::At(Expr::from(0));
         let at = Tree::flat([zero(), Slot::At(self.tile_at(unit, &unit.row)), Slot::At(column.clone())])?;
-        let tile = format!("(1,{},{})", self.warps, self.strip[1]);
-        self.matrix(to, unit, (3, 2))?.local_tile(&tile, at)?.store_distributed_predicated(&strip)
+        let tile = (1, self.warps, self.strip[1]);
+        self.matrix(to, unit, (3, 2))?.local_tile(tile, at)?.store_distributed_predicated(&strip)
     }
 
     /// Writes the results of the rows of a tile.
@@ -273,9 +273,9 @@ impl Taker {
         taken: Option<Distributed<'k>>,
     ) -> Result<(), KernelError> {
         let Some(taken) = taken else { return Ok(()) };
-        let tile = format!("({},1)", self.strip[0]);
+        let tile = (self.strip[0], 1);
         self.matrix(to, unit, (2, 0))?
-            .local_tile(&tile, tile_at(&unit.row, Some(&self.tile_at(unit, &unit.column)))?)?
+            .local_tile(tile, tile_at(&unit.row, Some(&self.tile_at(unit, &unit.column)))?)?
             .store_distributed_predicated(&taken)
     }
 

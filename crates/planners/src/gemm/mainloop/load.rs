@@ -172,7 +172,7 @@ impl<'k> Tile<'_, 'k> {
         if is_shared && plan.cluster > 1 {
             let own = [tail.unwrap_or(lines / plan.cluster), depth];
             let (from, to) = (self.from[side][0].slice(step)?, part_of(&to, own, rank)?);
-            return stage.load_multicast(&part_of(&from, own, rank)?, &to, &outline.all_blocks(), 0);
+            return stage.load_multicast(&part_of(&from, own, rank)?, &to, outline.all_blocks());
         }
         for (number, from) in (0..).zip(&self.from[side]) {
             let to = match operand.paired {

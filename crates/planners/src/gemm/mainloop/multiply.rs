@@ -146,7 +146,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         let (outline, stage) = (self.declared.outline, self.behind.stage()?);
         match outline.plan.cluster {
             1 => stage.release()?,
-            _ => stage.release_to(&outline.all_blocks(), 0)?,
+            _ => stage.release_to(outline.all_blocks())?,
         }
         self.behind.advance()
     }

@@ -1,5 +1,7 @@
 //! The decisions of a GEMM kernel, before it is written.
 
+use std::ops::Range;
+
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, LayoutArgument};
 use tilewright_layout::atoms::{MmaAtom, TiledMma};
@@ -145,8 +147,8 @@ impl<'a> Outline<'a> {
     }
 
     /// All blocks of a cluster.
-    pub(crate) fn all_blocks(&self) -> String {
-        format!("{}:1", self.plan.cluster)
+    pub(crate) fn all_blocks(&self) -> Range<i64> {
+        0..self.plan.cluster
     }
 
     /// Whether a stage is released as soon as its own wgmma is done.
@@ -170,7 +172,7 @@ impl<'a> Outline<'a> {
 fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
     let [rows, columns] = plan.tile_of_d(problem);
     let together = if halved { columns / 2 } else { columns };
-    let order: Tiler = format!("[{rows}:1;{together}:1;{}:1]", problem.k_tile() / 4).parse()?;
+    let order: Tiler = Tiler::from_shape(&(rows, together, problem.k_tile() / 4).into_shape()?)?;
     let instruction = MmaAtom::named(&atom(problem, together))?;
     Ok(TiledMma::new(instruction, &Layout::compact(&(plan.together(), 1, 1).into_shape()?)?, &order)?)
 }

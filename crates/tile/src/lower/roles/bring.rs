@@ -194,9 +194,9 @@ fn crossed(own: &Brought) -> Result<Layout, KernelError> {
     let kept = own.kept();
     let [first, second] = kept.map(|mode| own.shape[mode]);
     if own.modes[1] == kept[0] {
-        let columns: Layout = matrix::crossing(first).parse()?;
+        let columns = matrix::crossing(first)?;
         return Ok(Layout::tuple([&columns, &Layout::mode_of(second, first)?])?);
     }
-    let columns = Layout::mode_of(second, first)?.compose(&matrix::crossing(second).parse::<Layout>()?)?;
+    let columns = Layout::mode_of(second, first)?.compose(&matrix::crossing(second)?)?;
     Ok(Layout::tuple([&Layout::mode_of(first, 1)?, &columns])?)
 }

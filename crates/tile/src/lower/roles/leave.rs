@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use tilewright_kernel::{Element, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
+use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
 use super::super::{Lowering, Own};
 use crate::program::{Index, Statement, ValueId};
@@ -80,8 +80,8 @@ impl<'k> Lowering<'k, '_> {
         let k = self.k;
         let strip = columns.min(STRIP);
         let name = format!("SM90_64x{strip}x16_F32BF16BF16_SS");
-        let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
-        let arranged: Layout = format!("({},1,1)", groups.plan.groups).parse()?;
+        let order = Tiler::from_shape(&(rows, strip, 16).into_shape()?)?;
+        let arranged = Layout::compact(&(groups.plan.groups, 1, 1).into_shape()?)?;
         let part = TiledMma::new(MmaAtom::named(&name)?, &arranged, &order)?;
         let atom = CopyAtom::named("SM90_U32x4_STSM_N")?;
         let store = TiledCopy::of_operand_in(atom, &part, Operand::C, 16)?;

@@ -5,6 +5,7 @@
 //! last of these.
 
 use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
+use tilewright_layout::{IntoShape, Tree};
 
 use super::super::{Lowering, Own, over, staged};
 use super::Groups;
@@ -35,11 +36,12 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The shape of a fragment of accumulators of `dot`.
-    fn shape_of_sums(&self, result: ValueId) -> Result<String, KernelError> {
+    fn shape_of_sums(&self, result: ValueId) -> Result<Tree<i64>, KernelError> {
         let shape = &self.placed.program.type_of(result).shape;
         let tiling = self.tiling(result)?;
         let rows = shape[0] / (16 * tiling.warps[0]);
-        Ok(format!("((2,2,{}),{rows},{})", tiling.beside / 8, shape[1] / tiling.beside))
+        let columns = shape[1] / tiling.beside;
+        Ok(((2, 2, tiling.beside / 8), rows, columns).into_shape()?)
     }
 
     /// An operand in shared memory, its rows before K.
@@ -54,7 +56,7 @@ impl<'k> Lowering<'k, '_> {
 
     /// The initial accumulators of `dot`, in registers of their own; and whether there are any.
     pub(super) fn begun(&self, result: ValueId, sums: ValueId) -> Result<(Fragment<'k>, bool), KernelError> {
-        let fragment = self.k.register(Element::F32, &self.shape_of_sums(result)?)?;
+        let fragment = self.k.register(Element::F32, self.shape_of_sums(result)?)?;
         if is_zero(&self.placed.program, sums) {
             fragment.clear();
             return Ok((fragment, false));

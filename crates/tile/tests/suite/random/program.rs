@@ -6,6 +6,7 @@ use tilewright_tile::{
 
 use crate::random::body::{Body, Known};
 use crate::random::chance::Chance;
+use tilewright_layout::Layout;
 
 /// Layouts of what is read, and how many of their extents are multiples of 8.
 pub const LAYOUTS: [(&str, usize); 4] =
@@ -37,7 +38,7 @@ pub fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Progra
     Program::build("chance", |t| {
         let x = t.input(element, "x", layout)?;
         let z = t.input(Element::I32, "z", layout)?;
-        let w = t.input(Element::Bf16, "w", &format!("({SEVERAL},32,16):(512,16,1)"))?;
+        let w = t.input(Element::Bf16, "w", Layout::strided((SEVERAL, 32, 16), (512, 16, 1)))?;
         let mut changed = Changed::default();
         if chance.below(2) == 0 {
             changed.counts = Some(t.inout(Element::I32, "counts", "64:1")?);
@@ -46,7 +47,7 @@ pub fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Progra
         if chance.below(2) == 0 {
             changed.turned = Some(t.inout(Element::F32, "turned", "(32,64):(64,1)")?);
         }
-        t.grid(&["ceil(M/16)", "ceil(N/32)"])?;
+        t.grid(["ceil(M/16)", "ceil(N/32)"])?;
         t.warps(warps)?;
         let at = [Index::block(Axis::X), Index::block(Axis::Y)];
         let mut body = Body { x, w, build: t, known: Vec::new(), around: 0, warps };
