@@ -36,11 +36,10 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
         let mut grid = Vec::new();
         let mut at = vec![Index::from(0); shape.len()];
         for (axis, mode) in Axis::ALL.into_iter().zip(real.iter().rev()) {
-            let blocks = tiles(&parts.extents[*mode], shape[*mode])?;
-            grid.push(blocks.to_string());
+            grid.push(tiles(&parts.extents[*mode], shape[*mode])?);
             at[*mode] = Index::block(axis);
         }
-        t.grid(&grid.iter().map(String::as_str).collect::<Vec<_>>())?;
+        t.grid(grid)?;
         let zero = t.full(&[vec![1; parts.counts.len()], shape.clone()].concat(), 0.0);
         let sum = added(t, x, (&parts.counts, &shape), (&[], &at), zero)?;
         t.store(y, &at, sum.reshape(&shape).to(*element));
