@@ -18,6 +18,7 @@ use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
 use tilewright::planners::{self, Entry, PlanError, Planned, Planner, Report, Unchecked};
+use tilewright::tile::GradientOptions;
 
 use self::tiles::Tile;
 use crate::json::Json;
@@ -101,6 +102,31 @@ pub enum Action {
         machine: Option<String>,
         #[command(flatten)]
         options: explain::Options,
+    },
+    /// Derive the gradient of a tile program by its inputs, as tile programs. The first reads the
+    /// inputs and d_Y for each output Y, and writes d_X for each input X; where blocks share a tile
+    /// of an input, another program adds the parts that each block wrote, in a fixed order.
+    Gradient {
+        /// The file of the program, or the name of a library program.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The inputs by which is derived, separated by commas. The default is all of
+        /// floating-point types.
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        of: Vec<String>,
+        /// Add what several blocks or threads contribute to one element by atomics, in an order
+        /// that differs between runs. Gathers need it. Such derivatives are of f32, and must be 0
+        /// before.
+        #[arg(long)]
+        atomic: bool,
+        /// How many blocks one block of the gradient executes where blocks share a tile of an
+        /// input: 1 or more.
+        #[arg(long, value_name = "BLOCKS", default_value_t = 32, allow_negative_numbers = true)]
+        merge: i64,
+        /// The directory to write the programs to, each as NAME.tile. The default is standard
+        /// output.
+        #[arg(short, long, value_name = "DIRECTORY")]
+        output: Option<PathBuf>,
     },
     /// Run a kernel on the first GPU, compare its output with the definition, and time it beside
     /// the driver's copy of equally many bytes.
@@ -202,6 +228,10 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
         Action::Explain { file, sizes, arch, machine, options } => {
             let machine = machine::to_write_for(machine.as_deref(), *arch)?;
             explain::run(file, sizes, &machine, options, terminal)
+        }
+        Action::Gradient { file, of, atomic, merge, output } => {
+            let options = GradientOptions { of: of.clone(), atomic: *atomic, blocks_merged: *merge };
+            tiles::gradient(&Tile::read(file)?, &options, output.as_deref(), terminal)
         }
         Action::Bench { kernel, rounds } => {
             let machine = kernel.machine.as_deref().map(machine::named).transpose()?;

@@ -14,7 +14,7 @@ use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::layout::nearest;
 use tilewright::planners;
-use tilewright::tile::{Compiled, Entry, LIBRARY, Program, Unchecked};
+use tilewright::tile::{Compiled, Entry, GradientOptions, LIBRARY, Program, Unchecked};
 
 use super::bench::{self, object_of};
 use super::{Choice, cost, explain, launch, outputs};
@@ -190,6 +190,29 @@ pub(super) fn emit(
         }
         None => Ok(terminal.text(&text)?),
     }
+}
+
+/// The gradient of a program: printed, or written to files of a directory.
+pub(super) fn gradient(
+    tile: &Tile,
+    options: &GradientOptions,
+    output: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let gradient = tile.program.gradient(options)?;
+    if let Some(directory) = output {
+        for program in gradient.programs() {
+            let file = directory.join(format!("{}.tile", program.name()));
+            write_file(&file, program.to_string().as_bytes(), terminal)?;
+        }
+        return Ok(());
+    }
+    if terminal.json {
+        let object = |program: &Program| json!({ "name": program.name(), "text": program.to_string() });
+        let programs: Vec<Json> = gradient.programs().iter().map(object).collect();
+        return Ok(terminal.object(&json!({ "name": tile.program.name(), "programs": programs }))?);
+    }
+    Ok(terminal.text(&gradient.to_string())?)
 }
 
 /// Runs the kernel in the interpreter, and compares the result with that of the program.

@@ -253,7 +253,9 @@ fn processes_that_mpirun_starts_find_each_other_and_name_one_that_dies() {
         rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
         let ended = ended(vec![(case, child)]);
         let told = &ended[0].2;
-        let named = format!("rank {victim} is lost, ");
-        assert_eq!(told.matches(&named).count(), 2, "rank {victim} was killed: {told}");
+        // On a slow machine it dies before it has connected. Both others name it all the same.
+        let lost = told.matches(&format!("rank {victim} is lost, ")).count();
+        let missed = told.matches(&format!("rank {victim} did not connect within ")).count();
+        assert_eq!(lost + missed, 2, "rank {victim} was killed: {told}");
     }
 }

@@ -81,6 +81,11 @@ impl<'p> Reverse<'p> {
                 *at = self.indices(own, at, place)?;
             }
             Operation::Number(index) => *index = self.index(own, index, place)?,
+            Operation::Broadcast(shape) => {
+                let tile = self.writer.broadcast(own, operands[0], shape, place)?;
+                self.writer.remember(own, value, tile);
+                return Ok(());
+            }
             _ => {}
         }
         let result = self.writer.apply(own, operation, &operands, place)?;

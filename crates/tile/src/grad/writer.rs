@@ -41,6 +41,8 @@ struct Scope {
     carried: Vec<Carried>,
     /// Values of the source program that are computed here.
     known: HashMap<ValueId, ValueId>,
+    /// Tiles that were broadcast.
+    broadcast: HashMap<(ValueId, Vec<i64>), ValueId>,
     /// Tiles of one number.
     full: HashMap<(Vec<i64>, Element, u64), ValueId>,
 }
@@ -254,10 +256,16 @@ impl Writer {
         shape: &[i64],
         place: Location,
     ) -> Result<ValueId, TileError> {
-        match self.type_of(value).shape == shape {
-            true => Ok(value),
-            false => self.apply(scope, Operation::Broadcast(shape.to_vec()), &[value], place),
+        if self.type_of(value).shape == shape {
+            return Ok(value);
         }
+        let key = (value, shape.to_vec());
+        if let Some(known) = self.scopes[scope].broadcast.get(&key) {
+            return Ok(*known);
+        }
+        let tile = self.apply(scope, Operation::Broadcast(shape.to_vec()), &[value], place)?;
+        self.scopes[scope].broadcast.insert(key, tile);
+        Ok(tile)
     }
 
     /// A tile in another shape; itself if it has the shape.
