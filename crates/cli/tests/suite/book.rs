@@ -157,3 +157,39 @@ fn the_readme_shows_a_picture_of_the_book_and_its_links_lead_somewhere() {
     }
     assert!(pictures > 0, "the README shows no picture");
 }
+
+/// The Rust files of a directory, as paths with `/`.
+fn rust_files(directory: &Path, files: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path.to_str().unwrap().replace('\\', "/"));
+        }
+    }
+}
+
+/// A map that names a file which is gone misleads who follows it.
+#[test]
+fn the_files_that_documents_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for directory in ["crates", "python", "playground", "fuzz"] {
+        rust_files(&root.join(directory), &mut files);
+    }
+    let mut pages = vec![root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md"), root.join("python/DECISIONS.md")];
+    let crates = fs::read_dir(root.join("crates")).unwrap();
+    pages.extend(crates.map(|entry| entry.unwrap().path().join("DECISIONS.md")).filter(|page| page.exists()));
+    let mut named = 0;
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for name in
+            text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains([' ', '{']))
+        {
+            named += 1;
+            assert!(files.iter().any(|file| file.ends_with(&format!("/{name}"))), "{page:?} names `{name}`");
+        }
+    }
+    assert!(named > 100, "{named}");
+}
