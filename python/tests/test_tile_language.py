@@ -50,13 +50,67 @@ def agrees(write, wanted, a, b=np.zeros(2, np.float32), rtol=0.0):
 @pytest.mark.parametrize(
     "name, numpy",
     [("exp", np.exp), ("exp2", np.exp2), ("tanh", np.tanh), ("log2", np.log2), ("sqrt", np.sqrt),
-     ("rsqrt", lambda x: 1 / np.sqrt(x)), ("recip", lambda x: 1 / x)],
+     ("rsqrt", lambda x: 1 / np.sqrt(x)), ("recip", lambda x: 1 / x), ("log", np.log), ("sin", np.sin), ("cos", np.cos)],
 )  # fmt: skip
 def test_functions_of_each_element(name, numpy):
     x = np.abs(FLOATS) + np.float32(0.01)
     wanted = numpy(x.astype(np.float64)).astype(np.float32)
     agrees(lambda a, b: getattr(a, name)(), wanted, x, rtol=1e-5)
     agrees(lambda a, b: getattr(tile, name)(a), wanted, x, rtol=1e-5)
+
+
+def test_the_error_function():
+    # The oracle is that of Python's own library.
+    x = np.concatenate([np.linspace(-5, 5, 4093), [0.0, np.inf, -np.inf]]).astype(np.float32).reshape(8, 512)
+    agrees(lambda a, b: a.erf(), np.vectorize(math.erf)(x).astype(np.float32), x, rtol=2.5e-7)
+
+
+def test_whole_parts():
+    x = (np.arange(128, dtype=np.float32) / 8 - 8).reshape(8, 16)
+    for name, numpy in [("floor", np.floor), ("ceil", np.ceil), ("round", np.round)]:
+        agrees(lambda a, b: getattr(a, name)(), numpy(x), x)
+
+
+def test_quotients_of_integers():
+    a, b = WHOLE.copy(), SMALL.copy()
+    b[b == 0] = -3
+    for write, wanted in [
+        (lambda a, b: a // b, a // b),
+        (lambda a, b: a % b, a % b),
+        (lambda a, b: a // 7, a // 7),
+        (lambda a, b: a % 7, a % 7),
+        (lambda a, b: a // 8, a // 8),
+        (lambda a, b: a % 8, a % 8),
+        (lambda a, b: 100 // b, 100 // b),
+        (lambda a, b: 100 % b, 100 % b),
+        (lambda a, b: (a - a) // (b - b) + a % (b - b), a),
+    ]:
+        agrees(write, wanted.astype(np.int32), a, b)
+    for write in (lambda a, b: a // b, lambda a, b: a % 2, lambda a, b: 2 // a):
+        with pytest.raises(tw.KernelError, match="i32"):
+            computed(write, FLOATS, FLOATS, OTHERS)
+
+
+def test_conditions():
+    a, b = FLOATS.copy(), OTHERS.copy()
+    a[0, :4], b[0, 2:6], b[1] = np.nan, np.nan, a[1]
+    for condition in [
+        lambda a, b: (a < b) & (b < 0.5),
+        lambda a, b: (a < b) | ~(b < 0.5),
+        lambda a, b: ~((a == b) | (a != a)) & ((a < 0) | (b >= 0)),
+        lambda a, b: (a < b) & ((b < 0.5) | (a == b)),
+    ]:
+        agrees(lambda a, b: tile.where(condition(a, b), a, 2.0), np.where(condition(a, b), a, np.float32(2)), a, b)
+        agrees(lambda a, b: tile.where(condition(a, b).number(), a, 2.0), np.where(condition(a, b), a, np.float32(2)), a, b)
+        agrees(lambda a, b: 3 * condition(a, b).number() + 1, (3 * condition(a, b) + 1).astype(np.int32), a, b)
+
+    def doubled(a, b):
+        same = a < b
+        for _ in range(60):
+            same = same & same
+        return tile.where(same, 1.0, -1.0).broadcast((8, 16))
+
+    agrees(doubled, np.where(a < b, 1, -1).astype(np.float32), a, b)
 
 
 def test_signs():

@@ -95,6 +95,13 @@ pub const WORDS: &[Word] = &[
     function("rsqrt", "rsqrt(VALUE)", "1 over the square root of each element."),
     function("recip", "recip(VALUE)", "1 over each element."),
     function("tanh", "tanh(VALUE)", "The hyperbolic tangent of each element."),
+    function("log", "log(VALUE)", "The natural logarithm of each element."),
+    function("sin", "sin(VALUE)", "The sine of each element, in radians."),
+    function("cos", "cos(VALUE)", "The cosine of each element, in radians."),
+    function("erf", "erf(VALUE)", "The error function of each element."),
+    function("floor", "floor(VALUE)", "The greatest whole number up to each element, as f32."),
+    function("ceil", "ceil(VALUE)", "The least whole number from each element on, as f32."),
+    function("round", "round(VALUE)", "The nearest whole number to each element, ties to even, as f32."),
     function("min", "min(A, B)", "The lesser of two elements; NaN if one is NaN."),
     function("max", "max(A, B)", "The greater of two elements; NaN if one is NaN."),
     function("and", "and(A, B)", "The bits that are 1 in both elements of i32."),
@@ -106,7 +113,7 @@ pub const WORDS: &[Word] = &[
     function(
         "select",
         "select(A < B, YES, NO)",
-        "Elements of YES where the comparison holds, else of NO; also `<=`, `>`, `>=`, `==` and `!=`.",
+        "Elements of YES where the condition holds, else of NO: comparisons by `<`, `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`, or a tile of i32 that is not 0 there.",
     ),
     function("reduce_sum", "reduce_sum(VALUE, MODE, ..)", "The sum along modes, which keep one element each."),
     function(

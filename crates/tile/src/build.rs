@@ -4,6 +4,7 @@
 //! [`Value`] have no result to refuse with: the first refusal is kept, with its line, and
 //! [`Program::build`] returns it.
 
+mod mask;
 mod memory;
 mod value;
 
@@ -14,7 +15,8 @@ use tilewright_kernel::{Element, ExtentArgument, IntoExtent, IntoLayout, LayoutA
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr};
 
-pub use value::{Mask, Value};
+pub use mask::Mask;
+pub use value::Value;
 
 use crate::error::{Reason, TileError};
 use crate::program::{
@@ -33,6 +35,8 @@ pub struct Build {
     /// The bodies that are being written, the innermost last.
     bodies: RefCell<Vec<Vec<Statement>>>,
     complaint: RefCell<Option<TileError>>,
+    /// The conditions that were written, each by its number.
+    conditions: RefCell<Vec<mask::Condition>>,
 }
 
 impl Program {
@@ -72,6 +76,7 @@ impl Program {
             program: RefCell::new(program),
             bodies: RefCell::new(vec![Vec::new()]),
             complaint: RefCell::new(None),
+            conditions: RefCell::default(),
         };
         write(&build)?;
         build.finish()

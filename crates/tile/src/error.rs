@@ -453,7 +453,7 @@ const MEANT: [(&[&str], &str); 12] = [
     (&["sum", "mean", "reduce_mean"], "reduce_sum(a, 1), and for a mean times 1 / the extent"),
     (&["amax", "amin"], "reduce_max(a, 1) or reduce_min(a, 1)"),
     (&["maximum", "minimum"], "max(a, b) or min(a, b)"),
-    (&["log", "ln"], "log2(a) * 0.6931471805599453"),
+    (&["ln"], "log(a)"),
     (&["pow"], "a * a, or exp2(log2(a) * n) of a positive number"),
     (&["sigmoid"], "recip(1 + exp(-a))"),
     (&["relu"], "max(a, 0)"),

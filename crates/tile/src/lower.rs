@@ -11,6 +11,7 @@ mod limits;
 mod operations;
 mod picked;
 mod roles;
+mod smooth;
 mod stage;
 mod top;
 

@@ -10,7 +10,8 @@
 //! both       inout z: i32 256:1                   changed: what it was counts
 //! blocks     grid ceil(M/4), 8                    how many along x, y and z
 //! warps      warps 4                              where the plan should not choose
-//! value      a = exp(b - 1.5) / c                 + - * /, numbers, functions, parentheses
+//! value      a = exp(b - 1.5) / c                 + - * / %, numbers, functions, parentheses
+//! condition  m = a < b & !(c == 0 | d >= 1)       1 or 0 of i32, or a choice in `select`
 //! store      store(y, (block.x, 0), a)
 //! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 says
 //! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
@@ -25,11 +26,13 @@
 //! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
 //! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
 //! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
-//! | `neg` `abs` `exp` `exp2` `log2` `sqrt` `rsqrt` `recip` `tanh` | functions of each element |
+//! | `neg` `abs` `exp` `exp2` `log` `log2` `sqrt` `rsqrt` `recip` `tanh` `sin` `cos` `erf` | functions of each element; [`Unary`](crate::Unary) says how precise they are |
+//! | `floor` `ceil` `round` | whole numbers of f32: below, above, nearest with ties to even |
+//! | `a / b` `a // b` `a % b` | of i32 the greatest whole number up to the quotient, and the rest, as in Python; `a / 0` is 0 and `a % 0` is `a`; `//` and `%` are of i32 alone |
 //! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
 //! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of i32: left, arithmetic right, logical right |
 //! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
-//! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=` |
+//! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`; a tile of i32 chooses where it is not 0 |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
 //! | `scan_sum(a, 1)` and so on | the inclusive scan along a mode; `scan_before_sum` is the exclusive one |
 //! | `argmax(a, 1)` | where the greatest is along a mode, the first of equal ones |
@@ -55,7 +58,7 @@ use tilewright_kernel::program::Location;
 
 use self::mention::{Outline, Subject};
 use self::text::Text;
-use crate::build::{Build, TensorId};
+use crate::build::{Build, Mask, TensorId};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Count, Index, Program, Reduction, Role, ValueId, atomic};
 
@@ -87,6 +90,8 @@ struct Reader<'t, 'b> {
     depth: u32,
     /// The names that were read, where an editor asks for them.
     outline: Option<&'b RefCell<Outline>>,
+    /// The values that conditions were given as.
+    conditions: RefCell<HashMap<ValueId, Mask<'b>>>,
 }
 
 /// The deepest nesting of expressions and bodies.
@@ -140,7 +145,8 @@ impl Program {
         text.sign("{")?;
         Program::build(&name, |build| {
             let names = Names::default();
-            let mut reader = Reader { text, build, names, bodies: Vec::new(), depth: 0, outline };
+            let conditions = RefCell::default();
+            let mut reader = Reader { text, build, names, bodies: Vec::new(), depth: 0, outline, conditions };
             let read = reader.whole();
             reader.keep_scope();
             read

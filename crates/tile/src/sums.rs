@@ -152,6 +152,12 @@ impl<'p> Sums<'p> {
         }
     }
 
+    /// The number that a value is at all elements, where it is known.
+    pub(crate) fn number(&self, value: ValueId) -> Option<i64> {
+        let sum = self.of(value)?;
+        sum.constant().filter(|_| sum.terms.is_empty() && sum.coordinates.is_empty())
+    }
+
     /// The sides of a comparison of two sums.
     pub(crate) fn sides(&self, operands: &[ValueId]) -> Option<[Sum; 2]> {
         let [left, right, ..] = operands else { return None };

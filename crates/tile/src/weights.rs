@@ -77,8 +77,11 @@ pub(crate) fn conversion(instructions: u32, shared: bool, warps: u64) -> u64 {
 pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64 {
     let each = match operation {
         Operation::Unary(Unary::Negate | Unary::Abs) => INSTRUCTION,
-        Operation::Unary(Unary::Exp) => SPECIAL + 2 * INSTRUCTION,
+        Operation::Unary(Unary::Exp | Unary::Log) => SPECIAL + 2 * INSTRUCTION,
+        Operation::Unary(Unary::Sin | Unary::Cos) => 25 * INSTRUCTION,
+        Operation::Unary(Unary::Erf) => SPECIAL + 20 * INSTRUCTION,
         Operation::Unary(_) => SPECIAL + INSTRUCTION,
+        Operation::Binary(Binary::Remainder) => 25 * INSTRUCTION,
         Operation::Binary(Binary::Divide) => SPECIAL + 8 * INSTRUCTION,
         Operation::Select(_) | Operation::Unpack { .. } => 2 * INSTRUCTION,
         Operation::Random(_) => 90 * INSTRUCTION,

@@ -249,9 +249,11 @@ class Language:
         """An expression of sizes as a tile of one i32: ``tw.tile.size("ceil(M/4)")``."""
         return now("tw.tile.size").value(f"size({_size(size)})")
 
-    def where(self, condition: Condition, yes: Any, no: Any) -> Value:
-        """The one tile where a comparison holds, the other elsewhere."""
+    def where(self, condition: Condition | Value, yes: Any, no: Any) -> Value:
+        """The one tile where a comparison holds, or a tile of i32 is not 0, the other elsewhere."""
         now("tw.tile.where")
+        if isinstance(condition, Value):
+            condition = condition != 0
         if not isinstance(condition, Condition):
             raise TypeError(f"tw.tile.where asks a comparison of tiles, such as a < b, not {type(condition).__name__}")
         return condition.selected(yes, no)

@@ -80,7 +80,8 @@ class Text:
     def written(self, argument: Any) -> str:
         """An argument as the language writes it."""
         if isinstance(argument, Condition):
-            raise TypeError("a comparison is no tile: tw.tile.where(a < b, x, y) chooses by it")
+            argument._of.check()
+            return f"({argument._text})"
         if isinstance(argument, (Value, Index, Tensor)):
             argument._of.check()
             if argument._text in self.gone:
@@ -126,7 +127,7 @@ MEANT = {
     **dict.fromkeys(("flatten", "ravel", "view"), "a.reshape(shape)"),
     **dict.fromkeys(("sum", "mean"), "a.reduce_sum(mode), and for a mean times 1 / the extent"),
     **dict.fromkeys(("amax", "amin"), "a.reduce_max(mode) or a.reduce_min(mode)"),
-    **dict.fromkeys(("log", "ln"), "a.log2() * 0.6931471805599453"),
+    "ln": "a.log()",
     **dict.fromkeys(("pow", "square"), "a * a, or (a.log2() * n).exp2() of a positive number"),
     **dict.fromkeys(("sort", "topk"), "a.top(mode, count)"),
     "cumsum": "a.scan_sum(mode)",
@@ -163,8 +164,6 @@ _TILES = {
     **_refusals("a tile", "the tiles, a < b, in tw.tile.where(a < b, x, y)", "say tw.tile.where(a < b, x, y)"),
     "__matmul__": "has no `@`: products are tw.tile.dot(a, b, c), which adds to the tile c",
     "__pow__": f"has no `**`: there is no power of tiles, write {MEANT['pow']}",
-    "__mod__": "has no `%`: there is no remainder of tiles; of i32 and a power of two, write a & (n - 1)",
-    "__floordiv__": "has no `//`: quotients of tiles are a / b of f32; of i32 and a power of two, write a >> n",
 }
 
 
@@ -183,11 +182,10 @@ def _bits(function: str, turned: bool = False) -> Callable[[Any, Any], Any]:
     return operator
 
 
-def _compared(sign: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
+def _compared(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
     def comparison(self: Value, other: Any) -> Any:
         a, b = self._of.operand(self), self._of.operand(other)
-        condition = Condition.of_text(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
-        return ~condition if negated else condition
+        return Condition(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
 
     return comparison
 
@@ -222,7 +220,7 @@ def _reduced(name: str, does: str) -> Callable[..., Any]:
 class Value(Traced):
     """A tile of a program that is being written: a shape and a type, and no layout.
 
-    ``+ - * /`` and comparisons work element by element, ``& | ^ << >>`` on the bits of i32. Every
+    ``+ - * /`` and comparisons work element by element, ``// %`` and ``& | ^ << >>`` on i32. Every
     function of the language whose first argument is a tile is a method: ``x.exp()``,
     ``x.reduce_sum(1)``, ``x.transpose((1, 0))``; ``x.to("f32")`` has its elements in another type.
     """
@@ -242,6 +240,8 @@ class Value(Traced):
     __sub__, __rsub__ = _binary("-"), _binary("-", True)
     __mul__, __rmul__ = _binary("*"), _binary("*", True)
     __truediv__, __rtruediv__ = _binary("/"), _binary("/", True)
+    __floordiv__, __rfloordiv__ = _binary("//"), _binary("//", True)
+    __mod__, __rmod__ = _binary("%"), _binary("%", True)
     __and__, __rand__ = _bits("and"), _bits("and", True)
     __or__, __ror__ = _bits("or"), _bits("or", True)
     __xor__, __rxor__ = _bits("xor"), _bits("xor", True)
@@ -249,7 +249,7 @@ class Value(Traced):
     __rshift__, __rrshift__ = _bits("shr"), _bits("shr", True)
     __lt__, __gt__ = _compared("<"), _compared("<", True)
     __le__, __ge__ = _compared("<="), _compared("<=", True)
-    __eq__, __ne__ = _compared("=="), _compared("==", negated=True)
+    __eq__, __ne__ = _compared("=="), _compared("!=")
 
     __neg__ = _unary("neg", "With the other sign.")
     __abs__ = abs = _unary("abs", "The magnitude of each element.")
@@ -261,6 +261,13 @@ class Value(Traced):
     rsqrt = _unary("rsqrt", "``1 / sqrt(x)`` of each element.")
     recip = _unary("recip", "``1 / x`` of each element.")
     tanh = _unary("tanh", "The hyperbolic tangent of each element.")
+    log = _unary("log", "The natural logarithm of each element.")
+    sin = _unary("sin", "The sine of each element, in radians.")
+    cos = _unary("cos", "The cosine of each element, in radians.")
+    erf = _unary("erf", "The error function of each element.")
+    floor = _unary("floor", "The greatest whole number up to each element, as f32.")
+    ceil = _unary("ceil", "The least whole number from each element on, as f32.")
+    round = _unary("round", "The nearest whole number to each element, ties to even, as f32.")
     as_i32 = _unary("as_i32", "The bits of each element as those of i32.")
     as_f32 = _unary("as_f32", "The bits of each element as those of f32.")
 
@@ -403,59 +410,56 @@ class Carried(Value):
 
 class Condition(Traced):
     """Two tiles that are compared, for ``tw.tile.where``; ``~`` holds where it does not, ``a & b``
-    where both hold, ``a | b`` where one does.
+    where both hold, ``a | b`` where one does. In arithmetic it is a tile of i32, 1 where it holds.
     """
 
-    __slots__ = ("_of", "_chosen")
+    __slots__ = ("_of", "_text")
     _called = "whether this comparison of tiles holds"
     _instead = {
         **_refusals("it", "what it compares, in another comparison", "say tw.tile.where(a < b, x, y), and `&`, `|`, `~`"),
     }
 
-    def __init__(self, of: Text, chosen: Callable[[str, str], str]) -> None:
+    def __init__(self, of: Text, text: str) -> None:
         self._of = of
-        # The text of the one tile where it holds, and of the other elsewhere.
-        self._chosen = chosen
-
-    @classmethod
-    def of_text(cls, of: Text, text: str) -> Condition:
-        return cls(of, lambda yes, no: f"select({text}, {yes}, {no})")
+        self._text = text
 
     def __invert__(self) -> Condition:
-        return Condition(self._of, lambda yes, no: self._chosen(no, yes))
+        return Condition(self._of, f"!({self._text})")
 
-    def _joined(self, other: Any, both: bool) -> Any:
+    def _short(self) -> str:
+        # What is combined with itself again and again is a tile before it grows.
+        return self._text if len(self._text) < 300 else f"{self.number()._text} != 0"
+
+    def _joined(self, other: Any, sign: str) -> Any:
         if not isinstance(other, Condition):
             return NotImplemented
-
-        def chosen(yes: str, no: str) -> str:
-            inner = self._of.value(other._chosen(yes, no))._text
-            return self._chosen(inner, no) if both else self._chosen(yes, inner)
-
-        return Condition(self._of, chosen)
+        return Condition(self._of, f"({self._short()}) {sign} ({other._short()})")
 
     def __and__(self, other: Any) -> Any:
-        return self._joined(other, True)
+        return self._joined(other, "&")
 
     def __or__(self, other: Any) -> Any:
-        return self._joined(other, False)
+        return self._joined(other, "|")
 
     def __repr__(self) -> str:
         return "<comparison of tiles of a program>"
 
+    def number(self) -> Value:
+        """A tile of i32: 1 where it holds, 0 elsewhere."""
+        return self._of.value(self._text)
+
     def selected(self, yes: Any, no: Any) -> Value:
         """The one tile where it holds, the other elsewhere."""
         of = self._of
-        return of.value(self._chosen(of.operand(yes), of.operand(no)))
+        return of.value(f"select({self._text}, {of.operand(yes)}, {of.operand(no)})")
 
 
-def _of_index(sign: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
+def _of_index(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
     def comparison(self: Index, other: Any) -> Any:
         if isinstance(other, Value):
             return NotImplemented
         a, b = self._of.operand(self), self._of.operand(other)
-        condition = Condition.of_text(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
-        return ~condition if negated else condition
+        return Condition(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
 
     return comparison
 
@@ -498,7 +502,7 @@ class Index(Traced):
     __rmul__ = __mul__
     __lt__, __gt__ = _of_index("<"), _of_index("<", True)
     __le__, __ge__ = _of_index("<="), _of_index("<=", True)
-    __eq__, __ne__ = _of_index("=="), _of_index("==", negated=True)
+    __eq__, __ne__ = _of_index("=="), _of_index("!=")
 
     def __repr__(self) -> str:
         return f"<index {self._text} of a program>"

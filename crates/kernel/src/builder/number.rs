@@ -327,6 +327,24 @@ impl<'k> Num<'k> {
         self.unary(Unary::HyperbolicTangent, "tanh")
     }
 
+    /// The greatest whole number up to this one, of f32 or f64.
+    #[track_caller]
+    pub fn floor(self) -> Num<'k> {
+        self.unary(Unary::Floor, "floor")
+    }
+
+    /// The least whole number from this one on, of f32 or f64.
+    #[track_caller]
+    pub fn ceil(self) -> Num<'k> {
+        self.unary(Unary::Ceiling, "ceil")
+    }
+
+    /// The nearest whole number, ties to even, of f32 or f64.
+    #[track_caller]
+    pub fn round_even(self) -> Num<'k> {
+        self.unary(Unary::RoundEven, "round")
+    }
+
     /// The same constant in the type of this number.
     #[track_caller]
     pub fn like(self, value: f64) -> Num<'k> {

@@ -73,6 +73,9 @@ fn real(operation: Unary, a: f64) -> f64 {
         Unary::Sine => a.sin(),
         Unary::Cosine => a.cos(),
         Unary::HyperbolicTangent => a.tanh(),
+        Unary::Floor => a.floor(),
+        Unary::Ceiling => a.ceil(),
+        Unary::RoundEven => a.round_ties_even(),
         _ => a,
     }
 }

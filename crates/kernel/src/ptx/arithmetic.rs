@@ -59,6 +59,9 @@ impl Writer<'_> {
                 });
             }
             (Unary::SquareRoot, Number::F32 | Number::F64) => format!("sqrt.rn.{name} {result}, {a};"),
+            (Unary::Floor, Number::F32 | Number::F64) => format!("cvt.rmi.{name}.{name} {result}, {a};"),
+            (Unary::Ceiling, Number::F32 | Number::F64) => format!("cvt.rpi.{name}.{name} {result}, {a};"),
+            (Unary::RoundEven, Number::F32 | Number::F64) => format!("cvt.rni.{name}.{name} {result}, {a};"),
             (Unary::Reciprocal, Number::F64) => format!("rcp.rn.f64 {result}, {a};"),
             (_, Number::F32) => match self.approximated(operation, &a) {
                 Some(text) => text.replace("{}", &result),

@@ -8,7 +8,7 @@ use std::ops;
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
-use super::Build;
+use super::{Build, Mask};
 use crate::error::Reason;
 use crate::held::Held;
 use crate::program::{Binary, Comparison, Count, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
@@ -46,14 +46,6 @@ impl From<Value<'_>> for Count {
     fn from(count: Value<'_>) -> Count {
         Count::Value(count.id)
     }
-}
-
-/// A comparison of two tiles, element by element: it selects between two others.
-#[derive(Debug, Clone, Copy)]
-pub struct Mask<'t> {
-    pub(crate) comparison: Comparison,
-    pub(crate) left: Value<'t>,
-    pub(crate) right: Value<'t>,
 }
 
 impl<'t> Value<'t> {
@@ -128,6 +120,71 @@ impl<'t> Value<'t> {
         self.apply("rsqrt", Operation::Unary(Unary::Rsqrt), here())
     }
 
+    /// The natural logarithm of each element.
+    #[track_caller]
+    pub fn log(self) -> Value<'t> {
+        self.apply("log", Operation::Unary(Unary::Log), here())
+    }
+
+    /// The sine of each element, in radians. It is as precise for large angles as for small ones:
+    /// see [`Unary::Sin`].
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, Unary, interpret};
+    ///
+    /// // Rotary embedding: pairs of a row are turned by the angle of their position.
+    /// let turned = Program::build("turned", |t| {
+    ///     let x = t.input(Element::F32, "x", "(M,64,2):(128,1,64)")?;
+    ///     let y = t.output(Element::F32, "y", "(M,64,2):(128,1,64)")?;
+    ///     t.grid(["M"])?;
+    ///     let at = |half: i64| [Index::block(Axis::X), 0.into(), half.into()];
+    ///     let [a, b] = [0, 1].map(|half| t.load(x, &[1, 64, 1], &at(half)));
+    ///     let frequency = (t.arange(&[1, 64, 1], 1).to(Element::F32) * -0.2).map(Unary::Exp2);
+    ///     let angle = frequency * t.index(Index::block(Axis::X)).to(Element::F32);
+    ///     t.store(y, &at(0), a * angle.cos() - b * angle.sin());
+    ///     t.store(y, &at(1), a * angle.sin() + b * angle.cos());
+    ///     Ok(())
+    /// })?;
+    /// let outputs = interpret::run(&turned, &[("M", 2)], &[("x", vec![1.0; 256])])?;
+    /// let first = outputs[0].1[128].unwrap_or(0.0);
+    /// assert!((first - (1.0_f64.cos() - 1.0_f64.sin())).abs() < 1e-6);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[track_caller]
+    pub fn sin(self) -> Value<'t> {
+        self.apply("sin", Operation::Unary(Unary::Sin), here())
+    }
+
+    /// The cosine of each element, in radians.
+    #[track_caller]
+    pub fn cos(self) -> Value<'t> {
+        self.apply("cos", Operation::Unary(Unary::Cos), here())
+    }
+
+    /// The error function of each element, `2/sqrt(pi)` times the integral of `e^(-t^2)` up to it.
+    #[track_caller]
+    pub fn erf(self) -> Value<'t> {
+        self.apply("erf", Operation::Unary(Unary::Erf), here())
+    }
+
+    /// The greatest whole number up to each element, as f32.
+    #[track_caller]
+    pub fn floor(self) -> Value<'t> {
+        self.apply("floor", Operation::Unary(Unary::Floor), here())
+    }
+
+    /// The least whole number from each element on, as f32.
+    #[track_caller]
+    pub fn ceil(self) -> Value<'t> {
+        self.apply("ceil", Operation::Unary(Unary::Ceil), here())
+    }
+
+    /// The whole number nearest to each element, ties to even, as f32.
+    #[track_caller]
+    pub fn round(self) -> Value<'t> {
+        self.apply("round", Operation::Unary(Unary::Round), here())
+    }
+
     /// The lesser of two; NaN if one is NaN.
     #[track_caller]
     pub fn min(self, other: Value<'t>) -> Value<'t> {
@@ -150,17 +207,24 @@ impl<'t> Value<'t> {
 
     /// Whether each element is less than another's.
     pub fn lt(self, other: Value<'t>) -> Mask<'t> {
-        Mask { comparison: Comparison::Less, left: self, right: other }
+        Mask::compared(Comparison::Less, self, other)
     }
 
     /// Whether each element is at most another's.
     pub fn le(self, other: Value<'t>) -> Mask<'t> {
-        Mask { comparison: Comparison::LessEqual, left: self, right: other }
+        Mask::compared(Comparison::LessEqual, self, other)
     }
 
     /// Whether each element equals another's.
     pub fn eq(self, other: Value<'t>) -> Mask<'t> {
-        Mask { comparison: Comparison::Equal, left: self, right: other }
+        Mask::compared(Comparison::Equal, self, other)
+    }
+
+    /// Whether each element of i32 is another number than 0: a tile of 1 and 0 as a condition.
+    #[track_caller]
+    pub fn is_set(self) -> Mask<'t> {
+        let zero = self.constant(0.0, here());
+        !self.eq(zero)
     }
 
     /// The tile with extents of 1 become others.
@@ -282,19 +346,6 @@ impl<'t> Value<'t> {
     }
 }
 
-impl<'t> Mask<'t> {
-    /// The one tile where this is true, the other elsewhere.
-    #[track_caller]
-    pub fn select(self, yes: Value<'t>, no: Value<'t>) -> Value<'t> {
-        self.selected(yes, no, here())
-    }
-
-    pub(crate) fn selected(self, yes: Value<'t>, no: Value<'t>, place: Location) -> Value<'t> {
-        let all = Value::together([self.left, self.right, yes, no], "select", place);
-        self.left.build.apply("select", Operation::Select(self.comparison), &all.map(|value| value.id), place)
-    }
-}
-
 macro_rules! operators {
     ($($of:ident :: $method:ident, $binary:ident, $name:literal;)*) => {
         $(
@@ -325,6 +376,7 @@ operators! {
     Sub::sub, Subtract, "subtraction";
     Mul::mul, Multiply, "multiplication";
     Div::div, Divide, "division";
+    Rem::rem, Remainder, "remainder";
 }
 
 impl<'t> ops::Neg for Value<'t> {

@@ -5,7 +5,7 @@
 //! function has a corner, equal elements share: half each of `min` and `max`, equal parts of the
 //! elements that are the extreme of a reduction; `abs` has 0 there.
 
-use std::f64::consts::LN_2;
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
@@ -186,6 +186,25 @@ impl Reverse<'_> {
                 let by = times(self, d, square)?;
                 self.writer.binary(scope, Binary::Subtract, [d, by], place)?
             }
+            Unary::Log => self.writer.binary(scope, Binary::Divide, [d, x], place)?,
+            Unary::Sin => {
+                let cosine = self.writer.unary(scope, Unary::Cos, x, place)?;
+                times(self, d, cosine)?
+            }
+            Unary::Cos => {
+                let sine = self.writer.unary(scope, Unary::Sin, x, place)?;
+                let by = times(self, d, sine)?;
+                self.writer.unary(scope, Unary::Negate, by, place)?
+            }
+            Unary::Erf => {
+                let square = times(self, x, x)?;
+                let less = self.writer.unary(scope, Unary::Negate, square, place)?;
+                let density = self.writer.unary(scope, Unary::Exp, less, place)?;
+                let by = times(self, d, density)?;
+                self.writer.scaled(scope, by, FRAC_2_SQRT_PI, place)?
+            }
+            // Whole numbers do not change with what they are near to.
+            Unary::Floor | Unary::Ceil | Unary::Round => return Ok(()),
         };
         self.add(operand, own, scope, place)
     }

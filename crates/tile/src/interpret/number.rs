@@ -86,6 +86,21 @@ pub(super) fn descending(a: &f64, b: &f64) -> std::cmp::Ordering {
     b.total_cmp(a)
 }
 
+/// The error function by its series `2/sqrt(pi) e^(-x^2) (x + 2x^3/3 + 4x^5/15 + ..)`, all of whose
+/// terms have one sign; from 6 on it is 1 in f64.
+fn erf(x: f64) -> f64 {
+    if x.is_nan() || x.abs() > 6.0 {
+        return if x.is_nan() { x } else { x.signum() };
+    }
+    let (mut term, mut sum, mut at) = (x, x, 1.0);
+    while term.abs() > sum.abs() * f64::EPSILON / 4.0 {
+        at += 2.0;
+        term *= 2.0 * x * x / at;
+        sum += term;
+    }
+    std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
+}
+
 pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
     let value = match function {
         Unary::Negate => -x,
@@ -97,10 +112,24 @@ pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
         Unary::Rsqrt => 1.0 / x.sqrt(),
         Unary::Recip => 1.0 / x,
         Unary::Tanh => x.tanh(),
+        Unary::Log => x.ln(),
+        Unary::Sin => x.sin(),
+        Unary::Cos => x.cos(),
+        Unary::Erf => erf(x),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => x.round_ties_even(),
     };
     // There is one zero among integers; among others the sign counts.
     let value = if element == Element::I32 { value + 0.0 } else { value };
     rounded(value, element)
+}
+
+/// The greatest whole number up to a quotient, and 0 over 0.
+fn quotient(a: i32, b: i32) -> i32 {
+    let toward_zero = a.checked_div(b).unwrap_or(if b == 0 { 0 } else { i32::MIN });
+    let is_below = b != 0 && a.wrapping_sub(toward_zero.wrapping_mul(b)) != 0 && (a < 0) != (b < 0);
+    toward_zero - i32::from(is_below)
 }
 
 pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 {
@@ -110,7 +139,8 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
             Binary::Add => a.wrapping_add(b),
             Binary::Subtract => a.wrapping_sub(b),
             Binary::Multiply => a.wrapping_mul(b),
-            Binary::Divide => 0,
+            Binary::Divide => quotient(a, b),
+            Binary::Remainder => a.wrapping_sub(quotient(a, b).wrapping_mul(b)),
             Binary::Minimum => a.min(b),
             Binary::Maximum => a.max(b),
             Binary::And => a & b,
@@ -146,6 +176,7 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
         Binary::Maximum => a.max(b),
         // Integers alone have these; the program was refused.
         Binary::And | Binary::Or | Binary::Xor | Binary::ShiftLeft | Binary::ShiftRight | Binary::ShiftDown => f64::NAN,
+        Binary::Remainder => f64::NAN,
     };
     rounded(value, element)
 }

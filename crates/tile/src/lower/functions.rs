@@ -2,6 +2,7 @@
 
 use tilewright_kernel::{Element, Flag, Num};
 
+use super::smooth;
 use crate::program::{Binary, Comparison, Reduction, Unary};
 
 pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
@@ -15,6 +16,13 @@ pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
         Unary::Rsqrt => x.rsqrt(),
         Unary::Recip => x.recip(),
         Unary::Tanh => x.tanh(),
+        Unary::Log => x.log2() * x.like(std::f64::consts::LN_2),
+        Unary::Erf => smooth::erf(x),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => x.round_even(),
+        // All values of a thread are computed together: `smooth::sines`.
+        Unary::Sin | Unary::Cos => x,
     }
 }
 
@@ -23,7 +31,9 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
+        Binary::Divide if a.element() == Element::I32 => divided(a, b)[0],
         Binary::Divide => a / b,
+        Binary::Remainder => divided(a, b)[1],
         Binary::Minimum => a.min(b),
         Binary::Maximum => a.max(b),
         Binary::And => a.bit_and(b),
@@ -33,6 +43,33 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         Binary::ShiftRight => a.shift_right(b),
         Binary::ShiftDown => a.recast(Element::U32).shift_right(b).recast(Element::I32),
     }
+}
+
+/// Quotient and remainder of integers: the hardware rounds toward zero, and says nothing of 0 and of
+/// the least number over -1.
+fn divided<'k>(a: Num<'k>, b: Num<'k>) -> [Num<'k>; 2] {
+    let zero = a.like(0.0);
+    let (is_zero, is_minus) = (b.eq(zero), b.eq(a.like(-1.0)));
+    let by = is_zero.or(is_minus).select(a.like(1.0), b);
+    let quotient = a / by;
+    let rest = a - quotient * by;
+    let is_below = rest.bit_xor(by).lt(zero).and(rest.eq(zero).not());
+    let below = quotient - a.like(1.0);
+    let quotient = is_zero.select(zero, is_minus.select(-a, is_below.select(below, quotient)));
+    [quotient, is_zero.select(a, is_below.select(rest + by, rest))]
+}
+
+/// The same for a divisor that is known, from 1 on.
+pub(super) fn divided_by<'k>(a: Num<'k>, by: i32) -> [Num<'k>; 2] {
+    let divisor = a.like(by.into());
+    if by.count_ones() == 1 {
+        return [a.shift_right(a.like(by.trailing_zeros().into())), a.bit_and(divisor - a.like(1.0))];
+    }
+    let quotient = a / divisor;
+    let rest = a - quotient * divisor;
+    // All ones where the rest is negative.
+    let sign = rest.shift_right(a.like(31.0));
+    [quotient + sign, rest + sign.bit_and(divisor)]
 }
 
 pub(super) fn compared<'k>(comparison: Comparison, a: Num<'k>, b: Num<'k>) -> Flag<'k> {

@@ -7,10 +7,11 @@
 use tilewright_kernel::{Element, Fragment, KernelError, Num};
 use tilewright_layout::{Layout, Slot, Tree};
 
-use super::functions::{binary, compared, reductions, unary};
-use super::{LINE, Lowering, Own, SECTOR, over, top};
+use super::functions::{binary, compared, divided_by, reductions, unary};
+use super::{LINE, Lowering, Own, SECTOR, over, smooth, top};
 use crate::held::bits;
-use crate::program::{Index, Name, Operation, Program, ValueId};
+use crate::program::{Binary, Index, Name, Operation, Program, Unary, ValueId};
+use crate::sums::Sums;
 
 impl<'k> Lowering<'k, '_> {
     /// The result of an operation.
@@ -98,7 +99,15 @@ impl<'k> Lowering<'k, '_> {
             Operation::Arange { mode, .. } => {
                 k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?
             }
+            Operation::Unary(Unary::Sin) => smooth::sines(k, &given[0], 0)?,
+            Operation::Unary(Unary::Cos) => smooth::sines(k, &given[0], 1)?,
             Operation::Unary(function) => each(&|at| unary(*function, given[0][at])),
+            Operation::Binary(function @ (Binary::Divide | Binary::Remainder))
+                if self.divisor(operands).is_some_and(|by| by > 0) =>
+            {
+                let (by, at_end) = (self.divisor(operands).unwrap_or(1), usize::from(*function == Binary::Remainder));
+                each(&|at| divided_by(given[0][at], by)[at_end])
+            }
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
             Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
@@ -151,6 +160,13 @@ impl<'k> Lowering<'k, '_> {
                 tile.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
         }))
+    }
+
+    /// The divisor of a quotient of integers, if it is one known number.
+    fn divisor(&self, operands: &[ValueId]) -> Option<i32> {
+        let program = &self.placed.program;
+        let by = *operands.get(1).filter(|by| program.type_of(**by).element == Element::I32)?;
+        i32::try_from(Sums::new(program).number(by)?).ok()
     }
 
     /// The numbers of an operand, each where the result has it.

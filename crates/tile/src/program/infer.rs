@@ -244,7 +244,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         Operation::Binary(function) => {
             alike("an operation", types)?;
             match function {
-                super::Binary::Divide => float("a quotient", types[0].element)?,
+                super::Binary::Remainder => whole("a remainder", types[0].element)?,
                 function if function.is_of_bits() => whole("an operation on bits", types[0].element)?,
                 _ => computed("an operation", types[0].element)?,
             }

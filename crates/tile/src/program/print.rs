@@ -110,6 +110,7 @@ impl Printer<'_> {
                 Binary::Subtract => names.join(" - "),
                 Binary::Multiply => names.join(" * "),
                 Binary::Divide => names.join(" / "),
+                Binary::Remainder => names.join(" % "),
                 own => {
                     let name = Binary::NAMES.iter().find(|(_, known)| known == own).map_or("", |(name, _)| name);
                     format!("{name}({})", names.join(", "))

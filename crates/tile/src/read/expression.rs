@@ -1,7 +1,8 @@
 //! Expressions of values.
 //!
-//! Law: `*` and `/` bind more strongly than `+` and `-`, and all of them to the left. A number
-//! alone takes the type of the other side.
+//! Law: `*`, `/` and `%` bind more strongly than `+` and `-`, these more strongly than comparisons,
+//! then come `!`, `&` and `|`, and all of them to the left. A number alone takes the type of the
+//! other side. A condition is 1 or 0 of i32 where a value is wanted.
 
 use tilewright_kernel::program::Location;
 
@@ -16,7 +17,22 @@ use tilewright_kernel::Element;
 enum Term<'b> {
     Value(Value<'b>),
     Number(f64),
+    Mask(Mask<'b>),
 }
+
+impl Term<'_> {
+    /// The type that a number beside it takes.
+    fn element(self) -> Option<Element> {
+        match self {
+            Term::Value(value) => Some(value.type_of().element),
+            Term::Mask(_) => Some(Element::I32),
+            Term::Number(_) => None,
+        }
+    }
+}
+
+/// The comparisons, each sign before those that begin with the same letter.
+const COMPARISONS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
 
 impl<'b> Reader<'_, 'b> {
     /// An expression that is a value.
@@ -26,7 +42,7 @@ impl<'b> Reader<'_, 'b> {
 
     fn expression(&mut self) -> Result<Value<'b>, TileError> {
         let place = self.text.place();
-        let term = self.sum()?;
+        let term = self.any()?;
         Ok(self.settled(term, Element::F32, place))
     }
 
@@ -35,14 +51,101 @@ impl<'b> Reader<'_, 'b> {
         match term {
             Term::Value(value) => value,
             Term::Number(value) => self.build.apply("number", Operation::Constant(element, value), &[], place),
+            Term::Mask(mask) => {
+                let value = mask.number_at(place);
+                self.conditions.borrow_mut().insert(value.id, mask);
+                value
+            }
         }
     }
 
+    /// A term where a condition is wanted: a comparison, or a tile of i32.
+    fn condition(&self, term: Term<'b>, place: Location) -> Result<Mask<'b>, TileError> {
+        match term {
+            Term::Mask(mask) => Ok(mask),
+            Term::Value(value) if value.type_of().element == Element::I32 => Ok(self.known(value, place)),
+            Term::Value(_) | Term::Number(_) => {
+                let (found, expected) = ("a value".to_string(), "a comparison, `<` or `==` as it may be,".to_string());
+                Err(Reason::Text { found, expected }.at("select", place))
+            }
+        }
+    }
+
+    /// The condition that a name was given as; for another tile, where it is not 0.
+    fn known(&self, value: Value<'b>, place: Location) -> Mask<'b> {
+        let known = self.conditions.borrow().get(&value.id).copied();
+        known.unwrap_or_else(|| !Mask::compared(Comparison::Equal, value, value.constant(0.0, place)))
+    }
+
+    /// A side of `&` and `|`: a condition, and no tile of integers, whose bits one may have meant.
+    fn side(&self, term: Term<'b>, place: Location) -> Result<Mask<'b>, TileError> {
+        match term {
+            Term::Mask(mask) => Ok(mask),
+            Term::Value(value) if self.conditions.borrow().contains_key(&value.id) => Ok(self.known(value, place)),
+            Term::Value(_) | Term::Number(_) => {
+                let expected = "a comparison on each side of `&` and `|` (`m != 0` for a tile; `and(a, b)` and \
+                                `or(a, b)` combine bits)";
+                Err(Reason::Text { found: "a value".to_string(), expected: expected.to_string() }.at("value", place))
+            }
+        }
+    }
+
+    /// Conditions of which one holds.
+    fn any(&mut self) -> Result<Term<'b>, TileError> {
+        let place = self.text.place();
+        let mut term = self.all()?;
+        while self.text.takes("|") {
+            let here = self.text.place();
+            let other = self.all()?;
+            term = Term::Mask(self.side(term, place)? | self.side(other, here)?);
+        }
+        Ok(term)
+    }
+
+    /// Conditions that all hold.
+    fn all(&mut self) -> Result<Term<'b>, TileError> {
+        let place = self.text.place();
+        let mut term = self.compared()?;
+        while self.text.takes("&") {
+            let here = self.text.place();
+            let other = self.compared()?;
+            term = Term::Mask(self.side(term, place)? & self.side(other, here)?);
+        }
+        Ok(term)
+    }
+
+    /// A sum, or a comparison of two.
+    fn compared(&mut self) -> Result<Term<'b>, TileError> {
+        let place = self.text.place();
+        if self.text.takes("!") {
+            self.deeper()?;
+            let term = self.compared()?;
+            self.depth -= 1;
+            return Ok(Term::Mask(!self.condition(term, place)?));
+        }
+        let a = self.sum()?;
+        // `->` ends a loop, and `=` gives a name.
+        let found = COMPARISONS.into_iter().find(|sign| self.text.takes(sign));
+        let Some(sign) = found else { return Ok(a) };
+        let b = self.sum()?;
+        if COMPARISONS.into_iter().any(|sign| self.text.sees(sign)) {
+            return Err(self.text.refuse("`&` and another comparison"));
+        }
+        let element = a.element().or(b.element()).unwrap_or(Element::F32);
+        let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
+        // NaN is neither less nor greater, so what is turned round is the same.
+        Ok(Term::Mask(match sign {
+            "<" => Mask::compared(Comparison::Less, a, b),
+            "<=" => Mask::compared(Comparison::LessEqual, a, b),
+            ">" => Mask::compared(Comparison::Less, b, a),
+            ">=" => Mask::compared(Comparison::LessEqual, b, a),
+            "==" => Mask::compared(Comparison::Equal, a, b),
+            _ => !Mask::compared(Comparison::Equal, a, b),
+        }))
+    }
+
     fn combined(&self, a: Term<'b>, b: Term<'b>, binary: Binary, place: Location) -> Term<'b> {
-        let element = match (a, b) {
-            (Term::Value(value), _) | (_, Term::Value(value)) => value.type_of().element,
-            _ => Element::F32,
-        };
+        let element = a.element().or(b.element()).unwrap_or(Element::F32);
         let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
         Term::Value(a.binary(b, binary, "operation", place))
     }
@@ -67,13 +170,32 @@ impl<'b> Reader<'_, 'b> {
         let mut product = self.term()?;
         loop {
             let place = self.text.place();
+            if self.text.takes("//") {
+                let other = self.term()?;
+                let (a, b) = (self.of_integers(product, place)?, self.of_integers(other, place)?);
+                product = Term::Value(a.binary(b, Binary::Divide, "operation", place));
+                continue;
+            }
             let binary = match () {
                 () if self.text.takes("*") => Binary::Multiply,
                 () if self.text.takes("/") => Binary::Divide,
+                () if self.text.takes("%") => Binary::Remainder,
                 () => return Ok(product),
             };
             let other = self.term()?;
             product = self.combined(product, other, binary, place);
+        }
+    }
+
+    /// A side of `//`, which is `/` of integers alone.
+    fn of_integers(&self, term: Term<'b>, place: Location) -> Result<Value<'b>, TileError> {
+        let value = self.settled(term, Element::I32, place);
+        match value.type_of().element {
+            Element::I32 => Ok(value),
+            element => {
+                let operation = "a quotient by `//`".to_string();
+                Err(Reason::Element { operation, element, wanted: "i32" }.at("operation", place))
+            }
         }
     }
 
@@ -83,10 +205,13 @@ impl<'b> Reader<'_, 'b> {
         let term = if self.text.takes("-") {
             match self.term()? {
                 Term::Number(value) => Term::Number(-value),
-                Term::Value(value) => Term::Value(value.apply("neg", Operation::Unary(Unary::Negate), place)),
+                term => {
+                    let value = self.settled(term, Element::I32, place);
+                    Term::Value(value.apply("neg", Operation::Unary(Unary::Negate), place))
+                }
             }
         } else if self.text.takes("(") {
-            let inner = self.sum()?;
+            let inner = self.any()?;
             self.text.sign(")")?;
             inner
         } else if let Some(number) = self.text.number()? {
@@ -131,9 +256,9 @@ impl<'b> Reader<'_, 'b> {
     fn call(&mut self, name: &str, place: Location) -> Result<Value<'b>, TileError> {
         let build = self.build;
         if let Some((_, binary)) = Binary::NAMES.into_iter().find(|(own, _)| *own == name) {
-            let a = self.sum()?;
+            let a = self.any()?;
             self.text.sign(",")?;
-            let b = self.sum()?;
+            let b = self.any()?;
             let element = if binary.is_of_bits() { Element::I32 } else { Element::F32 };
             let both = match (a, b) {
                 (Term::Number(_), Term::Number(_)) if binary.is_of_bits() => {
@@ -145,10 +270,14 @@ impl<'b> Reader<'_, 'b> {
             return Ok(self.settled(both, element, place));
         }
         if let Some(element) = Element::named(name) {
-            return Ok(match self.sum()? {
-                number @ Term::Number(_) => self.settled(number, element, place),
-                Term::Value(value) if value.type_of().element == element => value,
-                Term::Value(value) => value.apply("conversion", Operation::To(element), place),
+            let term = self.any()?;
+            if let number @ Term::Number(_) = term {
+                return Ok(self.settled(number, element, place));
+            }
+            let value = self.settled(term, element, place);
+            return Ok(match value.type_of().element == element {
+                true => value,
+                false => value.apply("conversion", Operation::To(element), place),
             });
         }
         if let Some((name, function)) = Unary::NAMES.iter().find(|(own, _)| *own == name) {
@@ -309,31 +438,17 @@ impl<'b> Reader<'_, 'b> {
     }
 
     fn select(&mut self, place: Location) -> Result<Value<'b>, TileError> {
-        let mut a = self.sum()?;
-        let signs = [("<=", Comparison::LessEqual), (">=", Comparison::LessEqual), ("<", Comparison::Less)];
-        let others = [(">", Comparison::Less), ("==", Comparison::Equal), ("!=", Comparison::Equal)];
-        let found = signs.into_iter().chain(others).find(|(sign, _)| self.text.takes(sign));
-        let (sign, comparison) = found.ok_or_else(|| self.text.refuse("a comparison, `<` or `==` as it may be,"))?;
-        let mut b = self.sum()?;
-        // NaN is neither less nor greater, so what is turned round is the same.
-        if sign.starts_with('>') {
-            std::mem::swap(&mut a, &mut b);
+        let term = self.any()?;
+        if !self.text.sees(",") {
+            return Err(self.text.refuse("a comparison, `<` or `==` as it may be,"));
         }
-        let of = |term: Term<'b>, other: Term<'b>| match (term, other) {
-            (Term::Value(value), _) | (_, Term::Value(value)) => value.type_of().element,
-            _ => Element::F32,
-        };
-        let element = of(a, b);
-        let (left, right) = (self.settled(a, element, place), self.settled(b, element, place));
+        let condition = self.condition(term, place)?;
         self.text.sign(",")?;
-        let mut yes = self.sum()?;
+        let yes = self.any()?;
         self.text.sign(",")?;
-        let mut no = self.sum()?;
-        if sign == "!=" {
-            std::mem::swap(&mut yes, &mut no);
-        }
-        let element = of(yes, no);
+        let no = self.any()?;
+        let element = yes.element().or(no.element()).unwrap_or(Element::F32);
         let (yes, no) = (self.settled(yes, element, place), self.settled(no, element, place));
-        Ok(Mask { comparison, left, right }.selected(yes, no, place))
+        Ok(condition.selected(yes, no, place))
     }
 }

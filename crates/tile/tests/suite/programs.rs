@@ -3,7 +3,9 @@
 
 mod by_hand;
 mod experts;
+mod functions;
 mod halos;
+mod integers;
 mod places;
 mod roles;
 pub mod run;

@@ -92,6 +92,12 @@ pub enum Unary {
     Cosine,
     /// `tanh(a)`, f32 within a relative error of 2^-11.
     HyperbolicTangent,
+    /// The greatest whole number up to `a`, f32 and f64, exact. Infinities and NaN stay.
+    Floor,
+    /// The least whole number from `a` on, as [`Unary::Floor`].
+    Ceiling,
+    /// The nearest whole number, ties to even, as [`Unary::Floor`].
+    RoundEven,
     /// How many bits are set; 32 and 64 bits, gives 32.
     CountOnes,
     /// The place of the highest set bit counted from the top (`clz`); gives 32 bits.

@@ -104,6 +104,8 @@ impl<'t> Body<'t> {
             Binary::ShiftLeft,
             Binary::ShiftRight,
             Binary::ShiftDown,
+            Binary::Divide,
+            Binary::Remainder,
         ]);
         self.add(one.value.bits(binary, other.value), WHOLE);
     }
