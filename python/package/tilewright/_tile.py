@@ -13,6 +13,7 @@ from typing import Any
 from . import _native
 from ._arrays import host_memory
 from ._errors import KernelError
+from ._gradient import Gradient
 from ._jit import Array, Kernel, Scalar, _def_line
 from ._native import Picture
 from ._parameters import Placed
@@ -127,6 +128,32 @@ class TileKernel(Kernel):
     def text(self, *arguments: Any, **named: Any) -> str:
         """The program as a text of the language of tile programs, which reads back as the same."""
         return self._tiles(arguments, named).text
+
+    def gradient(
+        self, *arguments: Any, of: str | tuple[str, ...] = (), atomic: bool = False, merge: int = 32, **named: Any
+    ) -> Gradient:
+        """The gradient by the inputs named in `of`, or by all of floating-point types.
+
+        ``atomic`` allows sums by atomics, in an order that differs between runs: gathers need them.
+        ``merge``: how many blocks one block of the gradient executes where blocks share a tile.
+
+        >>> import tilewright as tw
+        >>> @tw.tile(grid="ceil(N/4)")
+        ... def square(x: tw.Input("f32", "N:1"), y: tw.Output("f32", "N:1")):
+        ...     a = x.load((4,), (tw.tile.block.x,))
+        ...     y.store((tw.tile.block.x,), a * a)
+        >>> import numpy as np
+        >>> x, d_y = np.array([1, 2, 3], "f4"), np.array([1, 1, 10], "f4")
+        >>> square.gradient()(x=x, d_y=d_y)
+        {'d_x': array([ 2.,  4., 60.], dtype=float32)}
+
+        Errors: a statement has no derivative, named with its line (``KernelError``, E1213).
+        """
+        version = self._asked(arguments, named)[0]
+        tiles = version.explained
+        assert tiles is not None
+        names = [of] if isinstance(of, str) else list(of)
+        return Gradient(self.__name__, version.program, tiles.gradient(names, atomic, merge, self._machine))
 
     #: Programs have no numbers of the launch, so integers are constants.
     _takes_integers = False

@@ -137,6 +137,22 @@ impl TileProgram {
         self.compiled.warps()
     }
 
+    /// The gradient by these inputs, or by all, as programs that are launched in order.
+    fn gradient(
+        &self,
+        py: Python<'_>,
+        of: Vec<String>,
+        atomic: bool,
+        merge: i64,
+        machine: Option<&str>,
+    ) -> PyResult<Vec<TileProgram>> {
+        let machine = machine.map(|name| library::machine(py, name)).transpose()?;
+        let options = tile::GradientOptions { of, atomic, blocks_merged: merge };
+        let gradient = self.compiled.source().gradient(&options).map_err(|error| refused(py, &error))?;
+        let programs = gradient.programs().iter();
+        programs.map(|program| compiled(py, || Ok(program.clone()), machine.clone())).collect()
+    }
+
     /// Runs the kernel on the interpreter, on given contents or on those of a check, and compares
     /// its outputs with the meaning of the program.
     fn check(
