@@ -198,31 +198,38 @@ fn definitions(program: &Program) -> (HashMap<ValueId, Known<'_>>, HashMap<Value
 }
 
 /// The values that depend on an input, as numbers that have a derivative.
+///
+/// An integer that a number is rounded to has none. The bits of a number are no such integer: what
+/// is made of them and becomes a number again depends on the input, and its derivative is refused.
 fn active(program: &Program, of: &[usize]) -> HashSet<ValueId> {
-    let mut active = HashSet::new();
+    let (mut active, mut bits) = (HashSet::new(), HashSet::new());
     // A loop carries dependence from its end to its beginning, so until nothing changes.
     loop {
-        let before = active.len();
+        let before = active.len() + bits.len();
         each(&program.body, &mut |statement| match statement {
             Statement::Let { result, operation, operands, .. } => {
+                let any = |set: &HashSet<ValueId>| operands.iter().any(|own| set.contains(own));
                 let loaded = read(operation).is_some_and(|(tensor, _)| of.contains(&tensor));
-                if program.type_of(*result).element.is_float()
-                    && (loaded || operands.iter().any(|own| active.contains(own)))
-                {
-                    active.insert(*result);
-                }
+                let recast = matches!(operation, Operation::Recast(_));
+                match program.type_of(*result).element.is_float() {
+                    true if loaded || any(&active) || (recast && any(&bits)) => active.insert(*result),
+                    false if any(&bits) || (recast && any(&active)) => bits.insert(*result),
+                    _ => false,
+                };
             }
             Statement::Store { .. } => {}
             Statement::Loop(own) => {
                 for number in 0..own.initial.len() {
-                    if active.contains(&own.initial[number]) || active.contains(&own.next[number]) {
-                        active.insert(own.parameters[number]);
-                        active.insert(own.results[number]);
+                    for set in [&mut active, &mut bits] {
+                        if set.contains(&own.initial[number]) || set.contains(&own.next[number]) {
+                            set.insert(own.parameters[number]);
+                            set.insert(own.results[number]);
+                        }
                     }
                 }
             }
         });
-        if active.len() == before {
+        if active.len() + bits.len() == before {
             return active;
         }
     }

@@ -330,6 +330,7 @@ fn what_has_no_gradient_is_named() {
     let stored = |body: &str| rows(&format!("{body}\n    store(y, (block.x, 0), b)"));
     refused(&stored("b = a * reduce_product(a, 1)"), "a product along a mode");
     refused(&stored("b = broadcast(top(a, 1, 1), (2,8))"), "the largest elements");
+    refused(&stored("b = as_f32(as_i32(a) + 1)"), "the bits of another type");
     refused(&stored("loop i < 3 with s = a { next s * a } -> b"), "the value 1 that the loop carries");
     refused(&stored("loop i < 3 with s = a { next a } -> b"), "the value 1 that the loop carries");
     refused(&stored("loop i < 3 with s = a { next s + s } -> b"), "the value 1 that the loop carries");
@@ -356,4 +357,26 @@ tile named {
     assert!(own.expect_err("there is no z").to_string().contains("no tensor of this name"));
     let none = GradientOptions { blocks_merged: 0, ..GradientOptions::default() };
     assert!(program(overlap).gradient(&none).expect_err("no blocks").to_string().contains("1 or more"));
+}
+
+#[test]
+fn programs_of_the_library_have_a_gradient_or_are_refused() {
+    let mut derived = Vec::new();
+    for entry in tilewright_tile::LIBRARY {
+        match program(entry.text).gradient(&GradientOptions::default()) {
+            Ok(gradient) => {
+                for program in gradient.programs() {
+                    // A product with an epilogue keeps more tiles at once than a block has room for.
+                    if let Err(error) = program.compile() {
+                        assert_eq!((entry.name, error.code()), ("product", "E1211"), "{error}\n{program}");
+                    }
+                }
+                derived.push(entry.name);
+            }
+            Err(error) => assert_eq!(error.code(), "E1213", "{}: {error}", entry.name),
+        }
+    }
+    for name in ["softmax", "layer_norm_residual", "rms_norm_gate", "product"] {
+        assert!(derived.contains(&name), "{derived:?}");
+    }
 }
