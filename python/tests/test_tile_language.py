@@ -225,6 +225,11 @@ def test_searches():
     for count in (1, 4, 16):
         agrees(lambda a, b: a.top(1, count), down[:, :count], FLOATS)
     agrees(lambda a, b: a.top(0, 8), -np.sort(-WHOLE, 0), WHOLE)
+    for mode in (0, 1):
+        agrees(lambda a, b: a.argmin(mode), np.argmin(SMALL, mode, keepdims=True).astype(np.int32), SMALL)
+        # A stable sort of the negated numbers: of equal ones the first comes first.
+        order = np.argsort(-SMALL, mode, kind="stable").astype(np.int32)
+        agrees(lambda a, b: a.top_places(mode, 4), np.ascontiguousarray(np.take(order, range(4), mode)), SMALL)
     agrees(lambda a, b: a.histogram(32), np.bincount(SMALL.reshape(-1), minlength=32).astype(np.int32), SMALL)
 
 

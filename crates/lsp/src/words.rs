@@ -168,7 +168,17 @@ pub const WORDS: &[Word] = &[
         "argmax(VALUE, MODE)",
         "Where the greatest element is along a mode, the first of equal ones, as i32.",
     ),
+    function(
+        "argmin",
+        "argmin(VALUE, MODE)",
+        "Where the least element is along a mode, the first of equal ones, as i32.",
+    ),
     function("top", "top(VALUE, MODE, COUNT)", "The greatest elements along a mode, in descending order."),
+    function(
+        "top_places",
+        "top_places(VALUE, MODE, COUNT)",
+        "Where the greatest elements are along a mode, in descending order, the first of equal ones first, as i32.",
+    ),
     function("histogram", "histogram(VALUE, BINS)", "How often each number from 0 occurs in a tile of i32."),
     function("broadcast", "broadcast(VALUE, (EXTENT, ..))", "The tile repeated along modes of extent 1."),
     function("reshape", "reshape(VALUE, (EXTENT, ..))", "The same elements in another shape."),

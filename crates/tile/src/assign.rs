@@ -294,7 +294,7 @@ impl Weighing<'_> {
             // Names of instructions are no operations by now.
             Operation::Atom(_) => {}
             Operation::Reduce(..) | Operation::Scan(..) | Operation::ScanBefore(..) => {}
-            Operation::ArgMax(_) | Operation::Top(..) => {}
+            Operation::ArgMax(_) | Operation::ArgMin(_) | Operation::Top(..) | Operation::TopPlaces(..) => {}
             Operation::Histogram(_) => {
                 let values = |option: usize| layouts[option].values().unsigned_abs();
                 self.network.costs(variable, |option| weights::histogram(values(option), warps).saturating_mul(weight));
@@ -332,12 +332,16 @@ impl Weighing<'_> {
             // A histogram accepts any distribution, and all threads know the index of a staged
             // tile.
             Operation::Histogram(_) | Operation::Stage { .. } => Ok(()),
-            Operation::Top(mode, count) => {
-                self.searched((result, variable), operand, (*mode, *count), weight, conversions)
+            Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
+                // With places, two numbers are compared and moved.
+                let numbers = if matches!(operation, Operation::TopPlaces(..)) { 3 } else { 1 };
+                self.searched((result, variable), operand, (*mode, *count), weight * numbers, conversions)
             }
             Operation::Reduce(_, modes) => self.reduced((result, variable), operand, (modes, 1), weight, conversions),
             // Two numbers go where a place is searched for.
-            Operation::ArgMax(mode) => self.reduced((result, variable), operand, (&[*mode], 4), weight, conversions),
+            Operation::ArgMax(mode) | Operation::ArgMin(mode) => {
+                self.reduced((result, variable), operand, (&[*mode], 4), weight, conversions)
+            }
             _ => {
                 if let Operation::Scan(_, mode) | Operation::ScanBefore(_, mode) = operation {
                     self.scanned((result, variable), operand, *mode, weight);

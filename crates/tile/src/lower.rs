@@ -98,6 +98,8 @@ struct Lowering<'k, 'p> {
     block: Option<[Expr; 3]>,
     /// The statements that took shared memory, and how many bytes: one for each array.
     taken: &'p Memory,
+    /// What the body sorted last, with places.
+    sorted: Option<top::Sorted<'k>>,
     /// The state of consumer warpgroups, with roles.
     groups: Option<roles::Groups<'k, 'p>>,
 }
@@ -110,7 +112,20 @@ impl<'k, 'p> Lowering<'k, 'p> {
     fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p Memory) -> Lowering<'k, 'p> {
         let (values, iterations) = (HashMap::new(), HashMap::new());
         let (early, written) = (HashMap::new(), Vec::new());
-        Lowering { k, placed, tensors, values, iterations, early, written, depth: 0, block: None, taken, groups: None }
+        Lowering {
+            k,
+            placed,
+            tensors,
+            values,
+            iterations,
+            early,
+            written,
+            depth: 0,
+            block: None,
+            taken,
+            sorted: None,
+            groups: None,
+        }
     }
 
     /// Notes that arrays in shared memory that nobody has yet are of a statement.
@@ -181,6 +196,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 
     fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
+        // Registers of another body, or of another iteration.
+        self.sorted = None;
         for (number, statement) in body.iter().enumerate() {
             // Behind a loop of groups each element of a tile may have coordinates of its own, which
             // are not computed before the loop: its sums take the registers.
@@ -213,6 +230,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             self.note(statement.place());
             self.let_go(&body[number..=number], &body[number + 1..])?;
         }
+        self.sorted = None;
         Ok(())
     }
 
@@ -295,7 +313,15 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
         Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
         // Operands take many registers: with fewer, more warps compute while others wait.
         Statement::Let { operation: Operation::Dot, .. } => false,
-        Statement::Let { operation: Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..), .. } => false,
+        Statement::Let {
+            operation:
+                Operation::Reduce(..)
+                | Operation::ArgMax(_)
+                | Operation::ArgMin(_)
+                | Operation::Top(..)
+                | Operation::TopPlaces(..),
+            ..
+        } => false,
         Statement::Let { operation: Operation::Scan(..) | Operation::ScanBefore(..), .. } => false,
         Statement::Let { result, .. } => registers(result) <= MOST_ELEMENTS,
         Statement::Store { .. } => true,

@@ -215,7 +215,14 @@ impl Placer<'_> {
             self.give(depth, (result, held.clone()), Operation::Held(held), &taken, place);
             return Ok(());
         }
-        if !matches!(operation, Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..)) {
+        if !matches!(
+            operation,
+            Operation::Reduce(..)
+                | Operation::ArgMax(_)
+                | Operation::ArgMin(_)
+                | Operation::Top(..)
+                | Operation::TopPlaces(..)
+        ) {
             self.give(depth, (result, held), operation.clone(), &taken, place);
             return Ok(());
         }

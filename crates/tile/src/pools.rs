@@ -408,11 +408,13 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
             let to = bits::without(shape, modes);
             Some(held.mapped(|bit| to[usize::from(bit)]))
         }
-        Operation::ArgMax(mode) => {
+        Operation::ArgMax(mode) | Operation::ArgMin(mode) => {
             let to = bits::without(shape, &[*mode]);
             Some(held.mapped(|bit| to[usize::from(bit)]))
         }
-        Operation::Top(mode, count) => Some(Network::new(shape, *mode, count.trailing_zeros(), held).result),
+        Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
+            Some(Network::new(shape, *mode, count.trailing_zeros(), held).result)
+        }
         Operation::Unpack { .. } => {
             let mut found = held.mapped(|bit| Some(bit + 3));
             found.values.splice(0..0, 0..3);
@@ -443,7 +445,12 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             let whole = (0..3).all(|bit| held.values.contains(&bit));
             whole.then(|| held.mapped(|bit| bit.checked_sub(3)))
         }
-        Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..) | Operation::Histogram(_) => None,
+        Operation::Reduce(..)
+        | Operation::ArgMax(_)
+        | Operation::ArgMin(_)
+        | Operation::Top(..)
+        | Operation::TopPlaces(..)
+        | Operation::Histogram(_) => None,
         Operation::Dot | Operation::Held(_) | Operation::Stage { .. } => None,
         _ => Some(held.clone()),
     }

@@ -360,9 +360,15 @@ pub enum Operation {
     /// Argmax along a mode, as i32: of equal elements the first. NaN is greater than every number.
     /// The mode keeps extent 1.
     ArgMax(usize),
+    /// Argmin along a mode, as i32: of equal elements the first. NaN is less than every number. The
+    /// mode keeps extent 1.
+    ArgMin(usize),
     /// The largest `k` elements along a mode, in descending order. For f32, NaN is greater than all
     /// numbers (less, if its sign is set), and 0 greater than -0.
     Top(usize, i64),
+    /// Where the elements of [`Operation::Top`] are along the mode, in the same order, as i32: of
+    /// equal elements the first comes first.
+    TopPlaces(usize, i64),
     /// A histogram: how often each of so many numbers, from 0 on, occurs in the tile.
     Histogram(i64),
     /// Each element combined with all before it along a mode.

@@ -35,8 +35,8 @@
 //! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`; a tile of i32 chooses where it is not 0 |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
 //! | `scan_sum(a, 1)` and so on | the inclusive scan along a mode; `scan_before_sum` is the exclusive one |
-//! | `argmax(a, 1)` | where the greatest is along a mode, the first of equal ones |
-//! | `top(a, 1, 8)` | the eight greatest along a mode, in descending order |
+//! | `argmax(a, 1)` `argmin(a, 1)` | where the greatest is along a mode, or the least, the first of equal ones; NaN is found first |
+//! | `top(a, 1, 8)` `top_places(a, 1, 8)` | the eight greatest along a mode, in descending order, and where they are; of equal ones the first comes first |
 //! | `histogram(a, 256)` | how often each number from 0 occurs |
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |

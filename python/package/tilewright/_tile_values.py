@@ -129,7 +129,7 @@ MEANT = {
     **dict.fromkeys(("amax", "amin"), "a.reduce_max(mode) or a.reduce_min(mode)"),
     "ln": "a.log()",
     **dict.fromkeys(("pow", "square"), "a * a, or (a.log2() * n).exp2() of a positive number"),
-    **dict.fromkeys(("sort", "topk"), "a.top(mode, count)"),
+    **dict.fromkeys(("sort", "topk"), "a.top(mode, count), and a.top_places(mode, count)"),
     "cumsum": "a.scan_sum(mode)",
     "dtype": "the type that it was loaded or converted with",
     "matmul": "tw.tile.dot(a, b, c)",
@@ -285,6 +285,7 @@ class Value(Traced):
     scan_before_min = _along("scan_before_min", "The least of all before each element.")
     scan_before_max = _along("scan_before_max", "The greatest of all before each element.")
     argmax = _along("argmax", "Where the greatest is along a mode, as i32; the first of equals.")
+    argmin = _along("argmin", "Where the least is along a mode, as i32; the first of equals.")
 
     def to(self, element: Any) -> Value:
         """The elements in another type: "f32", "bf16", "e4m3", "i32" and so on."""
@@ -313,6 +314,10 @@ class Value(Traced):
     def top(self, mode: int, count: int) -> Value:
         """The largest ``k`` elements along a mode, in descending order; if all, they are sorted."""
         return self._of.called("top", (self, mode, count))
+
+    def top_places(self, mode: int, count: int) -> Value:
+        """Where the elements of ``top`` are along the mode, as i32; of equals the first first."""
+        return self._of.called("top_places", (self, mode, count))
 
     def histogram(self, bins: int) -> Value:
         """How often each of the numbers 0 to ``bins - 1`` occurs in a tile of i32, as i32."""

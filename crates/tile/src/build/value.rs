@@ -271,6 +271,41 @@ impl<'t> Value<'t> {
         self.apply("argmax", Operation::ArgMax(mode), here())
     }
 
+    /// Argmin along a mode, as i32; of equal elements the first, and NaN is less than every number.
+    #[track_caller]
+    pub fn argmin(self, mode: usize) -> Value<'t> {
+        self.apply("argmin", Operation::ArgMin(mode), here())
+    }
+
+    /// Where the elements of [`Value::top`] are along the mode, in the same order, as i32; of equal
+    /// elements the first comes first. Both together are sorted once.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// // The two experts that each token prefers, and their logits.
+    /// let route = Program::build("route", |t| {
+    ///     let x = t.input(Element::F32, "x", "(T,8):(8,1)")?;
+    ///     let experts = t.output(Element::I32, "experts", "(T,2):(2,1)")?;
+    ///     let logits = t.output(Element::F32, "logits", "(T,2):(2,1)")?;
+    ///     t.grid(["T"])?;
+    ///     let at = [Index::block(Axis::X), 0.into()];
+    ///     let row = t.load(x, &[1, 8], &at);
+    ///     t.store(experts, &at, row.top_places(1, 2));
+    ///     t.store(logits, &at, row.top(1, 2));
+    ///     Ok(())
+    /// })?;
+    /// let x = vec![0.5, 3.0, -1.0, 3.0, 0.0, 2.0, 1.0, 0.0];
+    /// let outputs = interpret::run(&route, &[("T", 1)], &[("x", x)])?;
+    /// assert_eq!(outputs[0].1, [Some(1.0), Some(3.0)]);
+    /// assert_eq!(outputs[1].1, [Some(3.0), Some(3.0)]);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[track_caller]
+    pub fn top_places(self, mode: usize, count: i64) -> Value<'t> {
+        self.apply("top", Operation::TopPlaces(mode, count), here())
+    }
+
     /// The `count` greatest elements along a mode, in descending order; `count` is a power of two.
     #[track_caller]
     pub fn top(self, mode: usize, count: i64) -> Value<'t> {

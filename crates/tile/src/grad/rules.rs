@@ -116,6 +116,8 @@ impl Reverse<'_> {
             | Operation::Unpack { .. }
             | Operation::Random(_)
             | Operation::ArgMax(_)
+            | Operation::ArgMin(_)
+            | Operation::TopPlaces(..)
             | Operation::Histogram(_) => Ok(()),
         }
     }

@@ -68,6 +68,17 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
             let better = |best: usize, at: usize| row[at] > row[best] || row[at].is_nan() && !row[best].is_nan();
             vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
         }),
+        Operation::ArgMin(mode) => rows(given[0], *mode, |row| {
+            // NaN is less than every number.
+            let better = |best: usize, at: usize| row[at] < row[best] || row[at].is_nan() && !row[best].is_nan();
+            vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
+        }),
+        Operation::TopPlaces(mode, count) => rows(given[0], *mode, |row| {
+            let mut places: Vec<usize> = (0..row.len()).collect();
+            // Equal elements stay in their order.
+            places.sort_by(|a, b| number::descending(&row[*a], &row[*b]));
+            places[..*count as usize].iter().map(|at| *at as f64).collect()
+        }),
         Operation::Top(mode, count) => rows(given[0], *mode, |mut row| {
             row.sort_by(number::descending);
             row.truncate(*count as usize);

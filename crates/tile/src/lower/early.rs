@@ -74,7 +74,9 @@ fn combines(operation: &Operation) -> bool {
         operation,
         Operation::Reduce(..)
             | Operation::ArgMax(_)
+            | Operation::ArgMin(_)
             | Operation::Top(..)
+            | Operation::TopPlaces(..)
             | Operation::Histogram(_)
             | Operation::Scan(..)
             | Operation::ScanBefore(..)

@@ -142,7 +142,16 @@ impl<'k> Lowering<'k, '_> {
                 let (_, places) = tile.argmax(&[*mode])?;
                 places.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
-            Operation::Top(mode, count) => self.top(result, operands[0], *mode, *count)?,
+            Operation::ArgMin(mode) => {
+                // The order turned round: the bits of integers flipped, and the sign of others.
+                let turned = |x: Num<'k>| if x.element() == Element::I32 { x.bit_xor(x.like(-1.0)) } else { -x };
+                let turned: Vec<Num<'k>> = given[0].iter().map(|x| turned(*x)).collect();
+                let tile = self.tiled(&turned, &self.distribution(operands[0])?)?;
+                let (_, places) = tile.argmax(&[*mode])?;
+                places.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::Top(mode, count) => self.top(result, operands[0], (*mode, *count), false)?,
+            Operation::TopPlaces(mode, count) => self.top(result, operands[0], (*mode, *count), true)?,
             Operation::Histogram(_) => {
                 let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
                 tile.histogram(&self.distribution(result)?)?.fragment().numbers()?

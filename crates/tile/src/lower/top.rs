@@ -2,12 +2,12 @@
 //!
 //! Law: a step of a sorting network compares elements whose indices differ in sorted bits; the one
 //! with the lower index gets the larger value. f32 numbers are compared as integers with the same
-//! order.
+//! order. With places, of equal keys the one from the lower place goes before.
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
 use super::Lowering;
-use crate::program::ValueId;
+use crate::program::{Operation, Statement, ValueId};
 use crate::top::{Network, Slot};
 
 /// A number of f32 as one of i32 with the same order, and back: where the sign is set, the other
@@ -17,10 +17,25 @@ fn ordered<'k>(x: Num<'k>) -> Num<'k> {
     x.bit_xor(sign.bit_and(x.like(f64::from(i32::MAX))))
 }
 
-/// Keys that are sorted.
+/// Keys that are sorted, and where they came from, if that is asked: lists as long.
 struct Keys<'k> {
     k: &'k Build,
-    values: Vec<Num<'k>>,
+    parts: Vec<Vec<Num<'k>>>,
+}
+
+/// The first of two, of equal keys the one from the lower place; then the last.
+fn in_order<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> [Vec<Num<'k>>; 2] {
+    match (a, b) {
+        ([a, from], [b, other]) => {
+            let first = a.gt(*b).or(a.eq(*b).and(from.lt(*other)));
+            let [x, y] = [first.select(*a, *b), first.select(*from, *other)];
+            [vec![x, y], vec![first.select(*b, *a), first.select(*other, *from)]]
+        }
+        _ => {
+            let pairs = || a.iter().zip(b);
+            [pairs().map(|(a, b)| a.max(*b)).collect(), pairs().map(|(a, b)| a.min(*b)).collect()]
+        }
+    }
 }
 
 impl<'k> Keys<'k> {
@@ -30,6 +45,27 @@ impl<'k> Keys<'k> {
             Slot::Value(at) => (values | 1 << at, lanes),
             Slot::Thread(at) => (values, lanes | 1 << at),
         })
+    }
+
+    /// How many keys a thread has.
+    fn count(&self) -> usize {
+        self.parts.first().map_or(0, Vec::len)
+    }
+
+    /// A key with its place.
+    fn at(&self, at: usize) -> Vec<Num<'k>> {
+        self.parts.iter().map(|part| part[at]).collect()
+    }
+
+    /// A key of another lane with its place.
+    fn from(&self, at: usize, lanes: u32) -> Vec<Num<'k>> {
+        let moved = |own: Num<'k>| if lanes == 0 { own } else { self.k.shuffle_xor(own, lanes) };
+        self.at(at).into_iter().map(moved).collect()
+    }
+
+    /// Keys with their places as lists.
+    fn keep(&mut self, keys: &[Vec<Num<'k>>]) {
+        self.parts = (0..self.parts.len()).map(|part| keys.iter().map(|key| key[part]).collect()).collect();
     }
 
     /// Whether a bit of the lane's number is 0.
@@ -42,24 +78,23 @@ impl<'k> Keys<'k> {
     /// the lower index gets the larger value.
     fn compare(&mut self, slots: &[Slot]) -> Result<(), KernelError> {
         let (values, lanes) = Keys::masks(slots);
-        let other: Vec<Num<'k>> = (0..self.values.len())
-            .map(|at| {
-                let other = self.values[at ^ values];
-                if lanes == 0 { other } else { self.k.shuffle_xor(other, lanes) }
-            })
-            .collect();
+        let others: Vec<Vec<Num<'k>>> = (0..self.count()).map(|at| self.from(at ^ values, lanes)).collect();
         let decides = slots.last().copied();
         let low = match decides {
             Some(Slot::Thread(lane)) => Some(self.is_low(lane)?),
             _ => None,
         };
-        let one = |(at, (own, other)): (usize, (Num<'k>, Num<'k>))| match (decides, low) {
-            (Some(Slot::Value(bit)), _) if at >> bit & 1 == 0 => own.max(other),
-            (Some(Slot::Value(_)), _) => own.min(other),
-            (_, Some(low)) => low.select(own.max(other), own.min(other)),
-            _ => own,
+        let one = |(at, other): (usize, &Vec<Num<'k>>)| {
+            let [first, last] = in_order(&self.at(at), other);
+            match (decides, low) {
+                (Some(Slot::Value(bit)), _) if at >> bit & 1 == 0 => first,
+                (Some(Slot::Value(_)), _) => last,
+                (_, Some(low)) => first.iter().zip(&last).map(|(first, last)| low.select(*first, *last)).collect(),
+                _ => self.at(at),
+            }
         };
-        self.values = self.values.iter().copied().zip(other).enumerate().map(one).collect();
+        let keys: Vec<Vec<Num<'k>>> = others.iter().enumerate().map(one).collect();
+        self.keep(&keys);
         Ok(())
     }
 
@@ -84,54 +119,102 @@ impl<'k> Keys<'k> {
             let slot = Network::after(&[*slot], &merged[..at])[0];
             let all: Vec<Slot> = now.iter().copied().chain([slot]).collect();
             let (values, lanes) = Keys::masks(&all);
-            let greater = |at: usize| {
-                let other = self.values[at ^ values];
-                self.values[at].max(if lanes == 0 { other } else { self.k.shuffle_xor(other, lanes) })
+            let first = |at: usize| {
+                let [first, _] = in_order(&self.at(at), &self.from(at ^ values, lanes));
+                first
             };
-            self.values = match slot {
-                Slot::Value(bit) => (0..self.values.len()).filter(|at| at >> bit & 1 == 0).map(greater).collect(),
-                Slot::Thread(_) => (0..self.values.len()).map(greater).collect(),
+            let keys: Vec<Vec<Num<'k>>> = match slot {
+                Slot::Value(bit) => (0..self.count()).filter(|at| at >> bit & 1 == 0).map(first).collect(),
+                Slot::Thread(_) => (0..self.count()).map(first).collect(),
             };
+            self.keep(&keys);
             self.settle(&Network::after(sorted, &merged[..=at]))?;
         }
         Ok(Network::after(sorted, merged))
     }
 }
 
+/// Keys that a body sorted, with their places: of which value, along which mode, and how many.
+pub(super) struct Sorted<'k> {
+    of: (ValueId, usize, i64),
+    parts: Vec<Vec<Num<'k>>>,
+}
+
 impl<'k> Lowering<'k, '_> {
-    /// The greatest along a mode.
+    /// The greatest along a mode, or where they are. A body that asks for both sorts once.
     pub(super) fn top(
-        &self,
+        &mut self,
         result: ValueId,
         operand: ValueId,
-        mode: usize,
-        count: i64,
+        (mode, count): (usize, i64),
+        places: bool,
     ) -> Result<Vec<Num<'k>>, KernelError> {
+        let of = (operand, mode, count);
         let program = &self.placed.program;
         let ty = program.type_of(operand);
         let network = Network::new(&ty.shape, mode, count.trailing_zeros(), self.held(operand)?);
-        let tile = self.tiled(&self.numbers(operand)?, &self.distribution(operand)?)?;
-        let tile = tile.convert(&network.begins.distribution(&ty.shape)?)?;
+        let parts = match &self.sorted {
+            Some(sorted) if sorted.of == of => sorted.parts.clone(),
+            _ => {
+                let both = places || asks_for_places(&program.body, of);
+                let parts = self.sorted_keys(&network, of, both)?;
+                if both {
+                    self.sorted = Some(Sorted { of, parts: parts.clone() });
+                }
+                parts
+            }
+        };
+        let whole = places || ty.element == Element::I32;
+        let back = |x: &Num<'k>| if whole { *x } else { ordered(*x).recast(Element::F32) };
+        let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "top" });
+        let part = parts.get(usize::from(places)).ok_or_else(missing)?;
+        let numbers: Vec<Num<'k>> = part.iter().map(back).collect();
+        let shape = &program.type_of(result).shape;
+        let tile = self.tiled(&numbers, &network.result.distribution(shape)?)?;
+        tile.convert(&self.distribution(result)?)?.fragment().numbers()
+    }
+
+    /// The greatest along a mode as keys, and where they were.
+    fn sorted_keys(
+        &self,
+        network: &Network,
+        (operand, mode, count): (ValueId, usize, i64),
+        places: bool,
+    ) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let ty = self.placed.program.type_of(operand);
+        let begins = network.begins.distribution(&ty.shape)?;
+        let tile = self.tiled(&self.numbers(operand)?, &self.distribution(operand)?)?.convert(&begins)?;
         let whole = ty.element == Element::I32;
         let numbers = tile.fragment().numbers()?;
         let numbers = numbers.into_iter().map(|x| if whole { x } else { ordered(x.recast(Element::I32)) });
-        let mut keys = Keys { k: self.k, values: numbers.collect() };
+        let mut keys = Keys { k: self.k, parts: vec![numbers.collect()] };
+        if places {
+            keys.parts.push(self.k.distributed_index(&begins, mode)?.fragment().numbers()?);
+        }
         keys.sort(&network.sorted)?;
         let sorted = keys.merge(&network.sorted, &network.merged)?;
         if let Some((from, to)) = &network.moved {
             let mut shape = ty.shape.clone();
             shape[mode] = count << network.merged_then.len();
-            let distribution = |held: &crate::held::Held| held.distribution(&shape);
-            let tile = self.tiled(&keys.values, &distribution(from)?)?.convert(&distribution(to)?)?;
-            keys.values = tile.fragment().numbers()?;
+            let (from, to) = (from.distribution(&shape)?, to.distribution(&shape)?);
+            for part in &mut keys.parts {
+                *part = self.tiled(part, &from)?.convert(&to)?.fragment().numbers()?;
+            }
             keys.merge(&sorted, &network.merged_then)?;
         }
-        let back = |x: Num<'k>| if whole { x } else { ordered(x).recast(Element::F32) };
-        let numbers: Vec<Num<'k>> = keys.values.into_iter().map(back).collect();
-        let shape = &program.type_of(result).shape;
-        let tile = self.tiled(&numbers, &network.result.distribution(shape)?)?;
-        tile.convert(&self.distribution(result)?)?.fragment().numbers()
+        Ok(keys.parts)
     }
+}
+
+/// Whether a program asks where the greatest of a value are.
+fn asks_for_places(body: &[Statement], (operand, mode, count): (ValueId, usize, i64)) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operation: Operation::TopPlaces(own, kept), operands, .. } => {
+            (*own, *kept) == (mode, count) && operands.first() == Some(&operand)
+        }
+        Statement::Loop(own) => asks_for_places(&own.body, (operand, mode, count)),
+        _ => false,
+    })
 }
 
 /// A word of Philox4x32-10 of the counter `(c,0,0,0)` and the key `(s,0)`.

@@ -335,14 +335,14 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             let extent = |(mode, extent): (usize, &i64)| if modes.contains(&mode) { 1 } else { *extent };
             of(&types[0].shape.iter().enumerate().map(extent).collect::<Vec<_>>(), types[0].element)
         }
-        Operation::ArgMax(mode) => {
-            computed("a search for the maximum", types[0].element)?;
+        Operation::ArgMax(mode) | Operation::ArgMin(mode) => {
+            computed("a search for an extreme", types[0].element)?;
             is_mode(*mode, &types[0].shape)?;
             let mut shape = types[0].shape.clone();
             shape[*mode] = 1;
             of(&shape, Element::I32)
         }
-        Operation::Top(mode, count) => {
+        Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
             computed("a search for the maximum", types[0].element)?;
             is_mode(*mode, &types[0].shape)?;
             let mut shape = types[0].shape.clone();
@@ -352,7 +352,8 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             }
             shape[*mode] = *count;
             is_shape("the result", &shape)?;
-            of(&shape, types[0].element)
+            let is_place = matches!(operation, Operation::TopPlaces(..));
+            of(&shape, if is_place { Element::I32 } else { types[0].element })
         }
         Operation::Histogram(bins) => {
             whole("a histogram", types[0].element)?;

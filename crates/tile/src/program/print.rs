@@ -128,7 +128,9 @@ impl Printer<'_> {
             }
             Operation::Random(word) => format!("random({}, {word})", names.join(", ")),
             Operation::ArgMax(mode) => call("argmax", &mode.to_string()),
+            Operation::ArgMin(mode) => call("argmin", &mode.to_string()),
             Operation::Top(mode, count) => call("top", &format!("{mode}, {count}")),
+            Operation::TopPlaces(mode, count) => call("top_places", &format!("{mode}, {count}")),
             Operation::Histogram(bins) => call("histogram", &bins.to_string()),
             Operation::Broadcast(shape) => call("broadcast", &tuple(shape)),
             Operation::Reshape(shape) => call("reshape", &tuple(shape)),

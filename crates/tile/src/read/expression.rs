@@ -350,21 +350,24 @@ impl<'b> Reader<'_, 'b> {
                 let both = Value::together([counters, seed], "random", place);
                 build.apply("random", Operation::Random(word), &both.map(|value| value.id), place)
             }
-            "argmax" | "histogram" => {
+            "argmax" | "argmin" | "histogram" => {
                 let tile = self.expression()?;
                 self.text.sign(",")?;
                 let number = self.text.integer()?;
-                let search = Operation::ArgMax(number as usize);
-                let operation = if name == "argmax" { search } else { Operation::Histogram(number) };
-                tile.apply(if name == "argmax" { "argmax" } else { "histogram" }, operation, place)
+                match name {
+                    "argmax" => tile.apply("argmax", Operation::ArgMax(number as usize), place),
+                    "argmin" => tile.apply("argmin", Operation::ArgMin(number as usize), place),
+                    _ => tile.apply("histogram", Operation::Histogram(number), place),
+                }
             }
-            "top" => {
+            "top" | "top_places" => {
                 let tile = self.expression()?;
                 self.text.sign(",")?;
                 let mode = self.text.integer()? as usize;
                 self.text.sign(",")?;
                 let count = self.text.integer()?;
-                tile.apply("top", Operation::Top(mode, count), place)
+                let places = Operation::TopPlaces(mode, count);
+                tile.apply("top", if name == "top" { Operation::Top(mode, count) } else { places }, place)
             }
             "fma" | "dot" => {
                 let a = self.expression()?;

@@ -9,6 +9,7 @@ mod integers;
 mod places;
 mod roles;
 pub mod run;
+mod searches;
 mod stages;
 
 use half::bf16;

@@ -146,6 +146,7 @@ impl<'k> Lowering<'k, '_> {
             let tile = self.tile(*tensor, shape, at, None)?.load_distributed_or(&all, other)?;
             return tile.fragment().numbers()?.first().copied().ok_or_else(over);
         }
+        self.sorted = None;
         match self.given(result, operation, operands)? {
             Own::Numbers(numbers) => numbers.first().copied().ok_or_else(over),
             _ => Err(over()),

@@ -43,6 +43,8 @@ impl<'k> Lowering<'k, '_> {
                 self.values.insert(*result, Own::Numbers(numbers));
                 continue;
             }
+            // What was sorted may be of another iteration.
+            self.sorted = None;
             let made = place.during(|| self.given(*result, operation, operands))?;
             self.values.insert(*result, made);
         }
