@@ -386,8 +386,26 @@ def test_what_the_language_refuses():
 
     with pytest.raises(tw.KernelError, match="combined"):
         adds.program()
-    with pytest.raises(TypeError, match="numbers of the launch"):
-        tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("f32"))
+    with pytest.raises(TypeError, match="numbers of f32 and i32"):
+        tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("f64"))
+
+
+def test_numbers_of_the_launch():
+    @tw.tile(grid="ceil(N/32)")
+    def scaled(x: tw.Input("f32", "N:1"), y: tw.Output("f32", "N:1"), scale: tw.Scalar("f32"), n: tw.Scalar("i32")):
+        place = tile.block.x * 32 + tile.arange((32,), 0)
+        total = tile.carry(x.load((32,), (tile.block.x,)))
+        for _ in tile.range(n, total):
+            total *= scale
+        y.store((tile.block.x,), tile.where(place < 10 * n, total, 0))
+
+    x = np.arange(70, dtype=np.float32)
+    for scale, n in ((0.5, 3), (-2.0, 0), (1.25, 6)):
+        y = np.zeros_like(x)
+        scaled(x, y, scale, n)
+        assert np.array_equal(y, np.where(np.arange(70) < 10 * n, x * np.float32(scale) ** n, 0).astype(np.float32))
+        assert scaled.check(x, y, scale, n).outputs[0].compared == 70
+    assert scaled.check(N=40).outputs[0].compared == 40
 
 
 def one_row(write, **named):

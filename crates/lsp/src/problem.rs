@@ -46,7 +46,7 @@ fn culprit(reason: &Reason, place: Location, text: &Text) -> Range<usize> {
         let last = before.chars().next_back().map_or(0, char::len_utf8);
         return before.len() - last..before.len();
     }
-    let declares = ["input", "output", "inout", "grid", "warps"];
+    let declares = ["input", "output", "inout", "scalar", "grid", "warps"];
     if line.get(..word).is_some_and(|word| declares.contains(&word)) && !matches!(reason, Reason::Late { .. }) {
         return start..start + line.len();
     }

@@ -141,6 +141,10 @@ impl Tile {
     fn about(&self, mention: &Mention, assigned: Option<&Assigned>) -> String {
         match mention.of {
             Subject::Iteration(_) => format!("**{}**: the iteration of a loop, from 0", mention.name),
+            Subject::Scalar(number) => match self.program.as_ref().and_then(|own| own.scalars().get(number)) {
+                Some(scalar) => format!("**{}**: a number of the launch, of {}", scalar.name, scalar.element),
+                None => format!("**{}**: a number of the launch", mention.name),
+            },
             Subject::Tensor(number) => match self.program.as_ref().and_then(|own| own.tensors().get(number)) {
                 Some(tensor) => {
                     let role = match tensor.role {
@@ -213,6 +217,7 @@ impl Tile {
             let last = outline.mentions.iter().rev().find(|own| own.of == *of && own.is_given);
             let detail = match of {
                 Subject::Tensor(_) => "tensor".to_owned(),
+                Subject::Scalar(_) => "number of the launch".to_owned(),
                 Subject::Iteration(_) => "iteration of a loop".to_owned(),
                 Subject::Value(_) => described(last.and_then(|own| own.ty.as_ref())),
             };

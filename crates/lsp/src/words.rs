@@ -38,6 +38,11 @@ pub const WORDS: &[Word] = &[
     ),
     keyword("output", "output NAME: TYPE LAYOUT", "A tensor that is written."),
     keyword("inout", "inout NAME: TYPE LAYOUT", "A tensor that is changed: its elements before the launch count."),
+    function(
+        "scalar",
+        "scalar NAME: TYPE",
+        "A number of f32 or i32 that the launch passes; its name, or `scalar(NAME)`, is a value.",
+    ),
     keyword("grid", "grid COUNT, COUNT, COUNT", "How many blocks there are along x, y and z, as in `ceil(M/4)`."),
     keyword("warps", "warps N", "How many warps a block has; without it the plan chooses."),
     keyword(

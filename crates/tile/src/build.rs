@@ -20,7 +20,7 @@ pub use value::Value;
 
 use crate::error::{Reason, TileError};
 use crate::program::{
-    Count, Index, Loop, Operation, Program, Role, Statement, Tensor, Type, ValueId, here, infer, is_count,
+    Count, Index, Loop, Operation, Program, Role, Scalar, Statement, Tensor, Type, ValueId, here, infer, is_count,
     is_handed_on, is_stored, role_name,
 };
 
@@ -64,6 +64,7 @@ impl Program {
         let program = Program {
             name: name.to_string(),
             tensors: Vec::new(),
+            scalars: Vec::new(),
             declared: Vec::new(),
             grid: Vec::new(),
             grid_place: None,
@@ -165,7 +166,8 @@ impl Build {
             return Err(Reason::TooMuch { what: format!("modes of {name}"), asked, limit });
         }
         let mut program = self.program();
-        if program.tensors.iter().any(|tensor| tensor.name == name) {
+        let is_number = program.scalars.iter().any(|own| own.name == name);
+        if is_number || program.tensors.iter().any(|tensor| tensor.name == name) {
             return Err(Reason::Role { tensor: name.to_string(), tried: "declared again" });
         }
         program.tensors.push(Tensor { name: name.to_string(), element, layout, role });
@@ -211,6 +213,72 @@ impl Build {
     #[track_caller]
     pub fn inout(&self, element: Element, name: &str, layout: impl IntoLayout) -> Result<TensorId, TileError> {
         self.declared(element, (name, layout), Role::Both, here())
+    }
+
+    /// A number of f32 or i32 that a launch passes to all blocks: a factor, a seed, or how many
+    /// elements count. It is a tile of one number.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// let scaled = Program::build("scaled", |t| {
+    ///     let x = t.input(Element::F32, "x", "N:1")?;
+    ///     let y = t.output(Element::F32, "y", "N:1")?;
+    ///     let [scale, n] = [t.scalar(Element::F32, "scale")?, t.scalar(Element::I32, "n")?];
+    ///     t.grid(["ceil(N/64)"])?;
+    ///     let at = [Index::block(Axis::X)];
+    ///     let place = t.index(Index::block(Axis::X) * 64) + t.arange(&[64], 0);
+    ///     let own = t.load(x, &[64], &at) * scale;
+    ///     t.store(y, &at, place.lt(n).select(own, t.number(0.0)));
+    ///     Ok(())
+    /// })?;
+    /// assert!(scaled.to_string().contains("scalar scale: f32"));
+    /// let given = [("x", vec![1.0, 2.0, 3.0]), ("scale", vec![0.5]), ("n", vec![2.0])];
+    /// assert_eq!(interpret::run(&scaled, &[("N", 3)], &given)?[0].1, [Some(0.5), Some(1.0), Some(0.0)]);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: it is of another type; a number or a tensor has this name.
+    #[track_caller]
+    pub fn scalar(&self, element: Element, name: &str) -> Result<Value<'_>, TileError> {
+        let place = here();
+        self.takes(element, name, place)?;
+        Ok(self.passed(name, place))
+    }
+
+    /// Declares a number of the launch, and returns which it is.
+    pub(crate) fn takes(&self, element: Element, name: &str, place: Location) -> Result<usize, TileError> {
+        let mut program = self.program();
+        let refused = |reason: Reason| Err(reason.at("scalar", place));
+        if !matches!(element, Element::F32 | Element::I32) {
+            let operation = "a number of the launch".to_string();
+            return refused(Reason::Element { operation, element, wanted: "f32 or i32" });
+        }
+        let is_tensor = program.tensors.iter().any(|own| own.name == name);
+        if is_tensor || program.scalars.iter().any(|own| own.name == name) {
+            return refused(Reason::Role { tensor: name.to_string(), tried: "declared again" });
+        }
+        program.scalars.push(Scalar { name: name.to_string(), element });
+        Ok(program.scalars.len() - 1)
+    }
+
+    /// A number of the launch as a value.
+    pub(crate) fn passed(&self, name: &str, place: Location) -> Value<'_> {
+        let known = self.program().scalars.iter().find(|own| own.name == name).cloned();
+        match known {
+            Some(own) => self.apply("scalar", Operation::Scalar(own.name, own.element), &[], place),
+            None => {
+                self.complain(
+                    Reason::Unknown { what: "number of the launch", name: name.to_string() }.at("scalar", place),
+                );
+                self.apply("scalar", Operation::Constant(Element::F32, 0.0), &[], place)
+            }
+        }
+    }
+
+    /// Which number of the launch has this name.
+    pub(crate) fn is_passed(&self, name: &str) -> Option<usize> {
+        self.program().scalars.iter().position(|own| own.name == name)
     }
 
     /// How many blocks there are along x, y and z: numbers, or expressions of sizes such as

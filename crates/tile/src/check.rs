@@ -4,13 +4,14 @@
 //! kernels, under every schedule. Every element that the program writes is compared. A check speaks
 //! of its sizes and numbers alone.
 //!
-//! Inputs are multiples of 1/8 in [-1,1], so that products of two and sums of many are exact in
+//! Numbers of the launch are 3 and 0.75. Inputs are multiples of 1/8 in [-1,1], so that products of two and sums of many are exact in
 //! f32; small 8-bit integers; and 32-bit integers that count from 0, which are distinct as indices.
 
 use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
+use tilewright_kernel::program::scalar::Scalar as Passed;
 
 use crate::compile::Compiled;
 use crate::error::TileError;
@@ -118,14 +119,26 @@ impl Compiled {
         self.check_on(sizes, &[])
     }
 
-    /// As [`Compiled::check`], where some tensors have these contents, by their names.
+    /// As [`Compiled::check`], where some tensors have these contents, by their names, and some
+    /// numbers of the launch these bytes.
     ///
     /// Errors: as [`Compiled::check`]; contents are not as many bytes as the tensor has.
     pub fn check_on(&self, sizes: &[(&str, i64)], contents: &[(&str, &[u8])]) -> Result<Report, Unchecked> {
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let mut interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
-        for (name, bytes) in contents {
+        let is_number = |name: &str| self.source.scalars().iter().any(|own| own.name == name);
+        for (name, bytes) in contents.iter().filter(|(name, _)| !is_number(name)) {
             interpreter.bytes(*name, bytes).map_err(setup)?;
+        }
+        // A number that the program does not use is none of its kernel.
+        let passed = &self.kernel().program().scalars;
+        let takes = |name: &str| passed.iter().any(|own| matches!(own, Passed::Given { name: own, .. } if own == name));
+        for scalar in self.source.scalars().iter().filter(|own| takes(&own.name)) {
+            let bits = match contents.iter().find(|(name, _)| *name == scalar.name) {
+                Some((_, bytes)) => bits_of(bytes),
+                None => number_of_check(scalar.element),
+            };
+            interpreter.number_bits(&scalar.name, scalar.element, bits).map_err(setup)?;
         }
         let (inputs, meant) = self.meant_on(sizes, contents)?;
         for (name, bytes) in &inputs {
@@ -168,8 +181,8 @@ impl Compiled {
             let width = element.bytes() as usize;
             let count = interpreter.bytes_of(name).map_err(setup)? / width;
             if let Some((_, bytes)) = given.iter().find(|(own, _)| *own == name) {
-                let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-                inputs.push((name, bytes.chunks_exact(width).map(|bytes| element.to_f64(bits(bytes))).collect()));
+                let numbers = bytes.chunks_exact(width).map(|bytes| element.to_f64(bits_of(bytes)));
+                inputs.push((name, numbers.collect()));
                 contents.push((name.to_string(), bytes.to_vec()));
                 continue;
             }
@@ -178,6 +191,13 @@ impl Compiled {
             contents.push((name.to_string(), bytes.collect::<Vec<u8>>()));
             inputs.push((name, numbers));
         }
+        for scalar in self.source.scalars() {
+            let bits = match given.iter().find(|(own, _)| *own == scalar.name) {
+                Some((_, bytes)) => bits_of(bytes),
+                None => number_of_check(scalar.element),
+            };
+            inputs.push((&scalar.name, vec![scalar.element.to_f64(bits)]));
+        }
         let meant = interpret::run(&self.source, sizes, &inputs)?;
         let element = |tensor: &str| {
             self.source.tensors().iter().find(|own| own.name == tensor).map_or(Element::F32, |own| own.element)
@@ -185,6 +205,16 @@ impl Compiled {
         let outputs = meant.into_iter().map(|(tensor, wanted)| (element(&tensor), tensor, wanted)).collect();
         Ok((contents, Meant { outputs, rounding: rounding(&self.source) }))
     }
+}
+
+/// The bits of a number of the launch in a check, by its type: 3 of i32, 0.75 of f32.
+pub fn number_of_check(element: Element) -> u64 {
+    element.of_f64(if element.is_float() { 0.75 } else { 3.0 })
+}
+
+/// The bits of a number by its bytes, the lowest first.
+fn bits_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
 /// The contents that a program should write to its tensors: see [`Compiled::meant`].
@@ -223,8 +253,7 @@ fn compared(
     let (mut compared, mut farthest) = (0, 0.0_f64);
     for (offset, (bytes, wanted)) in bytes.chunks_exact(element.bytes() as usize).zip(wanted).enumerate() {
         let Some(wanted) = *wanted else { continue };
-        let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-        let found = element.to_f64(bits);
+        let found = element.to_f64(bits_of(bytes));
         compared += 1;
         if found == wanted || (found.is_nan() && wanted.is_nan()) {
             continue;

@@ -99,7 +99,8 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
 ///
-/// The contents of a tensor that is changed are given as those of an input.
+/// The contents of a tensor that is changed are given as those of an input, and so is a number of
+/// the launch, as a list of one.
 ///
 /// Errors: a size or an input is missing, or has another number of elements than its layout
 /// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
@@ -131,13 +132,22 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
         }
         contents.push(given.iter().map(|value| Some(number::rounded(*value, tensor.element))).collect());
     }
+    let mut numbers = HashMap::new();
+    for scalar in &program.scalars {
+        let given = inputs.iter().find(|(name, _)| *name == scalar.name);
+        let (name, given) = given.ok_or_else(|| argument(format!("the number `{}` is not given", scalar.name)))?;
+        let [value] = given.as_slice() else {
+            return Err(argument(format!("`{name}` is one number, and {} are given", given.len())));
+        };
+        numbers.insert(scalar.name.clone(), number::rounded(*value, scalar.element));
+    }
     let mut blocks = [1; 3];
     for (count, text) in blocks.iter_mut().zip(&program.grid) {
         *count = number_of(text, &values)?;
     }
     let (iterations, block) = (HashMap::new(), [0; 3]);
     let sums = Sums::new(program);
-    let mut run = Run { program, sums, values, memories, contents, written, iterations, block, work: 0 };
+    let mut run = Run { program, sums, values, numbers, memories, contents, written, iterations, block, work: 0 };
     for z in 0..blocks[2] {
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
@@ -163,6 +173,8 @@ struct Run<'p> {
     program: &'p Program,
     sums: Sums<'p>,
     values: Values,
+    /// The numbers of the launch.
+    numbers: HashMap<String, f64>,
     memories: Vec<Memory>,
     contents: Vec<Vec<Option<f64>>>,
     /// The state of each element: not written, written, or combined in some way.
@@ -252,6 +264,9 @@ impl Run<'_> {
         }
         if let Operation::Size(text) = operation {
             return Ok(vec![f64::from(fitting(number_of(text, &self.values)?, || text.clone())?)]);
+        }
+        if let Operation::Scalar(name, _) = operation {
+            return Ok(vec![self.numbers.get(name).copied().unwrap_or(f64::NAN)]);
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let other = number::rounded(*other, ty.element);

@@ -66,7 +66,7 @@ mod weights;
 
 pub use assign::Costs;
 pub use build::{Build, Mask, TensorId, Value};
-pub use check::{Compared, Contents, Meant, Report, Unchecked};
+pub use check::{Compared, Contents, Meant, Report, Unchecked, number_of_check};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
@@ -76,7 +76,7 @@ pub use held::Held;
 pub use library::{Entry, LIBRARY};
 pub use program::{
     Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction, Role,
-    Statement, Tensor, Type, Unary, ValueId,
+    Scalar, Statement, Tensor, Type, Unary, ValueId,
 };
 pub use read::mention::{Mention, Outline, Subject};
 pub use tilewright_kernel::Element;

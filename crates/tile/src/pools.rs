@@ -89,6 +89,7 @@ pub(crate) fn weights(nodes: &[Node<'_>]) -> HashMap<ValueId, u64> {
 pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[ValueId]) -> bool {
     match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => true,
+        Operation::Scalar(..) => true,
         Operation::Broadcast(_) => operands.iter().all(|value| program.type_of(*value).shape.is_empty()),
         _ => false,
     }

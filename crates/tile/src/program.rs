@@ -79,6 +79,15 @@ pub struct Tensor {
     pub role: Role,
 }
 
+/// A number that the launch passes to all blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scalar {
+    /// Its name.
+    pub name: String,
+    /// Its type, f32 or i32.
+    pub element: Element,
+}
+
 /// Functions of one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unary {
@@ -277,6 +286,8 @@ pub enum Operation {
     Number(Index),
     /// An expression of sizes, as i32: how many rows there are.
     Size(String),
+    /// A number that the launch passes, by its name: f32 or i32.
+    Scalar(String, Element),
     /// The coordinate of each element along a mode, as i32.
     Arange {
         /// The shape of the tile.
@@ -482,6 +493,8 @@ pub struct Loop {
 pub struct Program {
     pub(crate) name: String,
     pub(crate) tensors: Vec<Tensor>,
+    /// The numbers that a launch passes.
+    pub(crate) scalars: Vec<Scalar>,
     /// Where each tensor is declared, and how many modes it has.
     pub(crate) declared: Vec<(Location, usize)>,
     pub(crate) grid: Vec<String>,
@@ -504,6 +517,11 @@ impl Program {
     /// The tensors, in the order in which they were declared.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// The numbers that a launch passes, in the order in which they were declared.
+    pub fn scalars(&self) -> &[Scalar] {
+        &self.scalars
     }
 
     /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is

@@ -8,6 +8,7 @@
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
 //! both       inout z: i32 256:1                   changed: what it was counts
+//! number     scalar scale: f32                    passed by the launch; f32 or i32
 //! blocks     grid ceil(M/4), 8                    how many along x, y and z
 //! warps      warps 4                              where the plan should not choose
 //! value      a = exp(b - 1.5) / c                 + - * / %, numbers, functions, parentheses
@@ -39,6 +40,7 @@
 //! | `top(a, 1, 8)` `top_places(a, 1, 8)` | the eight greatest along a mode, in descending order, and where they are; of equal ones the first comes first |
 //! | `histogram(a, 256)` | how often each number from 0 occurs |
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
+//! | `scalar(scale)`, or `scale` alone | a number that the launch passes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
 //! | `dot(a, b, c)` | `a b + c` of matrices |
 //! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns; a tile may say the coordinate along another |
@@ -98,7 +100,7 @@ struct Reader<'t, 'b> {
 const MAX_DEPTH: u32 = 64;
 
 /// The words that stand before the first statement.
-const DECLARE: [&str; 5] = ["input", "output", "inout", "grid", "warps"];
+const DECLARE: [&str; 6] = ["input", "output", "inout", "scalar", "grid", "warps"];
 
 impl FromStr for Program {
     type Err = TileError;
@@ -174,6 +176,13 @@ impl<'b> Reader<'_, 'b> {
                 let layout = self.text.line();
                 let tensor = self.build.declared(element, (&name, &layout), role, place)?;
                 self.mention(&name, here, Subject::Tensor(tensor.0), true);
+            } else if self.text.takes_word("scalar") {
+                let here = self.text.place();
+                let name = self.text.name("the name of a number")?;
+                self.text.sign(":")?;
+                let element = self.element()?;
+                let number = self.build.takes(element, &name, place)?;
+                self.mention(&name, here, Subject::Scalar(number), true);
             } else if let Some(line) = self.text.takes_line("grid") {
                 self.build.blocks(split(&line).into_iter().map(str::to_string).collect(), place)?;
             } else if self.text.takes_word("warps") {
@@ -237,6 +246,10 @@ impl<'b> Reader<'_, 'b> {
             return Err(Reason::Gone { name: name.to_string(), place: *of }.at("value", place));
         }
         let known = self.names.values.get(name).copied();
+        if let (None, Some(number)) = (known, self.build.is_passed(name)) {
+            self.mention(name, place, Subject::Scalar(number), false);
+            return Ok(self.build.passed(name, place).id);
+        }
         let value =
             known.ok_or_else(|| Reason::Unknown { what: "value", name: name.to_string() }.at("value", place))?;
         for body in &mut self.bodies {

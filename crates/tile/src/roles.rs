@@ -261,6 +261,7 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
                 Operation::Constant(..)
                     | Operation::Number(_)
                     | Operation::Size(_)
+                    | Operation::Scalar(..)
                     | Operation::Load { .. }
                     | Operation::Binary(_)
                     | Operation::Select(_)

@@ -46,6 +46,7 @@ class Gradient:
         """
         known = {name for version in self._versions for name, *_ in version.program.tensors}
         known |= {name for name, *_ in self._source.tensors}
+        known |= {name for version in self._versions for name, _ in version.program.numbers}
         for name in arrays:
             if name not in known:
                 raise TypeError(f"the {self.__name__} has no tensor '{name}': it has {', '.join(sorted(known))}")
@@ -74,8 +75,12 @@ class Gradient:
                     found[name] = made[name]
             tensors = [made[name] for name, *_ in program.tensors]
             own = {size: sizes[size] for size in program.sizes}
-            if not version.launcher.launch(tensors, {}, own, None):
-                interpret(program, tensors, {}, own, None, False)
+            for name, _ in program.numbers:
+                if name not in arrays:
+                    raise TypeError(f"the {self.__name__} misses its number '{name}'")
+            given = {name: arrays[name] for name, _ in program.numbers}
+            if not version.launcher.launch(tensors, given, own, None):
+                interpret(program, tensors, given, own, None, False)
         return found
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ the line comes from.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -65,8 +66,8 @@ class TileKernel(Kernel):
     ) -> None:
         super().__init__(function, None, specs)
         for name, spec in self.specs.items():
-            if isinstance(spec, Scalar):
-                raise TypeError(f"'{name}' of {self.__name__}: tile programs take tensors and constants, not numbers of the launch")
+            if isinstance(spec, Scalar) and _native.element_name(spec.element) not in ("f32", "i32"):
+                raise TypeError(f"'{name}' of {self.__name__}: tile programs take numbers of f32 and i32, and constants")
         self._grid = grid
         self._warps = warps
         self._machine = machine
@@ -92,6 +93,12 @@ class TileKernel(Kernel):
         if all(name in values and not isinstance(values[name], Placed) for name in names):
             counts = zip(names, program.tensor_bytes(sizes))
             contents = [(name, host_memory(values[name])[:count]) for name, count in counts]
+        import numpy as np
+
+        for name, element in program.numbers:
+            if name in values:
+                form = {"f32": "<f", "i32": "<i"}[_native.element_name(element)]
+                contents.append((name, np.frombuffer(struct.pack(form, values[name]), np.uint8)))
         schedules, instructions, outputs = tiles.check(sizes, contents)
         return Checked(sizes, schedules, instructions, tuple(Compared(*output) for output in outputs))
 
@@ -155,7 +162,7 @@ class TileKernel(Kernel):
         names = [of] if isinstance(of, str) else list(of)
         return Gradient(self.__name__, version.program, tiles.gradient(names, atomic, merge, self._machine))
 
-    #: Programs have no numbers of the launch, so integers are constants.
+    #: Numbers of the launch are declared, `tw.Scalar`, so other integers are constants.
     _takes_integers = False
 
     def _tiles(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> _native.TileProgram:
@@ -174,6 +181,10 @@ class TileKernel(Kernel):
         declared: list[tuple[int, Tensor, str, str]] = []
         arguments: list[Any] = []
         for name, spec in self.specs.items():
+            if isinstance(spec, Scalar):
+                own.line(f"scalar {name}: {_native.element_name(spec.element)}", place)
+                arguments.append(Value(own, f"scalar({name})"))
+                continue
             if name not in given.layouts and not isinstance(spec, Array):
                 arguments.append(given.constants[name])
                 continue

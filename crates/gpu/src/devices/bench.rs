@@ -390,7 +390,8 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
     let (inputs, meant) = compiled.meant(sizes)?;
     let loaded = device.compile(compiled.kernel(), &options())?;
     let program = compiled.kernel().program();
-    let bytes = program.launch(sizes)?.bytes;
+    let given = |_: &str, element| Some(tile::number_of_check(element));
+    let bytes = program.launch_with(sizes, given)?.bytes;
     let stream = device.stream()?;
     let mut memories = Vec::new();
     for (buffer, bytes) in program.tensors().zip(&bytes) {
@@ -401,7 +402,7 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
         }
         memories.push(memory);
     }
-    loaded.at(sizes)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
+    loaded.at_with(sizes, given)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
     stream.synchronize()?;
     meant.compared(|tensor| {
         let at = program.tensors().position(|buffer| buffer.name == tensor).unwrap_or(0);
@@ -419,7 +420,8 @@ fn at_sizes(
     repeats: u16,
 ) -> Result<(i64, Timing), BenchError> {
     let loaded = device.compile(compiled.kernel(), &options())?;
-    let bytes = compiled.kernel().program().launch(sizes)?.bytes;
+    let given = |_: &str, element| Some(tile::number_of_check(element));
+    let bytes = compiled.kernel().program().launch_with(sizes, given)?.bytes;
     let stream = device.stream()?;
     let mut memories: Vec<Memory> = Vec::new();
     for bytes in &bytes {
@@ -428,7 +430,7 @@ fn at_sizes(
         memory.fill_bytes(&stream, 0)?;
         memories.push(memory);
     }
-    let launched = loaded.at(sizes)?;
+    let launched = loaded.at_with(sizes, given)?;
     let all = bytes.iter().fold(0_i64, |sum, bytes| sum.saturating_add_unsigned(*bytes));
     let timing = timing::beside_copy(device, &stream, (all, repeats), || {
         launched.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())

@@ -112,6 +112,7 @@ impl Reverse<'_> {
             Operation::Constant(..)
             | Operation::Number(_)
             | Operation::Size(_)
+            | Operation::Scalar(..)
             | Operation::Arange { .. }
             | Operation::Unpack { .. }
             | Operation::Random(_)

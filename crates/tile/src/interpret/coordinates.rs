@@ -62,6 +62,7 @@ fn given(
     let number = |value: i64| i32::try_from(value).ok().map(|value| vec![f64::from(value)]);
     match operation {
         Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } | Operation::Dot => None,
+        Operation::Scalar(..) => None,
         Operation::Number(index) => number(index.value(|name| i64::from(matches!(name, Name::Block(_))))?),
         Operation::Size(text) => number(number_of(text, sizes).ok()?),
         operation => {

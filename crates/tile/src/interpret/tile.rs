@@ -119,6 +119,7 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
         // The result depends on the block, and is computed where the block is known.
         Operation::Number(_)
         | Operation::Size(_)
+        | Operation::Scalar(..)
         | Operation::Load { .. }
         | Operation::Gather { .. }
         | Operation::Stage { .. } => Vec::new(),

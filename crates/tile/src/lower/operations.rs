@@ -95,6 +95,7 @@ impl<'k> Lowering<'k, '_> {
             Operation::Random(word) => each(&|at| top::random(k, given[0][at], given[1][at], *word)),
             Operation::Constant(element, value) => vec![k.number_of(*element, *value)],
             Operation::Number(index) => vec![k.index(&self.index(index)?)?],
+            Operation::Scalar(name, element) => vec![k.scalar_of(*element, name)?],
             Operation::Size(text) => vec![k.index(&k.size(text)?)?],
             Operation::Arange { mode, .. } => {
                 k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?

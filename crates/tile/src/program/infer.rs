@@ -164,6 +164,7 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
 pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Source<'_>>) -> Result<Type, Reason> {
     let count = match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => 0,
+        Operation::Scalar(..) => 0,
         Operation::Load { .. } | Operation::Stage { picked: None, .. } => 0,
         Operation::Binary(_) | Operation::Random(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
@@ -186,6 +187,10 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             let refused = |error| Reason::Expression { what: "an expression of sizes", text: text.clone(), error };
             text.parse::<tilewright_layout::symbolic::Expr>().map_err(refused)?;
             of(&[], Element::I32)
+        }
+        Operation::Scalar(_, element) => {
+            computed("a number of the launch", *element)?;
+            of(&[], *element)
         }
         Operation::Arange { shape, mode } => {
             is_shape("the range", shape)?;

@@ -83,6 +83,7 @@ impl Printer<'_> {
         match operation {
             Operation::Constant(element, value) => format!("{element}({})", number(*value)),
             Operation::Number(index) => format!("index({})", self.index(index)),
+            Operation::Scalar(name, _) => format!("scalar({name})"),
             Operation::Size(text) => format!("size({text})"),
             Operation::Arange { shape, mode } => format!("arange({}, {mode})", tuple(shape)),
             Operation::Load { tensor, shape, at, other } => {
@@ -207,6 +208,9 @@ impl Program {
         for tensor in &self.tensors {
             let role = role_name(tensor.role);
             let _ = writeln!(out, "    {role:<6} {}: {} {}", tensor.name, tensor.element, tensor.layout);
+        }
+        for scalar in &self.scalars {
+            let _ = writeln!(out, "    scalar {}: {}", scalar.name, scalar.element);
         }
         if !self.grid.is_empty() {
             let _ = writeln!(out, "    grid {}", self.grid.join(", "));

@@ -118,6 +118,12 @@ impl Verifier<'_> {
             | Operation::Stage { tensor, at, .. }
             | Operation::Gather { tensor, at, .. } => self.is_tile(*tensor, at)?,
             Operation::Number(index) => self.index(index)?,
+            Operation::Scalar(name, element) => {
+                let known = self.program.scalars.iter().any(|own| own.name == *name && own.element == *element);
+                if !known {
+                    return Err(Reason::Unknown { what: "number of the launch", name: name.clone() });
+                }
+            }
             Operation::Size(text) => self.sizes("an expression of sizes", text)?,
             _ => {}
         }

@@ -7,6 +7,7 @@
 use tilewright_kernel::program::Location;
 
 use super::Reader;
+use super::mention::Subject;
 use crate::build::{Mask, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Binary, Comparison, Operation, Reduction, Unary, ValueId};
@@ -406,6 +407,14 @@ impl<'b> Reader<'_, 'b> {
             "index" => {
                 let index = self.index()?;
                 build.apply("index", Operation::Number(index), &[], place)
+            }
+            "scalar" => {
+                let here = self.text.place();
+                let name = self.text.name("the name of a number of the launch")?;
+                if let Some(number) = build.is_passed(&name) {
+                    self.mention(&name, here, Subject::Scalar(number), false);
+                }
+                build.passed(&name, place)
             }
             "size" => {
                 let text = self.text.enclosed()?;

@@ -22,6 +22,8 @@ pub enum Subject {
     Value(ValueId),
     /// The iteration of a loop, by the number of the loop.
     Iteration(u32),
+    /// A number of the launch, by its number in [`Program::scalars`].
+    Scalar(usize),
 }
 
 /// A name in the text of a program.
@@ -90,7 +92,7 @@ impl<'b> Reader<'_, 'b> {
         let mut scope: Vec<(String, Subject)> =
             self.names.values.iter().map(|(name, value)| (name.clone(), Subject::Value(*value))).collect();
         scope.extend(self.names.iterations.iter().map(|(name, number)| (name.clone(), Subject::Iteration(*number))));
-        let is_tensor = |own: &&Mention| own.is_given && matches!(own.of, Subject::Tensor(_));
+        let is_tensor = |own: &&Mention| own.is_given && matches!(own.of, Subject::Tensor(_) | Subject::Scalar(_));
         let tensors: Vec<_> = outline.mentions.iter().filter(is_tensor).map(|own| (own.name.clone(), own.of)).collect();
         scope.extend(tensors);
         scope.sort_by(|a, b| a.0.cmp(&b.0));

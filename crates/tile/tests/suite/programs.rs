@@ -9,6 +9,7 @@ mod integers;
 mod places;
 mod roles;
 pub mod run;
+mod scalars;
 mod searches;
 mod stages;
 

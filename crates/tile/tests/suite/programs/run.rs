@@ -67,6 +67,10 @@ pub fn kernel(compiled: &Compiled, case: &Case<'_>, output: &str) -> Vec<f64> {
     let mut interpreter =
         Interpreter::new(program, &case.sizes).unwrap_or_else(|error| panic!("{error}\n{}", compiled.placed()));
     for (name, contents) in &case.inputs {
+        if let Some(scalar) = compiled.source().scalars().iter().find(|own| own.name == *name) {
+            interpreter.number_bits(name, scalar.element, scalar.element.of_f64(contents[0])).unwrap();
+            continue;
+        }
         interpreter.bytes(*name, &bytes(contents, element(name))).unwrap();
     }
     let checked = interpreter.check().unwrap_or_else(|findings| panic!("{}", findings[0]));

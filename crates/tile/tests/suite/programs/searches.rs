@@ -76,8 +76,10 @@ fn the_greatest_come_with_their_places_and_equal_ones_in_order() {
     {
         for (element, with_nan) in [("f32", false), ("f32", true), ("i32", false)] {
             let mut x = awkward(5 * columns, with_nan);
-            if element == "i32" {
-                x.iter_mut().for_each(|x| *x = x.clamp(-2e9, 2e9) + 0.0);
+            if !with_nan {
+                // Infinities have no difference where results are compared. Integers have one zero.
+                let zero = if element == "i32" { 0.0 } else { -0.0 };
+                x.iter_mut().for_each(|x| *x = x.clamp(-2e9, 2e9) + zero);
             }
             let least = if element == "f32" { "-inf" } else { "-2147483648" };
             let text = format!(
