@@ -390,6 +390,20 @@ def test_what_the_language_refuses():
         tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("f64"))
 
 
+def test_tiles_that_begin_at_elements():
+    @tw.tile(grid="ceil(N/32)")
+    def smooth(x: tw.Input("f32", "N:1"), y: tw.Output("f32", "N:1")):
+        first = tile.block.x * 32
+        total = x.load((32,), (tile.elements(first - 3),)) + x.load((32,), (tile.elements(first + 5),))
+        y.store((tile.elements(first),), total)
+
+    x = np.arange(75, dtype=np.float32)
+    y = np.zeros_like(x)
+    smooth(x, y)
+    wide = np.pad(x, 8)
+    assert np.array_equal(y, wide[5:80] + wide[13:88])
+
+
 def test_numbers_of_the_launch():
     @tw.tile(grid="ceil(N/32)")
     def scaled(x: tw.Input("f32", "N:1"), y: tw.Output("f32", "N:1"), scale: tw.Scalar("f32"), n: tw.Scalar("i32")):

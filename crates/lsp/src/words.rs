@@ -82,7 +82,7 @@ pub const WORDS: &[Word] = &[
     function(
         "load",
         "load(TENSOR, (EXTENT, ..), (INDEX, ..), OTHER)",
-        "The tile of a tensor at an index, which counts tiles. Elements past the edges are 0, or OTHER. One of the indices may be a tile of i32 that says coordinates.",
+        "The tile of a tensor at an index, which counts tiles. Elements past the edges are 0, or OTHER. One of the indices may be a tile of i32 that says coordinates; one in brackets, `[i*16 - 3]`, is the element at which the tile begins.",
     ),
     function(
         "stage",

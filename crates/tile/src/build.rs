@@ -367,7 +367,7 @@ impl Build {
     /// An index as a number of i32.
     #[track_caller]
     pub fn index(&self, index: Index) -> Value<'_> {
-        self.apply("index", Operation::Number(index), &[], here())
+        self.apply("index", Operation::Number(index.number()), &[], here())
     }
 
     /// An expression of sizes as a number of i32: `size("S")` is how many rows there are.

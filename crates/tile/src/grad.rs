@@ -97,6 +97,7 @@ impl Program {
     /// the statement.
     pub fn gradient(&self, options: &GradientOptions) -> Result<Gradient, TileError> {
         self.verify()?;
+        prepare::counts_tiles(self)?;
         if options.blocks_merged < 1 {
             let because = format!("{} blocks cannot be merged: take 1 or more", options.blocks_merged);
             return Err(Reason::Gradient { of: self.name.clone(), because }.into());

@@ -328,7 +328,7 @@ impl Run<'_> {
     ) -> Result<Vec<Option<i64>>, Reason> {
         let first = at.iter().zip(shape).map(|(at, extent)| {
             let over = || Reason::Argument { what: format!("{at} does not fit") };
-            self.index(at)?.checked_mul(*extent).ok_or_else(over)
+            at.first(self.index(at)?, *extent).ok_or_else(over)
         });
         let first = first.collect::<Result<Vec<i64>, Reason>>()?;
         let memory = &self.memories[tensor];

@@ -15,7 +15,7 @@ use tilewright_layout::{Layout, LayoutError};
 
 use crate::error::{Reason, TileError};
 use crate::held::Held;
-use crate::program::{Program, Tensor};
+use crate::program::{Index, Program, Tensor};
 
 /// The bytes of the widest access of a thread.
 const VECTOR_BYTES: i64 = 16;
@@ -80,6 +80,9 @@ pub(crate) struct Place {
     picked: Range<usize>,
     /// Whether these coordinates are not known, and taken to be far apart.
     pub(crate) assumed: bool,
+    /// A number that divides the offset at which the tile begins, where it begins at an element; 0
+    /// for whole tiles, whose offsets the steps divide.
+    aligned: i64,
 }
 
 /// The cost of an access by all threads of a block.
@@ -97,11 +100,16 @@ pub struct AccessCost {
 
 impl Place {
     /// A tile of a tensor, at sizes.
-    pub(crate) fn new(program: &Program, tensor: usize, shape: &[i64], sizes: &Values) -> Result<Place, Reason> {
+    pub(crate) fn new(
+        program: &Program,
+        tensor: usize,
+        (shape, at): (&[i64], &[Index]),
+        sizes: &Values,
+    ) -> Result<Place, Reason> {
         let tensor = &program.tensors()[tensor];
         let layout: Layout<Expr> = tensor.layout.parse()?;
         let layout = layout.numbers(sizes)?;
-        let mut steps = Vec::new();
+        let (mut steps, mut aligned) = (Vec::new(), 0);
         for (mode, extent) in shape.iter().enumerate() {
             let own = if layout.profile().is_leaf() { Some(layout.clone()) } else { layout.mode(mode) };
             let Some(own) = own else {
@@ -111,13 +119,18 @@ impl Place {
             for bit in 0..extent.trailing_zeros() {
                 steps.push(own.eval(&(1 << bit))?);
             }
+            if let Some(index) = at.get(mode).filter(|index| index.by_element) {
+                let parts = index.terms.iter().map(|(_, by)| *by).chain([index.constant]);
+                let stride = own.eval(&1).unwrap_or(1);
+                aligned = parts.fold(aligned, |all, by| divisor(all, by.saturating_mul(stride)));
+            }
         }
         let known = if layout.profile().is_leaf() { 1 } else { layout.rank() };
         if known != shape.len() {
             let wanted = format!("one of {known} extents, as the tensor has,");
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
-        Ok(Place { steps, element: tensor.element, picked: 0..0, assumed: false })
+        Ok(Place { steps, element: tensor.element, picked: 0..0, assumed: false, aligned })
     }
 
     /// A tile of a tensor, where another tile says the coordinates along a mode: these, or ones
@@ -125,11 +138,11 @@ impl Place {
     pub(crate) fn gathered(
         program: &Program,
         tensor: usize,
-        (shape, mode): (&[i64], usize),
+        (shape, at, mode): (&[i64], &[Index], usize),
         coordinates: Option<&[f64]>,
         sizes: &Values,
     ) -> Result<Place, Reason> {
-        let mut place = Place::new(program, tensor, shape, sizes)?;
+        let mut place = Place::new(program, tensor, (shape, at), sizes)?;
         let first = shape[..mode].iter().map(|extent| extent.trailing_zeros() as usize).sum::<usize>();
         place.picked = first..first + shape[mode].trailing_zeros() as usize;
         let layout: Layout<Expr> = program.tensors()[tensor].layout.parse()?;
@@ -154,7 +167,7 @@ impl Place {
             let beside = |(at, bit): &(usize, &u8)| self.is_beside(usize::from(**bit), *at);
             let low: Vec<u8> = low.filter(beside).map(|(_, bit)| *bit).collect();
             let aligned = |(bit, step): (usize, &i64)| low.contains(&(bit as u8)) || step % (1 << bits) == 0;
-            low.len() == bits as usize && self.steps.iter().enumerate().all(aligned)
+            low.len() == bits as usize && self.aligned % (1 << bits) == 0 && self.steps.iter().enumerate().all(aligned)
         };
         1 << (0..=most).rev().find(|bits| beside(*bits)).unwrap_or(0)
     }
@@ -171,6 +184,7 @@ impl Place {
         let vector = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
         let own = |bit: u32| first <= bit && bit < first + vector;
         shape[mode].trailing_zeros() >= vector
+            && self.aligned % (1 << vector) == 0
             && (0..vector).all(|bit| self.steps[(first + bit) as usize] == 1 << bit)
             && self.steps.iter().enumerate().all(|(bit, step)| own(bit as u32) || step % (1 << vector) == 0)
     }
@@ -207,7 +221,10 @@ impl Place {
         });
         let widest = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros() as usize;
         let beside = near.iter().enumerate().take_while(|(at, bit)| self.is_beside(usize::from(**bit), *at)).count();
-        let odd = |bits: usize| near[bits..].iter().any(|bit| self.steps[usize::from(*bit)] % (1 << bits) != 0);
+        let odd = |bits: usize| {
+            self.aligned % (1 << bits) != 0
+                || near[bits..].iter().any(|bit| self.steps[usize::from(*bit)] % (1 << bits) != 0)
+        };
         let widest = (0..=widest.min(beside)).rev().find(|bits| !odd(*bits)).unwrap_or(0);
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
@@ -239,6 +256,15 @@ impl Place {
     }
 }
 
+/// The greatest common divisor of two numbers.
+fn divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}
+
 /// The step of each bit of an index, where offsets are sums of steps.
 fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
     let first = offsets.first()?;
@@ -254,7 +280,7 @@ fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
 /// A layout for a tile that no tensor and no instruction asks for: elements one after another.
 pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
     let steps = (0..bits).map(|bit| 1 << bit).collect();
-    let place = Place { steps, element: Element::F32, picked: 0..0, assumed: false };
+    let place = Place { steps, element: Element::F32, picked: 0..0, assumed: false, aligned: 0 };
     place.coalesced(thread_bits).into_iter().next().unwrap_or(Held { threads: vec![None; thread_bits], values: vec![] })
 }
 
@@ -307,7 +333,7 @@ mod tests {
             let (beside, apart) = (chance.below(bits + 1), chance.below(4));
             let steps: Vec<i64> =
                 (0..bits).map(|bit| if bit < beside { 1 << bit } else { 1 << (bit + apart) }).collect();
-            let place = Place { steps, element, picked: 0..0, assumed: false };
+            let place = Place { steps, element, picked: 0..0, assumed: false, aligned: 0 };
             let mut order: Vec<u8> = (0..bits as u8).collect();
             for at in (1..bits).rev() {
                 order.swap(at, chance.below(at + 1));
@@ -321,7 +347,13 @@ mod tests {
     #[test]
     fn lanes_lie_side_by_side_in_the_widest_accesses() {
         for (element, vector) in [(Element::F32, 4), (Element::Bf16, 8), (Element::U8, 16)] {
-            let place = Place { steps: (0..12).map(|bit| 1 << bit).collect(), element, picked: 0..0, assumed: false };
+            let place = Place {
+                steps: (0..12).map(|bit| 1 << bit).collect(),
+                element,
+                picked: 0..0,
+                assumed: false,
+                aligned: 0,
+            };
             let found = place.coalesced(8);
             assert_eq!(found.iter().map(|held| place.vector(held)).max(), Some(vector));
             // Each instruction of a warp takes the sectors that it fills.

@@ -185,7 +185,11 @@ impl<'p> Uses<'p> {
         if picked.is_some_and(|mode| [rows, columns].contains(&mode)) || !ahead || by_threads {
             return Ok(None);
         }
-        let place = Place::new(self.program, *tensor, shape, sizes)?;
+        // Copies to shared memory are of whole tiles.
+        if at.iter().any(|index| index.by_element) {
+            return Ok(None);
+        }
+        let place = Place::new(self.program, *tensor, (shape, at), sizes)?;
         let inner = [rows, columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
         // Matrices of 8 bits are read by threads as they lie: those in shared memory are of 16.
         let bits = self.program.tensors[*tensor].element.bits();

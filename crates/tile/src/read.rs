@@ -23,6 +23,7 @@
 //! | function | what |
 //! |---|---|
 //! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
+//! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store` |
 //! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32, it says the coordinate of each element along the mode |
 //! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
 //! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
@@ -385,6 +386,14 @@ impl<'b> Reader<'_, 'b> {
         let (mut found, mut rows) = (Vec::new(), None);
         loop {
             let place = self.text.place();
+            if self.text.takes("[") {
+                found.push(self.index()?.elements());
+                self.text.sign("]")?;
+                if !self.text.takes(",") {
+                    break;
+                }
+                continue;
+            }
             let name = self.text.seen_name();
             let is_index = name == "block" || self.names.iterations.contains_key(name);
             match self.names.values.get(name).copied().filter(|_| !is_index) {

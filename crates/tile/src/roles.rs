@@ -187,7 +187,7 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
     let one = Expr::from(1);
     let mut leaves = layout.leaves().iter().filter(|leaf| leaf.extent != one);
     leaves.all(|leaf| unit.divides(if leaf.stride == one { &leaf.extent } else { &leaf.stride }).proved())
-        && at.iter().all(|index| index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
+        && at.iter().all(|index| !index.by_element && index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
 /// The roles of a program whose operands are staged for TMA; or why there are none, if its `dot`

@@ -283,6 +283,13 @@ class Language:
         """An index, or a whole number, as a tile of one i32; in an operation an index is that."""
         return now("tw.tile.index").called("index", (index,))
 
+    def elements(self, first: Any) -> Index:
+        """In the place of an index of a tile: the tile begins at this element along the mode, an
+        index or a whole number: ``x.load((64,), (tw.tile.elements(i * 16 - 3),))``.
+        """
+        of = now("tw.tile.elements")
+        return Index(of, f"[{of.written(first)}]")
+
     def size(self, size: str) -> Value:
         """An expression of sizes as a tile of one i32: ``tw.tile.size("ceil(M/4)")``."""
         return now("tw.tile.size").value(f"size({_size(size)})")

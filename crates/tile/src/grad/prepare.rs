@@ -9,7 +9,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
 
 use super::GradientOptions;
-use crate::error::TileError;
+use crate::error::{Reason, TileError};
 use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId, here};
 
 /// A program that was made ready.
@@ -55,6 +55,24 @@ pub(super) fn read(operation: &Operation) -> Option<(usize, &[Index])> {
         | Operation::Gather { tensor, at, .. } => Some((*tensor, at)),
         _ => None,
     }
+}
+
+/// Refuses tiles that begin at elements: they may overlap, and are not derived here.
+pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
+    let mut found = None;
+    each(&program.body, &mut |statement| {
+        let at: &[Index] = match statement {
+            Statement::Let { operation, .. } => read(operation).map_or(&[], |own| own.1),
+            Statement::Store { at, .. } => at,
+            Statement::Loop(_) => &[],
+        };
+        if at.iter().any(|index| index.by_element) {
+            found.get_or_insert(statement.place());
+        }
+    });
+    let because = "a tile that begins at an element has no derivative here: count tiles, or name its coordinates";
+    let reason = Reason::Gradient { of: program.name.clone(), because: because.to_string() };
+    found.map_or(Ok(()), |place| Err(reason.at("the gradient", place)))
 }
 
 /// Whether an index depends on a name.

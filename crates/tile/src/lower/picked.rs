@@ -22,15 +22,24 @@ impl<'k> Lowering<'k, '_> {
         at: &[Index],
         picked: Option<(usize, Expr)>,
     ) -> Result<View<'k>, KernelError> {
-        let mut slots = Vec::new();
+        let (mut slots, mut moved) = (Vec::new(), vec![Expr::from(0); at.len()]);
         for (mode, index) in at.iter().enumerate() {
             if let Some((_, own)) = picked.as_ref().filter(|(own, _)| *own == mode) {
                 slots.push(Slot::At(own.clone()));
                 continue;
             }
+            if index.by_element {
+                // The tile begins there: the first one of the tensor from this coordinate on.
+                moved[mode] = self.index(index)?;
+                slots.push(Slot::At(Expr::from(0)));
+                continue;
+            }
             slots.push(Slot::At(self.index(index)?));
         }
-        let view = &self.tensors[tensor];
+        let view = match at.iter().any(|index| index.by_element) {
+            true => &self.tensors[tensor].domain_offset(&moved)?,
+            false => &self.tensors[tensor],
+        };
         match slots.as_slice() {
             [one] => view.local_tile(shape[0], Coord::<Expr>::leaf(one.clone())),
             _ => view.local_tile(shape.into_shape()?, Tree::flat(slots)?),

@@ -14,7 +14,7 @@ use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
 use crate::matrix::{self, Tiling};
 use crate::memory::{self, Place};
-use crate::program::{Operation, Program, Statement, ValueId};
+use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
 
 /// The context that determines which layouts are asked for.
@@ -86,22 +86,24 @@ impl Seeds<'_> {
         &self,
         pools: &mut Pools,
         number: usize,
-        (result, operation, operands, at): (ValueId, &Operation, &[ValueId], Location),
+        (result, operation, operands, place_of): (ValueId, &Operation, &[ValueId], Location),
     ) -> Result<(), Reason> {
         let (tensor, place) = match operation {
-            Operation::Load { tensor, shape, .. } => (*tensor, Place::new(self.program, *tensor, shape, self.sizes)?),
-            Operation::Gather { tensor, shape, mode, .. } => {
-                (*tensor, self.gathered(*tensor, (shape, *mode), operands.first().copied())?)
+            Operation::Load { tensor, shape, at, .. } => {
+                (*tensor, Place::new(self.program, *tensor, (shape, at), self.sizes)?)
+            }
+            Operation::Gather { tensor, shape, mode, at, .. } => {
+                (*tensor, self.gathered(*tensor, (shape, at, *mode), operands.first().copied())?)
             }
             // It is staged in shared memory, so its lanes may have any order.
-            Operation::Stage { tensor, shape, .. } => {
-                pools.places.insert(number, Place::new(self.program, *tensor, shape, self.sizes)?);
+            Operation::Stage { tensor, shape, at, .. } => {
+                pools.places.insert(number, Place::new(self.program, *tensor, (shape, at), self.sizes)?);
                 return Ok(());
             }
             _ => return Ok(()),
         };
         if place.assumed {
-            pools.assumed.push((tensor, ("the load of", at)));
+            pools.assumed.push((tensor, ("the load of", place_of)));
         }
         for held in place.coalesced(self.thread_bits()) {
             pools.add(result, held, Origin::Read(tensor));
@@ -111,18 +113,23 @@ impl Seeds<'_> {
     }
 
     /// A tile whose coordinates along a mode another tile says.
-    fn gathered(&self, tensor: usize, along: (&[i64], usize), rows: Option<ValueId>) -> Result<Place, Reason> {
+    fn gathered(
+        &self,
+        tensor: usize,
+        along: (&[i64], &[Index], usize),
+        rows: Option<ValueId>,
+    ) -> Result<Place, Reason> {
         let coordinates = rows.and_then(|rows| self.coordinates.get(&rows));
         Place::gathered(self.program, tensor, along, coordinates.map(Vec::as_slice), self.sizes)
     }
 
     /// A tile that is written.
     fn store(&self, pools: &mut Pools, number: usize, statement: &Statement) -> Result<(), Reason> {
-        let Statement::Store { tensor, value, rows, place: at, .. } = statement else { return Ok(()) };
+        let Statement::Store { tensor, value, rows, at: first, place: at, .. } = statement else { return Ok(()) };
         let shape = &self.program.type_of(*value).shape;
         let place = match rows {
-            Some((mode, rows)) => self.gathered(*tensor, (shape, *mode), Some(*rows))?,
-            None => Place::new(self.program, *tensor, shape, self.sizes)?,
+            Some((mode, rows)) => self.gathered(*tensor, (shape, first, *mode), Some(*rows))?,
+            None => Place::new(self.program, *tensor, (shape, first), self.sizes)?,
         };
         if place.assumed {
             pools.assumed.push((*tensor, ("the store to", *at)));

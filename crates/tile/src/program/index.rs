@@ -18,7 +18,8 @@ pub enum Name {
     Iteration(u32),
 }
 
-/// A sum of numbers times blocks and iterations of loops, and a number.
+/// A sum of numbers times blocks and iterations of loops, and a number: which tile along a mode, or
+/// from which element on ([`Index::elements`]).
 ///
 /// ```
 /// use tilewright_tile::{Axis, Index};
@@ -30,6 +31,8 @@ pub enum Name {
 pub struct Index {
     pub(crate) terms: Vec<(Name, i64)>,
     pub(crate) constant: i64,
+    /// Whether it counts elements; else it counts tiles.
+    pub(crate) by_element: bool,
     /// Whether a number of it did not fit in 64 bits: then it is refused where it is used.
     pub(crate) overflows: bool,
 }
@@ -44,6 +47,42 @@ impl Index {
     /// The number of the block along an axis.
     pub fn block(axis: Axis) -> Index {
         Index { terms: vec![(Name::Block(axis), 1)], ..Index::from(0) }
+    }
+
+    /// The same number as a count of elements: a tile begins at this coordinate along a mode, which
+    /// need not be a multiple of the tile.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// // Sums of three neighbours: tiles of 64 that begin one element earlier, here, and one later.
+    /// let smooth = Program::build("smooth", |t| {
+    ///     let x = t.input(Element::F32, "x", "N:1")?;
+    ///     let y = t.output(Element::F32, "y", "N:1")?;
+    ///     t.grid(["ceil(N/64)"])?;
+    ///     let first = Index::block(Axis::X) * 64;
+    ///     let [a, b, c] = [-1, 0, 1].map(|by| t.load(x, &[64], &[(first.clone() + by).elements()]));
+    ///     t.store(y, &[Index::block(Axis::X)], a + b + c);
+    ///     Ok(())
+    /// })?;
+    /// assert!(smooth.to_string().contains("[block.x*64 + -1]"));
+    /// let outputs = interpret::run(&smooth, &[("N", 3)], &[("x", vec![1.0, 2.0, 4.0])])?;
+    /// assert_eq!(outputs[0].1, [Some(3.0), Some(7.0), Some(6.0)]);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[must_use]
+    pub fn elements(self) -> Index {
+        Index { by_element: true, ..self }
+    }
+
+    /// The coordinate at which a tile of an extent begins, for an index of this value.
+    pub(crate) fn first(&self, value: i64, extent: i64) -> Option<i64> {
+        if self.by_element { Some(value) } else { value.checked_mul(extent) }
+    }
+
+    /// The same number, of whatever it counts.
+    pub(crate) fn number(self) -> Index {
+        Index { by_element: false, ..self }
     }
 
     pub(crate) fn iteration(number: u32) -> Index {
@@ -62,6 +101,7 @@ impl Index {
 
     pub(crate) fn plus(mut self, other: &Index) -> Index {
         self.overflows |= other.overflows;
+        self.by_element |= other.by_element;
         self.constant = noted(self.constant.checked_add(other.constant), &mut self.overflows);
         for (name, by) in &other.terms {
             match self.terms.iter_mut().find(|(own, _)| own == name) {
@@ -76,7 +116,7 @@ impl Index {
 
 impl From<i64> for Index {
     fn from(constant: i64) -> Index {
-        Index { terms: Vec::new(), constant, overflows: false }
+        Index { terms: Vec::new(), constant, by_element: false, overflows: false }
     }
 }
 
@@ -128,6 +168,9 @@ impl fmt::Display for Name {
 
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.by_element {
+            return write!(f, "[{}]", self.clone().number());
+        }
         let mut first = true;
         for (name, by) in &self.terms {
             f.write_str(if first { "" } else { " + " })?;
@@ -184,7 +227,7 @@ impl From<&str> for Count {
 
 impl From<Index> for Count {
     fn from(index: Index) -> Count {
-        Count::Index(index)
+        Count::Index(index.number())
     }
 }
 

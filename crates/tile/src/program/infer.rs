@@ -213,6 +213,10 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             of(shape, source.element)
         }
         Operation::Stage { tensor, shape, at, modes: [rows, columns], picked } => {
+            if at.iter().any(|index| index.by_element) {
+                let because = "copies to shared memory are of whole tiles: load a tile that begins at an element";
+                return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
+            }
             let source = source.ok_or_else(|| no_tensor(*tensor))?;
             is_shape("the tile", shape)?;
             is_tile_of(shape, at.len(), (source.name, source.modes))?;

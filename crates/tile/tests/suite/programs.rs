@@ -2,6 +2,7 @@
 //! that of the program with conversions, and that of the kernel, for the same inputs.
 
 mod by_hand;
+mod elements;
 mod experts;
 mod functions;
 mod halos;
