@@ -110,7 +110,7 @@ def staged_gemm(
     for k in tw.range(tw.size(gA, mode=[2])):
         tw.wait_async(stages - 2)
         tw.barrier()
-        # What was multiplied in the turn before is free; past the end zeros are copied.
+        # What was multiplied in the iteration before is free; past the end zeros are copied.
         copies(k + stages - 1, (k + stages - 1) % stages)
         tw.gemm(tiled_mma, tCrC, tCsA[None, None, None, k % stages], tCsB[None, None, None, k % stages], tCrC)
 

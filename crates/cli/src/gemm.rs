@@ -393,11 +393,12 @@ where
     S::Sum: Sum,
 {
     let (factors, sums) = (kind.name(), S::Sum::NAME);
-    let lies = |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
+    let described =
+        |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
     json!({
         "m": m, "n": n, "k": k,
         "types": { "operands": factors, "tf32": false, "accumulator": sums, "result": sums },
-        "layouts": { "A": lies(&factors, a), "B": lies(&factors, b), "D": lies(sums, c) },
+        "layouts": { "A": described(&factors, a), "B": described(&factors, b), "D": described(sums, c) },
         "alpha": options.alpha,
         "beta": options.beta,
     })

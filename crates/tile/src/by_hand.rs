@@ -35,7 +35,7 @@ pub(crate) enum Given {
     Group(i64),
     /// Threads copy to shared memory.
     Threads,
-    /// TMA brings it to shared memory.
+    /// TMA loads it into shared memory.
     Engine,
     /// Threads read it, so many bits at once.
     Bits(i64),

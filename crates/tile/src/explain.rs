@@ -281,7 +281,7 @@ impl Compiled {
             };
             let program = &self.placed.program;
             let layout = match &self.roles {
-                Some(Ok(_)) => crate::lower::brought_layout(program, *tensor, shape, *modes),
+                Some(Ok(_)) => crate::lower::tma_layout(program, *tensor, shape, *modes),
                 _ => crate::lower::staged_layout(program, *tensor, shape, *modes),
             };
             let name = names.get(result).cloned().unwrap_or_default();

@@ -16,7 +16,7 @@ mod stage;
 mod top;
 
 pub(crate) use early::is_early;
-pub(crate) use roles::{brought_layout, lower as lower_by_roles};
+pub(crate) use roles::{lower as lower_by_roles, tma_layout};
 pub(crate) use stage::staged_layout;
 
 use std::cell::RefCell;

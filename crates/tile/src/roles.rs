@@ -42,15 +42,15 @@ const APART: i64 = 4;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
 
-/// A tile of a tensor that copies bring: which, and the modes that are rows and columns.
+/// A tile of a tensor that TMA loads or stores: which, and the modes that are rows and columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Brought {
+pub(crate) struct TmaTile {
     pub(crate) tensor: usize,
     pub(crate) shape: Vec<i64>,
     pub(crate) modes: [usize; 2],
 }
 
-impl Brought {
+impl TmaTile {
     /// The two modes in the order of the tensor.
     pub(crate) fn kept(&self) -> [usize; 2] {
         [self.modes[0].min(self.modes[1]), self.modes[0].max(self.modes[1])]
@@ -60,16 +60,16 @@ impl Brought {
 /// Stages of shared memory for tiles that are loaded together.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
-    pub(crate) parts: Vec<Brought>,
+    pub(crate) parts: Vec<TmaTile>,
     pub(crate) stages: i64,
-    /// Whether a loop turns it.
-    turned: bool,
+    /// Whether a loop loads its tiles.
+    in_loop: bool,
 }
 
 impl Ring {
     /// The bytes of a stage.
     fn bytes(&self, program: &Program) -> i64 {
-        let bytes = |part: &Brought| {
+        let bytes = |part: &TmaTile| {
             part.shape.iter().product::<i64>() * i64::from(program.tensors[part.tensor].element.bytes())
         };
         self.parts.iter().map(bytes).sum()
@@ -82,12 +82,12 @@ pub(crate) struct Roles {
     /// Warpgroups that multiply.
     pub(crate) groups: i64,
     pub(crate) rings: Vec<Ring>,
-    /// The ring of each tile that is brought, and which of its parts it is.
+    /// The ring of each tile that TMA loads, and which of its parts it is.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
     /// B operands whose columns may be permuted in shared memory.
     pub(crate) crosses: HashSet<ValueId>,
     /// Whether 16-bit tiles in the accumulator layout are stored by TMA.
-    pub(crate) leaves: bool,
+    pub(crate) bulk_stores: bool,
     /// Blocks along x that are taken side by side; 1 where x goes first.
     pub(crate) band: i64,
     /// The order of blocks if those further along x have more iterations; None if all have equal
@@ -119,7 +119,7 @@ struct Product<'p> {
 struct Seen<'p> {
     products: Vec<Product<'p>>,
     /// Tiles that are loaded: the value, the tile, the index, and the body.
-    brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
+    tma_loads: Vec<(ValueId, TmaTile, &'p [Index], usize)>,
     stores: Vec<(usize, &'p [Index], ValueId)>,
     loops: Vec<&'p Loop>,
     /// The operation and operands of each value, and the values that say which tile is loaded.
@@ -147,8 +147,8 @@ impl<'p> Seen<'p> {
                     ..
                 } => {
                     self.said.extend(operands);
-                    let own = Brought { tensor: *tensor, shape: shape.clone(), modes: *modes };
-                    self.brought.push((*result, own, at, number));
+                    let own = TmaTile { tensor: *tensor, shape: shape.clone(), modes: *modes };
+                    self.tma_loads.push((*result, own, at, number));
                 }
                 Statement::Let { .. } => {}
                 Statement::Store { tensor, at, value, .. } => self.stores.push((*tensor, at, *value)),
@@ -160,8 +160,8 @@ impl<'p> Seen<'p> {
         }
     }
 
-    fn brought(&self, value: ValueId) -> Option<&(ValueId, Brought, &'p [Index], usize)> {
-        self.brought.iter().find(|own| own.0 == value)
+    fn tma_load(&self, value: ValueId) -> Option<&(ValueId, TmaTile, &'p [Index], usize)> {
+        self.tma_loads.iter().find(|own| own.0 == value)
     }
 }
 
@@ -206,8 +206,8 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
         fits(program, &seen, own, groups)?;
     }
     let (mut rings, of) = rings(&seen);
-    let leaves = stages(machine, program, &seen, &mut rings)?;
-    let rings_of_loops: Vec<Ring> = rings.iter().filter(|ring| ring.turned).cloned().collect();
+    let bulk_stores = stages(machine, program, &seen, &mut rings)?;
+    let rings_of_loops: Vec<Ring> = rings.iter().filter(|ring| ring.in_loop).cloned().collect();
     let crosses = seen.products.iter().filter_map(|own| crosses(program, &seen, own, &of)).collect();
     let more = |own: &Loop| match &own.count {
         crate::program::Count::Index(index) => {
@@ -220,7 +220,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
         rings,
         of,
         crosses,
-        leaves,
+        bulk_stores,
         band: band(program, &seen),
         longest: seen.loops.iter().any(|own| more(own)).then(|| beside(program, &seen, &rings_of_loops)),
         places: places(program, &seen)?,
@@ -229,16 +229,16 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
 
 /// The blocks that run together with a block with many iterations.
 fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
-    let brought: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
+    let loaded_bytes: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
     let sums = seen.products.iter().filter(|own| own.body > 0).map(|own| program.type_of(own.result).size()).min();
-    if brought > APART * sums.unwrap_or(i64::MAX / APART) { Longest::Near } else { Longest::Alike }
+    if loaded_bytes > APART * sums.unwrap_or(i64::MAX / APART) { Longest::Near } else { Longest::Alike }
 }
 
-/// Whether a body has tiles that are brought.
-pub(crate) fn brings(body: &[Statement]) -> bool {
+/// Whether a body has tiles that TMA loads.
+pub(crate) fn has_tma_loads(body: &[Statement]) -> bool {
     body.iter().any(|statement| match statement {
         Statement::Let { operation: Operation::Stage { .. }, .. } => true,
-        Statement::Loop(own) => brings(&own.body),
+        Statement::Loop(own) => has_tma_loads(&own.body),
         _ => false,
     })
 }
@@ -246,8 +246,8 @@ pub(crate) fn brings(body: &[Statement]) -> bool {
 /// The numbers of [`Roles::places`].
 fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String> {
     let mut found = HashSet::new();
-    let bringing = seen.loops.iter().filter(|own| brings(&own.body));
-    let mut left: Vec<ValueId> = bringing.filter_map(|own| own.count.value()).collect();
+    let loading = seen.loops.iter().filter(|own| has_tma_loads(&own.body));
+    let mut left: Vec<ValueId> = loading.filter_map(|own| own.count.value()).collect();
     left.extend(&seen.said);
     while let Some(value) = left.pop() {
         if !found.insert(value) {
@@ -311,14 +311,14 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
         ));
     }
     for (factor, name) in own.operands.iter().zip(["A", "B"]) {
-        match seen.brought(*factor) {
-            Some((_, brought, ..)) => {
-                let inner = brought.kept().into_iter().find(|mode| is_contiguous(program, brought.tensor, *mode));
+        match seen.tma_load(*factor) {
+            Some((_, tile, ..)) => {
+                let inner = tile.kept().into_iter().find(|mode| is_contiguous(program, tile.tensor, *mode));
                 let bytes = i64::from(element.bytes());
-                if inner.is_none_or(|mode| brought.shape[mode] * bytes < 32) {
+                if inner.is_none_or(|mode| tile.shape[mode] * bytes < 32) {
                     return Err(format!("the {name} operand has no rows of 32 bytes or more in memory"));
                 }
-                let along = if name == "A" { brought.modes[1] } else { brought.modes[0] };
+                let along = if name == "A" { tile.modes[1] } else { tile.modes[0] };
                 if bytes == 1 && inner != Some(along) {
                     return Err(format!(
                         "wgmma takes {element} operands that are K-major, and the {name} operand is not: transpose the \
@@ -344,15 +344,15 @@ fn crosses(
     of: &HashMap<ValueId, (usize, usize)>,
 ) -> Option<ValueId> {
     let value = own.operands[1];
-    let (_, brought, ..) = seen.brought(value)?;
+    let (_, tile, ..) = seen.tma_load(value)?;
     let ty = program.type_of(value);
     let uses = seen.products.iter().flat_map(|own| &own.operands[..2]).filter(|other| **other == value).count();
     let same = of.values().filter(|place| Some(*place) == of.get(&value)).count();
     // Facts of one size hold in all tensors.
     let mut names = Declarations::new();
     program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).ok()?;
-    let layout = names.layout(&program.tensors[brought.tensor].layout).ok()?;
-    let columns = layout.mode(brought.modes[1])?;
+    let layout = names.layout(&program.tensors[tile.tensor].layout).ok()?;
+    let columns = layout.mode(tile.modes[1])?;
     let [leaf] = columns.leaves() else { return None };
     let dimensions = layout.leaves().iter().filter(|leaf| leaf.extent.known() != Some(1)).count();
     let fits = ty.element.bytes() == 1
@@ -362,35 +362,35 @@ fn crosses(
     (fits && uses == 1 && same == 1).then_some(value)
 }
 
-/// The rings of all tiles that are brought.
+/// The rings of all tiles that TMA loads.
 fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
     let (mut rings, mut of): (Vec<Ring>, HashMap<ValueId, (usize, usize)>) = Default::default();
-    for (value, own, _, body) in &seen.brought {
+    for (value, own, _, body) in &seen.tma_loads {
         if of.contains_key(value) {
             continue;
         }
         // Both operands of one `dot` of the same body are loaded together.
         let product =
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
-        let together: Vec<(ValueId, Brought)> = match product {
+        let together: Vec<(ValueId, TmaTile)> = match product {
             Some(product) => {
                 let beside = |factor: &ValueId| {
-                    let found = seen.brought(*factor).filter(|found| found.3 == *body)?;
+                    let found = seen.tma_load(*factor).filter(|found| found.3 == *body)?;
                     Some((found.0, found.1.clone()))
                 };
                 product.operands[..2].iter().filter_map(beside).filter(|own| !of.contains_key(&own.0)).collect()
             }
             None => vec![(*value, own.clone())],
         };
-        let parts: Vec<Brought> = together.iter().map(|own| own.1.clone()).collect();
+        let parts: Vec<TmaTile> = together.iter().map(|own| own.1.clone()).collect();
         let number = match rings.iter().position(|ring| ring.parts == parts) {
             Some(known) => known,
             None => {
-                rings.push(Ring { parts, stages: 1, turned: false });
+                rings.push(Ring { parts, stages: 1, in_loop: false });
                 rings.len() - 1
             }
         };
-        rings[number].turned |= *body > 0;
+        rings[number].in_loop |= *body > 0;
         of.extend(together.into_iter().enumerate().map(|(part, (value, _))| (value, (number, part))));
     }
     (rings, of)
@@ -399,36 +399,38 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 /// Gives the rings as many stages as fit; returns whether there is also room for TMA stores.
 fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
     let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES;
-    let bytes = |turned: bool| rings.iter().filter(|ring| ring.turned == turned).map(|ring| ring.bytes(program)).sum();
-    let [fixed, turned]: [i64; 2] = [false, true].map(bytes);
-    let leaving = seen.stores.iter().filter(|(tensor, at, _)| is_stored_in_bulk(program, *tensor, at));
-    let leaving = leaving
+    let bytes =
+        |in_loop: bool| rings.iter().filter(|ring| ring.in_loop == in_loop).map(|ring| ring.bytes(program)).sum();
+    let [fixed, in_loop]: [i64; 2] = [false, true].map(bytes);
+    let bulk_stores = seen.stores.iter().filter(|(tensor, at, _)| is_stored_in_bulk(program, *tensor, at));
+    let bulk_stores = bulk_stores
         .map(|(.., value)| program.type_of(*value))
         .filter(|ty| ty.element.bytes() == 2)
         .map(|ty| ty.size() * 2)
         .max()
         .unwrap_or(0);
-    let count = |leaving: i64| (most - fixed - leaving) / turned.max(1);
-    let (leaves, stages) = match count(leaving) {
-        stages @ 2.. => (leaving > 0, stages),
+    let count = |bulk_stores: i64| (most - fixed - bulk_stores) / in_loop.max(1);
+    let (has_room, stages) = match count(bulk_stores) {
+        stages @ 2.. => (bulk_stores > 0, stages),
         _ => (false, count(0)),
     };
     if stages < 2 {
-        let asked = fixed + 2 * turned;
+        let asked = fixed + 2 * in_loop;
         return Err(format!("two stages of its operands take {asked} bytes of shared memory, of {most}"));
     }
-    for ring in rings.iter_mut().filter(|ring| ring.turned) {
+    for ring in rings.iter_mut().filter(|ring| ring.in_loop) {
         ring.stages = stages.min(STAGES);
     }
-    Ok(leaves)
+    Ok(has_room)
 }
 
 /// How many blocks along x are taken side by side.
 fn band(program: &Program, seen: &Seen<'_>) -> i64 {
     let hangs_on =
         |at: &[Index], axis: Axis| at.iter().flat_map(|index| &index.terms).any(|(name, _)| *name == Name::Block(axis));
-    let only =
-        |on: Axis, off: Axis| seen.brought.iter().any(|own| own.3 > 0 && hangs_on(own.2, on) && !hangs_on(own.2, off));
+    let only = |on: Axis, off: Axis| {
+        seen.tma_loads.iter().any(|own| own.3 > 0 && hangs_on(own.2, on) && !hangs_on(own.2, off))
+    };
     if program.grid.len() == 2 && only(Axis::X, Axis::Y) && only(Axis::Y, Axis::X) { BAND } else { 1 }
 }
 
@@ -436,9 +438,9 @@ impl Roles {
     /// The roles of the warps, the pipelines and the schedule, one line each.
     pub(crate) fn lines(&self, program: &Program) -> Vec<String> {
         let groups = self.groups;
-        let name = |brought: &Brought| {
-            let tile = crate::error::shape_text(&brought.shape);
-            format!("{} {tile}", program.tensors[brought.tensor].name)
+        let name = |tile: &TmaTile| {
+            let shape = crate::error::shape_text(&tile.shape);
+            format!("{} {shape}", program.tensors[tile.tensor].name)
         };
         let mut lines = vec![format!(
             "{groups} consumer warpgroup{} (wgmma); one thread of a producer warpgroup issues the TMA loads",
@@ -449,7 +451,7 @@ impl Roles {
             let stages = if ring.stages == 1 { "one stage".to_string() } else { format!("{} stages", ring.stages) };
             lines.push(format!("{}: TMA loads, {stages}", parts.join(" and ")));
         }
-        if self.leaves {
+        if self.bulk_stores {
             lines.push("results: staged in shared memory; TMA stores overlap the next tile of the grid".to_string());
         }
         lines.push(match (self.band, self.longest) {

@@ -19,7 +19,7 @@ from ._jit import Array, Kernel, Scalar, _def_line
 from ._native import Picture
 from ._parameters import Placed
 from ._reports import Checked, Compared, Measured
-from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Turns, Value, now, writing
+from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Iterations, Value, now, writing
 from ._versions import Given, Version
 
 
@@ -207,7 +207,7 @@ class TileKernel(Kernel):
             writing.program = before
             _native.writes_tiles(None)
         if own.loops:
-            raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
+            raise KernelError("a loop of a tile program is left before its end: every iteration runs to the end of the body", code="E1204")
         own.line("}", place)
         for line, tensor, role, text in declared:
             own.lines[line] = f"{_ROLES.get(role, role) or tensor.role} {text}"
@@ -308,16 +308,16 @@ class Language:
         of = now("tw.tile.carry")
         return Carried(of, of.written(value))
 
-    def range(self, count: Any, *carried: Carried) -> Turns:
+    def range(self, count: Any, *carried: Carried) -> Iterations:
         """The iterations of a body, which is traced once for all of them. The count is a number, an
         expression of sizes, an index, or a tile of one i32, which may come from a tensor.
         Loop-carried tiles are named here: ``for k in tw.tile.range("ceil(K/64)", total):``.
         """
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
-            raise TypeError("what goes from turn to turn is tw.tile.carry(x)")
+            raise TypeError("a loop-carried tile is tw.tile.carry(x)")
         text = f"[{of.written(count)}]" if isinstance(count, (Index, Value)) else _size(count)
-        return Turns(of, text, carried)
+        return Iterations(of, text, carried)
 
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):

@@ -594,7 +594,7 @@ class Block(Traced):
         return Index(now("tw.tile.block"), f"block.{axis}")
 
 
-class Turns(Traced):
+class Iterations(Traced):
     """The iterations of a loop, whose body is traced once: `tw.tile.range`."""
 
     __slots__ = ("_of", "_text", "_carried", "_names", "_begun", "_place")
@@ -610,7 +610,7 @@ class Turns(Traced):
         self._carried = carried
         self._begun: tuple[int, _bodies.Begun | None] | None = None
 
-    def __iter__(self) -> Turns:
+    def __iter__(self) -> Iterations:
         if not _bodies.iterates():
             raise refusal(self, "__iter__")
         return self
@@ -618,16 +618,16 @@ class Turns(Traced):
     def __next__(self) -> Index:
         of = self._of
         if self._begun is None:
-            turn, number = of.name("i"), len(of.lines)
+            iteration, number = of.name("i"), len(of.lines)
             self._names = [of.name("c") for _ in self._carried]
             begins = ", ".join(f"{name} = {of.written(own)}" for name, own in zip(self._names, self._carried))
-            of.line(f"loop {turn} < {self._text} {f'with {begins} ' if self._names else ''}{{")
+            of.line(f"loop {iteration} < {self._text} {f'with {begins} ' if self._names else ''}{{")
             self._place = of.places[-1]
             of.loops.append(number)
             for own, name in zip(self._carried, self._names):
                 own._text = name
             self._begun = number, _bodies.begin()
-            return Index(of, turn)
+            return Index(of, iteration)
         # Reached when the body is over, and not when it is left.
         number, begun = self._begun
         self._begun = None

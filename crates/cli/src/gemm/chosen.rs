@@ -43,8 +43,8 @@ impl Chosen {
         for operand in problem.given().into_iter().chain(problem.outputs()) {
             if let Some(matrix) = problem.matrix(operand) {
                 let (element, layout) = (matrix.element().name(), matrix.layout().to_string());
-                let lies = json!({ "type": element, "layout": layout, "offset": matrix.offset() });
-                layouts.insert(self.named(operand), lies);
+                let described = json!({ "type": element, "layout": layout, "offset": matrix.offset() });
+                layouts.insert(self.named(operand), described);
             }
         }
         let tuned = self.tuned.as_ref();

@@ -183,7 +183,7 @@ impl Rival {
         if problem.window().is_some() {
             return Err("its interface has no convolutions".into());
         }
-        let lies = |matrix: &Matrix, turned: bool| {
+        let matrix_of = |matrix: &Matrix, turned: bool| {
             let folded = || "its layouts are none of its interface".to_string();
             let layout = matrix.layout();
             let [rows, columns, batch] = matrix.extents();
@@ -204,9 +204,9 @@ impl Rival {
             operands: problem.operand_type().into(),
             tf32: problem.is_tf32(),
             result: problem.result_type().into(),
-            a: lies(problem.a(), false)?,
-            b: lies(problem.b(), true)?,
-            d: lies(problem.d(), false)?,
+            a: matrix_of(problem.a(), false)?,
+            b: matrix_of(problem.b(), true)?,
+            d: matrix_of(problem.d(), false)?,
         };
         if problem.operand_type().bytes() == 1 && problem.operand_type() != Element::I8 {
             return Err("its interface has not these types".into());

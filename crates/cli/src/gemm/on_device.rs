@@ -110,12 +110,13 @@ impl OnDevice {
 
     /// An option that only a device has, if one was given.
     pub fn other(&self) -> Option<&'static str> {
-        let lies = [
+        let described = [
             ("--layout-a", &self.layout_a, "row"),
             ("--layout-b", &self.layout_b, "column"),
             ("--layout-d", &self.layout_d, "row"),
         ];
-        lies.into_iter()
+        described
+            .into_iter()
             .find(|(_, given, usual)| given != usual)
             .map(|(option, ..)| option)
             .or(self.epilogue.as_ref().map(|_| "--epilogue"))

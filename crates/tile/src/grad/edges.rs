@@ -80,8 +80,8 @@ impl Edges {
         (0..rank).for_each(|mode| self.join((a, mode), (b, mode)));
     }
 
-    /// A mode that is a mode of a tensor.
-    fn lies(&mut self, mode: Mode, (at, extent, end): (&Index, i64, &Expr)) {
+    /// Marks a mode that is a mode of a tensor's tile.
+    fn mark(&mut self, mode: Mode, (at, extent, end): (&Index, i64, &Expr)) {
         let inside = extent == 1 || end.known().is_some_and(|end| end % extent == 0);
         let root = self.root(mode);
         if !inside && !self.edges.contains_key(&root) {
@@ -98,7 +98,7 @@ impl Edges {
                 let shape = &program.type_of(*value).shape;
                 for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
                     if rows.is_none_or(|(own, _)| own != mode) {
-                        self.lies((*value, mode), (at, *extent, end));
+                        self.mark((*value, mode), (at, *extent, end));
                     }
                 }
             }
@@ -123,19 +123,19 @@ impl Edges {
         match operation {
             Operation::Load { tensor, shape, at, .. } => {
                 for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
-                    self.lies((result, mode), (at, *extent, end));
+                    self.mark((result, mode), (at, *extent, end));
                 }
             }
             Operation::Gather { tensor, shape, at, mode: picked, .. } => {
                 for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
                     if mode != *picked {
-                        self.lies((result, mode), (at, *extent, end));
+                        self.mark((result, mode), (at, *extent, end));
                     }
                 }
             }
             Operation::Stage { tensor, shape, at, modes, .. } => {
                 for (mode, own) in modes.iter().enumerate() {
-                    self.lies((result, mode), (&at[*own], shape[*own], &ends[*tensor][*own]));
+                    self.mark((result, mode), (&at[*own], shape[*own], &ends[*tensor][*own]));
                 }
             }
             Operation::Broadcast(_) => {

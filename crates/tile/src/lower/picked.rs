@@ -80,8 +80,8 @@ impl<'k> Lowering<'k, '_> {
     pub(super) fn store(&mut self, statement: &Statement, late: bool) -> Result<(), KernelError> {
         let k = self.k;
         if let Statement::Store { tensor, at, rows: None, with: None, value, .. } = statement {
-            let leave = || self.leave(*tensor, at, *value);
-            let done = if late { k.in_place(leave)? } else { leave()? };
+            let store = || self.bulk_store(*tensor, at, *value);
+            let done = if late { k.in_place(store)? } else { store()? };
             if done {
                 return Ok(());
             }

@@ -4,12 +4,12 @@
 //! iteration, so tiles arrive in the order in which they are used. A stage is released when the
 //! wgmma that reads it has finished.
 
-mod bring;
-mod leave;
+mod bulk_store;
 mod multiply;
 mod overlap;
+mod produce;
 
-pub(crate) use bring::brought_layout;
+pub(crate) use produce::tma_layout;
 
 use std::collections::HashMap;
 
@@ -46,8 +46,8 @@ pub(super) struct Groups<'k, 'p> {
     pub(super) overlaps: HashMap<u32, Overlap>,
     /// Rings whose stage is held over statements, until this value is used no more.
     pub(super) kept: HashMap<usize, ValueId>,
-    /// Shared memory through which results leave, by its extents.
-    pub(super) leaving: HashMap<[i64; 2], View<'k>>,
+    /// Shared memory from which TMA stores results, by its extents.
+    pub(super) bulk_stores: HashMap<[i64; 2], View<'k>>,
 }
 
 /// The kernel of a program whose values have layouts.
@@ -71,20 +71,20 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
         for ring in &plan.rings {
             let parts = ring.parts.iter().map(|part| {
                 let element = program.tensors[part.tensor].element;
-                k.shared_of(element, bring::layout(program, part, ring.stages))
+                k.shared_of(element, produce::layout(program, part, ring.stages))
             });
             let parts = parts.collect::<Result<_, _>>()?;
             rings.push(Live { pipeline: k.pipeline(ring.stages, warps)?, parts });
         }
         let blocks = Blocks { k, processors, extents, band: plan.band, longest: plan.longest };
         let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
-        // The registers that producers leave, of those that threads have at launch.
+        // The registers that producers release, of those that threads have at launch.
         let groups = plan.groups as u32;
         let all = machine.multiprocessor.registers / (groups + 1) / 1024 * 8 * (groups + 1);
         let few = if plan.places.is_empty() { FEW } else { FOLLOWING };
         let many = ((all - few) / groups / 8 * 8).min(MANY);
         let mut those = lowering();
-        let leaving = if plan.leaves { those.leaving()? } else { HashMap::new() };
+        let bulk_stores = if plan.bulk_stores { those.bulk_stores()? } else { HashMap::new() };
         k.role(warps..warps + BRINGERS, || {
             k.registers(few)?;
             k.single(|| {
@@ -92,7 +92,7 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
                 let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
                 blocks.each(|at| {
                     own.block = Some(at);
-                    own.bring(&program.body, plan, &rings, &cursors)
+                    own.produce(&program.body, plan, &rings, &cursors)
                 })
             })
         })?;
@@ -100,14 +100,14 @@ pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Me
             k.registers(many)?;
             let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
             let overlaps = roles::overlaps(program, plan);
-            let leaves = !leaving.is_empty();
-            those.groups = Some(Groups { plan, rings: &rings, cursors, overlaps, kept: HashMap::new(), leaving });
+            let has_bulk_stores = !bulk_stores.is_empty();
+            those.groups = Some(Groups { plan, rings: &rings, cursors, overlaps, kept: HashMap::new(), bulk_stores });
             blocks.each(|at| {
                 those.block = Some(at);
                 those.values.clear();
                 those.body(&program.body)
             })?;
-            if leaves {
+            if has_bulk_stores {
                 k.single(|| {
                     k.wait_bulk(0);
                     Ok(())

@@ -50,7 +50,7 @@ fn corner(heading: &str, held: &Held, shape: &[i64]) -> Result<Figure<'static>, 
 }
 
 /// A few lines of a stage, with the banks in which they lie.
-fn lies(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
+fn staged_figure(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
     Ok(tiles::staged(&staged.layout, staged.bits, style)?)
 }
 
@@ -79,7 +79,10 @@ pub fn show(explained: &Explanation, terminal: &mut Terminal) -> Result<(), Fail
         put(format!("{}: {} by {}", own.names.join(", "), own.first.ty, own.first.held), figure)?;
     }
     for staged in &explained.staged {
-        put(format!("{}: {} in shared memory, {}", staged.name, staged.tensor, staged.layout), lies(staged, style)?)?;
+        put(
+            format!("{}: {} in shared memory, {}", staged.name, staged.tensor, staged.layout),
+            staged_figure(staged, style)?,
+        )?;
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ pub fn save(
     };
     let style = saving.style();
     if let Some(staged) = explained.staged.iter().find(|own| own.name == value) {
-        return saving.save(&lies(staged, style)?, file, crate::output::SCALE, terminal);
+        return saving.save(&staged_figure(staged, style)?, file, crate::output::SCALE, terminal);
     }
     let Some(choice) = explained.choices.iter().find(|own| own.name == value) else {
         let names: Vec<&str> = explained.choices.iter().map(|own| own.name.as_str()).collect();
@@ -142,7 +145,7 @@ fn page(name: &str, explained: &Explanation, saving: &Saving) -> Result<String, 
         page.text(
             "The first lines of a stage, before and after its swizzle; the 8 rows of a matrix are in different banks.",
         );
-        page.figure(&lies(staged, style)?);
+        page.figure(&staged_figure(staged, style)?);
     }
     Ok(page.html())
 }

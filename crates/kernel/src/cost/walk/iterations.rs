@@ -64,7 +64,7 @@ impl Walk<'_> {
         Ok(looped.end + 1)
     }
 
-    /// The first index of a loop, and how many turns it has.
+    /// The first index of a loop, and how many iterations it has.
     fn extent(&mut self, looped: &Looped<'_>, mask: u32) -> Result<(i64, u64), Uncounted> {
         let step = looped.step;
         [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));

@@ -12,7 +12,7 @@ use super::{BRINGERS, Live};
 use crate::held::Held;
 use crate::matrix;
 use crate::program::{Index, Operation, Program, Statement, ValueId};
-use crate::roles::{Brought, Roles, brings, is_contiguous};
+use crate::roles::{Roles, TmaTile, has_tma_loads, is_contiguous};
 
 /// Bytes of a line, and of what a swizzle moves.
 const LINE: i64 = 128;
@@ -24,30 +24,30 @@ const BRINGING: u32 = 32 * BRINGERS;
 /// and panels of these where a tile is wider.
 ///
 /// Errors: an element has no offset that is a number.
-pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> Result<Composed, LayoutError> {
-    let size: i64 = brought.kept().map(|mode| brought.shape[mode]).iter().product();
-    with_stages(program, brought, Some((stages, size)))
+pub(super) fn layout(program: &Program, tile: &TmaTile, stages: i64) -> Result<Composed, LayoutError> {
+    let size: i64 = tile.kept().map(|mode| tile.shape[mode]).iter().product();
+    with_stages(program, tile, Some((stages, size)))
 }
 
 /// The layout of one stage of a tile that TMA loads.
 ///
 /// Errors: an element has no offset that is a number.
-pub(crate) fn brought_layout(
+pub(crate) fn tma_layout(
     program: &Program,
     tensor: usize,
     shape: &[i64],
     modes: [usize; 2],
 ) -> Result<Composed, LayoutError> {
-    with_stages(program, &Brought { tensor, shape: shape.to_vec(), modes }, None)
+    with_stages(program, &TmaTile { tensor, shape: shape.to_vec(), modes }, None)
 }
 
 /// The layout of a tile, with a mode of stages if there are several.
-fn with_stages(program: &Program, brought: &Brought, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
-    let kept = brought.kept();
-    let [first, second] = kept.map(|mode| brought.shape[mode]);
-    let along_first = is_contiguous(program, brought.tensor, kept[0]);
+fn with_stages(program: &Program, tile: &TmaTile, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
+    let kept = tile.kept();
+    let [first, second] = kept.map(|mode| tile.shape[mode]);
+    let along_first = is_contiguous(program, tile.tensor, kept[0]);
     let (run, others) = if along_first { (first, second) } else { (second, first) };
-    let bytes = i64::from(program.tensors[brought.tensor].element.bytes());
+    let bytes = i64::from(program.tensors[tile.tensor].element.bytes());
     let (width, unit) = (run.min(LINE / bytes), UNIT / bytes);
     let lines = Layout::strided((width, run / width), (1, width * others))?;
     let rows = Layout::strided(others, width)?;
@@ -61,7 +61,7 @@ fn with_stages(program: &Program, brought: &Brought, stages: Option<(i64, i64)>)
 
 impl<'k> Lowering<'k, '_> {
     /// Brings the tiles of a body, in the order in which they are taken.
-    pub(super) fn bring(
+    pub(super) fn produce(
         &mut self,
         body: &[Statement],
         plan: &Roles,
@@ -83,13 +83,13 @@ impl<'k> Lowering<'k, '_> {
                     let number = place.during(|| self.alone(*result, operation, operands))?;
                     self.values.insert(*result, Own::Numbers(vec![number]));
                 }
-                Statement::Loop(own) if brings(&own.body) => {
+                Statement::Loop(own) if has_tma_loads(&own.body) => {
                     let k = self.k;
                     let count = self.count(own)?;
                     own.place.during(|| {
                         k.range(count, |iteration| {
                             self.iterations.insert(own.iteration, iteration.clone());
-                            self.bring(&own.body, plan, rings, cursors)
+                            self.produce(&own.body, plan, rings, cursors)
                         })
                     })?;
                 }
@@ -116,7 +116,7 @@ impl<'k> Lowering<'k, '_> {
                         result, operation: Operation::Stage { tensor, shape, at, modes, picked }, ..
                     } if plan.of.get(result) == Some(&(ring, part)) && !done.contains(result) => Some((
                         *result,
-                        Brought { tensor: *tensor, shape: shape.clone(), modes: *modes },
+                        TmaTile { tensor: *tensor, shape: shape.clone(), modes: *modes },
                         at,
                         *picked,
                         statement,
@@ -174,7 +174,7 @@ impl<'k> Lowering<'k, '_> {
     /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
     pub(super) fn matrix(
         &self,
-        own: &Brought,
+        own: &TmaTile,
         at: &[Index],
         picked: Option<(usize, Expr)>,
     ) -> Result<View<'k>, KernelError> {
@@ -191,7 +191,7 @@ impl<'k> Lowering<'k, '_> {
 
 /// From the coordinates of a tile, its modes in the order of the tensor, to those of its elements
 /// with permuted columns: columns of the operand are rows of memory.
-fn crossed(own: &Brought) -> Result<Layout, KernelError> {
+fn crossed(own: &TmaTile) -> Result<Layout, KernelError> {
     let kept = own.kept();
     let [first, second] = kept.map(|mode| own.shape[mode]);
     if own.modes[1] == kept[0] {

@@ -1,4 +1,4 @@
-//! Results that leave through shared memory.
+//! Results that TMA stores from shared memory.
 //!
 //! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
 //! bytes; then TMA stores it while the consumers continue. Before the next result is written there,
@@ -14,7 +14,7 @@ use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle,
 
 use super::super::{Lowering, Own};
 use crate::program::{Index, Statement, ValueId};
-use crate::roles::{Brought, is_contiguous, is_stored_in_bulk};
+use crate::roles::{TmaTile, is_contiguous, is_stored_in_bulk};
 
 /// The most columns of a strip: lines of 128 bytes.
 const STRIP: i64 = 64;
@@ -22,7 +22,7 @@ const STRIP: i64 = 64;
 impl<'k> Lowering<'k, '_> {
     /// The position of a tile of a store: rows and columns, and the tile without modes of extent 1,
     /// if it can be stored by TMA.
-    fn leaves(&self, tensor: usize, at: &[Index], value: ValueId) -> Option<([i64; 2], Brought)> {
+    fn bulk_stored(&self, tensor: usize, at: &[Index], value: ValueId) -> Option<([i64; 2], TmaTile)> {
         let ty = self.placed.program.type_of(value);
         let several: Vec<usize> = (0..ty.shape.len()).filter(|mode| ty.shape[*mode] > 1).collect();
         let [rows, columns] = several.as_slice() else { return None };
@@ -36,11 +36,11 @@ impl<'k> Lowering<'k, '_> {
             && extents[1] % 16 == 0
             && is_stored_in_bulk(&self.placed.program, tensor, at)
             && self.placed.tilings.iter().any(as_sums);
-        fits.then(|| (extents, Brought { tensor, shape: ty.shape.clone(), modes: [*rows, *columns] }))
+        fits.then(|| (extents, TmaTile { tensor, shape: ty.shape.clone(), modes: [*rows, *columns] }))
     }
 
-    /// Shared memory for all stores that leave through it.
-    pub(super) fn leaving(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
+    /// Shared memory for all stores by TMA.
+    pub(super) fn bulk_stores(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
         fn stores<'p>(body: &'p [Statement], found: &mut Vec<(usize, &'p [Index], ValueId)>) {
             for statement in body {
                 match statement {
@@ -55,7 +55,7 @@ impl<'k> Lowering<'k, '_> {
         let mut found = HashMap::new();
         let mut sizes: Vec<([i64; 2], Element)> = Vec::new();
         for (tensor, at, value) in all {
-            let Some((extents, _)) = self.leaves(tensor, at, value) else { continue };
+            let Some((extents, _)) = self.bulk_stored(tensor, at, value) else { continue };
             let element = self.placed.program.tensors[tensor].element;
             // One buffer serves all stores of one shape.
             if sizes.is_empty() || sizes.contains(&(extents, element)) {
@@ -69,10 +69,15 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// Stores a tile by way of shared memory; whether that is done.
-    pub(in crate::lower) fn leave(&self, tensor: usize, at: &[Index], value: ValueId) -> Result<bool, KernelError> {
+    pub(in crate::lower) fn bulk_store(
+        &self,
+        tensor: usize,
+        at: &[Index],
+        value: ValueId,
+    ) -> Result<bool, KernelError> {
         let Some(groups) = &self.groups else { return Ok(false) };
-        let Some((extents, own)) = self.leaves(tensor, at, value) else { return Ok(false) };
-        let Some(shared) = groups.leaving.get(&extents) else { return Ok(false) };
+        let Some((extents, own)) = self.bulk_stored(tensor, at, value) else { return Ok(false) };
+        let Some(shared) = groups.bulk_stores.get(&extents) else { return Ok(false) };
         if shared.element() != self.placed.program.tensors[tensor].element {
             return Ok(false);
         }
