@@ -56,6 +56,19 @@ def test_given_arrays_are_written_in_place() -> None:
     np.testing.assert_allclose(added, 1 + out, rtol=1e-5, atol=1e-5)
 
 
+def test_numbers_of_the_launch_are_passed() -> None:
+    @tw.tile(grid="ceil(N/16)")  # type: ignore[untyped-decorator]
+    def scaled(x: tw.Input("f32", "N:1"), scale: tw.Scalar("f32"), y: tw.Output("f32", "N:1")) -> None:  # type: ignore[valid-type]
+        a = x.load((16,), (tw.tile.block.x,))
+        y.store((tw.tile.block.x,), a * a * scale)
+
+    x = np.arange(20, dtype="f4")
+    found = scaled.gradient()(x=x, scale=3.0, d_y=np.ones_like(x))
+    np.testing.assert_array_equal(found["d_x"], 6 * x)
+    with pytest.raises(TypeError, match="misses its number 'scale'"):
+        scaled.gradient()(x=x, d_y=x)
+
+
 def test_what_is_missing_or_unknown_is_named() -> None:
     x, w, d = _arrays(3)
     gradient = rms_norm.gradient()

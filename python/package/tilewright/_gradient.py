@@ -36,8 +36,8 @@ class Gradient:
         return [own.program for own in self._programs]
 
     def __call__(self, **arrays: Any) -> dict[str, Any]:
-        """Computes the derivatives: of the inputs by their names, and of each output ``y`` as
-        ``d_y``. Arrays that are given for derivatives are written in place; others are made.
+        """Computes the derivatives: of the inputs and the numbers of the launch by their names, and
+        of each output ``y`` as ``d_y``. Arrays that are given for derivatives are written in place; others are made.
         Sums by atomics are added to what a given array holds. Returns the derivatives by their
         names, ``d_x``.
 
@@ -45,7 +45,7 @@ class Gradient:
         shape is another one (``ValueError``).
         """
         known = {name for version in self._versions for name, *_ in version.program.tensors}
-        known |= {name for name, *_ in self._source.tensors}
+        known |= {name for name, *_ in self._source.tensors} | {name for name, _ in self._source.numbers}
         known |= {name for version in self._versions for name, _ in version.program.numbers}
         for name in arrays:
             if name not in known:
@@ -65,8 +65,8 @@ class Gradient:
                     if role == "input":
                         raise TypeError(f"the {self.__name__} misses its array '{name}'")
                     own_layout = Layout(layout)
-                    numbers = {size: sizes[size] for size in _native.sizes_in(own_layout)}
-                    shape = own_layout.substitute(**numbers).shape if numbers else own_layout.shape
+                    extents = {size: sizes[size] for size in _native.sizes_in(own_layout)}
+                    shape = own_layout.substitute(**extents).shape if extents else own_layout.shape
                     made[name] = empty(like[0], shape if isinstance(shape, tuple) else (shape,), element)
                     if role != "output":
                         # What is added to begins at 0.
