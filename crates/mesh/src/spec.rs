@@ -12,8 +12,10 @@
 //! last devices have fewer elements, or none; their memory is packed. JAX refuses a mode that its
 //! axes do not cut into equal parts ([`MeshError::Uneven`]).
 
+mod axes;
 mod cut;
 mod sharding;
+mod shardy;
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,8 @@
 //! axes permuted, reshaped to the tiles, the last axis fastest; so each tile has a device.
 //! (OpenXLA, `HloSharding`.)
 
-use super::{Cut, arguments, cut_rows, split};
+use super::axes::{Axes, steps};
+use super::{Cut, arguments, cut_rows};
 use crate::error::MeshError;
 use crate::mesh::Mesh;
 use crate::sharded::{MeshMode, ShardedLayout};
@@ -22,8 +23,8 @@ fn fail(text: &str) -> MeshError {
 
 impl ShardedLayout {
     /// The layout of a tensor that a sharding of JAX or PyTorch stands for, in the text that it
-    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, or a
-    /// `DTensorSpec`.
+    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, a `DTensorSpec`, or
+    /// an `#sdy.sharding` of Shardy.
     ///
     /// Errors: a text of none of these forms; a mesh in it that differs from the given one; modes
     /// that JAX cuts unevenly; errors of [`ShardedLayout::of_partition_spec`] and
@@ -42,19 +43,23 @@ impl ShardedLayout {
         let own = text.trim();
         let own = own.strip_prefix("jax.sharding.").unwrap_or(own);
         if let Some(parts) = arguments(own, "NamedSharding") {
-            named_mesh(mesh, argument(&parts, "mesh").ok_or_else(|| fail(text))?)?;
+            let own = argument(&parts, "mesh").and_then(Axes::of).ok_or_else(|| fail(text))?;
+            own.check(mesh)?;
             let spec = argument(&parts, "spec").ok_or_else(|| fail(text))?;
             return ShardedLayout::of_partition_spec(mesh, shape, spec);
         }
         if let Some(parts) = arguments(own, "DTensorSpec") {
-            if let Some(Some(axes)) = argument(&parts, "mesh").map(axes_of) {
-                same_axes(mesh, &axes)?;
+            if let Some(own) = argument(&parts, "mesh").and_then(Axes::of) {
+                own.check(mesh)?;
             }
             let placements = argument(&parts, "placements").ok_or_else(|| fail(text))?;
             return ShardedLayout::of_placements(mesh, shape, placements);
         }
         if let Some(parts) = arguments(own, "GSPMDSharding") {
             return gspmd(mesh, shape, parts.first().ok_or_else(|| fail(text))?);
+        }
+        if is_shardy(own) {
+            return ShardedLayout::of_shardy(mesh, shape, own);
         }
         match own.chars().next() {
             Some('{') => gspmd(mesh, shape, own),
@@ -68,9 +73,10 @@ impl ShardedLayout {
 impl Mesh {
     /// The mesh that a sharding of JAX or PyTorch prints: the axes of a `NamedSharding` or
     /// `DTensorSpec`, the last fastest; for a `GSPMDSharding`, whose devices have numbers alone,
-    /// axes `d0`, `d1` and so on.
+    /// axes `d0`, `d1` and so on; the mesh of Shardy, `sdy.mesh @mesh = <["x"=2]>`, or one inside of an
+    /// `#sdy.sharding`.
     ///
-    /// Errors: a text without a mesh.
+    /// Errors: a text without a mesh; one whose devices are in an order that is no layout.
     ///
     /// ```
     /// use tilewright_mesh::Mesh;
@@ -86,10 +92,16 @@ impl Mesh {
         let own = own.strip_prefix("jax.sharding.").unwrap_or(own);
         for name in ["NamedSharding", "DTensorSpec"] {
             if let Some(parts) = arguments(own, name) {
-                let axes = argument(&parts, "mesh").and_then(axes_of).ok_or_else(|| fail(text))?;
-                let axes: Vec<(&str, i64)> = axes.iter().map(|(name, extent)| (name.as_str(), *extent)).collect();
-                return Mesh::row_major(&axes);
+                return argument(&parts, "mesh").and_then(Axes::of).ok_or_else(|| fail(text))?.mesh();
             }
+        }
+        if own.starts_with("sdy.mesh") {
+            return Mesh::of_shardy(own);
+        }
+        // The mesh may stand inside of a sharding of Shardy.
+        if is_shardy(own) {
+            let inner = own.split_once("mesh<").and_then(|(_, rest)| rest.split_once('>')).ok_or_else(|| fail(text))?;
+            return Mesh::of_shardy(&format!("<{}>", inner.0));
         }
         let inner = arguments(own, "GSPMDSharding").and_then(|parts| parts.first().copied()).unwrap_or(own);
         let devices = Devices::of(inner).ok_or_else(|| fail(text))?;
@@ -103,79 +115,14 @@ impl Mesh {
     }
 }
 
+/// Whether a text is a sharding of Shardy.
+fn is_shardy(text: &str) -> bool {
+    ["#sdy.sharding<", "sdy.sharding<", "<@", "<mesh<", "<#sdy.mesh<"].iter().any(|sign| text.starts_with(sign))
+}
+
 /// The value of an argument that is given by name.
 fn argument<'a>(parts: &[&'a str], name: &str) -> Option<&'a str> {
     parts.iter().find_map(|part| Some(part.strip_prefix(name)?.trim_start().strip_prefix('=')?.trim()))
-}
-
-/// Checks that a mesh of JAX has the same axes.
-fn named_mesh(mesh: &Mesh, text: &str) -> Result<(), MeshError> {
-    same_axes(mesh, &axes_of(text).ok_or_else(|| fail(text))?)
-}
-
-fn same_axes(mesh: &Mesh, axes: &[(String, i64)]) -> Result<(), MeshError> {
-    let own = mesh.axes().iter().map(|axis| (&axis.name, axis.extent));
-    if own.eq(axes.iter().map(|(name, extent)| (name, *extent))) {
-        return Ok(());
-    }
-    let other: Vec<String> = axes.iter().map(|(name, extent)| format!("{name}={extent}")).collect();
-    Err(MeshError::Meshes { from: mesh.to_string().into(), to: other.join(",").into() })
-}
-
-/// The axes that a mesh prints: `Mesh('dp': 2, 'tp': 4)` of JAX, `DeviceMesh((dp=2, tp=4), ..)` of
-/// PyTorch, and of older versions `DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp',
-/// 'tp'))`.
-fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
-    let text = text.trim();
-    let text = text.strip_prefix("Abstract").unwrap_or(text);
-    let pair = |part: &str, between: char| {
-        let (name, extent) = part.split_once(between)?;
-        let name = name.trim().trim_matches(['\'', '"']);
-        Some((name.to_owned(), extent.trim().parse().ok()?))
-    };
-    let axes: Vec<_> = match arguments(text, "DeviceMesh") {
-        Some(parts) => match parts.iter().find(|part| part.trim_start().starts_with('[')) {
-            Some(ranks) => listed_axes(ranks, argument(&parts, "mesh_dim_names"))?,
-            None => {
-                let axes = parts.first()?.trim().strip_prefix('(')?.strip_suffix(')')?;
-                split(axes)?.into_iter().map(|part| pair(part, '=')).collect::<Option<_>>()?
-            }
-        },
-        None => arguments(text, "Mesh")?.into_iter().map_while(|part| pair(part, ':')).collect(),
-    };
-    (!axes.is_empty()).then_some(axes)
-}
-
-/// The axes of a mesh that lists its ranks, which are those from 0 on with the last axis fastest.
-/// Without names they are `d0`, `d1` and so on.
-fn listed_axes(ranks: &str, names: Option<&str>) -> Option<Vec<(String, i64)>> {
-    let (shape, ranks) = listed(ranks, 0)?;
-    ranks.iter().zip(0..).all(|(rank, place): (&i64, i64)| *rank == place).then_some(())?;
-    let names: Vec<String> = match names {
-        None => (0..shape.len()).map(|axis| format!("d{axis}")).collect(),
-        Some(names) => {
-            let inner = names.trim().strip_prefix('(')?.strip_suffix(')')?.trim_end().trim_end_matches(',');
-            split(inner)?.into_iter().map(|name| name.trim().trim_matches(['\'', '"']).to_owned()).collect()
-        }
-    };
-    (names.len() == shape.len()).then(|| names.into_iter().zip(shape).collect())
-}
-
-/// The most axes of a mesh that lists its ranks.
-const MOST_AXES: usize = 16;
-
-/// The shape of a nested list of whole numbers, and the numbers.
-fn listed(text: &str, depth: usize) -> Option<(Vec<i64>, Vec<i64>)> {
-    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
-    if depth > MOST_AXES || !inner.starts_with('[') {
-        let numbers = numbers(inner)?;
-        return Some((vec![numbers.len() as i64], numbers));
-    }
-    let rows = split(inner)?.into_iter().map(|row| listed(row, depth + 1)).collect::<Option<Vec<_>>>()?;
-    let (first, _) = rows.first()?;
-    rows.iter().all(|(shape, _)| shape == first).then_some(())?;
-    let shape = [vec![rows.len() as i64], first.clone()].concat();
-    Some((shape, rows.into_iter().flat_map(|(_, numbers)| numbers).collect()))
 }
 
 /// The order of tiles over devices.
@@ -275,26 +222,8 @@ impl Devices {
                 self.tiles.iter().map(of_tile).collect()
             }
             Order::Listed(all) => {
-                let below = |axis: usize| self.tiles.iter().skip(axis + 1).product::<i64>();
-                let at = |tile: i64| usize::try_from(tile).ok().and_then(|tile| all.get(tile)).copied();
-                let first = at(0)?;
-                let steps: Vec<i64> =
-                    (0..self.tiles.len())
-                        .map(|axis| {
-                            if self.tiles.get(axis) == Some(&1) {
-                                Some(0)
-                            } else {
-                                at(below(axis)).map(|to| to - first)
-                            }
-                        })
-                        .collect::<Option<_>>()?;
-                let is_linear = all.iter().enumerate().all(|(tile, device)| {
-                    let index = |axis: usize| tile as i64 / below(axis) % self.tiles.get(axis).copied().unwrap_or(1);
-                    let leads = steps.iter().enumerate().map(|(axis, step)| index(axis).saturating_mul(*step));
-                    leads.fold(first, i64::saturating_add) == *device
-                });
-                let factors = self.tiles.iter().zip(steps).map(|(tile, step)| vec![(*tile, step)]);
-                (first == 0 && is_linear).then(|| factors.collect())
+                let steps = steps(&self.tiles, all).filter(|_| all.first() == Some(&0))?;
+                Some(self.tiles.iter().zip(steps).map(|(tile, step)| vec![(*tile, step)]).collect())
             }
         }
     }
