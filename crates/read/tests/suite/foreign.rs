@@ -211,3 +211,31 @@ fn cases_of_tensor_layouts_hold() {
     }
     assert!(count > 100, "{count}");
 }
+
+/// What CuTe's headers compute for a tiler of fewer modes than the layout, and for a complement in a
+/// tuple of extents: the modes that no tile hits are dropped by a composition and kept by a division.
+#[test]
+fn tilers_of_fewer_modes_and_targets_of_several_extents() {
+    let long = "(4,8,3):(1,4,32)";
+    for (program, cute) in [
+        (format!("composition({long},(2,4))"), "(_2,_4):(_1,_4)"),
+        (format!("composition({long},[2:1;4:2])"), "(_2,_4):(_1,_8)"),
+        (format!("composition({long},[2])"), "(_2):(_1)"),
+        (format!("logical_divide({long},[2;4])"), "((_2,_2),(_4,_2),_3):((_1,_2),(_4,_16),_32)"),
+        (format!("zipped_divide({long},[2;4])"), "((_2,_4),(_2,_2,_3)):((_1,_4),(_2,_16,_32))"),
+        ("complement(4:2,(8,3))".into(), "(_2,_3):(_1,_8)"),
+        ("complement(2:4,(3,4))".into(), "(_4,_2):(_1,_8)"),
+        ("complement((2,2):(1,8),(8,4))".into(), "(_4,_2):(_2,_16)"),
+        ("complement(4:1,(2,6))".into(), "_3:_4"),
+        ("complement(4:1,(8,2))".into(), "_4:_4"),
+        ("complement(2:4,((2,2),6))".into(), "(_4,_3):(_1,_8)"),
+        ("complement((2,2):(1,6),(4,6))".into(), "(_3,_2):(_2,_12)"),
+        ("complement(1:0,(4,5))".into(), "_20:_1"),
+    ] {
+        assert_eq!(layout(&program).to_string(), layout(&ours(cute)).to_string(), "{program}");
+    }
+    // CuTe divides the extents one after the other, rounded up: its complement of 4:1 in (6,2) is
+    // 4:4, which reaches 16. The size of the target, 12, is reached by 3:4.
+    assert_eq!(layout("complement(4:1,(6,2))").to_string(), "3:4");
+    assert_eq!(layout("complement(4:1,12)").to_string(), "3:4");
+}
