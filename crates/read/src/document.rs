@@ -3,12 +3,14 @@
 //! Law: the text is passed once, from its beginning to its end. At each place where a sign of a
 //! reader stands, the reader is asked; what it reads is passed as a whole, so that nothing is found
 //! twice. Where two systems would read the same text as different things, nothing is chosen: that
-//! is a question.
+//! is a question. Colours of terminals and what loggers write before a line are no part of it
+//! (`clean.rs`).
 
 use std::sync::OnceLock;
 
 use tilewright_layout::Refusal as _;
 
+use crate::clean::clean;
 use crate::options::Options;
 use crate::reader::{Context, Definitions, Found, Reader};
 use crate::reading::{Place, Reading};
@@ -68,6 +70,8 @@ pub fn document(source: &str, options: &Options) -> Document {
 /// assert_eq!((found.items.len(), found.items[0].place.line), (1, 2));
 /// ```
 pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Options) -> Document {
+    let cleaned = clean(source);
+    let source = cleaned.as_ref();
     let definitions = Definitions::of(source);
     let context = Context::new(source, options, &definitions);
     let mut lines = Lines::new(source);
@@ -105,6 +109,8 @@ pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Op
 /// assert_eq!(read("hello").unwrap_err().to_string(), "no reader knows this text");
 /// ```
 pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
+    let cleaned = clean(source);
+    let source = cleaned.as_ref();
     let start = source.len() - source.trim_start().len();
     let end = source.trim_end().len();
     let found = document(source, options);

@@ -12,6 +12,7 @@ use std::ops::Range;
 use tilewright_layout::Tree;
 use tilewright_notation::{Environment, Value, evaluate};
 
+use crate::clean::clean;
 use crate::cursor::Cursor;
 use crate::document::Lines;
 use crate::options::Options;
@@ -109,6 +110,8 @@ const MOST: usize = 64;
 /// assert_eq!(found[0].operation, "composition");
 /// ```
 pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
+    let cleaned = clean(source);
+    let source = cleaned.as_ref();
     let definitions = Definitions::default();
     let context = Context::new(source, options, &definitions);
     let lines: Vec<Range<usize>> = line_ranges(source);
@@ -155,7 +158,7 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
         // nvcc and clang have their frames behind the error, to the next error.
         let is_next = |range: &Range<usize>| {
             let text = text_of(range);
-            text.contains(": error:") || text.contains("): error") || text.contains("In instantiation of")
+            is_error(text) || text.contains("In instantiation of")
         };
         let own: Vec<Range<usize>> = after.iter().take_while(|range| !is_next(range)).cloned().collect();
         let mut frames: Vec<Range<usize>> = own.iter().filter(|range| is_frame(text_of(range))).cloned().collect();
@@ -180,6 +183,13 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
         push(failure, &mut found, &mut seen);
     }
     found
+}
+
+/// Whether a line begins an error: `file:3:5: error:` of gcc and clang, with the blanks that colours
+/// leave, and `file(3): error` of nvcc.
+fn is_error(line: &str) -> bool {
+    let of_place = |(at, _): (usize, &str)| line.get(..at).is_some_and(|before| before.trim_end().ends_with(':'));
+    line.match_indices("error:").any(of_place) || line.contains("): error")
 }
 
 /// Adds a failure, unless the same operation on the same operands is there.

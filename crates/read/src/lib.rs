@@ -35,6 +35,7 @@
 //! `#mma = ..`. [`tuple::value`] makes a value from text in our notation, [`element_bits`] knows
 //! the names of types, and [`swizzle_of_elements`] recasts a swizzle of byte addresses.
 
+mod clean;
 mod cursor;
 mod document;
 mod explanation;

@@ -87,34 +87,66 @@ fn used_names(source: &str) -> HashSet<String> {
 }
 
 /// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =
-/// ..;` of C++. Of two definitions of one name the last one before the place of use counts.
+/// ..;` of C++, and under `@mesh` the meshes of Shardy, `sdy.mesh @mesh = <..>`. Of two definitions of one name the last one before the place of use counts.
 #[derive(Debug, Default)]
 pub struct Definitions<'a> {
     texts: HashMap<&'a str, Vec<(usize, &'a str)>>,
+    meshes: HashMap<&'a str, Vec<(usize, &'a str)>>,
 }
 
 impl<'a> Definitions<'a> {
     /// The definitions of a text, found in one pass over its lines.
     pub fn of(source: &'a str) -> Definitions<'a> {
         let mut texts: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
+        let mut meshes_of_text: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
         let mut start = 0;
         for line in source.split_inclusive('\n') {
             if let Some((name, at)) = defined(line) {
                 let text = line.get(at..).unwrap_or("").trim();
                 texts.entry(name).or_default().push((start + at, text));
             }
+            if line.contains("sdy.mesh") {
+                for (name, at) in meshes(line) {
+                    let text = line.get(at..).unwrap_or("").trim();
+                    meshes_of_text.entry(name).or_default().push((start + at, text));
+                }
+            }
             start += line.len();
         }
-        Definitions { texts }
+        Definitions { texts, meshes: meshes_of_text }
     }
 
     /// The text that a name stands for at a place, to the end of its line, and where it begins.
     pub fn get(&self, name: &str, at: usize) -> Option<(&'a str, usize)> {
-        let texts = self.texts.get(name)?;
+        let texts = match name.strip_prefix('@') {
+            Some(mesh) => self.meshes.get(mesh)?,
+            None => self.texts.get(name)?,
+        };
         let before = texts.partition_point(|(start, _)| *start <= at);
         let (start, text) = texts.get(before.saturating_sub(1))?;
         Some((text, *start))
     }
+}
+
+/// The names of the meshes that a line defines, and where their axes begin: `sdy.mesh @mesh =
+/// <[..]>`, `"sdy.mesh"() <{mesh = #sdy.mesh<[..]>, sym_name = "mesh"}>`, and `mesh =
+/// #sdy.mesh<[..]>` among the attributes of a module.
+fn meshes(line: &str) -> Vec<(&str, usize)> {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
+    let named = line.match_indices("sdy.mesh @").filter_map(|(at, sign)| {
+        let begin = at + sign.len();
+        let rest = line.get(begin..)?;
+        let (name, behind) = rest.split_at(rest.find(|c| !word(c))?);
+        let axes = behind.trim_start().strip_prefix('=')?.trim_start();
+        axes.starts_with('<').then(|| (name, line.len() - axes.len()))
+    });
+    let symbol = line.split_once("sym_name = \"").and_then(|(_, rest)| Some(rest.split_once('"')?.0));
+    let listed = line.match_indices("#sdy.mesh<").filter_map(|(at, sign)| {
+        let label = line.get(..at)?.trim_end().strip_suffix('=')?.trim_end();
+        let start = label.char_indices().rev().find(|(_, c)| !word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+        Some((symbol.or(label.get(start..))?, at + sign.len() - 1))
+    });
+    named.chain(listed).filter(|(name, _)| !name.is_empty()).collect()
 }
 
 /// The name that a line defines, and where its text begins.

@@ -2,8 +2,8 @@
 
 use crate::reader::Reader;
 use crate::readers::{
-    arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, cute_tables, device_grid, sharding, tilelang, triton,
-    typed,
+    arrays, cute_blocks, cute_cpp, cute_dsl, cute_ir, cute_print, cute_tables, device_grid, dtensor, pycute, sharding,
+    shardy, strided_calls, tilelang, triton, typed,
 };
 
 /// Every reader. One that knows the longer text at a place wins, and of equals the first.
@@ -20,18 +20,26 @@ static READERS: &[Reader] = &[
     cute_ir::READER,
     cute_ir::PRINTED,
     cute_dsl::READER,
+    pycute::READER,
     triton::READER,
     triton::GLUON,
     triton::PRINTED,
+    triton::VIEWS,
     tilelang::READER,
     tilelang::NAMED,
     arrays::TINYGRAD,
     arrays::TIRX,
+    arrays::INTERFACE,
     arrays::NUMPY,
     arrays::TORCH,
+    strided_calls::TORCH,
+    strided_calls::NUMPY,
     typed::TORCH,
     typed::XLA,
+    typed::AXES,
     device_grid::READER,
     sharding::JAX,
     sharding::DTENSOR,
+    dtensor::READER,
+    shardy::READER,
 ];

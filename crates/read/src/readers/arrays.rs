@@ -32,6 +32,13 @@ const STRIDED: &[&str] = &["shape=", "shape =", "shape:", "size=", "torch.Size("
 pub const NUMPY: Reader =
     Reader { system: System::NumPy, signs: STRIDED, read: |context, at| read_strided(context, at, System::NumPy) };
 
+/// The row of the table for the interface of an array, whichever entry is its first.
+pub const INTERFACE: Reader = Reader {
+    system: System::NumPy,
+    signs: &["{'data'", "{'shape'", "{'strides'", "{'typestr'", "{'descr'", "{'version'", "{'stream'", "{'mask'"],
+    read: read_interface,
+};
+
 /// The row of the table for PyTorch.
 pub const TORCH: Reader =
     Reader { system: System::PyTorch, signs: STRIDED, read: |context, at| read_strided(context, at, System::PyTorch) };
@@ -52,7 +59,7 @@ pub(super) fn strided(shape: &[i64], strides: &[i64]) -> Result<Layout, LayoutEr
 }
 
 /// A layout behind an offset.
-fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
+pub(super) fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
     if offset == 0 {
         return Ok(AnyLayout::from(layout));
     }
@@ -306,6 +313,32 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
     Some(Found { span, answer })
 }
 
+/// The dictionary of `__array_interface__`: `{'data': .., 'strides': (4, 64), 'typestr': '<f4',
+/// 'shape': (16, 8), ..}`. Without strides the last dimension is contiguous.
+fn read_interface(context: &Context<'_>, at: usize) -> Option<Found> {
+    let term = read_python(context.source, at).ok()?;
+    let Kind::List('{', entries) = &term.kind else { return None };
+    let shape = argument(entries, "shape", usize::MAX)?.numbers()?;
+    let Kind::Text(typestr) = &argument(entries, "typestr", usize::MAX)?.kind else { return None };
+    let span = term.place.clone();
+    let width = width_of_dtype(typestr).or(context.options.element_bits);
+    let answer = match argument(entries, "strides", usize::MAX) {
+        Some(strides) if strides.word() != Some("None") => bytes(&shape, &strides.numbers()?, width, span.clone()),
+        _ => {
+            let mut strides = vec![1_i64; shape.len()];
+            for mode in (1..shape.len()).rev() {
+                let step = strides.get(mode)?.checked_mul(*shape.get(mode)?)?;
+                *strides.get_mut(mode - 1)? = step;
+            }
+            let made = elements(System::NumPy, &shape, &strides, width, span.clone());
+            made.map(|reading| {
+                reading.note("without strides the elements follow each other, the last dimension fastest")
+            })
+        }
+    };
+    Some(Found { span, answer })
+}
+
 fn shape_alone(system: System, shape: &[i64], span: std::ops::Range<usize>) -> Result<Reading, Refused> {
     let shape: Vec<String> = shape.iter().map(i64::to_string).collect();
     Ok(Reading::new(system, "shape", value(&format!("({})", shape.join(",")), span)?, Unit::None))
@@ -334,7 +367,12 @@ fn elements(
 }
 
 /// Strides in bytes, as elements where the width is known and divides them.
-fn bytes(shape: &[i64], strides: &[i64], bits: Option<i64>, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+pub(super) fn bytes(
+    shape: &[i64],
+    strides: &[i64],
+    bits: Option<i64>,
+    span: std::ops::Range<usize>,
+) -> Result<Reading, Refused> {
     let width = bits.filter(|bits| *bits >= 8 && bits % 8 == 0).map(|bits| bits / 8);
     let divided = width.and_then(|width| {
         strides.iter().map(|stride| (stride % width == 0).then(|| stride / width)).collect::<Option<Vec<i64>>>()

@@ -74,6 +74,16 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return None;
     };
     let span = at..cursor.at;
+    // `x.stride(): (8, 1)` is a call and what it gave.
+    let is_call = at > 0 && context.source.as_bytes().get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
+    if is_call && context.source.get(at..)?.starts_with("()") {
+        return None;
+    }
+    if is_remnant(context.source, at) {
+        let message = "the layout stands inside of a composition, of which the part before it is not read";
+        let refused = Refused::damaged(span.clone(), message).with_help("paste the layout alone, if it is meant alone");
+        return Some(Found { span, answer: Err(refused) });
+    }
     let answer = answer(span.clone());
     let Some((table, end)) = cute_tables::below(context.source, span.end) else { return Some(Found { span, answer }) };
     // The table that `print_layout` draws below the layout shows the same.
@@ -87,6 +97,27 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         answer
     };
     Some(Found { span, answer })
+}
+
+/// How far back on its line the outside of a composition is looked for, in bytes.
+const OUTSIDE: usize = 256;
+
+/// Whether a layout follows the circle of a composition whose outside is no layout that is read: what
+/// is whole was read with it.
+fn is_remnant(source: &str, at: usize) -> bool {
+    let mut from = at.saturating_sub(OUTSIDE);
+    while !source.is_char_boundary(from) {
+        from += 1;
+    }
+    let before = source.get(from..at).unwrap_or("").trim_end_matches(['(', ' ']);
+    let before = before.rsplit('\n').next().unwrap_or("");
+    let outside =
+        before.strip_suffix('∘').or_else(|| before.strip_suffix('o').filter(|outside| outside.ends_with(' ')));
+    // A circle at the beginning of a line is the mark of a list.
+    outside.is_some_and(|outside| {
+        let signs = ["Sw<", "S<", "Swizzle(", "ptr[", "ptr_"];
+        outside.trim_end().ends_with('}') || signs.iter().any(|sign| outside.contains(sign))
+    })
 }
 
 /// `((_8,_1),_4,_1)`, where the text is nothing else.
@@ -267,7 +298,7 @@ fn composed_rest(cursor: &mut Cursor<'_>) -> Option<String> {
 }
 
 /// `shape:stride`, in our notation.
-fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
+pub(super) fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
     let start = cursor.at;
     let shape = Tuple::read(cursor).filter(|shape| !shape.keeps() && !shape.steps())?;
     let kept = cursor.at;

@@ -7,6 +7,8 @@
 
 use tilewright_mesh::{Mesh, ShardedLayout};
 
+use super::dtensor::with_sums;
+use super::near::{name_beside, shape_beside};
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Meaning, Reading, Unit};
@@ -17,14 +19,36 @@ use crate::term::{Kind, Term, read as read_term};
 /// The row of the table for JAX.
 pub const JAX: Reader = Reader {
     system: System::Jax,
-    signs: &["NamedSharding(", "GSPMDSharding(", "{devices=", "PartitionSpec(", "P('", "P(None", "P(("],
+    signs: &[
+        "NamedSharding(",
+        "GSPMDSharding(",
+        "{devices=",
+        "{replicated}",
+        "{maximal device=",
+        "PartitionSpec(",
+        "P('",
+        "P(None",
+        "P((",
+    ],
     read: |context, at| read(context, at, System::Jax),
 };
 
 /// The row of the table for DTensor.
 pub const DTENSOR: Reader = Reader {
     system: System::PyTorch,
-    signs: &["DTensorSpec(", "(Shard(", "[Shard(", "(Replicate(", "[Replicate(", "(_StridedShard(", "[_StridedShard("],
+    signs: &[
+        "DTensorSpec(",
+        "(Shard(",
+        "[Shard(",
+        "(Replicate(",
+        "[Replicate(",
+        "(_StridedShard(",
+        "[_StridedShard(",
+        "(Partial(",
+        "[Partial(",
+        "(_Partial(",
+        "[_Partial(",
+    ],
     read: |context, at| read(context, at, System::PyTorch),
 };
 
@@ -72,7 +96,7 @@ fn alone(context: &Context<'_>, text: &str, span: std::ops::Range<usize>, system
         Some(inner) => format!("PartitionSpec({inner}"),
         None => text.to_owned(),
     };
-    on_mesh(context, mesh, &text, span, system)
+    on_mesh(context, mesh, &text, None, span, system)
 }
 
 /// The most bytes of a sharding.
@@ -105,8 +129,24 @@ fn sharded(
     system: System,
 ) -> Result<Reading, Refused> {
     let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
-    let mesh = Mesh::of_sharding(text).map_err(fail)?;
-    on_mesh(context, &mesh, text, span.clone(), system)
+    let inner = text.strip_prefix("GSPMDSharding(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+    let mesh = match (&context.options.mesh, inner) {
+        // These two do not say how many devices there are.
+        (Some(mesh), inner) if is_without_mesh(inner) => mesh.clone(),
+        (None, inner) if is_without_mesh(inner) => {
+            let message = format!("{inner} does not say on which devices");
+            return Err(Refused::ask(Missing::Mesh, message));
+        }
+        _ => Mesh::of_sharding(text).map_err(fail)?,
+    };
+    // A sharding of XLA is an attribute of what has a type.
+    let beside = if text.starts_with('{') { shape_beside(context.source, span.clone(), 0) } else { None };
+    let owner = if text.starts_with('{') { name_beside(context.source, span.start) } else { None };
+    Ok(on_mesh(context, &mesh, text, beside, span.clone(), system)?.named(owner))
+}
+
+fn is_without_mesh(text: &str) -> bool {
+    text == "{replicated}" || text.starts_with("{maximal device=")
 }
 
 /// A sharding over tiles with a list of devices, on a mesh of one axis.
@@ -114,23 +154,41 @@ pub(super) fn of_tiles(context: &Context<'_>, text: &str, span: std::ops::Range<
     sharded(context, text, span, System::Jax)
 }
 
-fn on_mesh(
+/// A sharding on a mesh, for the shape in the text, or else that of the type beside it, or else that
+/// of the options.
+pub(super) fn on_mesh(
     context: &Context<'_>,
     mesh: &Mesh,
     text: &str,
+    beside: Option<Vec<i64>>,
     span: std::ops::Range<usize>,
     system: System,
 ) -> Result<Reading, Refused> {
     let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
-    let shape = own_shape(text).or_else(|| context.options.shape.clone());
+    let shape = own_shape(text).or(beside).or_else(|| context.options.shape.clone());
     let Some(shape) = shape else {
         let message = "which device has which element depends on the shape, which a sharding does not say";
         return Err(Refused::ask(Missing::Shape, message));
     };
-    let layout = ShardedLayout::of_sharding(mesh, &shape, text).map_err(fail)?;
+    let text = if system == System::PyTorch { with_sums(text, &span)? } else { text.to_owned() };
+    let layout = ShardedLayout::of_sharding(mesh, &shape, &text).map_err(fail)?;
     let unit = Unit::Elements { bits: context.options.element_bits };
     let reading = Reading::of(system, "sharded tensor", Meaning::Sharded(Box::new(layout)), unit);
-    Ok(reading.note(format!("on the mesh {mesh}; a step without @ counts elements in the memory of a device")))
+    let reading =
+        reading.note(format!("on the mesh {mesh}; a step without @ counts elements in the memory of a device"));
+    Ok(match system == System::PyTorch && is_partial_mesh(mesh, &text) {
+        true => reading.note("the mesh is a part of a larger one; its devices are numbered from 0 on, in their order"),
+        false => reading,
+    })
+}
+
+/// Whether the strides of a `DeviceMesh` leave gaps, so that its mesh is numbered otherwise.
+fn is_partial_mesh(mesh: &Mesh, text: &str) -> bool {
+    let printed = text.split_once("DeviceMesh(").and_then(|(_, rest)| rest.split_once("stride"));
+    let strides =
+        printed.and_then(|(_, rest)| rest.trim_start_matches(['=', ':', ' ']).strip_prefix('(')?.split_once(')'));
+    let strides = strides.map(|(strides, _)| strides.split(',').filter_map(|stride| stride.trim().parse::<i64>().ok()));
+    strides.is_some_and(|strides| !strides.eq(mesh.ranks().leaves().into_iter().map(|leaf| leaf.stride)))
 }
 
 /// The shape in `tensor_meta=TensorMeta(shape=torch.Size([8, 6]), ..)`.

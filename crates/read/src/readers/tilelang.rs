@@ -294,6 +294,10 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return None;
     }
     let is_fragment = name == "Fragment";
+    // A shape and strides alone are a layout of pycute.
+    if !is_fragment && super::pycute::is_plain(context.source, at) {
+        return None;
+    }
     let mut parser = Parser { cursor, names: Vec::new(), parts: 0 };
     let said = match text(&mut parser, is_fragment) {
         Ok(said) => said,

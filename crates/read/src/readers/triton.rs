@@ -17,6 +17,7 @@
 //! | spellings, aliases, fields | `attribute.rs` |
 //! | `blocked`, `nvidia_mma`, `amd_mfma`, `amd_wmma`, `dot_op`, `slice`, `linear` | `registers.rs` |
 //! | linear layouts, a line for each basis | `printed.rs` |
+//! | views that show every element | `views.rs` |
 //! | `swizzled_shared`, `padded_shared`, `nvmma_shared`, `shared_linear`, tensor memory | `memory.rs` |
 
 mod attribute;
@@ -24,6 +25,7 @@ mod bases;
 mod memory;
 mod printed;
 mod registers;
+mod views;
 
 use tilewright_layout::{AnyLayout, Layout, LinearLayout};
 use tilewright_notation::Value;
@@ -37,6 +39,7 @@ use crate::term::{Kind, Stopped, Term, read as read_term, read_python};
 use crate::width::element_bits;
 
 pub use printed::READER as PRINTED;
+pub use views::READER as VIEWS;
 
 /// The row of the table for MLIR.
 pub const READER: Reader = Reader {
@@ -91,6 +94,18 @@ fn defined_name(source: &str, at: usize) -> Option<&str> {
     is_name.then_some(name)
 }
 
+/// Whether an encoding is the headline of a view below it, `Print layout attribute: #ttg.blocked<..>`,
+/// which shows what the encoding is for one shape.
+fn is_headline(source: &str, at: usize) -> bool {
+    let from = at.saturating_sub(MAX_DEFINITION_HEAD);
+    let before = source.as_bytes().get(from..at).unwrap_or_default();
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(from, |end| from + end + 1);
+    let line = source.get(start..at).unwrap_or("");
+    let rest = source.get(at..).unwrap_or("");
+    let end = rest.bytes().take(MAX_DEFINITION_HEAD).position(|byte| byte == b'\n');
+    line.contains("Print layout attribute:") && end.is_some_and(|end| views::follows(rest, end))
+}
+
 fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
     let rest = context.source.get(at..)?;
     let is_type = rest.starts_with("tensor<") || rest.starts_with('!');
@@ -104,6 +119,9 @@ fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
     } else {
         let name = rest.split_once('.')?.1;
         attribute::NAMES.iter().find(|known| name.strip_prefix(**known).is_some_and(|rest| rest.starts_with('<')))?;
+        if is_headline(context.source, at) {
+            return None;
+        }
         // Where a type uses the definition, the type is read, which has the shape.
         let is_used = || defined_name(context.source, at).is_some_and(|name| context.uses(name));
         if context.options.shape.is_none() && is_used() {

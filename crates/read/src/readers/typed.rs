@@ -3,16 +3,18 @@
 //!
 //! Law: the second list of PyTorch are strides in elements. The list in braces of XLA names the
 //! dimensions from the one that moves fastest on; elements follow each other without gaps. XLA's
-//! tiles, `{1,0:T(8,128)}`, pad and reorder elements, and are refused.
+//! tiles, `{1,0:T(8,128)}`, pad and reorder elements, and are refused. A type of JAX names the axes
+//! of a mesh that cut a dimension, `float32[8@x,16@(y,z)]`: that is a `PartitionSpec` with its shape.
 
 use tilewright_layout::AnyLayout;
 use tilewright_notation::Value;
 
 use super::arrays::strided;
+use super::sharding::on_mesh;
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
-use crate::refused::Refused;
+use crate::refused::{Missing, Refused};
 use crate::system::System;
 
 /// The row of the table for PyTorch.
@@ -22,6 +24,37 @@ pub const TORCH: Reader =
 /// The row of the table for XLA.
 pub const XLA: Reader =
     Reader { system: System::Jax, signs: SIGNS, read: |context, at| read(context, at, System::Jax) };
+
+/// The row of the table for types of JAX with axes of a mesh.
+pub const AXES: Reader = Reader {
+    system: System::Jax,
+    signs: &[
+        "float16[",
+        "float32[",
+        "float64[",
+        "bfloat16[",
+        "int8[",
+        "int16[",
+        "int32[",
+        "int64[",
+        "uint8[",
+        "uint16[",
+        "uint32[",
+        "uint64[",
+        "bool[",
+        "f16[",
+        "bf16[",
+        "f32[",
+        "f64[",
+        "i8[",
+        "i16[",
+        "i32[",
+        "i64[",
+        "u8[",
+        "u32[",
+    ],
+    read: read_axes,
+};
 
 const SIGNS: &[&str] = &[
     "f16[",
@@ -98,6 +131,60 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
             strided(&shape, &strides).map_err(|error| Refused::contradiction(span.clone(), error.to_string()))?;
         Ok(Reading::new(system, "array", Value::Layout(AnyLayout::from(layout)), unit))
     });
+    Some(Found { span, answer })
+}
+
+/// The most bytes of a type with axes.
+const TYPE: usize = 512;
+
+fn read_axes(context: &Context<'_>, at: usize) -> Option<Found> {
+    let rest = context.source.get(at..)?;
+    let window = rest.as_bytes().get(..TYPE).unwrap_or(rest.as_bytes());
+    let open = window.iter().position(|byte| *byte == b'[')?;
+    let end = window.iter().position(|byte| *byte == b']')?;
+    let inside = rest.get(open + 1..end).filter(|inside| inside.contains('@'))?;
+    let (mut shape, mut spec) = (Vec::new(), Vec::new());
+    let mut left = inside;
+    while !left.is_empty() {
+        let length = left.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(left.len());
+        shape.push(left.get(..length)?.parse::<i64>().ok()?);
+        left = left.get(length..)?;
+        spec.push(match left.strip_prefix('@') {
+            None => "None".to_owned(),
+            Some(axes) => {
+                let (names, behind) = match axes.strip_prefix('(') {
+                    Some(names) => names.split_once(')')?,
+                    None => axes.split_at(axes.find(',').unwrap_or(axes.len())),
+                };
+                left = behind;
+                let word =
+                    |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let names: Vec<&str> = names.split(',').map(str::trim).collect();
+                names.iter().all(word).then_some(())?;
+                format!("({})", names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
+            }
+        });
+        left = left.strip_prefix(',').unwrap_or(left).trim_start();
+    }
+    let behind = rest.get(end + 1..)?;
+    let kinds = behind.strip_prefix('{').and_then(|kinds| kinds.split_once('}'));
+    let kinds = kinds.map(|(kinds, _)| kinds).filter(|kinds| kinds.contains(':'));
+    let span = at..at + end + 1 + kinds.map_or(0, |kinds| kinds.len() + 2);
+    let answer = match (&context.options.mesh, kinds) {
+        (_, Some(kinds)) => Err(Refused::unsupported(
+            span.clone(),
+            format!("{{{kinds}}} says that the array varies or is not reduced along axes"),
+            "give the type of an array behind the reduction",
+        )),
+        (None, None) => {
+            let message = "a type does not say its mesh; jax.typeof(x).sharding does";
+            Err(Refused::ask(Missing::Mesh, message))
+        }
+        (Some(mesh), None) => {
+            let spec = format!("PartitionSpec({})", spec.join(", "));
+            on_mesh(context, mesh, &spec, Some(shape), span.clone(), System::Jax)
+        }
+    };
     Some(Found { span, answer })
 }
 

@@ -169,3 +169,48 @@ fn repeated_errors_of_clang_are_told_once() {
     assert_eq!(log.lines().count(), 2_904);
     assert_eq!(of(&log).len(), logs.iter().map(|log| of(log).len()).sum::<usize>());
 }
+
+/// Colours of the compilers, and what launchers and loggers write before each line, change nothing.
+#[test]
+fn a_log_in_colours_and_behind_heads_of_lines_is_the_same() {
+    let logs = [
+        include_str!("../logs/nvcc-divide.log"),
+        include_str!("../logs/nvcc-gemm.log"),
+        include_str!("../logs/gcc-divide.log"),
+        include_str!("../logs/gcc-gemm.log"),
+        include_str!("../logs/gcc-shape-div.log"),
+        include_str!("../logs/clang-divide.log"),
+        include_str!("../logs/clang-composition.log"),
+        include_str!("../logs/clang-gemm.log"),
+        include_str!("../logs/clang-shape-div.log"),
+    ];
+    let coloured = |log: &str| {
+        let marked = log
+            .replace("error:", "\u{1b}[0;1;31merror: \u{1b}[0m\u{1b}[1m")
+            .replace('‘', "‘\u{1b}[01m\u{1b}[K")
+            .replace('’', "\u{1b}[m\u{1b}[K’");
+        marked.lines().map(|line| format!("\u{1b}[1m{line}\u{1b}[0m\n")).collect::<String>()
+    };
+    let headed = |log: &str, head: &str| log.lines().map(|line| format!("{head}{line}\n")).collect::<String>();
+    for log in logs {
+        let plain = of(log);
+        assert!(!plain.is_empty());
+        let others = [
+            coloured(log),
+            headed(log, "[rank0]: "),
+            headed(log, "2026-03-01T12:30:01.5123456Z "),
+            headed(log, "[rank3]: W0312 12:30:01.123456 139812 torch/utils/cpp.py:12] "),
+            headed(&coloured(log), "2026-03-01 12:30:01,512 "),
+            headed(log, "> "),
+            log.replace('\n', "\r\n"),
+        ];
+        for other in others {
+            let found = of(&other);
+            let told = |all: &[Failure]| -> Vec<_> {
+                let told = all.iter().map(|own| (call(own), own.called_at.clone(), own.condition.clone()));
+                told.zip(all.iter().map(|own| (own.verdict.clone(), own.place.line))).collect()
+            };
+            assert_eq!(told(&found), told(&plain), "{other}");
+        }
+    }
+}

@@ -131,3 +131,25 @@ fn ten_megabytes_of_a_log() {
         println!("{name}: {} layouts in {} MiB, {seconds:.2} s", found.items.len(), log.len() >> 20);
     }
 }
+
+/// How long sixteen megabytes of types that nest without end take.
+///
+/// `cargo test --release -p tilewright-read --test suite -- --ignored --nocapture deep_nests`
+#[test]
+#[ignore = "a measurement"]
+fn deep_nests() {
+    for piece in ["Layout<tuple<", "cute::Layout<cute::tuple<", "Tensor<", "make_layout(", "((1,", "[[", "(Swizzle("] {
+        let text = piece.repeat((16 << 20) / piece.len());
+        let begun = Instant::now();
+        let found = document(&text, &Options::default());
+        let read = begun.elapsed().as_secs_f64();
+        let failed = failures(&text, &Options::default());
+        let both = begun.elapsed().as_secs_f64();
+        println!(
+            "{piece}: {} refused in {read:.2} s, {} failures in {:.2} s",
+            found.items.len(),
+            failed.len(),
+            both - read
+        );
+    }
+}

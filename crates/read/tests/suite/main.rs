@@ -10,5 +10,7 @@ mod hostile;
 mod others;
 mod pastes;
 mod same;
+mod shardy;
 mod triton;
+mod views;
 mod write;

@@ -39,6 +39,26 @@ fn arrays_count_bytes_or_elements() {
     assert!(read("shape=(4, 8), stride=(8,)").starts_with("refused"), "{}", read("shape=(4, 8), stride=(8,)"));
 }
 
+/// The interface of an array has its entries in any order, and no strides where it is contiguous.
+#[test]
+fn interfaces_of_arrays() {
+    let entries =
+        ["'data': (94, False)", "'descr': [('', '<f4')]", "'typestr': '<f4'", "'shape': (4, 8)", "'version': 3"];
+    for place in 0..=entries.len() {
+        for (strides, meaning) in [
+            ("'strides': (4, 16)", "(4,8):(1,4)"),
+            ("'strides': (32, 4)", "(4,8):(8,1)"),
+            ("'strides': None", "(4,8):(8,1)"),
+        ] {
+            let mut all = entries.to_vec();
+            all.insert(place, strides);
+            let reading = with(&format!("{{{}}}", all.join(", ")), Options::default()).unwrap();
+            assert_eq!(reading.to_string(), meaning, "{all:?}");
+            assert_eq!(reading.unit, Unit::Elements { bits: Some(32) });
+        }
+    }
+}
+
 #[test]
 fn views_of_tinygrad() {
     for (text, meaning) in [

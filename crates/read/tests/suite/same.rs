@@ -1,7 +1,7 @@
 //! Layouts of different systems compared: one function, or the first difference.
 
 use tilewright_notation::{Environment, evaluate};
-use tilewright_read::{Comparison, Meaning, Options, compare, expression};
+use tilewright_read::{Comparison, Meaning, Options, Unit, common_unit, compare, expression};
 
 fn meaning(text: &str) -> Meaning {
     match evaluate(text, &mut Environment::new()) {
@@ -83,4 +83,28 @@ fn what_cannot_be_compared_is_refused() {
     assert!(refused(&triton, "(32,4):(32,64)").contains("is not in the 16x8 tile"));
     assert!(refused(&triton, "5").contains("two modes"));
     assert!(refused("(4,8):(8,1)", "5").contains("of the kind layout"));
+}
+
+/// What is no number of the same thing is not compared: each pair of units, in both orders.
+#[test]
+fn units_of_two_layouts_must_agree() {
+    let elements = |bits| Unit::Elements { bits };
+    let all = [elements(None), elements(Some(16)), elements(Some(32)), Unit::Bytes, Unit::Coordinates, Unit::Indices];
+    // A row for each of them: `=` agrees, `n` has a note, `x` is refused.
+    let wanted = [
+        "===x==", // elements of no width: bytes differ from them in any case
+        "==nxx=", "=n=xx=", "xxx===", "=xx===", "======",
+    ];
+    for (first, row) in all.into_iter().zip(wanted) {
+        for (second, wanted) in all.into_iter().zip(row.chars()) {
+            let found = match common_unit(first, second) {
+                Ok(None) => '=',
+                Ok(Some(_)) => 'n',
+                Err(_) => 'x',
+            };
+            assert_eq!(found, wanted, "{first} and {second}");
+        }
+    }
+    let refused = common_unit(Unit::Bytes, elements(Some(32))).unwrap_err().to_string();
+    assert!(refused.contains("bytes") && refused.contains("elements of 32 bits"), "{refused}");
 }

@@ -48,6 +48,10 @@ pub enum Stop {
     Deep(usize),
 }
 
+/// Templates behind whose name blanks may stand before `<`, which compares nothing there.
+const SPACED: [&str; 12] =
+    ["Shape", "Stride", "Step", "Tile", "Layout", "ComposedLayout", "tuple", "C", "Int", "Coord", "Swizzle", "Tensor"];
+
 /// The tree that begins at the cursor.
 pub fn parse(cursor: &mut Cursor<'_>) -> Result<Node, Stop> {
     node(cursor, 0)
@@ -103,6 +107,14 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
             _ if node.name.is_empty() => node.name = word.to_owned(),
             _ => node.name = format!("{} {word}", node.name),
         }
+        // Source aligns `Shape <_4,_8>` with `Stride<_8,_1>` below it.
+        let kept = cursor.at;
+        if SPACED.contains(&word) {
+            cursor.blanks(true);
+        }
+        if cursor.peek() != Some(b'<') {
+            cursor.at = kept;
+        }
         if cursor.peek() == Some(b'<') {
             cursor.at += 1;
             node.args = Some(list(cursor, b'>', depth)?);
@@ -123,6 +135,12 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         break;
     }
     let kept = cursor.at;
+    if node.name.starts_with("make_") {
+        cursor.blanks(true);
+        if cursor.peek() != Some(b'(') {
+            cursor.at = kept;
+        }
+    }
     match cursor.peek() {
         Some(b'{') => {
             cursor.at += 1;
