@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use tilewright_gpu::{Argument, Device, DeviceKernel, GpuError, ModuleOptions, SizedKernel, Stream};
-use tilewright_kernel::Element;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
+use tilewright_kernel::{Element, LaunchArguments};
 
 pub use calls::Calls;
 
@@ -332,7 +332,9 @@ impl Launcher {
         let number = |name: &str, element: Element| {
             bits.iter().find(|(own, of, _)| *own == name && *of == element).map(|(_, _, bits)| *bits)
         };
-        let kernel = compiled.at_with(&named, number).map_err(|error| refusal::of_gpu(py, &error))?;
+        let kernel = compiled
+            .at(LaunchArguments { sizes: &named, numbers: Some(&number) })
+            .map_err(|error| refusal::of_gpu(py, &error))?;
         let (arrays, given, writes) = (arrays.to_vec(), given.to_vec(), self.writes.clone());
         Ok(Ready { device, arrays, given, writes, kernel, opened })
     }

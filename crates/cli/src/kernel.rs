@@ -17,7 +17,7 @@ use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
-use tilewright::planners::{self, Entry, PlanError, Planned, Planner, Report, Unchecked};
+use tilewright::planners::{self, Entry, EntryOptions, PlanError, Planned, Planner, Report, Unchecked};
 use tilewright::tile::GradientOptions;
 
 use self::tiles::Tile;
@@ -186,8 +186,7 @@ impl Choice {
             })
         });
         let element = element.transpose()?;
-        let planned =
-            if large { entry.plan_large(planner, &sizes, element)? } else { entry.plan(planner, &sizes, element)? };
+        let planned = entry.plan(planner, EntryOptions { sizes: &sizes, element, large })?;
         Ok((entry, planned))
     }
 }
@@ -253,7 +252,7 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     for entry in planners::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
-            let planned = entry.plan(&Machine::of_target(Target::Sm90a), &[], None)?;
+            let planned = entry.plan(&Machine::of_target(Target::Sm90a), EntryOptions::default())?;
             let least = ptx::least(planned.kernel().program())?;
             let sizes: serde_json::Map<String, Json> =
                 entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();

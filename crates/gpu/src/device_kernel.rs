@@ -13,7 +13,7 @@ use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
-use tilewright_kernel::{BoxMap, Element, Kernel, Program};
+use tilewright_kernel::{BoxMap, Element, Kernel, LaunchArguments, Program};
 use tilewright_layout::AnyLayout;
 
 use crate::device::Device;
@@ -107,26 +107,14 @@ impl Device {
 }
 
 impl DeviceKernel {
-    /// The kernel at sizes, each by its name: ready to be launched many times.
+    /// The kernel at sizes, each by its name, and at numbers if it takes any: ready to be launched
+    /// many times. [`SizedKernel::set_number`] changes the numbers.
     ///
     /// Errors: a size is missing, unknown or not admitted by the facts of the kernel (E1002); a
-    /// tensor has more bytes than 64 bits count.
-    pub fn at(&self, sizes: &[(&str, i64)]) -> Result<SizedKernel, GpuError> {
-        self.at_with(sizes, |_, _| None)
-    }
-
-    /// As [`DeviceKernel::at`], for a kernel that also takes numbers: `given` has the bits of a
-    /// number by its name and its type, in the lowest places. [`SizedKernel::set_number`] changes
-    /// them.
-    ///
-    /// Errors: as [`DeviceKernel::at`]; a number that is not given (E1003).
-    pub fn at_with(
-        &self,
-        sizes: &[(&str, i64)],
-        given: impl Fn(&str, Element) -> Option<u64>,
-    ) -> Result<SizedKernel, GpuError> {
-        let program = &self.program;
-        let launch = program.launch_with(sizes, given)?;
+    /// number is not given (E1003); a tensor has more bytes than 64 bits count.
+    pub fn at<'a>(&self, arguments: impl Into<LaunchArguments<'a>>) -> Result<SizedKernel, GpuError> {
+        let (program, arguments) = (&self.program, arguments.into());
+        let launch = program.launch(arguments)?;
         let function = self.module.function(&program.name, &parameters(program, &launch.bytes))?;
         let alone = Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes);
         let scalars = program.scalars.iter().map(passed).zip(launch.scalars.iter().copied());
@@ -141,7 +129,7 @@ impl DeviceKernel {
             function,
             launch: if program.waits_for_launches() { alone.overlapping() } else { alone },
             scalars: scalars.collect(),
-            layouts: program.layouts(sizes)?,
+            layouts: program.layouts(arguments.sizes)?,
             maps: launch
                 .maps
                 .into_iter()

@@ -250,6 +250,43 @@ impl IntoExtent for &String {
     }
 }
 
+/// How many blocks a cluster has: a number along the first axis of the grid, or a number along each
+/// axis, as a tuple or an array of three.
+pub trait IntoClusterShape {
+    /// The blocks along x, y and z. A number that is not positive becomes 0, which is refused.
+    fn into_cluster_shape(self) -> [u32; 3];
+}
+
+impl IntoClusterShape for [u32; 3] {
+    fn into_cluster_shape(self) -> [u32; 3] {
+        self
+    }
+}
+
+macro_rules! cluster_shapes {
+    ($($number:ty)+) => {$(
+        impl IntoClusterShape for $number {
+            fn into_cluster_shape(self) -> [u32; 3] {
+                (self, 1, 1).into_cluster_shape()
+            }
+        }
+
+        impl IntoClusterShape for ($number, $number) {
+            fn into_cluster_shape(self) -> [u32; 3] {
+                (self.0, self.1, 1).into_cluster_shape()
+            }
+        }
+
+        impl IntoClusterShape for ($number, $number, $number) {
+            fn into_cluster_shape(self) -> [u32; 3] {
+                <[$number; 3]>::from(self).map(|blocks| u32::try_from(blocks).unwrap_or(0))
+            }
+        }
+    )+};
+}
+
+cluster_shapes! { i32 u32 i64 }
+
 /// Blocks of a cluster, by their ranks: those of a layout, each plus a first rank.
 ///
 /// ```

@@ -4,6 +4,7 @@
 //! that its facts admit. So what was shown for every admissible size holds for the launch.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use tilewright_layout::atoms::{Dimension, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
@@ -105,6 +106,63 @@ pub(crate) fn grid_of(
     }
 }
 
+/// The arguments of a launch: sizes, each by its name, and numbers that are no sizes. A list of
+/// sizes is the arguments of a kernel that takes no other numbers.
+///
+/// ```
+/// use tilewright_kernel::{Element, ElementType, Kernel, LaunchArguments};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let kernel = Kernel::build("filled", |k| {
+///     let y = k.output::<f32>("y", "M{div=32}:1")?.local_tile(32, k.block("x")?)?;
+///     k.threads(32)?;
+///     let part = y.thread_part()?;
+///     let values = part.fragment()?;
+///     values.fill(k.scalar::<f32>("value")?)?;
+///     part.store(&values)
+/// })?;
+/// let value = |name: &str, element| {
+///     (name == "value" && element == Element::F32).then_some(0.5_f32.to_bits().into())
+/// };
+/// let launch = kernel.program().launch(LaunchArguments { numbers: Some(&value), ..(&[("M", 64)]).into() })?;
+/// assert_eq!(launch.scalars, [ElementType::to_bits(0.5_f32)]);
+/// assert!(kernel.program().launch(&[("M", 64)]).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct LaunchArguments<'a> {
+    /// Sizes, each by its name, in elements.
+    pub sizes: &'a [(&'a str, i64)],
+    /// The bits of a number by its name and its type, in the lowest places; `None` for a number
+    /// that is not given.
+    pub numbers: Option<&'a dyn Fn(&str, Element) -> Option<u64>>,
+}
+
+impl fmt::Debug for LaunchArguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaunchArguments").field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'n: 'a> From<&'a [(&'n str, i64)]> for LaunchArguments<'a> {
+    fn from(sizes: &'a [(&'n str, i64)]) -> Self {
+        LaunchArguments { sizes, numbers: None }
+    }
+}
+
+impl<'a, 'n: 'a, const N: usize> From<&'a [(&'n str, i64); N]> for LaunchArguments<'a> {
+    fn from(sizes: &'a [(&'n str, i64); N]) -> Self {
+        sizes.as_slice().into()
+    }
+}
+
+impl<'a, 'n: 'a> From<&'a Vec<(&'n str, i64)>> for LaunchArguments<'a> {
+    fn from(sizes: &'a Vec<(&'n str, i64)>) -> Self {
+        sizes.as_slice().into()
+    }
+}
+
 impl Program {
     /// The arguments of a launch with these sizes.
     ///
@@ -128,41 +186,10 @@ impl Program {
     /// ```
     ///
     /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
-    /// program takes numbers that are no sizes.
-    pub fn launch(&self, sizes: &[(&str, i64)]) -> Result<Launch, SetupError> {
-        self.launch_with(sizes, |_, _| None)
-    }
-
-    /// As [`Program::launch`], for a program that also takes numbers: `given` has the bits of a
-    /// number by its name and its type, in the lowest places.
-    ///
-    /// ```
-    /// use tilewright_kernel::{Element, ElementType, Kernel};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let kernel = Kernel::build("filled", |k| {
-    ///     let y = k.output::<f32>("y", "M{div=32}:1")?.local_tile(32, k.block("x")?)?;
-    ///     k.threads(32)?;
-    ///     let part = y.thread_part()?;
-    ///     let values = part.fragment()?;
-    ///     values.fill(k.scalar::<f32>("value")?)?;
-    ///     part.store(&values)
-    /// })?;
-    /// let launch = kernel.program().launch_with(&[("M", 64)], |name, element| {
-    ///     (name == "value" && element == Element::F32).then_some(0.5_f32.to_bits().into())
-    /// })?;
-    /// assert_eq!(launch.scalars, [ElementType::to_bits(0.5_f32)]);
-    /// assert!(kernel.program().launch(&[("M", 64)]).is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Errors: as [`Program::launch`]; a number that is not given.
-    pub fn launch_with(
-        &self,
-        sizes: &[(&str, i64)],
-        given: impl Fn(&str, Element) -> Option<u64>,
-    ) -> Result<Launch, SetupError> {
+    /// number is not given.
+    pub fn launch<'a>(&self, arguments: impl Into<LaunchArguments<'a>>) -> Result<Launch, SetupError> {
+        let LaunchArguments { sizes, numbers: given } = arguments.into();
+        let given = |name: &str, element| given.and_then(|given| given(name, element));
         let LaunchNumbers { grid, scalars, bytes, maps } = self.launch_numbers(sizes)?;
         let value = |(known, scalar): (Option<u64>, &Scalar)| match (known, scalar) {
             (Some(value), _) => Ok(value),

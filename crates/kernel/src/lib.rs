@@ -15,7 +15,7 @@
 //! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
 //! | together | [`Build::role`], [`Build::single`], [`Build::meeting`], [`Build::registers`], [`Build::pipeline`], [`Stage::load`], [`Build::staged`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |
-//! | clusters | [`Build::cluster`], [`Build::cluster_of`], [`Build::rank`], [`Build::cluster_barrier`], [`View::of_block`], [`Stage::load_multicast`], [`Stage::release_to`], [`Stage::give_to`], [`Stage::send`] |
+//! | clusters | [`Build::cluster`], [`Build::rank`], [`Build::cluster_barrier`], [`View::of_block`], [`Stage::load_multicast`], [`Stage::release_to`], [`Stage::give_to`], [`Stage::send`] |
 //! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces:
@@ -61,8 +61,8 @@ pub mod ptx;
 mod target;
 
 pub use arguments::{
-    ExtentArgument, IntoCoord, IntoExtent, IntoLayout, IntoRanks, IntoShapeArgument, IntoTile, LayoutArgument, Ranks,
-    ShapeArgument, TileArgument,
+    ExtentArgument, IntoClusterShape, IntoCoord, IntoExtent, IntoLayout, IntoRanks, IntoShapeArgument, IntoTile,
+    LayoutArgument, Ranks, ShapeArgument, TileArgument,
 };
 pub use builder::{
     Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, Kernel,
@@ -71,7 +71,7 @@ pub use builder::{
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};
-pub use launch::{BoxMap, Launch};
+pub use launch::{BoxMap, Launch, LaunchArguments};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 

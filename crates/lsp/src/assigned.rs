@@ -28,11 +28,7 @@ impl Assigned {
     /// Errors: what the passes refuse, at its place in the text.
     pub fn of(program: &Program, machine: Option<&Machine>, text: &Text) -> Result<Assigned, Box<Problem>> {
         let refused = |error: TileError| Box::new(problem_of(&error, text));
-        let compiled = match machine {
-            Some(machine) => program.compile_for(machine),
-            None => program.compile(),
-        };
-        Ok(Assigned::new(&compiled.map_err(refused)?, program))
+        Ok(Assigned::new(&program.compile(machine).map_err(refused)?, program))
     }
 
     /// Whether a program is small enough that its layouts are assigned as it is typed.

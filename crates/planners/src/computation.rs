@@ -11,6 +11,7 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::planned::Planned;
+use crate::reduce::ReduceOptions;
 use crate::terms::{Norm, Place, RowMatrix, Statistic};
 use crate::{norm, reduce, relayout, softmax};
 
@@ -64,7 +65,7 @@ pub enum Computation {
         /// The options of the norm: weights, bias, epsilon.
         norm: Norm,
     },
-    /// [`reduce_at`](crate::reduce_at).
+    /// [`ReduceOptions`](crate::ReduceOptions).
     Reduce {
         /// The statistic that is computed.
         statistic: Statistic,
@@ -97,7 +98,8 @@ impl Computation {
                 norm::layer_norm(machine, *matrix, *norm).map(|plan| launched(plan, matrix))
             }
             Computation::Reduce { statistic, layout, element, modes, alignment } => {
-                reduce::reduce_at(machine, *statistic, (layout, *element), modes, *alignment)
+                let options = ReduceOptions { alignment: *alignment };
+                reduce::reduce(machine, *statistic, (layout, *element), modes, options)
             }
         }
     }

@@ -8,6 +8,7 @@ use tilewright_kernel::interpret::SetupError;
 use tilewright_layout::{IntoShape, Layout, Tree};
 
 use crate::error::PlanError;
+use crate::map::MapOptions;
 use crate::planned::Planned;
 use crate::planner::Planner;
 use crate::{Computation, Expression, RowMatrix, Statistic, gather, group_product, map, product, scatter, tiled_add};
@@ -123,7 +124,8 @@ const LIBRARY: &[Entry] = &[
         plan: |planner, sizes, element| {
             let layout = Layout::strided(sizes[0], 1)?;
             let tensor = (&layout, element);
-            map(planner.machine(), &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
+            let sum = Expression::input(0) + Expression::input(1);
+            map(planner.machine(), &sum, &[tensor, tensor], tensor, MapOptions::default())
         },
     },
     Entry {
@@ -135,7 +137,8 @@ const LIBRARY: &[Entry] = &[
         plan: |planner, sizes, element| {
             let layout = Layout::strided(sizes[0], 1)?;
             let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
-            map(planner.machine(), &Expression::input(0), &[(&layout, element)], (&layout, other))
+            let same = Expression::input(0);
+            map(planner.machine(), &same, &[(&layout, element)], (&layout, other), MapOptions::default())
         },
     },
     Entry {
@@ -148,7 +151,8 @@ const LIBRARY: &[Entry] = &[
             let [m, n] = [sizes[0], sizes[1]];
             let (matrix, row): (Layout, Layout) = (Layout::strided((m, n), (n, 1))?, Layout::strided((m, n), (0, 1))?);
             let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
-            map(planner.machine(), &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
+            let inputs = [(&matrix, element), (&row, element)];
+            map(planner.machine(), &clipped, &inputs, (&matrix, Element::F32), MapOptions::default())
         },
     },
     Entry {
@@ -421,11 +425,11 @@ fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
 ///
 /// ```
 /// use tilewright_kernel::machine::Machine;
-/// use tilewright_planners::library;
+/// use tilewright_planners::{EntryOptions, library};
 ///
 /// let h200 = Machine::named("H200").unwrap();
 /// let transpose = library().iter().find(|entry| entry.name == "transpose").unwrap();
-/// let planned = transpose.plan(&h200, &[("M", 1024)], None).unwrap();
+/// let planned = transpose.plan(&h200, EntryOptions { sizes: &[("M", 1024)], ..EntryOptions::default() }).unwrap();
 /// assert!(planned.plan()[0].starts_with("f32 (1024,"), "{planned}");
 /// ```
 pub fn library() -> &'static [Entry] {
@@ -446,40 +450,40 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
 /// The largest extent of an axis: with any type, its size in bytes plus a tile fits in 64 bits.
 const MAX_SIZE: i64 = 1 << 40;
 
+/// The options of [`Entry::plan`].
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_planners::EntryOptions;
+///
+/// let options = EntryOptions { sizes: &[("M", 1024)], element: Some(Element::F32), ..EntryOptions::default() };
+/// assert!(!options.large);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntryOptions<'a> {
+    /// Sizes by their names, in elements. The entry has defaults for the others.
+    pub sizes: &'a [(&'a str, i64)],
+    /// The type of the elements; that of the entry, if none is given.
+    pub element: Option<Element>,
+    /// Whether the defaults are the sizes for timing instead of the small ones.
+    pub large: bool,
+}
+
 impl Entry {
-    /// The kernel that a planner chooses for these sizes and this type; defaults of the entry are
-    /// used for the rest. A [`Machine`](tilewright_kernel::machine::Machine) is a planner.
+    /// The kernel that a planner chooses. A [`Machine`](tilewright_kernel::machine::Machine) is a
+    /// planner.
     ///
     /// Errors: an unknown size or type; a size that is not positive, is given twice, or is not
     /// allowed by the kernel; as the planner.
     pub fn plan(
         &self,
         planner: &dyn Planner,
-        sizes: &[(&str, i64)],
-        element: Option<Element>,
+        EntryOptions { sizes, element, large }: EntryOptions<'_>,
     ) -> Result<Planned, PlanError> {
-        self.plan_with(planner, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
-    }
-
-    /// As [`Entry::plan`], with the sizes for timing as defaults.
-    ///
-    /// Errors: as [`Entry::plan`].
-    pub fn plan_large(
-        &self,
-        planner: &dyn Planner,
-        sizes: &[(&str, i64)],
-        element: Option<Element>,
-    ) -> Result<Planned, PlanError> {
-        self.plan_with(planner, self.large.to_vec(), sizes, element)
-    }
-
-    fn plan_with(
-        &self,
-        planner: &dyn Planner,
-        mut values: Vec<i64>,
-        sizes: &[(&str, i64)],
-        element: Option<Element>,
-    ) -> Result<Planned, PlanError> {
+        let mut values = match large {
+            true => self.large.to_vec(),
+            false => self.sizes.iter().map(|(_, size)| *size).collect(),
+        };
         for (number, (name, size)) in sizes.iter().enumerate() {
             if sizes[..number].iter().any(|(other, _)| other == name) {
                 return Err(SetupError::Size { what: format!("the size `{name}` is given twice") }.into());

@@ -23,6 +23,52 @@ use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::VECTOR;
 
+/// A tensor of [`map()`]. A pair of a layout and a type is a tensor whose layout begins at its first
+/// element; a third member is the offset.
+#[derive(Debug, Clone, Copy)]
+pub struct MapTensor<'a> {
+    /// The layout, with the modes of the other tensors.
+    pub layout: &'a Layout,
+    /// The type of the elements.
+    pub element: Element,
+    /// Where the layout begins in its tensor, in elements.
+    pub offset: i64,
+}
+
+impl<'a> From<(&'a Layout, Element)> for MapTensor<'a> {
+    fn from((layout, element): (&'a Layout, Element)) -> Self {
+        MapTensor { layout, element, offset: 0 }
+    }
+}
+
+impl<'a> From<(&'a Layout, Element, i64)> for MapTensor<'a> {
+    fn from((layout, element, offset): (&'a Layout, Element, i64)) -> Self {
+        MapTensor { layout, element, offset }
+    }
+}
+
+impl<'a> MapTensor<'a> {
+    fn placed(self) -> Placed<'a> {
+        (self.layout, self.element, self.offset)
+    }
+}
+
+/// The options of [`map()`].
+#[derive(Debug, Clone, Copy)]
+pub struct MapOptions<'a> {
+    /// The name of the kernel, `map` by default.
+    pub name: &'a str,
+}
+
+impl Default for MapOptions<'_> {
+    fn default() -> Self {
+        MapOptions { name: "map" }
+    }
+}
+
+/// A layout, a type, and the offset of the layout in its tensor, in elements.
+type Placed<'a> = (&'a Layout, Element, i64);
+
 /// An axis of all tensors: its extent, and its stride in each tensor, the output first.
 type Axis = (i64, Vec<i64>);
 
@@ -32,13 +78,14 @@ type Axis = (i64, Vec<i64>);
 /// ```
 /// use tilewright_kernel::Element;
 /// use tilewright_kernel::machine::Machine;
-/// use tilewright_planners::{Expression, map};
+/// use tilewright_planners::{Expression, MapOptions, map};
 ///
 /// let h200 = Machine::named("H200").unwrap();
 /// // y = x + row, with the row broadcast to all rows of the matrix.
 /// let (matrix, row) = ("(1024,4096):(4096,1)".parse().unwrap(), "(1024,4096):(0,1)".parse().unwrap());
 /// let sum = Expression::input(0) + Expression::input(1);
-/// let plan = map(&h200, &sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
+/// let inputs = [(&matrix, Element::Bf16), (&row, Element::Bf16)];
+/// let plan = map(&h200, &sum, &inputs, (&matrix, Element::F32), MapOptions::default()).unwrap();
 /// assert!(plan.to_string().contains("x0 + x1"));
 /// ```
 ///
@@ -46,33 +93,19 @@ type Axis = (i64, Vec<i64>);
 /// tensor; the output overlaps itself; integers are mixed with other types, have less than 32 bits,
 /// or are used in an expression with divisions, functions or fractions; there are more vectors than
 /// a launch takes.
-pub fn map(
+pub fn map<'a, T: Into<MapTensor<'a>> + Copy>(
     machine: &Machine,
     expression: &Expression,
-    inputs: &[(&Layout, Element)],
-    output: (&Layout, Element),
+    inputs: &[T],
+    output: impl Into<MapTensor<'a>>,
+    options: MapOptions<'_>,
 ) -> Result<Planned, PlanError> {
-    let inputs: Vec<Placed<'_>> = inputs.iter().map(|(layout, element)| (*layout, *element, 0)).collect();
-    map_at(machine, "map", expression, &inputs, (output.0, output.1, 0))
-}
-
-/// A layout, a type, and the offset of the layout in its tensor, in elements.
-pub type Placed<'a> = (&'a Layout, Element, i64);
-
-/// As [`map`], with layouts at an offset in their tensors.
-///
-/// Errors: as [`map`].
-pub fn map_at(
-    machine: &Machine,
-    name: &str,
-    expression: &Expression,
-    inputs: &[Placed<'_>],
-    output: Placed<'_>,
-) -> Result<Planned, PlanError> {
+    let output: Placed<'_> = output.into().placed();
+    let inputs: Vec<Placed<'_>> = inputs.iter().map(|input| (*input).into().placed()).collect();
     let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
     let wide = checked(expression, &tensors)?;
     let vectors = Vectors::of(machine, &tensors)?;
-    let kernel = vectors.kernel(name, &tensors, expression, wide)?;
+    let kernel = vectors.kernel(options.name, &tensors, expression, wide)?;
     let Vectors { each, width, .. } = vectors;
     let plan = vec![
         format!("{expression} for each element of {}", output.0),

@@ -164,9 +164,11 @@ impl Planned {
     ///
     /// ```
     /// use tilewright_kernel::interpret::Completion;
+    /// use tilewright_planners::{EntryOptions, named};
     ///
     /// let machine = tilewright_kernel::machine::Machine::named("H200").unwrap();
-    /// let plan = tilewright_planners::named("transpose").unwrap().plan(&machine, &[("M", 40), ("N", 24)], None).unwrap();
+    /// let options = EntryOptions { sizes: &[("M", 40), ("N", 24)], ..EntryOptions::default() };
+    /// let plan = named("transpose").unwrap().plan(&machine, options).unwrap();
     /// let interpreter = plan.interpreter().unwrap();
     /// let first = interpreter.stepper([0, 0, 0], Completion::Late).unwrap().step().unwrap().unwrap();
     /// assert!(!first.executed.is_empty());
@@ -195,10 +197,10 @@ impl Planned {
     /// the output with the definition.
     ///
     /// ```
-    /// use tilewright_planners::named;
+    /// use tilewright_planners::{EntryOptions, named};
     ///
     /// let machine = tilewright_kernel::machine::Machine::named("H200").unwrap();
-    /// let planned = named("transpose").unwrap().plan(&machine, &[("M", 40), ("N", 70)], None).unwrap();
+    /// let planned = named("transpose").unwrap().plan(&machine, EntryOptions { sizes: &[("M", 40), ("N", 70)], ..EntryOptions::default() }).unwrap();
     /// let report = planned.check().unwrap();
     /// assert_eq!((report.compared, report.worst), (40 * 70, 0.0));
     /// ```

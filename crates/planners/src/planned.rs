@@ -91,13 +91,13 @@ impl Planned {
     /// ```
     /// use tilewright_kernel::Element;
     /// use tilewright_kernel::machine::Machine;
-    /// use tilewright_planners::{Statistic, reduce};
+    /// use tilewright_planners::{ReduceOptions, Statistic, reduce};
     ///
     /// let h200 = Machine::named("H200").unwrap();
     /// let matrix = "(4096,4096):(4096,1)".parse().unwrap();
-    /// let rows = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[1]).unwrap();
+    /// let rows = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[1], ReduceOptions::default()).unwrap();
     /// assert!(rows.between().is_empty());
-    /// let all = reduce(&h200, Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+    /// let all = reduce(&h200, Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1], ReduceOptions::default()).unwrap();
     /// // The maxima of the blocks, and their indices.
     /// assert_eq!(all.between(), 1..3);
     /// ```

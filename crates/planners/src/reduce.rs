@@ -31,6 +31,20 @@ use anywhere::Walk;
 pub use indices::indices_of_greatest;
 use problem::Problem;
 
+/// The options of [`reduce()`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReduceOptions {
+    /// The number of elements of which the address of the tensor is a multiple. By default the
+    /// tensor is aligned to 16 bytes or more; with a smaller alignment, accesses are narrower.
+    pub alignment: i64,
+}
+
+impl Default for ReduceOptions {
+    fn default() -> Self {
+        ReduceOptions { alignment: WHOLE }
+    }
+}
+
 /// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
 /// contiguous and in the order of the tensor: the result for a row-major tensor is row-major. The
 /// index of an element is its number along the reduced modes, the first one fastest.
@@ -38,14 +52,14 @@ use problem::Problem;
 /// ```
 /// use tilewright_kernel::Element;
 /// use tilewright_kernel::machine::Machine;
-/// use tilewright_planners::{Statistic, reduce};
+/// use tilewright_planners::{ReduceOptions, Statistic, reduce};
 ///
 /// let h200 = Machine::named("H200").unwrap();
 /// let matrix = "(16384,16384):(16384,1)".parse().unwrap();
-/// let columns = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
+/// let columns = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[0], ReduceOptions::default()).unwrap();
 /// assert!(columns.to_string().contains("64 results"));
 /// // Of all elements: each block reduces a share, and the last block combines the shares.
-/// let all = reduce(&h200, Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+/// let all = reduce(&h200, Statistic::Maximum, (&matrix, Element::F32), &[0, 1], ReduceOptions::default()).unwrap();
 /// assert!(all.second().is_none() && all.between() == (1..2));
 /// ```
 ///
@@ -54,30 +68,17 @@ use problem::Problem;
 pub fn reduce(
     machine: &Machine,
     statistic: Statistic,
-    tensor: (&Layout, Element),
-    modes: &[usize],
-) -> Result<Planned, PlanError> {
-    reduce_at(machine, statistic, tensor, modes, WHOLE)
-}
-
-/// As [`reduce`], for tensors that begin at multiples of `alignment` elements, if that is less than
-/// 16 bytes: accesses are narrower then.
-///
-/// Errors: as [`reduce`].
-pub fn reduce_at(
-    machine: &Machine,
-    statistic: Statistic,
     (layout, element): (&Layout, Element),
     modes: &[usize],
-    alignment: i64,
+    options: ReduceOptions,
 ) -> Result<Planned, PlanError> {
-    let mut all = plans(machine, statistic, (layout, element), (modes, alignment), false)?;
+    let mut all = plans(machine, statistic, (layout, element), (modes, options.alignment), false)?;
     Ok(all.swap_remove(0))
 }
 
-/// The kernel of [`reduce_at`], and those of other plans.
+/// The kernel of [`reduce`], and those of other plans.
 ///
-/// Errors: as [`reduce_at`].
+/// Errors: as [`reduce`].
 pub(crate) fn candidates(
     machine: &Machine,
     statistic: Statistic,

@@ -24,7 +24,7 @@ use crate::program::{Program, Role, Statement};
 /// use tilewright_tile::{LIBRARY, Program};
 ///
 /// let entry = LIBRARY[0];
-/// let report = Program::read(entry.name, entry.text)?.compile()?.check(&[("M", 3)]).expect("nothing is found");
+/// let report = Program::read(entry.name, entry.text)?.compile(None)?.check(&[("M", 3)]).expect("nothing is found");
 /// assert_eq!((report.outputs[0].tensor.as_str(), report.outputs[0].compared), ("y", 3 * 4096));
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
@@ -100,6 +100,35 @@ impl From<CheckError> for Unchecked {
     }
 }
 
+/// The options of [`Compiled::check`]. A list of sizes is the options of a check on numbers that the
+/// check chooses.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CheckOptions<'a> {
+    /// Sizes, each by its name, in elements.
+    pub sizes: &'a [(&'a str, i64)],
+    /// The bytes of some tensors and of some numbers of the launch, by their names; the check chooses
+    /// the others.
+    pub contents: &'a [(&'a str, &'a [u8])],
+}
+
+impl<'a, 'n: 'a> From<&'a [(&'n str, i64)]> for CheckOptions<'a> {
+    fn from(sizes: &'a [(&'n str, i64)]) -> Self {
+        CheckOptions { sizes, contents: &[] }
+    }
+}
+
+impl<'a, 'n: 'a, const N: usize> From<&'a [(&'n str, i64); N]> for CheckOptions<'a> {
+    fn from(sizes: &'a [(&'n str, i64); N]) -> Self {
+        sizes.as_slice().into()
+    }
+}
+
+impl<'a, 'n: 'a> From<&'a Vec<(&'n str, i64)>> for CheckOptions<'a> {
+    fn from(sizes: &'a Vec<(&'n str, i64)>) -> Self {
+        sizes.as_slice().into()
+    }
+}
+
 /// The bytes of tensors, by their names.
 pub type Contents = Vec<(String, Vec<u8>)>;
 
@@ -113,17 +142,11 @@ impl Compiled {
     /// 2^-16 if all are f32. That is not a bound of the rounding error, so the report gives the
     /// largest difference.
     ///
-    /// Errors: a size is missing or not admitted; there is too much to do; the kernel has a defect;
-    /// an element is another one than the program means.
-    pub fn check(&self, sizes: &[(&str, i64)]) -> Result<Report, Unchecked> {
-        self.check_on(sizes, &[])
-    }
-
-    /// As [`Compiled::check`], where some tensors have these contents, by their names, and some
-    /// numbers of the launch these bytes.
-    ///
-    /// Errors: as [`Compiled::check`]; contents are not as many bytes as the tensor has.
-    pub fn check_on(&self, sizes: &[(&str, i64)], contents: &[(&str, &[u8])]) -> Result<Report, Unchecked> {
+    /// Errors: a size is missing or not admitted; contents are not as many bytes as the tensor has;
+    /// there is too much to do; the kernel has a defect; an element is another one than the program
+    /// means.
+    pub fn check<'a>(&self, options: impl Into<CheckOptions<'a>>) -> Result<Report, Unchecked> {
+        let CheckOptions { sizes, contents } = options.into();
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let mut interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
         let is_number = |name: &str| self.source.scalars().iter().any(|own| own.name == name);
@@ -156,7 +179,7 @@ impl Compiled {
     /// use tilewright_tile::{LIBRARY, Program};
     ///
     /// let entry = LIBRARY[0];
-    /// let compiled = Program::read(entry.name, entry.text)?.compile()?;
+    /// let compiled = Program::read(entry.name, entry.text)?.compile(None)?;
     /// let (inputs, meant) = compiled.meant(&[("M", 1)]).expect("a row is no work");
     /// assert_eq!((inputs[0].0.as_str(), inputs[0].1.len()), ("x", 2 * 4096));
     /// // A result of zeros is not a softmax.
@@ -312,7 +335,7 @@ mod tests {
     fn programs_of_several_inputs_are_checked() {
         for (name, sizes) in [("rms_norm_gate", &[("M", 2)][..]), ("int4_product", &[("M", 3), ("N", 128)])] {
             let entry = crate::LIBRARY.iter().find(|own| own.name == name).unwrap();
-            let report = Program::read(name, entry.text).unwrap().compile().unwrap().check(sizes);
+            let report = Program::read(name, entry.text).unwrap().compile(None).unwrap().check(sizes);
             let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(report.outputs.iter().all(|own| own.compared > 0 && own.farthest <= own.rounding), "{report:?}");
         }

@@ -58,8 +58,13 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Program {
-    /// Assigns layouts, inserts conversions, and makes a kernel that runs on every target. Costs
-    /// are those of an H200; [`Program::compile_for`] uses those of a machine.
+    /// Assigns layouts, inserts conversions, and makes a kernel: for a machine, or one that runs on
+    /// every target, where costs are those of an H200.
+    ///
+    /// On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if possible: producer warps load the operands
+    /// by TMA, and the grid is persistent. [`crate::Explanation::roles`] describes the roles of
+    /// warps, or says why that is not possible; then all warps do the same, as on other machines.
+    /// Layouts are the cheapest on the machine.
     ///
     /// ```
     /// use tilewright_kernel::interpret;
@@ -73,40 +78,12 @@ impl Program {
     ///     store(y, (block.x, 0), reduce_sum(load(x, (8,256), (block.x, 0)), 1))
     /// }"
     /// .parse()?;
-    /// let compiled = sums.compile()?;
+    /// let compiled = sums.compile(None)?;
     /// // A row is held by lanes of one warp: shuffles suffice.
     /// assert_eq!(compiled.kernel().program().shared_bytes, 0);
     /// interpret::check(compiled.kernel().program(), &[("M", 11)]).expect("the interpreter finds nothing");
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
-    ///
-    /// Errors: a tile and its tensor have different ranks; values take more registers, or
-    /// conversions more shared memory, than a block has; errors of the kernel language.
-    pub fn compile(&self) -> Result<Compiled, TileError> {
-        self.verify()?;
-        let (own, by_hand) = by_hand::taken(self)?;
-        self.by_threads(&of_any_target(), &own, &by_hand)
-    }
-
-    /// The kernel whose warps all do the same, of a program without the names of instructions.
-    fn by_threads(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
-        let mut passes = Passes { times: Vec::new(), since: Instant::now() };
-        if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
-            let because = "it is a wgmma instruction, which a kernel for sm_90a has where the whole program fits";
-            return Err(by_hand.refused(value, because).into());
-        }
-        let warps = own.warps.map_or_else(|| warps(own), i64::from);
-        let sizes = memory::typical(own)?;
-        let staged = operand_staging::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
-        passes.took("operands");
-        passes.compiled(self, staged, ((warps, machine), None), by_hand, &sizes)
-    }
-
-    /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if
-    /// possible: producer warps load the operands by TMA, and the grid is persistent.
-    /// [`crate::Explanation::roles`] describes the roles of warps, or says why that is not
-    /// possible; then all warps do the same, as on other machines. Layouts are the cheapest on the
-    /// machine.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -126,15 +103,17 @@ impl Program {
     /// }"
     /// .parse()?;
     /// let h200: Machine = "H200".parse()?;
-    /// let compiled = product.compile_for(&h200)?;
+    /// let compiled = product.compile(&h200)?;
     /// assert!(ptx::write(compiled.kernel().program(), h200.target)?.contains("wgmma.mma_async"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Errors: as [`Program::compile`].
-    pub fn compile_for(&self, machine: &Machine) -> Result<Compiled, TileError> {
+    /// Errors: a tile and its tensor have different ranks; values take more registers, or
+    /// conversions more shared memory, than a block has; errors of the kernel language.
+    pub fn compile<'m>(&self, machine: impl Into<Option<&'m Machine>>) -> Result<Compiled, TileError> {
         self.verify()?;
         let (own, by_hand) = by_hand::taken(self)?;
+        let Some(machine) = machine.into() else { return self.by_threads(&of_any_target(), &own, &by_hand) };
         if machine.target != Target::Sm90a {
             return self.by_threads(machine, &own, &by_hand);
         }
@@ -148,7 +127,21 @@ impl Program {
         Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(machine, &own, &by_hand)? })
     }
 
-    /// The kernel of [`Program::compile_for`], and other kernels for the same program: without
+    /// The kernel whose warps all do the same, of a program without the names of instructions.
+    fn by_threads(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
+        let mut passes = Passes { times: Vec::new(), since: Instant::now() };
+        if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
+            let because = "it is a wgmma instruction, which a kernel for sm_90a has where the whole program fits";
+            return Err(by_hand.refused(value, because).into());
+        }
+        let warps = own.warps.map_or_else(|| warps(own), i64::from);
+        let sizes = memory::typical(own)?;
+        let staged = operand_staging::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
+        passes.took("operands");
+        passes.compiled(self, staged, ((warps, machine), None), by_hand, &sizes)
+    }
+
+    /// The kernel of [`Program::compile`], and other kernels for the same program: without
     /// roles, if that one has roles, and with half or twice as many warps, if the program does not
     /// set their number. All have different [`Compiled::line`].
     ///
@@ -172,7 +165,7 @@ impl Program {
     ///
     /// Errors: as [`Program::compile`].
     pub fn candidates(&self, machine: &Machine) -> Result<Vec<Compiled>, TileError> {
-        let first = self.compile_for(machine)?;
+        let first = self.compile(machine)?;
         let (own, by_hand) = by_hand::taken(self)?;
         let alike = self.by_threads(machine, &own, &by_hand);
         let warps = alike.as_ref().ok().map(Compiled::warps).filter(|_| own.warps.is_none());
@@ -357,7 +350,7 @@ impl Compiled {
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};
     ///
-    /// let compiled = Program::read("softmax", LIBRARY[0].text)?.compile()?;
+    /// let compiled = Program::read("softmax", LIBRARY[0].text)?.compile(None)?;
     /// let costs = compiled.costs();
     /// let all: f64 = costs.values.values().chain(costs.stores.values()).sum();
     /// assert!((all - compiled.explain()?.cycles).abs() < 0.01);

@@ -102,7 +102,7 @@ pub struct Conversion {
 ///     store(y, (block.x, 0), load(x, (8,256), (block.x, 0)) * 2)
 /// }"
 /// .parse()?;
-/// let explanation = double.compile()?.explain()?;
+/// let explanation = double.compile(None)?.explain()?;
 /// // The layout that the load asked for goes through: nothing is converted.
 /// assert!(explanation.conversions.is_empty());
 /// assert!(explanation.bound <= explanation.cycles);
@@ -150,7 +150,7 @@ impl Compiled {
     /// use tilewright_tile::{LIBRARY, Program};
     ///
     /// let entry = LIBRARY[0];
-    /// let explained = Program::read(entry.name, entry.text)?.compile()?.explain()?;
+    /// let explained = Program::read(entry.name, entry.text)?.compile(None)?.explain()?;
     /// // The best there is, among the layouts that were weighed.
     /// assert_eq!(explained.cycles, explained.bound);
     /// assert!(explained.choices.iter().all(|own| own.next.as_ref().is_none_or(|next| next.cycles >= explained.cycles)));

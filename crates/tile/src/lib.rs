@@ -29,7 +29,7 @@
 //!     store(y, (block.x, 0), e / reduce_sum(e, 1))
 //! }"
 //! .parse()?;
-//! let compiled = softmax.compile()?;
+//! let compiled = softmax.compile(None)?;
 //! assert!(ptx::write(compiled.kernel().program(), Target::Sm80)?.contains("ld.global.v4.b32"));
 //! println!("{}", compiled.explain()?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,7 +66,7 @@ mod weights;
 
 pub use assign::Costs;
 pub use build::{Build, Mask, TensorId, Value};
-pub use check::{Compared, Contents, Meant, Report, Unchecked, number_of_check};
+pub use check::{CheckOptions, Compared, Contents, Meant, Report, Unchecked, number_of_check};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};

@@ -6,8 +6,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use smallvec::SmallVec;
-use tilewright_kernel::Element;
 use tilewright_kernel::program::memory::{Buffer, Role};
+use tilewright_kernel::{Element, LaunchArguments};
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{AnyLayout, Extent, Layout};
 use tilewright_notation::Value;
@@ -125,7 +125,9 @@ impl Program {
     /// Refuses arrays that are smaller than the tensors of the kernel at these sizes.
     pub fn check_memory(&self, py: Python<'_>, arrays: &[Array], sizes: &[(String, i64)]) -> PyResult<()> {
         let program = self.kernel.program();
-        let launch = program.launch_with(&borrowed(sizes), |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
+        let launch = program
+            .launch(LaunchArguments { sizes: &borrowed(sizes), numbers: Some(&|_, _| Some(0)) })
+            .map_err(|error| of_setup(py, &error))?;
         for ((buffer, array), bytes) in program.tensors().zip(arrays).zip(&launch.bytes) {
             let there = array.span().unwrap_or(0).unsigned_abs() * u64::from(array.element.bytes());
             if buffer.role != Role::Input && array.read_only {

@@ -3,9 +3,9 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright::measured::DevicePlanner;
-use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
+use tilewright_kernel::{Kernel, LaunchArguments};
 use tilewright_layout::Layout;
 use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, ProductTensor, Scales};
 use tilewright_planners::{
@@ -134,7 +134,8 @@ fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> P
     let mut bytes: Vec<i64> = Vec::new();
     if !between.is_empty() {
         let named: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
-        let launch = planned.kernel().program().launch_with(&named, |_, _| Some(0));
+        let launch =
+            planned.kernel().program().launch(LaunchArguments { sizes: &named, numbers: Some(&|_, _| Some(0)) });
         let launch = launch.map_err(|error| of_setup(py, &error))?;
         bytes.extend(launch.bytes.get(between).unwrap_or_default().iter().map(|bytes| bytes.cast_signed()));
     }

@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_planners::{self as planners, Entry, PlanError, Planned, Unchecked};
+use tilewright_planners::{self as planners, Entry, EntryOptions, PlanError, Planned, Unchecked};
 use tilewright_tile::{self as tile, LIBRARY};
 
 use super::bench;
@@ -175,8 +175,7 @@ impl NamedKernel {
         let element = element.map(|element| operand::element(&element)).transpose()?;
         let sizes = borrowed(&sizes);
         let planner = &*library::planner(py, machine)?;
-        let planned =
-            if large { entry.plan_large(planner, &sizes, element) } else { entry.plan(planner, &sizes, element) };
+        let planned = entry.plan(planner, EntryOptions { sizes: &sizes, element, large });
         planned.map_err(|error: PlanError| refusal::of(py, &error))
     }
 }

@@ -11,7 +11,7 @@ use tilewright_kernel::program::Location;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
-use tilewright_kernel::{Element, Kernel, Written};
+use tilewright_kernel::{Element, Kernel, LaunchArguments, Written};
 use tilewright_layout::Refusal;
 
 use super::drawing;
@@ -254,14 +254,16 @@ impl Program {
     /// The number of blocks along each axis at sizes.
     fn blocks(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<(u32, u32, u32)> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
-        let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
+        let launch =
+            self.kernel.program().launch(LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) });
         Ok(launch.map_err(|error| of_setup(py, &error))?.grid.into())
     }
 
     /// The bytes of each tensor at sizes, from its first element to its last.
     fn tensor_bytes(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Vec<u64>> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
-        let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
+        let launch =
+            self.kernel.program().launch(LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) });
         Ok(launch.map_err(|error| of_setup(py, &error))?.bytes.to_vec())
     }
 

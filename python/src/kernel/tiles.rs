@@ -113,10 +113,7 @@ pub fn compiled(
 ) -> PyResult<TileProgram> {
     let compiled = py.detach(|| {
         let program = read()?;
-        match &machine {
-            Some(machine) => program.compile_for(machine),
-            None => program.compile(),
-        }
+        program.compile(machine.as_ref())
     });
     let compiled = compiled.map_err(|error| refused(py, &error))?;
     let program = Program { kernel: compiled.kernel().clone(), plan: Vec::new(), fixed: Vec::new() };
@@ -169,7 +166,9 @@ impl TileProgram {
         let contents = contents.iter().map(slice).collect::<PyResult<Vec<_>>>()?;
         let given: Vec<(&str, &[u8])> =
             contents.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-        match interruptible(py, || self.compiled.check_on(&borrowed(&sizes), &given))? {
+        match interruptible(py, || {
+            self.compiled.check(tile::CheckOptions { sizes: &borrowed(&sizes), contents: &given })
+        })? {
             Ok(report) => {
                 let outputs = report.outputs.iter();
                 let outputs = outputs.map(|own| (own.tensor.clone(), own.compared, own.farthest, own.rounding));

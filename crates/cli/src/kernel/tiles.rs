@@ -87,7 +87,7 @@ impl Tile {
     }
 
     pub(super) fn compile(&self, machine: &Machine) -> Result<Compiled, Failure> {
-        Ok(self.program.compile_for(machine)?)
+        Ok(self.program.compile(machine)?)
     }
 
     /// The sizes that are given, and those of the program where none are: small ones, or large
@@ -274,7 +274,7 @@ pub(super) fn bench(
     let sizes = tile.sizes(given, true);
     let (small, sizes) = (borrowed(&small), borrowed(&sizes));
     let compiled = match machine {
-        Some(machine) => tile.program.compile_for(&machine)?,
+        Some(machine) => tile.program.compile(&machine)?,
         None => machine::of_device(&device, terminal)?.tile(&tile.program, &sizes)?,
     };
     let measured = tilewright::bench::tile(&device, &compiled, &small, &sizes, rounds)?;

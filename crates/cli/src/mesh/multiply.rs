@@ -422,7 +422,7 @@ impl Alone<'_> {
 
     fn launch(&mut self) -> Result<(), Failure> {
         for (stream, (product, [a, b], d)) in self.streams.iter().zip(&mut self.of) {
-            product.launch(stream, &[a, b], d)?;
+            product.launch(stream, &[(&*a).into(), (&*b).into()], &[d.into()])?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub(crate) fn ranks(cluster: [u32; 3]) -> Result<Kernel, KernelError> {
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
             k.grid(axis, count)?;
         }
-        k.cluster_of(cluster)?;
+        k.cluster(cluster)?;
         let given = k.shared::<f32>(Layout::strided(size, 1))?;
         k.cluster_barrier();
         let [a, b, c] = Axis::ALL.map(|axis| k.block_number(axis));

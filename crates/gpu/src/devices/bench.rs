@@ -5,13 +5,14 @@
 //! another one, there is an error and no time.
 //!
 //! ```
-//! use tilewright::{bench, gpu::Device, kernel::Element, planners};
+//! use tilewright::planners::{self, EntryOptions};
+//! use tilewright::{bench, gpu::Device, kernel::Element};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // On a computer with a GPU.
 //! if let Ok(device) = Device::open(0) {
-//!     let sizes = [("M", 4096)];
-//!     let planned = planners::named("softmax")?.plan_large(&device.machine()?, &sizes, Some(Element::F32))?;
+//!     let options = EntryOptions { sizes: &[("M", 4096)], element: Some(Element::F32), large: true };
+//!     let planned = planners::named("softmax")?.plan(&device.machine()?, options)?;
 //!     let measured = bench::kernel(&device, &planned, bench::REPEATS)?;
 //!     println!("{measured}");
 //!     assert!(measured.compared > 0);
@@ -27,6 +28,7 @@ use std::fmt;
 use crate::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::ptx::Target;
+use tilewright_kernel::{Element, LaunchArguments};
 use tilewright_layout::LayoutError;
 use tilewright_planners::{self as planners, Planned, bits_at};
 use tilewright_tile::{self as tile, Compiled};
@@ -390,8 +392,9 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
     let (inputs, meant) = compiled.meant(sizes)?;
     let loaded = device.compile(compiled.kernel(), &options())?;
     let program = compiled.kernel().program();
-    let given = |_: &str, element| Some(tile::number_of_check(element));
-    let bytes = program.launch_with(sizes, given)?.bytes;
+    let given = |_: &str, element: Element| Some(tile::number_of_check(element));
+    let arguments = LaunchArguments { sizes, numbers: Some(&given) };
+    let bytes = program.launch(arguments)?.bytes;
     let stream = device.stream()?;
     let mut memories = Vec::new();
     for (buffer, bytes) in program.tensors().zip(&bytes) {
@@ -402,7 +405,7 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
         }
         memories.push(memory);
     }
-    loaded.at_with(sizes, given)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
+    loaded.at(arguments)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
     stream.synchronize()?;
     meant.compared(|tensor| {
         let at = program.tensors().position(|buffer| buffer.name == tensor).unwrap_or(0);
@@ -420,8 +423,9 @@ fn at_sizes(
     repeats: u16,
 ) -> Result<(i64, Timing), BenchError> {
     let loaded = device.compile(compiled.kernel(), &options())?;
-    let given = |_: &str, element| Some(tile::number_of_check(element));
-    let bytes = compiled.kernel().program().launch_with(sizes, given)?.bytes;
+    let given = |_: &str, element: Element| Some(tile::number_of_check(element));
+    let arguments = LaunchArguments { sizes, numbers: Some(&given) };
+    let bytes = compiled.kernel().program().launch(arguments)?.bytes;
     let stream = device.stream()?;
     let mut memories: Vec<Memory> = Vec::new();
     for bytes in &bytes {
@@ -430,7 +434,7 @@ fn at_sizes(
         memory.fill_bytes(&stream, 0)?;
         memories.push(memory);
     }
-    let launched = loaded.at_with(sizes, given)?;
+    let launched = loaded.at(arguments)?;
     let all = bytes.iter().fold(0_i64, |sum, bytes| sum.saturating_add_unsigned(*bytes));
     let timing = timing::beside_copy(device, &stream, (all, repeats), || {
         launched.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())

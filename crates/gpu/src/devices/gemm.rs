@@ -192,32 +192,13 @@ impl DeviceProduct {
     }
 
     /// Launches on a stream, and returns at once. `given` are A, B, the epilogue inputs in their
-    /// order, scales (those of A first), and the ends of row groups. Launches on other streams
-    /// share the workspace: if there is one, synchronize the streams.
+    /// order, scales (those of A first), and the ends of row groups; `written` are D and the
+    /// reductions in their order. An argument is the memory of this device, a part of it, or memory
+    /// of another device. Launches on other streams share the workspace: if there is one,
+    /// synchronize the streams.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
-    pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
-        self.launch_into(stream, given, &mut [d])
-    }
-
-    /// As [`DeviceProduct::launch`], where `written` are D and the reductions in their order.
-    ///
-    /// Errors: as [`DeviceProduct::launch`].
-    pub fn launch_into(
-        &mut self,
-        stream: &Stream,
-        given: &[&Memory],
-        written: &mut [&mut Memory],
-    ) -> Result<(), GpuError> {
-        let given: Vec<Argument<'_>> = given.iter().map(|memory| Argument::from(*memory)).collect();
-        let written: Vec<Argument<'_>> = written.iter_mut().map(|memory| Argument::from(&mut **memory)).collect();
-        self.launch_with(stream, &given, &written)
-    }
-
-    /// As [`DeviceProduct::launch_into`], of parts of memory or of memory of other devices.
-    ///
-    /// Errors: as [`DeviceProduct::launch_into`].
-    pub fn launch_with(
+    pub fn launch(
         &mut self,
         stream: &Stream,
         given: &[Argument<'_>],
@@ -370,7 +351,7 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
     let problem =
         Problem::of(matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?)?;
     let mut product = DeviceProduct::new(&stream.device(), &problem)?;
-    product.launch(stream, &[a.memory(), b.memory()], d.memory_mut())?;
+    product.launch(stream, &[a.into(), b.into()], &[d.into()])?;
     Ok(())
 }
 
@@ -429,7 +410,7 @@ pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
         return Err(PlanError::Shape { layout, shape }.into());
     }
     let mut product = DeviceProduct::new(&stream.device(), &problem)?;
-    product.launch(stream, &[a.memory(), b.memory(), ends.memory()], d.memory_mut())?;
+    product.launch(stream, &[a.into(), b.into(), ends.into()], &[d.into()])?;
     Ok(())
 }
 

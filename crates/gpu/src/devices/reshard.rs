@@ -21,7 +21,7 @@ use crate::{GpuError, NcclError};
 use tilewright_kernel::Element;
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Swizzle, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
-use tilewright_planners::{Expression, Place, PlanError, Planned, Planner, map_at};
+use tilewright_planners::{Expression, MapOptions, Place, PlanError, Planned, Planner, map};
 
 pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, brought};
 pub(crate) use lanes::Lanes;
@@ -213,10 +213,10 @@ fn pulls_of(
                 // A sum accesses memory in one order, that of its sources. If the result has
                 // another order, a local relayout follows.
                 if fastest(first_from) == fastest(&to) {
-                    (map_at(planner.machine(), name, &sum, &inputs, (&to, element, *write))?, None)
+                    (map(planner.machine(), &sum, &inputs, (&to, element, *write), MapOptions { name })?, None)
                 } else {
                     let beside = compact_like(first_from)?;
-                    let planned = map_at(planner.machine(), name, &sum, &inputs, (&beside, element, 0))?;
+                    let planned = map(planner.machine(), &sum, &inputs, (&beside, element), MapOptions { name })?;
                     let target = place(&to, *write)?;
                     (planned, Some(planner.relayout(((&beside).into(), element), (target, element))?))
                 }

@@ -5,7 +5,7 @@ use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_mesh::{Exchange, Mesh, ShardedLayout};
 use tilewright_planners::gemm::Problem;
-use tilewright_planners::{Computation, Planner, RowMatrix, Statistic, named};
+use tilewright_planners::{Computation, EntryOptions, Planner, RowMatrix, Statistic, named};
 use tilewright_tile::Program;
 
 use super::fake::driver_with;
@@ -78,8 +78,22 @@ fn a_device_plans_as_was_measured() {
     let entry = named("transpose").unwrap();
     let sizes = [("M", 2048), ("N", 1024)];
     let line = Computation::line(&planner.computation(&transposed).unwrap());
-    assert_eq!(Computation::line(&entry.plan(&planner, &sizes, Some(Element::F32)).unwrap()), line);
-    assert_ne!(Computation::line(&entry.plan(&model, &sizes, Some(Element::F32)).unwrap()), line);
+    assert_eq!(
+        Computation::line(
+            &entry
+                .plan(&planner, EntryOptions { sizes: &sizes, element: Some(Element::F32), ..EntryOptions::default() })
+                .unwrap()
+        ),
+        line
+    );
+    assert_ne!(
+        Computation::line(
+            &entry
+                .plan(&model, EntryOptions { sizes: &sizes, element: Some(Element::F32), ..EntryOptions::default() })
+                .unwrap()
+        ),
+        line
+    );
 
     // A tensor moved between devices: what a device has already is copied by a relayout.
     let mesh: Mesh = "x=2".parse().unwrap();

@@ -10,7 +10,7 @@ use tilewright_layout::symbolic::Expr;
 use super::Build;
 use super::core::Core;
 use super::tensor::View;
-use crate::arguments::{IntoRanks, Ranks};
+use crate::arguments::{IntoClusterShape, IntoRanks, Ranks};
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -109,9 +109,10 @@ impl Known for Expr {
 }
 
 impl Build {
-    /// Sets the number of blocks of a cluster, adjacent along the first axis of the grid: they run
-    /// at the same time and access each other's shared memory (sm_90). Call it before pipelines and
-    /// ranks are made. A launch refuses a grid that is not divisible into clusters.
+    /// Sets the number of blocks of a cluster, adjacent along the first axis of the grid, or the
+    /// number along each axis: `(2, 2)`. They run at the same time and access each other's shared
+    /// memory (sm_90). Ranks count them, the first axis fastest. Call it before pipelines and ranks
+    /// are made. A launch refuses a grid that is not divisible into clusters.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -137,32 +138,11 @@ impl Build {
     /// let run = interpret::check(kernel.program(), &[])?.run;
     /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
     /// assert_eq!((&y[..32], &y[32..]), (&x[32..], &x[..32]));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may
-    /// have no room for more than 8, and refuses the launch then.
-    #[track_caller]
-    pub fn cluster(&self, blocks: u32) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.clustered([blocks, 1, 1]).map_err(|refusal| refusal.at("cluster", location))
-    }
-
-    /// The same for a cluster with a number of blocks along each axis of the grid. Ranks count
-    /// them, the first axis fastest.
-    ///
-    /// ```
-    /// use tilewright_kernel::program::operation::Axis;
-    /// use tilewright_kernel::{Kernel, interpret};
-    /// use tilewright_layout::{Slot, Tree};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // Of 2 x 2 blocks, each leaves the rank of the one diagonally across.
     /// let kernel = Kernel::build("across", |k| {
     ///     let y = k.output::<i32>("y", "(4,6):(6,1)")?;
     ///     k.threads(1)?;
-    ///     k.cluster_of([2, 2, 1])?;
+    ///     k.cluster((2, 2))?;
     ///     let own = y.local_tile((1, 1), k.block("(x,y)")?)?;
     ///     let rank = own.fragment()?;
     ///     rank.fill(k.index(&k.rank_after(2)?)?)?;
@@ -174,11 +154,12 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Build::cluster`].
+    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may
+    /// have no room for more than 8, and refuses the launch then.
     #[track_caller]
-    pub fn cluster_of(&self, blocks: [u32; 3]) -> Result<(), KernelError> {
+    pub fn cluster(&self, blocks: impl IntoClusterShape) -> Result<(), KernelError> {
         let location = Location::caller();
-        self.clustered(blocks).map_err(|refusal| refusal.at("cluster_of", location))
+        self.clustered(blocks.into_cluster_shape()).map_err(|refusal| refusal.at("cluster", location))
     }
 
     fn clustered(&self, blocks: [u32; 3]) -> Result<(), Reason> {

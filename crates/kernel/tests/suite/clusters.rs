@@ -270,7 +270,7 @@ fn everybody_to_everybody(cluster: [u32; 3]) -> Kernel {
         for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
             k.grid(axis, count)?;
         }
-        k.cluster_of(cluster)?;
+        k.cluster(cluster)?;
         let given = k.shared::<i32>(Layout::strided(size, 1))?;
         k.cluster_barrier();
         // The number of this block in the grid, from its coordinates.
@@ -322,15 +322,15 @@ fn ranks_count_a_cluster_along_its_axes() {
     let ragged = Kernel::build("ragged", |k| {
         k.threads(32)?;
         k.grid(Axis::Y, 3)?;
-        k.cluster_of([1, 2, 1])
+        k.cluster([1, 2, 1])
     })
     .unwrap();
     let error = check(ragged.program(), &[]).unwrap_err().to_string();
     assert!(error.contains("3 blocks along y, in clusters of 2"), "{error}");
     assert!(ragged.program().launch(&[]).is_err());
-    let code = |shape: [u32; 3]| Kernel::build("k", |k| k.threads(32).and(k.cluster_of(shape))).unwrap_err().code();
+    let code = |shape: [u32; 3]| Kernel::build("k", |k| k.threads(32).and(k.cluster(shape))).unwrap_err().code();
     assert_eq!([code([2, 0, 1]), code([4, 2, 4]), code([u32::MAX; 3])], ["E0911"; 3]);
-    let twice = Kernel::build("k", |k| k.cluster(2).and(k.cluster_of([1, 2, 1]))).unwrap_err();
+    let twice = Kernel::build("k", |k| k.cluster(2).and(k.cluster([1, 2, 1]))).unwrap_err();
     assert!(twice.to_string().contains("2 here and 1 x 2 x 1 there"), "{twice}");
 }
 

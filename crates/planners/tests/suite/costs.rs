@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{AccessCount, Class, Schedule};
 use tilewright_kernel::machine::Machine;
-use tilewright_planners::{group_product, library};
+use tilewright_planners::{EntryOptions, group_product, library};
 
 use crate::h200;
 
@@ -18,7 +18,7 @@ fn counts_are_those_of_a_run() {
     let machine = Machine::named("H200").unwrap();
     let mut exact = 0;
     for entry in library() {
-        let (name, plan) = (entry.name, entry.plan(&h200(), &[], None).unwrap());
+        let (name, plan) = (entry.name, entry.plan(&h200(), EntryOptions::default()).unwrap());
         let counted = plan.kernel().program().cost(&machine, plan.sizes()).unwrap().counted;
         let Ok(counted) = counted else { continue };
         if counted.walked < counted.blocks || counted.multiplied {

@@ -8,8 +8,8 @@ use tilewright_kernel::{Element, ptx};
 use tilewright_layout::Layout;
 use tilewright_planners::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_planners::{
-    Expression, PlanError, RowMatrix, Statistic, layer_norm, library, map_at, named, reduce_at, relayout, rms_norm,
-    softmax,
+    EntryOptions, Expression, MapOptions, PlanError, ReduceOptions, RowMatrix, Statistic, layer_norm, library, map,
+    named, reduce, relayout, rms_norm, softmax,
 };
 
 use crate::h200;
@@ -27,7 +27,7 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
                 let sizes: Vec<(&str, i64)> =
                     entry.sizes.iter().enumerate().map(|(at, (name, _))| (*name, size(at))).collect();
                 let tried = catch_unwind(AssertUnwindSafe(|| {
-                    let plan = entry.plan(&h200(), &sizes, None)?;
+                    let plan = entry.plan(&h200(), EntryOptions { sizes: &sizes, ..EntryOptions::default() })?;
                     let program = plan.kernel().program();
                     // What is planned can be launched.
                     program.launch(plan.sizes()).unwrap();
@@ -54,7 +54,7 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
 #[test]
 fn sizes_that_are_not_admitted_have_no_plan() {
     let refused = |name: &str, sizes: &[(&str, i64)]| {
-        let error = named(name).unwrap().plan(&h200(), sizes, None).unwrap_err();
+        let error = named(name).unwrap().plan(&h200(), EntryOptions { sizes, ..EntryOptions::default() }).unwrap_err();
         (error.code(), error.to_string())
     };
     let twice = ("E1002", "the size `M` is given twice".to_owned());
@@ -69,8 +69,16 @@ fn sizes_that_are_not_admitted_have_no_plan() {
     }
     // Matrices whose bytes are no 64-bit number, and the same with a row less.
     for name in ["gather", "scatter"] {
-        let plan =
-            |rows: i64| named(name).unwrap().plan(&h200(), &[("K", rows), ("M", 2), ("N", 1 << 31)], Some(Element::U8));
+        let plan = |rows: i64| {
+            named(name).unwrap().plan(
+                &h200(),
+                EntryOptions {
+                    sizes: &[("K", rows), ("M", 2), ("N", 1 << 31)],
+                    element: Some(Element::U8),
+                    ..EntryOptions::default()
+                },
+            )
+        };
         assert_eq!(plan(1 << 32).unwrap_err().code(), "E0103", "{name}");
         plan((1 << 32) - 1).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
@@ -91,7 +99,8 @@ fn tensors_begin_at_multiples_of_any_number() {
                 }
                 let matrix: Layout = format!("({columns},5):(5,1)").parse().unwrap();
                 for modes in [[0], [1]] {
-                    let planned = reduce_at(&h200(), Statistic::Sum, (&matrix, element), &modes, alignment);
+                    let planned =
+                        reduce(&h200(), Statistic::Sum, (&matrix, element), &modes, ReduceOptions { alignment });
                     let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                     planned.check().unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                 }
@@ -107,7 +116,7 @@ fn elements_of_all_types_are_compared() {
     for element in Element::ALL {
         for statistic in [Statistic::Maximum, Statistic::ArgMaximum] {
             for modes in [[0], [1]] {
-                let planned = reduce_at(&h200(), statistic, (&matrix, element), &modes, 16);
+                let planned = reduce(&h200(), statistic, (&matrix, element), &modes, ReduceOptions::default());
                 let planned = planned.unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
                 planned.check().unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
             }
@@ -135,12 +144,14 @@ fn maps_begin_anywhere() {
     let (x, y): (Layout, Layout) = ("(6,5):(5,1)".parse().unwrap(), "(6,5):(1,6)".parse().unwrap());
     let add = Expression::input(0) + Expression::input(1);
     for element in [Element::F32, Element::I64, Element::U32] {
-        let planned = map_at(&h200(), "add", &add, &[(&x, element, 3), (&y, element, 0)], (&y, element, 8)).unwrap();
+        let inputs = [(&x, element, 3), (&y, element, 0)];
+        let planned = map(&h200(), &add, &inputs, (&y, element, 8), MapOptions { name: "add" }).unwrap();
         planned.check().unwrap_or_else(|error| panic!("{element}: {error}"));
     }
     // The hardware has no powers in f64.
     let refused = |text: &str| {
-        map_at(&h200(), "f", &Expression::parse(text, &["x"]).unwrap(), &[(&x, Element::F64, 0)], (&y, Element::F64, 0))
+        let expression = Expression::parse(text, &["x"]).unwrap();
+        map(&h200(), &expression, &[(&x, Element::F64)], (&y, Element::F64), MapOptions::default())
     };
     assert_eq!(refused("gelu(x)").unwrap_err().code(), "E0936");
     assert!(refused("sqrt(x) / (1 + abs(x))").is_ok());

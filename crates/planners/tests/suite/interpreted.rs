@@ -5,7 +5,7 @@ use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::Layout;
-use tilewright_planners::{Planned, group_product, named, product, relayout, tiled_add};
+use tilewright_planners::{EntryOptions, MapOptions, Planned, group_product, named, product, relayout, tiled_add};
 
 use crate::h200;
 
@@ -152,7 +152,17 @@ fn rows_of_every_structure_are_right() {
     for (at, columns) in columns.into_iter().enumerate() {
         let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
         for name in ["softmax", "rms_norm", "layer_norm"] {
-            let planned = named(name).unwrap().plan(&h200(), &[("M", 3), ("N", columns)], Some(element)).unwrap();
+            let planned = named(name)
+                .unwrap()
+                .plan(
+                    &h200(),
+                    EntryOptions {
+                        sizes: &[("M", 3), ("N", columns)],
+                        element: Some(element),
+                        ..EntryOptions::default()
+                    },
+                )
+                .unwrap();
             let report = planned.check().unwrap_or_else(|error| panic!("{name} of {columns} {element}: {error}"));
             assert_eq!(report.compared, 3 * columns as usize);
         }
@@ -167,12 +177,24 @@ fn statistics_of_rows_and_columns_are_right() {
             let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
             let (m, n) = sizes.next().unwrap();
             let name = format!("{what}_{along}");
-            let planned = named(&name).unwrap().plan(&h200(), &[("M", m), ("N", n)], Some(element)).unwrap();
+            let planned = named(&name)
+                .unwrap()
+                .plan(
+                    &h200(),
+                    EntryOptions { sizes: &[("M", m), ("N", n)], element: Some(element), ..EntryOptions::default() },
+                )
+                .unwrap();
             planned.check().unwrap_or_else(|error| panic!("{name} of ({m},{n}) {element}: {error}"));
         }
     }
     // Longer than the registers of a block.
-    let planned = named("argmax_rows").unwrap().plan(&h200(), &[("M", 1), ("N", 33_000)], Some(Element::F32)).unwrap();
+    let planned = named("argmax_rows")
+        .unwrap()
+        .plan(
+            &h200(),
+            EntryOptions { sizes: &[("M", 1), ("N", 33_000)], element: Some(Element::F32), ..EntryOptions::default() },
+        )
+        .unwrap();
     planned.check().unwrap();
 }
 
@@ -194,13 +216,14 @@ fn maps_broadcast_and_convert() {
         let (a, b, c, to) = (layout(a), layout(b), layout(c), layout(to));
         let types = [Element::Bf16, Element::F32, Element::F16, Element::Bf16, Element::F32];
         let inputs = [(&a, types[number]), (&b, types[number + 1]), (&c, Element::F32)];
-        let planned = map(&h200(), &everything, &inputs, (&to, types[(number + 2) % 5])).unwrap();
+        let planned =
+            map(&h200(), &everything, &inputs, (&to, types[(number + 2) % 5]), MapOptions::default()).unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{to}: {error}"));
         assert_eq!(report.compared, to.size() as usize);
     }
     let (four, overlapping) = (layout("4:1"), layout("4:0"));
     let refused = |expression: &Expression, to: &Layout, element: Element| {
-        map(&h200(), expression, &[(&four, Element::F32)], (to, element)).unwrap_err().code()
+        map(&h200(), expression, &[(&four, Element::F32)], (to, element), MapOptions::default()).unwrap_err().code()
     };
     assert_eq!(refused(&Expression::input(1), &four, Element::F32), "E0936");
     assert_eq!(refused(&Expression::input(0), &overlapping, Element::F32), "E0932");
@@ -223,7 +246,14 @@ fn maps_of_integers_are_exact_and_wrap() {
     };
     let number = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (at % 3 * 20);
     for element in [Element::I64, Element::I32] {
-        let planned = map(&h200(), &function, &[(&layout, element), (&layout, element)], (&layout, element)).unwrap();
+        let planned = map(
+            &h200(),
+            &function,
+            &[(&layout, element), (&layout, element)],
+            (&layout, element),
+            MapOptions::default(),
+        )
+        .unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
         let numbers: [Vec<i64>; 2] = [0, 1000].map(|first| (first..first + 240).map(number).collect());
         for (tensor, numbers) in numbers.iter().enumerate() {
@@ -249,7 +279,8 @@ fn maps_of_integers_are_exact_and_wrap() {
         assert_eq!(found, wanted, "{planned}");
     }
     let refused = |function: Expression, types: [Element; 2]| {
-        let error = map(&h200(), &function, &[(&layout, types[0])], (&layout, types[1])).unwrap_err();
+        let error =
+            map(&h200(), &function, &[(&layout, types[0])], (&layout, types[1]), MapOptions::default()).unwrap_err();
         format!("{error}: {:?}", tilewright_layout::Refusal::help(&error))
     };
     let both = [Element::I32; 2];
@@ -268,7 +299,9 @@ fn functions_are_within_their_bounds() {
     let layout: Layout = "4096:1".parse().unwrap();
     for name in ["relu", "sigmoid", "silu", "gelu", "gelu_tanh", "recip", "exp", "tanh", "abs", "sqrt"] {
         let function = Expression::parse(&format!("{name}(x)"), &["x"]).unwrap();
-        let planned = map(&h200(), &function, &[(&layout, Element::Bf16)], (&layout, Element::F32)).unwrap();
+        let planned =
+            map(&h200(), &function, &[(&layout, Element::Bf16)], (&layout, Element::F32), MapOptions::default())
+                .unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
         // Positive and negative numbers from 2^-120 to 80, and 0.
         let x: Vec<bf16> = (0..4096_u32)
@@ -301,7 +334,8 @@ fn gelu_has_limits() {
 
     let layout: Layout = "8:1".parse().unwrap();
     let function = Expression::parse("gelu(x)", &["x"]).unwrap();
-    let planned = map(&h200(), &function, &[(&layout, Element::F32)], (&layout, Element::F32)).unwrap();
+    let planned =
+        map(&h200(), &function, &[(&layout, Element::F32)], (&layout, Element::F32), MapOptions::default()).unwrap();
     let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
     let x = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 16.5, -16.5, f32::NAN, -f32::NAN];
     interpreter.tensor("x0", &x).unwrap();
@@ -318,7 +352,17 @@ fn rows_go_where_their_numbers_say() {
     // More rows than there is room for, too: what has no room is passed over.
     for (sizes, element) in [([9, 5, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
         let [k, m, n] = sizes;
-        let planned = named("scatter").unwrap().plan(&h200(), &[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let planned = named("scatter")
+            .unwrap()
+            .plan(
+                &h200(),
+                EntryOptions {
+                    sizes: &[("K", k), ("M", m), ("N", n)],
+                    element: Some(element),
+                    ..EntryOptions::default()
+                },
+            )
+            .unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
         assert_eq!((report.compared as i64, report.worst), (m.min(k) * n, 0.0));
     }
@@ -339,7 +383,17 @@ fn numbers_that_are_equal_are_a_race() {
 fn rows_are_picked_by_their_numbers() {
     for (sizes, element) in [([5, 9, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
         let [k, m, n] = sizes;
-        let planned = named("gather").unwrap().plan(&h200(), &[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let planned = named("gather")
+            .unwrap()
+            .plan(
+                &h200(),
+                EntryOptions {
+                    sizes: &[("K", k), ("M", m), ("N", n)],
+                    element: Some(element),
+                    ..EntryOptions::default()
+                },
+            )
+            .unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
         assert_eq!((report.compared as i64, report.worst), (m * n, 0.0));
     }

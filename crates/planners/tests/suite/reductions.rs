@@ -5,8 +5,8 @@ use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 use tilewright_planners::{
-    Indices, Planned, RowMatrix, Statistic, indices_of_greatest, layer_norm, named, reduce, reduce_at, rms_norm,
-    softmax,
+    EntryOptions, Indices, Planned, ReduceOptions, RowMatrix, Statistic, indices_of_greatest, layer_norm, named,
+    reduce, rms_norm, softmax,
 };
 
 use crate::h200;
@@ -16,7 +16,8 @@ const STATISTICS: [Statistic; 5] =
 
 fn planned(statistic: Statistic, layout: &str, element: Element, modes: &[usize]) -> Planned {
     let layout: Layout = layout.parse().unwrap();
-    reduce(&h200(), statistic, (&layout, element), modes).unwrap_or_else(|error| panic!("{layout} {modes:?}: {error}"))
+    reduce(&h200(), statistic, (&layout, element), modes, ReduceOptions::default())
+        .unwrap_or_else(|error| panic!("{layout} {modes:?}: {error}"))
 }
 
 /// Runs all launches on given bytes and returns the bytes of the result.
@@ -291,7 +292,7 @@ fn tensors_that_begin_anywhere_are_reduced() {
             let element = [Element::F32, Element::Bf16, Element::F16][(number + turn) % 3];
             let alignment = 1 << ((number + turn) % 2);
             let tensor = &layout.parse::<Layout>().unwrap();
-            let planned = reduce_at(&h200(), statistic, (tensor, element), modes, alignment).unwrap();
+            let planned = reduce(&h200(), statistic, (tensor, element), modes, ReduceOptions { alignment }).unwrap();
             assert!(asks_for(&planned, alignment as u32), "{planned}");
             planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
         }
@@ -391,13 +392,18 @@ fn softmax_of_extreme_numbers_follows_its_law() {
 fn what_cannot_be_reduced_is_refused() {
     let refused = |layout: &str, element: Element, modes: &[usize]| {
         let layout: Layout = layout.parse().unwrap();
-        reduce(&h200(), Statistic::Sum, (&layout, element), modes).unwrap_err().code()
+        reduce(&h200(), Statistic::Sum, (&layout, element), modes, ReduceOptions::default()).unwrap_err().code()
     };
     assert_eq!(refused("(4,6)", Element::F32, &[2]), "E0936");
     assert_eq!(refused("(4,6)", Element::F32, &[1, 1]), "E0936");
     assert_eq!(refused("(4,6):(-1,4)", Element::F32, &[0]), "E0933");
     assert_eq!(refused("(65536,65536,8):(2,131072,8589934592)", Element::F32, &[0, 1, 2]), "E0935");
-    assert!(named("sum_modes").unwrap().plan(&h200(), &[("MODES", 5)], None).is_err());
+    assert!(
+        named("sum_modes")
+            .unwrap()
+            .plan(&h200(), EntryOptions { sizes: &[("MODES", 5)], ..EntryOptions::default() })
+            .is_err()
+    );
 }
 
 /// A second launch that holds numbers beside their places states once how many of its blocks should
@@ -408,7 +414,7 @@ fn a_second_launch_states_once_how_many_blocks_are_resident() {
     for (name, element) in [("H200", Element::F32), ("H200", Element::Bf16), ("A100", Element::F32)] {
         let machine = Machine::named(name).unwrap();
         let own = &machine.multiprocessor;
-        let planned = reduce(&machine, Statistic::ArgMaximum, (&tensor, element), &[0, 1])
+        let planned = reduce(&machine, Statistic::ArgMaximum, (&tensor, element), &[0, 1], ReduceOptions::default())
             .unwrap_or_else(|error| panic!("{element} on {name}: {error}"));
         assert_eq!(planned.launches().count(), 2);
         for program in planned.launches().map(|kernel| kernel.program()) {

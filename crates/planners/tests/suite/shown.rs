@@ -8,7 +8,7 @@ use tilewright_kernel::interpret::{AccessCount, Class, Counts};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Written};
 use tilewright_planners::gemm::{Matrix, Plan, Problem, Product};
-use tilewright_planners::{Planned, group_product, library};
+use tilewright_planners::{EntryOptions, Planned, group_product, library};
 
 use crate::h200;
 
@@ -45,7 +45,8 @@ fn agrees(name: &str, cost: &Cost, counts: &Counts) {
 fn counts_are_those_of_the_interpreter() {
     for entry in library() {
         for element in entry.types.iter().take(1) {
-            let planned = entry.plan(&h200(), &[], Some(*element)).unwrap();
+            let planned =
+                entry.plan(&h200(), EntryOptions { element: Some(*element), ..EntryOptions::default() }).unwrap();
             let report = planned.check().unwrap_or_else(|wrong| panic!("{}: {wrong}", entry.name));
             agrees(entry.name, &cost(&planned), &report.checked.run.counts);
         }
@@ -55,7 +56,10 @@ fn counts_are_those_of_the_interpreter() {
 #[test]
 fn outputs_are_shown_to_be_written_once() {
     for entry in library() {
-        for planned in [entry.plan(&h200(), &[], None).unwrap(), entry.plan_large(&h200(), &[], None).unwrap()] {
+        for planned in [
+            entry.plan(&h200(), EntryOptions::default()).unwrap(),
+            entry.plan(&h200(), EntryOptions { large: true, ..EntryOptions::default() }).unwrap(),
+        ] {
             // Windows are written as words, and of large tensors not all stores are listed. They
             // have no other sizes than those of a check.
             let large = planned.kernel().outputs().iter().all(|output| output.written != Written::Once);
@@ -131,7 +135,7 @@ fn plans_of_products_are_shown() {
 #[test]
 fn large_sizes_have_a_cost() {
     for entry in library() {
-        let planned = entry.plan_large(&h200(), &[], None).unwrap();
+        let planned = entry.plan(&h200(), EntryOptions { large: true, ..EntryOptions::default() }).unwrap();
         let cost = cost(&planned);
         assert!(cost.counted.is_ok(), "{}", entry.name);
         assert!(cost.occupancy.blocks > 0, "{}: {cost}", entry.name);
@@ -143,7 +147,8 @@ fn large_sizes_have_a_cost() {
 fn sectors_of_large_copies_are_those_of_the_tensors() {
     for (name, sizes) in [("copy", vec![("N", 1 << 26)]), ("transpose", vec![("M", 8192), ("N", 4096)])] {
         let entry = tilewright_planners::named(name).unwrap();
-        let cost = cost(&entry.plan_large(&h200(), &sizes, None).unwrap());
+        let cost =
+            cost(&entry.plan(&h200(), EntryOptions { sizes: &sizes, large: true, ..EntryOptions::default() }).unwrap());
         assert!(cost.counted.as_ref().unwrap().walked < cost.counted.as_ref().unwrap().blocks);
         assert_eq!(cost.sectors() * 32, cost.tensor_bytes, "{name}");
     }

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::interpret::{AccessKind, Class, Completion, Schedule};
 use tilewright_kernel::program::memory::{Role, Space};
-use tilewright_planners::{Entry, library};
+use tilewright_planners::{Entry, EntryOptions, library};
 
 use crate::h200;
 
@@ -10,7 +10,7 @@ use crate::h200;
 /// run of the grid. Returns how many steps they took.
 fn compare(entry: &Entry, completion: Completion) -> usize {
     let name = entry.name;
-    let plan = entry.plan(&h200(), &[], None).unwrap();
+    let plan = entry.plan(&h200(), EntryOptions::default()).unwrap();
     let program = plan.kernel().program();
     let interpreter = plan.interpreter().unwrap();
     let whole = interpreter.run(Schedule { completion, ..Schedule::ALL[0] }).unwrap();

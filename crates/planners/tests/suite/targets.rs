@@ -10,7 +10,9 @@ use std::collections::HashSet;
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx;
-use tilewright_planners::{Entry, PlanError, Planned, RowMatrix, layer_norm, library, product, rms_norm, softmax};
+use tilewright_planners::{
+    Entry, EntryOptions, PlanError, Planned, RowMatrix, layer_norm, library, product, rms_norm, softmax,
+};
 
 use crate::h200;
 
@@ -27,7 +29,7 @@ fn fits(machine: &Machine, name: &str, plan: &Planned) {
 /// The plan for a card; none, and a refusal, where the kernel has instructions
 /// that the card has not.
 fn planned(machine: &Machine, entry: &Entry, large: bool) -> Option<Planned> {
-    let plan = if large { entry.plan_large(machine, &[], None) } else { entry.plan(machine, &[], None) };
+    let plan = entry.plan(machine, EntryOptions { large, ..EntryOptions::default() });
     let has_instructions = entry.name != "group_product" || machine.target == ptx::Target::Sm90a;
     match plan {
         Ok(plan) => {
@@ -79,7 +81,7 @@ fn plans_follow_the_card() {
     let named = |name: &'static str, sizes: &'static [(&'static str, i64)]| {
         move |machine: &Machine| {
             let entry = library().iter().find(|entry| entry.name == name).unwrap();
-            entry.plan_large(machine, sizes, None)
+            entry.plan(machine, EntryOptions { sizes, large: true, ..EntryOptions::default() })
         }
     };
     let few = RowMatrix::new(16_384, Element::F32).with_rows(32);

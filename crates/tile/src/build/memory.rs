@@ -72,7 +72,7 @@ impl Build {
     /// let sizes = [("M", 32), ("E", 2), ("B", 2)];
     /// let y = &interpret::run(&chosen, &sizes, &inputs)?[0].1;
     /// assert_eq!((y[0], y[16 * 8]), (Some(32.0), Some(16.0)));
-    /// assert!(chosen.compile().is_ok());
+    /// assert!(chosen.compile(None).is_ok());
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     #[track_caller]

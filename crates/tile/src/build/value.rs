@@ -33,7 +33,7 @@ use crate::program::{Binary, Comparison, Count, Operation, Reduction, Type, Unar
 ///     t.store(y, &at, row - mean);
 ///     Ok(())
 /// })?;
-/// assert!(centred.compile().is_ok());
+/// assert!(centred.compile(None).is_ok());
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -361,7 +361,7 @@ impl<'t> Value<'t> {
     ///     Ok(())
     /// })?;
     /// let ptx = tilewright_kernel::ptx::write(
-    ///     copied.compile()?.kernel().program(),
+    ///     copied.compile(None)?.kernel().program(),
     ///     tilewright_kernel::ptx::Target::Sm80,
     /// )?;
     /// assert!(ptx.contains("ld.global.v2.b32") && !ptx.contains("ld.global.v4.b32"));

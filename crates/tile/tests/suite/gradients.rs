@@ -82,7 +82,7 @@ fn compare(text: &str, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)], optio
         // What is printed is the same program.
         let again: Program = program.to_string().parse().unwrap_or_else(|error| panic!("{error}\n{program}"));
         assert_eq!(again.to_string(), program.to_string());
-        let compiled = program.compile().unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}\n{program}"));
         compiled.check(sizes).unwrap_or_else(|error| panic!("{error}\n{program}"));
     }
     gradient
@@ -260,7 +260,7 @@ tile product {
             }
         }
         for program in gradient.programs() {
-            let compiled = program.compile().unwrap_or_else(|error| panic!("{error}\n{program}"));
+            let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}\n{program}"));
             compiled.check(&sizes).unwrap_or_else(|error| panic!("{error}\n{program}"));
         }
     }
@@ -367,7 +367,7 @@ fn programs_of_the_library_have_a_gradient_or_are_refused() {
             Ok(gradient) => {
                 for program in gradient.programs() {
                     // A product with an epilogue keeps more tiles at once than a block has room for.
-                    if let Err(error) = program.compile() {
+                    if let Err(error) = program.compile(None) {
                         assert_eq!((entry.name, error.code()), ("product", "E1211"), "{error}\n{program}");
                     }
                 }

@@ -62,7 +62,7 @@ fn agrees(program: &Program, case: &Case<'_>, wanted: &[f64], near: f64) {
     let (sizes, inputs) = (&case.sizes, &case.inputs);
     let meant = interpret::run(program, sizes, inputs).unwrap_or_else(|error| panic!("{error}"));
     compare("the interpreter", &meant[0].1, wanted, near);
-    let compiled = program.compile().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}"));
     compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
     let placed = interpret::run(compiled.placed(), sizes, inputs).unwrap();
     assert_eq!(placed, meant, "conversions change {}", program.name());
@@ -176,7 +176,7 @@ fn attention_is_that_of_heads() {
 #[test]
 fn programs_of_the_library_are_what_they_mean_at_their_own_sizes() {
     for entry in &LIBRARY {
-        let compiled = program(entry.name).compile().unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let compiled = program(entry.name).compile(None).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         let report = compiled.check(entry.sizes).unwrap_or_else(|wrong| panic!("{}: {wrong}", entry.name));
         assert!(report.outputs.iter().all(|own| own.compared > 0), "{}: {:?}", entry.name, report.outputs);
     }

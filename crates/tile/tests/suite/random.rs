@@ -112,7 +112,7 @@ fn agrees(round: u64) -> (String, String) {
     let meant =
         interpret::run(&program, &sizes, &inputs).unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
     assert_eq!(interpret::run(&read, &sizes, &inputs).unwrap(), meant, "program {round}, read again\n{text}");
-    let compiled = program.compile().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+    let compiled = program.compile(None).unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
     let placed = compiled.placed();
     placed.verify().unwrap_or_else(|error| panic!("program {round}, placed: {error}\n{placed}"));
     let found = interpret::run(placed, &sizes, &inputs).unwrap();

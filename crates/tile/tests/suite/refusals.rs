@@ -155,7 +155,7 @@ fn declarations_are_refused_at_their_lines() {
     }
     // An output that no statement stores to, in a loop or before it.
     let unwritten: Program = program("output z: f32 (M,64):(64,1)").parse().unwrap();
-    let error = unwritten.compile().unwrap_err();
+    let error = unwritten.compile(None).unwrap_err();
     assert_eq!((error.code(), error.place().map(|place| place.line())), ("E1205", Some(3)), "{error}");
     assert!(error.to_string().contains("z cannot be left unwritten"), "{error}");
 }
@@ -245,7 +245,7 @@ fn rust_names_the_line_that_calls() {
 
 #[test]
 fn a_compile_says_what_does_not_fit() {
-    let compile = |text: &str| text.parse::<Program>().unwrap().compile().unwrap_err();
+    let compile = |text: &str| text.parse::<Program>().unwrap().compile(None).unwrap_err();
     // Copies to shared memory are iterations ahead of the value that would give their index.
     let late = compile(
         "tile t {\ninput x: bf16 (E,64,64):(4096,64,1)\ninput n: i32 8:1\noutput y: f32 (64,64):(64,1)\n\
@@ -316,7 +316,7 @@ fn a_tile_is_stored_to_once() {
             "tile t {{\ninput x: f32 N:1\noutput y: f32 N:1\ngrid ceil(N/128)\na = load(x, (64), (block.x*2))\n\
              store(y, (block.x*2), a)\nstore(y, ({second}), a)\n}}"
         );
-        Program::read("t.tile", &text).unwrap().compile()
+        Program::read("t.tile", &text).unwrap().compile(None)
     };
     let error = of("block.x*2").unwrap_err();
     assert_eq!(error.code(), "E1210", "{error}");
@@ -334,7 +334,7 @@ tile t {
     store(y, (block.x), load(x, (128), (block.x)))
     store(y, (0), load(x, (128), (block.x)))
 }";
-    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap();
+    let compiled = Program::read("t.tile", text).unwrap().compile(None).unwrap();
     assert!(!matches!(compiled.kernel().outputs()[0].written, Written::Once));
     let found = compiled.check(&[("N", 300)]).unwrap_err();
     assert!(matches!(&found, Unchecked::Program(error) if error.code() == "E1210"), "{found}");
@@ -370,7 +370,7 @@ fn uncompiled(grid: &str, statements: &str) -> TileError {
          a = load(x, (4,64), (block.x, 0))\n{statements}\n}}"
     );
     let read = Program::read("t.tile", &text);
-    read.and_then(|program| program.compile().map(drop)).expect_err(&text)
+    read.and_then(|program| program.compile(None).map(drop)).expect_err(&text)
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn what_is_declared_of_sizes_leads_to_no_other_error() {
             )
         };
         for second in [size, "M"] {
-            let error = Program::read("t.tile", &text(second)).unwrap().compile().unwrap_err();
+            let error = Program::read("t.tile", &text(second)).unwrap().compile(None).unwrap_err();
             assert_eq!(error.code(), "E0917", "{size} {second}: {error}");
             assert!(error.to_string().contains("t.tile:5:1"), "{error}");
         }
@@ -429,7 +429,7 @@ fn what_is_declared_of_sizes_leads_to_no_other_error() {
                 output y: u8 (A,B,C,D,E):(1,A,A*B,A*B*C,A*B*C*D)\ngrid ceil(A/32), B\n\
                 loop c < C {\nloop d < D {\nloop e < E {\n\
                 store(y, (block.x, block.y, c, d, e), load(x, (32,1,1,1,1), (block.x, block.y, c, d, e)))\n}\n}\n}\n}";
-    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = Program::read("t.tile", text).unwrap().compile(None).unwrap_or_else(|error| panic!("{error}"));
     compiled.check(&[("A", 5), ("B", 2), ("C", 2), ("D", 1), ("E", 3)]).unwrap();
 }
 
@@ -447,7 +447,7 @@ fn memory_that_goes_backwards_is_refused_by_its_layout() {
         let of_output =
             format!("tile t {{\noutput y: f32 {layout}\ngrid 1\nstore(y, ({place}), broadcast(f32(1), ({shape})))\n}}");
         for text in [of_input, of_output] {
-            let error = match Program::read("t.tile", &text).and_then(|program| program.compile()) {
+            let error = match Program::read("t.tile", &text).and_then(|program| program.compile(None)) {
                 Err(error) => error,
                 Ok(_) => panic!("{text} is taken"),
             };
@@ -462,7 +462,7 @@ fn memory_that_goes_backwards_is_refused_by_its_layout() {
     // A stride that becomes known at launch is none below 1.
     let text = "tile t {\ninput x: f32 (4,S):(S,1)\noutput y: f32 4:1\ngrid 1\n\
                 store(y, (0), reshape(load(x, (4,1), (0, 0)), (4)))\n}";
-    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = Program::read("t.tile", text).unwrap().compile(None).unwrap_or_else(|error| panic!("{error}"));
     compiled.check(&[("S", 3)]).unwrap();
     for size in [-1, -3] {
         assert!(compiled.check(&[("S", size)]).is_err(), "S={size}");

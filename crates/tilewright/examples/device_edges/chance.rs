@@ -10,7 +10,9 @@ use tilewright::Layout;
 use tilewright::gpu::{Argument, Cache, Device, ModuleOptions, SizedKernel};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::{Element, Kernel};
-use tilewright::planners::{Place, Planned, Statistic, bits_at, library, reduce, relayout};
+use tilewright::planners::{
+    EntryOptions, Place, Planned, ReduceOptions, Statistic, bits_at, library, reduce, relayout,
+};
 
 use crate::guarded::{Guarded, Outcome};
 use crate::{products, tiles};
@@ -158,7 +160,9 @@ fn of_library(machine: &Machine, chance: &mut Chance) -> Option<(String, Planned
     let mut sizes: Vec<(&str, i64)> = sizes.collect();
     // What a kernel asks of its sizes is said when it is refused: multiples of 8 do for all.
     for attempt in 0..2 {
-        if let Ok(plan) = entry.plan(machine, &sizes, Some(element)) {
+        if let Ok(plan) =
+            entry.plan(machine, EntryOptions { sizes: &sizes, element: Some(element), ..EntryOptions::default() })
+        {
             let words: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
             return Some((format!("{} of {element}, {}", entry.name, words.join(" ")), plan));
         }
@@ -242,7 +246,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
             let run = |chance: &mut Chance| -> Outcome<(String, Planned)> {
                 let (_, layout, _) = place(chance, &extents)?;
                 let words = format!("{statistic:?} of {element} {layout} along {modes:?}");
-                Ok((words, reduce(machine, statistic, (&layout, element), modes)?))
+                Ok((words, reduce(machine, statistic, (&layout, element), modes, ReduceOptions::default())?))
             };
             match run(chance) {
                 Err(error) => ("a reduction".into(), Err(error)),

@@ -78,7 +78,7 @@ pub fn one(device: &Device, chance: &mut Chance) -> (String, Outcome<String>) {
     let mut words = name;
     let mut run = || -> Outcome<String> {
         let program: Program = text.parse()?;
-        let compiled_program = program.compile_for(&device.machine()?)?;
+        let compiled_program = program.compile(&device.machine()?)?;
         let kernel = compiled_program.kernel();
         let sizes = sizes(kernel.program(), chance);
         words = format!("{words}, {sizes:?}");

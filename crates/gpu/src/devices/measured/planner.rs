@@ -81,12 +81,12 @@ impl DevicePlanner {
     /// A tile program as it runs fastest at some sizes, as far as that was measured; else as the
     /// machine's costs have it.
     ///
-    /// Errors: as [`Program::compile_for`].
+    /// Errors: as [`Program::compile`].
     pub fn tile(&self, program: &Program, sizes: &[(&str, i64)]) -> Result<Compiled, TileError> {
         let sizes = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
         match self.measured(&TileWork { program, sizes }) {
             Some((compiled, _)) => Ok(compiled),
-            None => program.compile_for(&self.machine),
+            None => program.compile(&self.machine),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Planning for Computation {
 /// let work = TileWork { program: &program, sizes: vec![("M".into(), 4096)] };
 /// let plans = work.candidates(&"H200".parse()?)?;
 /// assert!(plans.len() > 1);
-/// assert_eq!(plans[0].warps(), program.compile()?.warps());
+/// assert_eq!(plans[0].warps(), program.compile(None)?.warps());
 /// # Ok(())
 /// # }
 /// ```

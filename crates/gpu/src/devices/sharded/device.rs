@@ -37,7 +37,7 @@ impl Piece {
         let bytes = memory.bytes().saturating_sub(at);
         let mut written = memory.written_by(device)?.part(at, bytes)?;
         let arguments: Vec<Argument<'_>> = read.iter().map(Argument::from).collect();
-        self.product.launch_with(stream, &arguments, &[Argument::from(&mut written)])?;
+        self.product.launch(stream, &arguments, &[Argument::from(&mut written)])?;
         stream.record(&self.done)
     }
 }

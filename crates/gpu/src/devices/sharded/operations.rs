@@ -9,7 +9,7 @@ use tilewright_mesh::{
     ArgmaxPlan, MapPlan, MeshError, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan,
 };
 use tilewright_planners::gemm::{Matrix, Problem};
-use tilewright_planners::{Expression, Indices, Planner, Statistic, indices_of_greatest, map_at};
+use tilewright_planners::{Expression, Indices, MapOptions, Planner, Statistic, indices_of_greatest, map};
 
 use super::ShardedError;
 use super::local::Local;
@@ -57,7 +57,7 @@ impl WorkPlan {
         let computed = work.target_before(&[plan.result()], plan.result().from(), element);
         let layout = at.flat(|leaf| leaf.stride)?;
         let operands: Vec<_> = inputs.iter().map(|_| (&layout, element, at.start)).collect();
-        let planned = map_at(planner.machine(), "map", function, &operands, (&layout, element, at.start))?;
+        let planned = map(planner.machine(), function, &operands, (&layout, element, at.start), MapOptions::default())?;
         work.push_launch(planned, &inputs, computed);
         work.move_to_result(plan.result(), element, computed);
         Ok(work)
@@ -108,12 +108,12 @@ impl WorkPlan {
             let at = Local::of(to)?;
             let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.target_before(&after, to, element));
             let mean = Expression::input(0) / plan.count() as f64;
-            let planned = map_at(
+            let planned = map(
                 planner.machine(),
-                "mean",
                 &mean,
                 &[(&layout, element, at.start)],
                 (&layout, element, at.start),
+                MapOptions { name: "mean" },
             )?;
             work.push_launch(planned, &[combined], target);
             combined = target;
@@ -211,7 +211,13 @@ impl WorkPlan {
         let greatest = work.moved(pairs, element, Combine::Max, greatest);
         let exponential = (Expression::input(0) - Expression::input(1)).exp();
         let operands = [(&layout, element, at.start), (&rows, element, 0)];
-        let planned = map_at(planner.machine(), "exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
+        let planned = map(
+            planner.machine(),
+            &exponential,
+            &operands,
+            (&layout, REAL, at.start),
+            MapOptions { name: "exponentials" },
+        )?;
         let exponentials = work.add_tensor(operand.to(), REAL);
         work.push_launch(planned, &[x, greatest], exponentials);
         let sums = work.add_tensor(pairs.from(), REAL);
@@ -219,7 +225,8 @@ impl WorkPlan {
         let sums = work.moved(pairs, REAL, Combine::Sum, sums);
         let share = Expression::input(0) / Expression::input(1);
         let operands = [(&layout, REAL, at.start), (&rows, REAL, 0)];
-        let planned = map_at(planner.machine(), "shares", &share, &operands, (&layout, element, at.start))?;
+        let planned =
+            map(planner.machine(), &share, &operands, (&layout, element, at.start), MapOptions { name: "shares" })?;
         let shares = work.target_before(&[result], result.from(), element);
         work.push_launch(planned, &[exponentials, sums], shares);
         work.move_to_result(result, element, shares);
@@ -283,12 +290,12 @@ impl WorkPlan {
         let wide = work.moved(d, product_type, Combine::Sum, target);
         let at = Local::of(d.to())?;
         let layout = at.flat(|leaf| leaf.stride)?;
-        let planned = map_at(
+        let planned = map(
             planner.machine(),
-            "narrow",
             &Expression::input(0),
             &[(&layout, product_type, at.start)],
             (&layout, element, at.start),
+            MapOptions { name: "narrow" },
         )?;
         work.push_launch(planned, &[wide], Tensor::Result);
         Ok(work)

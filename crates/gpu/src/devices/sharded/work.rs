@@ -178,8 +178,9 @@ impl OnDevices {
             OnDevices::Multiply(products, operands) => {
                 for ((rank, (_, own)), product) in of_ranks.zip(products) {
                     let Some(lane) = lanes.of(rank) else { continue };
-                    let inputs: Vec<&Memory> = operands.iter().filter_map(|operand| read(*operand).get(rank)).collect();
-                    product.launch(&lane.local, &inputs, own)?;
+                    let inputs = operands.iter().filter_map(|operand| read(*operand).get(rank));
+                    let inputs: Vec<Argument<'_>> = inputs.map(Argument::from).collect();
+                    product.launch(&lane.local, &inputs, &[own.into()])?;
                 }
             }
         }

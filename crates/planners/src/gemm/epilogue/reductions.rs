@@ -30,7 +30,7 @@ use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::gemm::schedule::unit::Unit;
 use crate::gemm::step::{ProductTensor, Step, StepKind};
 use crate::product::tile_at;
-use crate::reduce::reduce;
+use crate::reduce::{ReduceOptions, reduce};
 use crate::terms::Statistic;
 
 /// The layouts of the partial results of a reduction, and the kernels that finish it on a machine.
@@ -63,7 +63,7 @@ pub(crate) fn steps(
         );
         return Ok((first, vec![step]));
     }
-    let planned = reduce(machine, by.statistic, (&parts.layout()?, Element::F32), &[1])?;
+    let planned = reduce(machine, by.statistic, (&parts.layout()?, Element::F32), &[1], ReduceOptions::default())?;
     // The scratch memory of the finishing kernel, or between its two launches.
     let (kernel, between) = (planned.kernel(), planned.between());
     let left = kernel.program().tensors().skip(between.start).take(between.len());

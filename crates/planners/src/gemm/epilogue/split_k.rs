@@ -15,7 +15,7 @@ use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grid::Grid;
-use crate::map::{Placed, map_at};
+use crate::map::{MapOptions, MapTensor, map};
 use crate::product::tile_at;
 use crate::units::MOVE_THREADS;
 
@@ -123,9 +123,9 @@ pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Resu
     let layouts = given.iter().chain([problem.d()]).map(|matrix| same(matrix.strides().ok_or_else(folded)?));
     let layouts: Vec<Layout> = layouts.collect::<Result<_, _>>()?;
     let places = (0..split_k).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
-    let mut inputs: Vec<Placed<'_>> = places.map(|place| (&partials, Element::F32, place)).collect();
+    let mut inputs: Vec<MapTensor<'_>> = places.map(|place| (&partials, Element::F32, place).into()).collect();
     for (layout, matrix) in layouts.iter().zip(given) {
-        inputs.push((layout, matrix.element(), matrix.offset()));
+        inputs.push((layout, matrix.element(), matrix.offset()).into());
     }
     let (split_k, each) = (split_k as usize, each as usize);
     let total = |sum: usize| {
@@ -141,5 +141,6 @@ pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Resu
     };
     let d = layouts.last().ok_or_else(folded)?;
     let output = (d, problem.result_type(), problem.d().offset());
-    Ok(map_at(machine, "product_sums", &expression, &inputs, output)?.kernel().clone())
+    let options = MapOptions { name: "product_sums" };
+    Ok(map(machine, &expression, &inputs, output, options)?.kernel().clone())
 }

@@ -48,7 +48,7 @@ fn agrees(text: &str, target: Target) -> String {
     assert_eq!(program.to_string().parse::<Program>().unwrap().to_string(), program.to_string());
     let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap();
     compare("the interpreter", &meant[0].1, &wanted, 1.0 / 16.0);
-    let compiled = program.compile_for(&Machine::of_target(target)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let compiled = program.compile(&Machine::of_target(target)).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let found: Vec<Option<f64>> = kernel(&compiled, &case, &meant[0].0).into_iter().map(Some).collect();
     compare("the kernel", &found, &wanted, 1.0 / 16.0);
     ptx_of(&compiled, target)
@@ -87,7 +87,7 @@ fn operands_come_as_they_are_named() {
 #[test]
 fn what_cannot_be_given_so_is_refused() {
     let refused = |text: &str, target: Target| match text.parse::<Program>() {
-        Ok(program) => program.compile_for(&Machine::of_target(target)).map(|_| ()).unwrap_err(),
+        Ok(program) => program.compile(&Machine::of_target(target)).map(|_| ()).unwrap_err(),
         Err(error) => error,
     };
     let rows = |value: &str| {

@@ -39,7 +39,8 @@ fn tokens_choose_experts() {
     let program = with("route", &[]);
     let case = Case::new(&[("T", tokens as i64)], &[("logits", logits)]);
     exactly(&program, &case, &[("experts", experts)]);
-    let found: Vec<Option<f64>> = kernel(&program.compile().unwrap(), &case, "weights").into_iter().map(Some).collect();
+    let found: Vec<Option<f64>> =
+        kernel(&program.compile(None).unwrap(), &case, "weights").into_iter().map(Some).collect();
     compare("the kernel's weights", &found, &weights, 1e-5);
 }
 
@@ -142,7 +143,7 @@ fn rows_are_multiplied_by_the_matrices_of_their_experts() {
         let case = Case::new(&sizes, &[("x", x), ("w", w), ("expert", expert)]);
         let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
         compare("the interpreter", &meant[0].1, &wanted, 1.0 / 64.0);
-        let compiled = program.compile_for(&Machine::of_target(target)).unwrap_or_else(|error| panic!("{error}"));
+        let compiled = program.compile(&Machine::of_target(target)).unwrap_or_else(|error| panic!("{error}"));
         compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap(), meant);
         let roles = compiled.explain().unwrap().roles.concat();

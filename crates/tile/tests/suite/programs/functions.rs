@@ -30,7 +30,7 @@ fn both(function: &str, x: &[f32]) -> [Vec<f64>; 2] {
     given.resize(1000 * blocks, 1.0);
     let sizes = [("B", blocks as i64)];
     let meant = interpret::run(&program, &sizes, &[("x", given.clone())]).unwrap_or_else(|error| panic!("{error}"));
-    let compiled = program.compile().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}"));
     let found = kernel(&compiled, &Case::new(&sizes, &[("x", given)]), "y");
     let meant = meant[0].1.iter().map(|value| value.unwrap()).collect();
     [meant, found]

@@ -105,13 +105,13 @@ fn convolutions_step_over_both_edges() {
 fn gathers_are_weighed_by_the_addresses_of_their_coordinates() {
     use tilewright_kernel::cost::Machine;
     // Columns side by side: lanes read neighbours, since each coordinate has an access of its own.
-    let compiled = program(&stencil(2)).compile().unwrap();
+    let compiled = program(&stencil(2)).compile(None).unwrap();
     let explained = compiled.explain().unwrap();
     let mut loads = explained.program.lines().filter(|line| line.contains("load(x"));
     assert!(loads.all(|line| line.ends_with("by (32,4):(1,32)")), "{explained}");
     assert!(explained.assumed.is_empty(), "{explained}");
     let sectors = |program: &Program| {
-        let compiled = program.compile().unwrap();
+        let compiled = program.compile(None).unwrap();
         let cost = compiled.kernel().program().cost(&Machine::named("H200").unwrap(), &[("H", 64), ("W", 4096)]);
         let cost = cost.unwrap();
         cost.sectors()
@@ -131,7 +131,7 @@ fn gathers_are_weighed_by_the_addresses_of_their_coordinates() {
     let text = "tile rows {\n input x: f32 (T,64):(64,1)\n input rows: i32 (M,1):(1,1)\n output y: f32 (M,64):(64,1)\n \
                 grid ceil(M/4)\n from = load(rows, (4,1), (block.x, 0), -1)\n \
                 store(y, (block.x, 0), load(x, (4,64), (from, 0)))\n}";
-    let explained = program(text).compile().unwrap().explain().unwrap();
+    let explained = program(text).compile(None).unwrap().explain().unwrap();
     assert_eq!(explained.assumed.len(), 1, "{explained}");
     assert!(explained.to_string().contains("the coordinates of the load of x at line 7 are not known"), "{explained}");
 }

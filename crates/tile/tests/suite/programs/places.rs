@@ -8,7 +8,7 @@ use tilewright_tile::{Program, interpret};
 /// The tile interpreter, the placed program and the kernel, each bit for bit.
 pub fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) {
     let meant = interpret::run(program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
-    let compiled = program.compile().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}"));
     compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap(), meant);
     for (name, wanted) in wanted {
@@ -155,11 +155,11 @@ fn weights_of_four_bits_multiply() {
         let program = with("int4_product", &changes);
         agrees(&program, &case, &wanted, 1.0 / 256.0);
         // Weights are taken as they were read.
-        let explained = program.compile().and_then(|compiled| compiled.explain()).unwrap();
+        let explained = program.compile(None).and_then(|compiled| compiled.explain()).unwrap();
         assert!(explained.conversions.iter().all(|own| own.route == Route::Registers), "{explained}");
         // An iteration reads 64 bytes of each row of weights, and the next iteration the rest of
         // the line; of a column of x it reads two lines.
-        let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+        let text = ptx::write(program.compile(None).unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
         let lines = |instruction: &str| text.matches(instruction).count();
         assert_eq!((lines("ld.global.L1::no_allocate.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2, 4), "{text}");
     }
@@ -191,7 +191,7 @@ fn parts_of_lines_bring_the_rest() {
              next sum + load(x, ({rows},{columns}), (0, i))\n}} -> sum\nstore(y, (0, 0), sum)\n}}"
         );
         let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+        let text = ptx::write(program.compile(None).unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
         [".L1::no_allocate.L2::128B", ".L2::128B"].map(|cache| text.contains(&format!("ld.global{cache}.")))
     };
     assert_eq!(loads(64, 8), [true, false]);
@@ -212,7 +212,7 @@ fn masks_hold_for_sizes_of_more_than_32_bits() {
     let wanted = (0..1536).map(|at| if at < 512 + 300 { 7.0 } else { 0.0 }).collect();
     exactly(&program, &Case::new(&[("N", n)], &[("x", vec![7.0])]), &[("y", wanted)]);
     // Elements of a thread that differ by known numbers share how far it is from the first one.
-    let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+    let text = ptx::write(program.compile(None).unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
     let count = |instruction: &str| text.matches(instruction).count();
     assert_eq!((count("setp.lt.s64"), count("min.s64"), count("setp.lt.s32")), (1, 1, 3), "{text}");
 }
@@ -260,7 +260,7 @@ fn iterations_ask_for_what_the_next_one_reads() {
     let case = Case::new(&[("N", n as i64), ("M", m as i64)], &[("x", x), ("w", w)]);
     exactly(&program, &case, &[("y", wanted)]);
     // The loads of the first iteration, those of two others in the loop, and of the last behind it.
-    let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+    let text = ptx::write(program.compile(None).unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
     let (before, rest) = text.split_once("LOOP_1:").unwrap();
     let (within, behind) = rest.split_once("END_2:").unwrap();
     let loads = [before, within, behind].map(|part| part.matches("ld.global").count());

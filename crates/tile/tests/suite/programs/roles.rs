@@ -12,7 +12,7 @@ fn agrees(text: &str, case: &Case<'_>, wanted: &[f64], near: f64) -> Vec<String>
     let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
     let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
     compare("the interpreter", &meant[0].1, wanted, near);
-    let compiled = program.compile_for(&Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.compile(&Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}"));
     compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
     let placed = interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap();
     assert_eq!(placed, meant, "passes change {}", program.name());
@@ -67,7 +67,7 @@ fn groups_multiply_matrices() {
         let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
         assert!(says(&roles, &format!("{groups} consumer warpgroup")), "{roles:?}");
         // Those who bring leave their registers to the others, as many as a multiprocessor has.
-        let kernel = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
+        let kernel = text.parse::<Program>().unwrap().compile(&Machine::of_target(Target::Sm90a)).unwrap();
         let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
         let many = [240, 240, 0, 112][groups - 1];
         assert!(text.contains(&format!(".sync.aligned.u32 {many};")), "{groups} groups");
@@ -109,7 +109,7 @@ tile product {{
         let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
         assert!(says(&roles, "wgmma"), "{roles:?}");
         assert_eq!(says(&roles, "TMA stores"), in_bulk, "{columns} {line}: {roles:?}");
-        let kernel = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
+        let kernel = text.parse::<Program>().unwrap().compile(&Machine::of_target(Target::Sm90a)).unwrap();
         let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
         assert_eq!(text.contains(".bulk_group"), in_bulk, "{columns} {line}");
     }
@@ -269,7 +269,7 @@ fn groups_attend_in_eight_bits() {
         assert!(most < 1.0 / 8.0, "{most}");
         assert!(says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"), "{roles:?}");
         // The exponentials are an operand in place: lanes exchange nothing but sums of rows.
-        let compiled = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
+        let compiled = text.parse::<Program>().unwrap().compile(&Machine::of_target(Target::Sm90a)).unwrap();
         assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
     }
 }
@@ -310,7 +310,7 @@ tile twice {
         assert!(says(&roles, "wgmma"), "{roles:?}");
         // By single warps as well, which read their operands themselves.
         let program: Program = text.replace("KEYS", keys).parse().unwrap();
-        let found = kernel(&program.compile().unwrap(), &case, "d");
+        let found = kernel(&program.compile(None).unwrap(), &case, "d");
         assert_eq!(found, wanted, "{keys}");
         // Without a number of rows of four, sums move between lanes.
         let other = text.replace("KEYS", keys).replace("{div=16}", "").replace("(1,K)", "(1,144)");
@@ -398,7 +398,7 @@ fn masks_compare_constants_with_one_number() {
     let text = attention(64, 64, Order::Up).replace("(128,", "(256,").replace("/128", "/256").replace("x*128", "x*256");
     let text = text.replace("block.x*2 + 2", "block.x*4 + 4").replace("    queries", "    warps 16\n    queries");
     let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let compiled = program.compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
+    let compiled = program.compile(&Machine::of_target(Target::Sm90a)).unwrap();
     let ptx = ptx::write(compiled.kernel().program(), Target::Sm90a).unwrap();
     let masks = |line: &&str| line.trim_start().starts_with("setp.le.s32 ");
     let sides = |line: &str| {
@@ -418,8 +418,7 @@ fn masks_compare_constants_with_one_number() {
 #[test]
 fn programs_of_the_library_have_roles() {
     for name in ["product", "attention", "attention_e4m3", "expert_product"] {
-        let roles =
-            super::program(name).compile_for(&Machine::of_target(Target::Sm90a)).unwrap().explain().unwrap().roles;
+        let roles = super::program(name).compile(&Machine::of_target(Target::Sm90a)).unwrap().explain().unwrap().roles;
         assert!(says(&roles, "wgmma"), "{roles:?}");
     }
 }
@@ -427,7 +426,7 @@ fn programs_of_the_library_have_roles() {
 /// What is not known to be the best is said to be a bound, of a value as of the program.
 #[test]
 fn what_is_open_is_printed_as_a_bound() {
-    let mut explained = super::program("product").compile().unwrap().explain().unwrap();
+    let mut explained = super::program("product").compile(None).unwrap().explain().unwrap();
     let costs = explained.cycles;
     let mut others = explained.choices.iter_mut().filter_map(|own| own.next.as_mut());
     let next = others.find(|next| next.cycles > costs).unwrap();
@@ -448,7 +447,7 @@ fn what_is_open_is_printed_as_a_bound() {
 fn programs_of_the_library_have_layouts_in_which_all_is_possible() {
     for tilewright_tile::Entry { name, .. } in tilewright_tile::LIBRARY {
         for target in [Target::Sm80, Target::Sm90a] {
-            let explained = super::program(name).compile_for(&Machine::of_target(target)).unwrap().explain().unwrap();
+            let explained = super::program(name).compile(&Machine::of_target(target)).unwrap().explain().unwrap();
             assert!(explained.cycles < 1e9 && explained.cycles == explained.bound, "{name}: {}", explained.cycles);
         }
     }
@@ -457,9 +456,9 @@ fn programs_of_the_library_have_layouts_in_which_all_is_possible() {
 #[test]
 fn what_does_not_fit_is_said() {
     let program: Program = product([32, 64, 64], "small").parse().unwrap();
-    let roles = program.compile_for(&Machine::of_target(Target::Sm90a)).unwrap().explain().unwrap().roles;
+    let roles = program.compile(&Machine::of_target(Target::Sm90a)).unwrap().explain().unwrap().roles;
     assert!(says(&roles, "all warps do the same: "), "{roles:?}");
-    assert!(program.compile().unwrap().explain().unwrap().roles.is_empty());
+    assert!(program.compile(None).unwrap().explain().unwrap().roles.is_empty());
 }
 
 /// Random programs: tiles, orders of the operands, types, what is made of the sums, and whether
@@ -528,7 +527,7 @@ tile chance {{
         let program: Program = text.parse().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
         let meant = interpret::run(&program, &sizes, &inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let compiled =
-            program.compile_for(&Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            program.compile(&Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(interpret::run(compiled.placed(), &sizes, &inputs).unwrap(), meant, "program {round}\n{text}");
         let found = kernel(&compiled, &Case::new(&sizes, &inputs), "d");
         for (at, (found, wanted)) in found.iter().zip(&meant[0].1).enumerate() {

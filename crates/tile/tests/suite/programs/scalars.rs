@@ -2,7 +2,7 @@
 
 use super::places::exactly;
 use super::run::Case;
-use tilewright_tile::{Element, Program, interpret};
+use tilewright_tile::{CheckOptions, Element, Program, interpret};
 
 const SCALED: &str = "
 tile scaled {
@@ -48,15 +48,18 @@ fn numbers_of_the_launch_scale_bound_and_count() {
 
 #[test]
 fn a_check_passes_numbers_of_its_own_or_those_that_are_given() {
-    let compiled = scaled().compile().unwrap();
+    let compiled = scaled().compile(None).unwrap();
     let report = compiled.check(&[("N", 100)]).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(report.outputs[0].compared, 100);
     let given: [(&str, &[u8]); 2] = [("scale", &2.0_f32.to_le_bytes()), ("n", &2_i32.to_le_bytes())];
-    assert_eq!(compiled.check_on(&[("N", 100)], &given).unwrap().outputs[0].compared, 100);
+    assert_eq!(
+        compiled.check(CheckOptions { sizes: &[("N", 100)], contents: &given }).unwrap().outputs[0].compared,
+        100
+    );
     // A number that nothing uses is declared and not passed.
     let text = scaled().to_string().replace("scalar n: i32", "scalar n: i32\n scalar unused: f32");
     let program: Program = text.parse().unwrap();
-    assert!(program.compile().unwrap().check(&[("N", 10)]).is_ok());
+    assert!(program.compile(None).unwrap().check(&[("N", 10)]).is_ok());
 }
 
 #[test]
