@@ -1,21 +1,20 @@
-//! Which elements of a tile lie past the edge of a tensor.
+//! Which elements of a derivative lie past the edge of an output.
 //!
-//! Law: if a mode of a value has an edge, its element `i` is one of a tile of a tensor at the
-//! coordinate `at * extent + i` along a mode with `end` elements; operations that compute elements
-//! one by one keep that. A sum along the mode leaves out the elements from `end` on: their
-//! derivatives are 0, but 0 times what the program computes there may be NaN.
+//! Law: if a mode of a derivative has an edge, its elements from the edge on are 0, up to what the
+//! program computes there: 0 times that may be NaN. A sum along the mode leaves these elements out.
+//! Elements past the edge of an input alone may count, so an input makes no edge.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout};
 
-use super::prepare::each;
 use crate::error::TileError;
-use crate::program::{Index, Operation, Program, Statement, ValueId};
+use crate::program::{Binary, Index, Operation, Reduction, Unary, ValueId};
 
-/// The edge along a mode of a value.
-#[derive(Clone)]
+/// The edge along a mode: element `i` of the mode is at the coordinate `at * extent + i` along a
+/// mode of a tensor that has `end` elements.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Edge {
     /// Which tile it is.
     pub(super) at: Index,
@@ -25,14 +24,16 @@ pub(super) struct Edge {
     pub(super) end: String,
 }
 
-/// A mode of a value.
-type Mode = (ValueId, usize);
+/// The edge along each mode of a value, where there is one.
+pub(super) type Ends = Vec<Option<Edge>>;
 
-/// The modes that lie side by side, each set with the edge of one of them.
+/// What is known of the values of a gradient.
 #[derive(Default)]
 pub(super) struct Edges {
-    parents: HashMap<Mode, Mode>,
-    edges: HashMap<Mode, Edge>,
+    /// The extents of the tensors that hold derivatives by outputs, by their numbers.
+    given: HashMap<usize, Vec<Expr>>,
+    ends: HashMap<ValueId, Ends>,
+    zeros: HashSet<ValueId>,
 }
 
 /// The extents of the modes of a tensor.
@@ -46,144 +47,116 @@ pub(super) fn extents(layout: &str) -> Result<Vec<Expr>, TileError> {
 }
 
 impl Edges {
-    pub(super) fn new(program: &Program) -> Result<Edges, TileError> {
-        let ends = program.tensors.iter().map(|tensor| extents(&tensor.layout)).collect::<Result<Vec<_>, _>>()?;
-        let mut edges = Edges::default();
-        each(&program.body, &mut |statement| edges.statement(program, &ends, statement));
-        Ok(edges)
+    /// Says that a tensor holds the derivative by an output.
+    pub(super) fn give(&mut self, tensor: usize, layout: &str) -> Result<(), TileError> {
+        self.given.insert(tensor, extents(layout)?);
+        Ok(())
     }
 
-    /// The edge along a mode of a value, if elements may lie past it.
+    /// The edge along a mode of a value.
     pub(super) fn of(&self, value: ValueId, mode: usize) -> Option<&Edge> {
-        self.edges.get(&self.root((value, mode)))
+        self.ends.get(&value).and_then(|ends| ends.get(mode)?.as_ref())
     }
 
-    fn root(&self, mut mode: Mode) -> Mode {
-        while let Some(parent) = self.parents.get(&mode) {
-            mode = *parent;
-        }
-        mode
-    }
-
-    fn join(&mut self, a: Mode, b: Mode) {
-        let (a, b) = (self.root(a), self.root(b));
-        if a == b {
-            return;
-        }
-        // The root with an edge stays one.
-        let (child, root) = if self.edges.contains_key(&a) { (b, a) } else { (a, b) };
-        self.edges.remove(&child);
-        self.parents.insert(child, root);
-    }
-
-    fn side_by_side(&mut self, a: ValueId, b: ValueId, rank: usize) {
-        (0..rank).for_each(|mode| self.join((a, mode), (b, mode)));
-    }
-
-    /// Marks a mode that is a mode of a tensor's tile.
-    fn mark(&mut self, mode: Mode, (at, extent, end): (&Index, i64, &Expr)) {
-        let inside = extent == 1 || end.known().is_some_and(|end| end % extent == 0);
-        let root = self.root(mode);
-        if !inside && !self.edges.contains_key(&root) {
-            self.edges.insert(root, Edge { at: at.clone(), extent, end: end.to_string() });
+    /// The edges of a sum of a value over the iterations of a loop, of those that are the same in
+    /// each.
+    pub(super) fn sum(&mut self, result: ValueId, value: ValueId, is_same: impl Fn(&Index) -> bool) {
+        if let Some(ends) = self.ends.get(&value) {
+            let kept = ends.iter().map(|own| own.clone().filter(|own| is_same(&own.at))).collect();
+            self.ends.insert(result, kept);
         }
     }
 
-    fn statement(&mut self, program: &Program, ends: &[Vec<Expr>], statement: &Statement) {
-        match statement {
-            Statement::Let { result, operation, operands, .. } => {
-                self.operation(program, ends, (*result, operation, operands));
-            }
-            Statement::Store { tensor, at, rows, value, .. } => {
-                let shape = &program.type_of(*value).shape;
-                for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
-                    if rows.is_none_or(|(own, _)| own != mode) {
-                        self.mark((*value, mode), (at, *extent, end));
-                    }
-                }
-            }
-            Statement::Loop(own) => {
-                for (((initial, parameter), next), result) in
-                    own.initial.iter().zip(&own.parameters).zip(&own.next).zip(&own.results)
-                {
-                    let rank = program.type_of(*initial).shape.len();
-                    [parameter, next, result].into_iter().for_each(|other| self.side_by_side(*initial, *other, rank));
-                }
-            }
-        }
-    }
-
-    fn operation(
+    /// Takes note of a value: the operation that computes it, its operands with their shapes, and
+    /// its shape.
+    pub(super) fn note(
         &mut self,
-        program: &Program,
-        ends: &[Vec<Expr>],
-        (result, operation, operands): (ValueId, &Operation, &[ValueId]),
+        (result, shape): (ValueId, &[i64]),
+        operation: &Operation,
+        operands: &[(ValueId, &[i64])],
     ) {
-        let shape = &program.type_of(result).shape;
+        let is_zero = |operand: usize| operands.get(operand).is_some_and(|(own, _)| self.zeros.contains(own));
+        let zero = match operation {
+            Operation::Constant(_, value) => *value == 0.0,
+            Operation::Broadcast(_) | Operation::Reshape(_) => is_zero(0),
+            _ => false,
+        };
+        if zero {
+            self.zeros.insert(result);
+        }
+        let ends = self.ends_of(shape, operation, operands);
+        if ends.iter().any(Option::is_some) {
+            self.ends.insert(result, ends);
+        }
+    }
+
+    fn ends_of(&self, shape: &[i64], operation: &Operation, operands: &[(ValueId, &[i64])]) -> Ends {
+        let none = vec![None; shape.len()];
+        let of = |operand: usize| match operands.get(operand) {
+            Some((own, shape)) => self.ends.get(own).cloned().unwrap_or_else(|| vec![None; shape.len()]),
+            None => none.clone(),
+        };
+        // A tile is 0 where both parts of a sum are; and 0 is 0 everywhere.
+        let both = |a: usize, b: usize| -> Ends {
+            let is_zero = |operand: usize| operands.get(operand).is_some_and(|(own, _)| self.zeros.contains(own));
+            match (is_zero(a), is_zero(b)) {
+                (true, _) => of(b),
+                (_, true) => of(a),
+                _ => of(a).into_iter().zip(of(b)).map(|(a, b)| a.filter(|a| Some(a) == b.as_ref())).collect(),
+            }
+        };
         match operation {
-            Operation::Load { tensor, shape, at, .. } => {
-                for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
-                    self.mark((result, mode), (at, *extent, end));
+            Operation::Load { tensor, shape, at, .. } => self.loaded(*tensor, shape, at, None),
+            Operation::Gather { tensor, shape, at, mode, .. } => self.loaded(*tensor, shape, at, Some(*mode)),
+            Operation::Unary(Unary::Negate | Unary::Abs)
+            | Operation::To(_)
+            | Operation::Atom(_)
+            | Operation::Held(_)
+            | Operation::Binary(Binary::Divide) => of(0),
+            Operation::Binary(Binary::Multiply) => of(0).into_iter().zip(of(1)).map(|(a, b)| a.or(b)).collect(),
+            Operation::Binary(Binary::Add | Binary::Subtract) => both(0, 1),
+            Operation::Select(_) => both(2, 3),
+            Operation::Broadcast(_) => match operands {
+                [(_, from)] if from.len() == shape.len() => {
+                    let kept = |(mode, own): (usize, Option<Edge>)| own.filter(|_| from[mode] == shape[mode]);
+                    of(0).into_iter().enumerate().map(kept).collect()
                 }
+                _ => none,
+            },
+            Operation::Reduce(Reduction::Sum, modes) => {
+                let kept = |(mode, own): (usize, Option<Edge>)| own.filter(|_| !modes.contains(&mode));
+                of(0).into_iter().enumerate().map(kept).collect()
             }
-            Operation::Gather { tensor, shape, at, mode: picked, .. } => {
-                for (mode, ((at, extent), end)) in at.iter().zip(shape).zip(&ends[*tensor]).enumerate() {
-                    if mode != *picked {
-                        self.mark((result, mode), (at, *extent, end));
-                    }
-                }
+            Operation::Scan(Reduction::Sum, along) | Operation::ScanBefore(Reduction::Sum, along) => {
+                of(0).into_iter().enumerate().map(|(mode, own)| own.filter(|_| mode != *along)).collect()
             }
-            Operation::Stage { tensor, shape, at, modes, .. } => {
-                for (mode, own) in modes.iter().enumerate() {
-                    self.mark((result, mode), (&at[*own], shape[*own], &ends[*tensor][*own]));
-                }
-            }
-            Operation::Broadcast(_) => {
-                let from = &program.type_of(operands[0]).shape;
-                for mode in (0..from.len()).filter(|mode| from[*mode] == shape[*mode]) {
-                    self.join((operands[0], mode), (result, mode));
-                }
-            }
-            Operation::Reduce(_, modes) => {
-                for mode in (0..shape.len()).filter(|mode| !modes.contains(mode)) {
-                    self.join((operands[0], mode), (result, mode));
-                }
-            }
-            Operation::Transpose(order) => {
-                for (mode, from) in order.iter().enumerate() {
-                    self.join((operands[0], *from), (result, mode));
-                }
-            }
+            Operation::Transpose(order) => order.iter().map(|mode| of(0).get(*mode).cloned().flatten()).collect(),
             Operation::Reshape(_) => {
                 // Extents of 1 come and go; others that stay in their order stay modes.
                 let real = |shape: &[i64]| -> Vec<usize> { (0..shape.len()).filter(|own| shape[*own] > 1).collect() };
-                let from = &program.type_of(operands[0]).shape;
-                let (before, after) = (real(from), real(shape));
+                let Some((_, from)) = operands.first() else { return none };
+                let (before, after, mut ends) = (real(from), real(shape), none.clone());
                 if before.iter().map(|own| from[*own]).eq(after.iter().map(|own| shape[*own])) {
-                    before.iter().zip(&after).for_each(|(a, b)| self.join((operands[0], *a), (result, *b)));
+                    let own = of(0);
+                    before.iter().zip(&after).for_each(|(a, b)| ends[*b] = own[*a].clone());
                 }
+                ends
             }
-            Operation::Dot => {
-                let [a, b, c] = operands else { return };
-                self.join((*a, 0), (result, 0));
-                self.join((*b, 1), (result, 1));
-                self.join((*a, 1), (*b, 0));
-                self.side_by_side(*c, result, 2);
+            Operation::Dot if operands.get(2).is_some_and(|(own, _)| self.zeros.contains(own)) => {
+                vec![of(0)[0].clone(), of(1)[1].clone()]
             }
-            Operation::Unary(_)
-            | Operation::Binary(_)
-            | Operation::MultiplyAdd
-            | Operation::Select(_)
-            | Operation::To(_)
-            | Operation::Recast(_)
-            | Operation::Scan(..)
-            | Operation::ScanBefore(..)
-            | Operation::Random(_)
-            | Operation::Atom(_)
-            | Operation::Held(_) => {
-                operands.iter().for_each(|operand| self.side_by_side(*operand, result, shape.len()));
-            }
-            _ => {}
+            _ => none,
         }
+    }
+
+    /// The edges of a tile of a tensor, where it holds the derivative by an output.
+    fn loaded(&self, tensor: usize, shape: &[i64], at: &[Index], picked: Option<usize>) -> Ends {
+        let Some(ends) = self.given.get(&tensor) else { return vec![None; shape.len()] };
+        let edge = |(mode, ((at, extent), end)): (usize, ((&Index, &i64), &Expr))| {
+            let is_whole = *extent == 1 || end.known().is_some_and(|end| end % extent == 0);
+            let edge = Edge { at: at.clone(), extent: *extent, end: end.to_string() };
+            (!is_whole && picked != Some(mode)).then_some(edge)
+        };
+        at.iter().zip(shape).zip(ends).enumerate().map(edge).collect()
     }
 }

@@ -34,11 +34,15 @@ pub(super) struct Merged {
 pub(super) fn prepared(program: &Program, of: &[usize], options: &GradientOptions) -> Result<Prepared, TileError> {
     let mut program = program.clone();
     program.body = hoisted(program.body);
-    let merged = merge(&mut program, of, options.blocks_merged)?;
-    if merged.is_some() {
-        program.body = hoisted(program.body);
+    let mut merged = program.clone();
+    if let Some(own) = merge(&mut merged, of, options.blocks_merged)? {
+        merged.body = hoisted(merged.body);
+        // A stage whose place depends on the block cannot be in a loop over blocks.
+        if merged.verify().is_ok() {
+            return Ok(Prepared { program: merged, merged: Some(own) });
+        }
     }
-    Ok(Prepared { program, merged })
+    Ok(Prepared { program, merged: None })
 }
 
 /// The axes along which a program has more than one block.

@@ -14,7 +14,7 @@ use super::prepare::{Prepared, depends, each, read};
 use super::writer::{self, ROOT, ScopeId, Writer};
 use super::{GradientOptions, derivative};
 use crate::error::{Reason, TileError};
-use crate::program::{Binary, Comparison, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, ValueId};
+use crate::program::{Binary, Comparison, Index, Loop, Operation, Program, Reduction, Role, Statement, ValueId};
 
 /// How a value of the source program is defined.
 #[derive(Clone, Copy)]
@@ -65,7 +65,6 @@ pub(super) struct Reverse<'p> {
     uses: HashMap<ValueId, usize>,
     /// The values that depend on an input by which is derived.
     active: HashSet<ValueId>,
-    edges: Edges,
     destinations: Vec<(Destination, usize)>,
     /// The tensor of the derivative by each output, by the number of the output.
     given: HashMap<usize, usize>,
@@ -100,13 +99,15 @@ pub(super) fn reversed(
     }
     let mut destinations = Vec::new();
     let mut parts = Vec::new();
-    let mut given = HashMap::new();
+    let (mut given, mut edges) = (HashMap::new(), Edges::default());
     for (number, tensor) in source.tensors.iter().enumerate() {
         if tensor.role != Role::Input && tensor.element.is_float() {
             let (place, modes) = source.declared[number];
             let declared = (derivative(&tensor.name), tensor.element);
             let layout = (tensor.layout.clone(), modes);
-            given.insert(number, writer::declare(&mut program, declared, layout, Role::Input, place));
+            let own = writer::declare(&mut program, declared, layout, Role::Input, place);
+            edges.give(own, &tensor.layout)?;
+            given.insert(number, own);
         }
     }
     for tensor in of {
@@ -132,10 +133,9 @@ pub(super) fn reversed(
         known,
         uses,
         active,
-        edges: Edges::new(source)?,
         destinations,
         given,
-        writer: Writer::new(program),
+        writer: Writer::new(program, edges),
         derivatives: HashMap::new(),
         pending: HashMap::new(),
         deferred: HashMap::new(),
@@ -283,19 +283,14 @@ impl<'p> Reverse<'p> {
     pub(super) fn inside(
         &mut self,
         derivative: ValueId,
-        (value, mode): (ValueId, usize),
+        mode: usize,
         scope: ScopeId,
         place: Location,
     ) -> Result<ValueId, TileError> {
-        let Some(edge) = self.edges.of(value, mode).cloned() else { return Ok(derivative) };
-        // The edge of a loop that is not open is that of another iteration.
-        let Some(at) = self.writer.index(scope, &edge.at) else { return Ok(derivative) };
-        let shape = self.writer.type_of(derivative).shape.clone();
-        if shape[mode] != edge.extent {
-            return Ok(derivative);
-        }
         let writer = &mut self.writer;
-        let first = writer.apply(scope, Operation::Number(at * edge.extent), &[], place)?;
+        let Some(edge) = writer.edges.of(derivative, mode).cloned() else { return Ok(derivative) };
+        let shape = writer.type_of(derivative).shape.clone();
+        let first = writer.apply(scope, Operation::Number(edge.at * edge.extent), &[], place)?;
         let first = writer.broadcast(scope, first, &shape, place)?;
         let own = writer.apply(scope, Operation::Arange { shape: shape.clone(), mode }, &[], place)?;
         let own = writer.binary(scope, Binary::Add, [first, own], place)?;
@@ -568,13 +563,14 @@ impl<'p> Reverse<'p> {
     ) -> Result<(), TileError> {
         let mut outer: Vec<(ValueId, ValueId)> = outer.into_iter().collect();
         outer.sort();
-        let name = Name::Iteration(own.iteration);
+        let name = self.writer.iteration(body);
         let mut sums = Vec::new();
         for (value, mut derivative) in outer {
             // Iterations have different elements past an edge. The sum would mix them with others.
             for mode in 0..self.source.type_of(value).shape.len() {
-                if self.edges.of(value, mode).is_some_and(|edge| depends(std::slice::from_ref(&edge.at), name)) {
-                    derivative = self.inside(derivative, (value, mode), body, own.place)?;
+                let edge = self.writer.edges.of(derivative, mode);
+                if edge.is_some_and(|edge| name.is_some_and(|name| depends(std::slice::from_ref(&edge.at), name))) {
+                    derivative = self.inside(derivative, mode, body, own.place)?;
                 }
             }
             if let Some(merged) = self.prepared.merged.as_ref().filter(|merged| merged.iteration == own.iteration)

@@ -64,7 +64,7 @@ impl Reverse<'_> {
                 Ok(())
             }
             Operation::To(_) | Operation::Atom(_) | Operation::Held(_) => self.add(operands[0], d, scope, place),
-            Operation::Broadcast(_) => self.reverse_broadcast((result, operands[0]), d, scope, place),
+            Operation::Broadcast(_) => self.reverse_broadcast(operands[0], d, scope, place),
             Operation::Reshape(_) => {
                 let shape = self.source.type_of(operands[0]).shape.clone();
                 let own = self.writer.reshape(scope, d, &shape, place)?;
@@ -270,7 +270,7 @@ impl Reverse<'_> {
 
     fn reverse_broadcast(
         &mut self,
-        (result, operand): (ValueId, ValueId),
+        operand: ValueId,
         d: ValueId,
         scope: ScopeId,
         place: Location,
@@ -283,7 +283,7 @@ impl Reverse<'_> {
         };
         let mut inside = d;
         for mode in &modes {
-            inside = self.inside(inside, (result, *mode), scope, place)?;
+            inside = self.inside(inside, *mode, scope, place)?;
         }
         let sum = self.writer.sum(scope, inside, &modes, place)?;
         let own = self.writer.reshape(scope, sum, &from, place)?;
@@ -326,7 +326,7 @@ impl Reverse<'_> {
                 continue;
             }
             // The sum runs over the rows of d, or over its columns.
-            let inside = self.inside(d, (*c, usize::from(!from_left)), scope, place)?;
+            let inside = self.inside(d, usize::from(!from_left), scope, place)?;
             let d = self.writer.to(scope, inside, element, place)?;
             let other = self.primal(other, scope)?;
             let other = self.writer.to(scope, other, element, place)?;

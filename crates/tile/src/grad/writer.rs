@@ -8,7 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::{Expr, Symbolic};
 
+use super::edges::Edges;
 use crate::error::TileError;
 use crate::program::{
     Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, Type, Unary, ValueId,
@@ -49,12 +52,13 @@ struct Scope {
 
 pub(super) struct Writer {
     pub(super) program: Program,
+    pub(super) edges: Edges,
     scopes: Vec<Scope>,
 }
 
 impl Writer {
-    pub(super) fn new(program: Program) -> Writer {
-        Writer { program, scopes: vec![Scope::default()] }
+    pub(super) fn new(program: Program, edges: Edges) -> Writer {
+        Writer { program, edges, scopes: vec![Scope::default()] }
     }
 
     pub(super) fn type_of(&self, value: ValueId) -> &Type {
@@ -95,6 +99,11 @@ impl Writer {
         }
     }
 
+    /// The iteration of the loop of a scope.
+    pub(super) fn iteration(&self, scope: ScopeId) -> Option<Name> {
+        self.scopes[scope].repeated.as_ref().map(|(iteration, _)| Name::Iteration(*iteration))
+    }
+
     /// Adds to a value over the iterations of a loop, from 0, and returns the sum after the loop.
     pub(super) fn accumulate(&mut self, scope: ScopeId, value: ValueId, place: Location) -> Result<ValueId, TileError> {
         let parent = self.scopes[scope].parent.unwrap_or(ROOT);
@@ -102,7 +111,10 @@ impl Writer {
         let zero = self.full(parent, &shape, 0.0, place)?;
         let parameter = self.parameter(scope, zero);
         let sum = self.binary(scope, Binary::Add, [parameter, value], place)?;
-        Ok(self.hand_on(scope, parameter, sum))
+        let result = self.hand_on(scope, parameter, sum);
+        let iteration = self.iteration(scope);
+        self.edges.sum(result, value, |at| at.terms.iter().all(|(name, _)| Some(*name) != iteration));
+        Ok(result)
     }
 
     /// Closes the loop of a scope: it becomes a statement of the scope around.
@@ -171,6 +183,9 @@ impl Writer {
         let types: Vec<&Type> = operands.iter().map(|value| self.program.type_of(*value)).collect();
         let ty = infer(&operation, &types, self.program.source(&operation));
         let result = self.program.value(ty.map_err(|reason| reason.at("the gradient", place))?);
+        let shape_of = |value: &ValueId| (*value, self.program.type_of(*value).shape.as_slice());
+        let shapes: Vec<(ValueId, &[i64])> = operands.iter().map(shape_of).collect();
+        self.edges.note(shape_of(&result), &operation, &shapes);
         self.push(scope, Statement::Let { result, operation, operands: operands.to_vec(), place });
         Ok(result)
     }
@@ -319,6 +334,25 @@ impl Writer {
         read_or_written(&mut body, &mut |tensor| {
             tensors.insert(*tensor);
         });
+        // A tensor that is not used may be the only one that declares a size.
+        let mut sizes = HashSet::new();
+        self.program.grid.iter().for_each(|text| named_in(text, &mut sizes));
+        sizes_of(&body, &mut sizes);
+        let layout = |number: usize| {
+            let mut names = HashSet::new();
+            named_in_layout(&self.program.tensors[number].layout, &mut names);
+            names
+        };
+        let mut known: HashSet<String> = tensors.iter().flat_map(|own| layout(*own)).collect();
+        for number in 0..self.program.tensors.len() {
+            let names = layout(number);
+            if self.program.tensors[number].role == Role::Input
+                && names.iter().any(|name| sizes.contains(name) && !known.contains(name))
+            {
+                known.extend(names);
+                tensors.insert(number);
+            }
+        }
         let kept: Vec<usize> = (0..self.program.tensors.len()).filter(|own| tensors.contains(own)).collect();
         read_or_written(&mut body, &mut |tensor| {
             *tensor = kept.iter().position(|own| own == tensor).unwrap_or(0);
@@ -378,6 +412,30 @@ fn needed(body: &mut Vec<Statement>, used: &mut HashSet<ValueId>) {
     }
     kept.reverse();
     *body = kept;
+}
+
+/// The sizes that an expression names; none of a text that is no expression, which is refused where
+/// it is used.
+fn named_in(text: &str, names: &mut HashSet<String>) {
+    if let Ok(expr) = text.parse::<Expr>() {
+        names.extend(expr.parameters().iter().filter_map(|own| own.name().map(str::to_string)));
+    }
+}
+
+/// The sizes that a layout names.
+fn named_in_layout(text: &str, names: &mut HashSet<String>) {
+    if let Ok(layout) = text.parse::<Layout<Expr>>() {
+        names.extend(layout.parameters().iter().filter_map(|own| own.name().map(str::to_string)));
+    }
+}
+
+/// The sizes that the statements of a body name.
+fn sizes_of(body: &[Statement], names: &mut HashSet<String>) {
+    super::prepare::each(body, &mut |statement| match statement {
+        Statement::Let { operation: Operation::Size(text), .. } => named_in(text, names),
+        Statement::Loop(Loop { count: Count::Sizes(text), .. }) => named_in(text, names),
+        _ => {}
+    });
 }
 
 /// Visits the number of each tensor that a body reads or writes.
