@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, IxDyn, Zip};
 
 /// A type of elements, as an integer of its size.
-trait Number: Copy + Default + PartialEq + Send + Sync {
+trait CopiedNumber: Copy + Default + PartialEq + Send + Sync {
     fn from_index(index: usize) -> Self;
 
     /// By HPTT, which knows `f32` and `f64`: the seconds of the best run, if its result is the
@@ -22,13 +22,13 @@ struct Permuted<'a, T> {
     wanted: &'a [T],
 }
 
-impl Number for u8 {
+impl CopiedNumber for u8 {
     fn from_index(index: usize) -> u8 {
         (index % 251) as u8
     }
 }
 
-impl Number for u16 {
+impl CopiedNumber for u16 {
     fn from_index(index: usize) -> u16 {
         (index % 65521) as u16
     }
@@ -36,7 +36,7 @@ impl Number for u16 {
 
 macro_rules! float {
     ($type:ident, $hptt:ident) => {
-        impl Number for $type {
+        impl CopiedNumber for $type {
             fn from_index(index: usize) -> $type {
                 index as $type
             }
@@ -87,7 +87,7 @@ pub(crate) fn run(words: &[&str]) -> Option<()> {
 }
 
 /// The bytes a second of each crate.
-fn measured<T: Number>(
+fn measured<T: CopiedNumber>(
     axes: &[usize],
     order: &[usize],
     threads: usize,

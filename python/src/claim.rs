@@ -65,13 +65,13 @@ pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Verdict> {
 
 /// An operation of a derivation: its indentation, its formula, its explanation, and its picture, if
 /// it has one.
-type Operation = (usize, String, Vec<String>, Option<Picture>);
+type DerivedOperation = (usize, String, Vec<String>, Option<Picture>);
 
 /// The derivation of the value of a program, operation by operation.
 ///
 /// Errors: the program is refused.
 #[pyfunction]
-pub fn operations(py: Python<'_>, program: &str) -> PyResult<Vec<Operation>> {
+pub fn operations(py: Python<'_>, program: &str) -> PyResult<Vec<DerivedOperation>> {
     convert::program(py, program)?;
     let derivation = Arc::new(derive(program, &mut Environment::new()));
     let all = sections(&derivation, Style::default()).into_iter().enumerate();

@@ -121,7 +121,7 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
 /// The layout of a shape and strides that are 64-bit integers or tuples of them, with the same
 /// nesting. None for anything else, and if they make no layout.
 pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
-    let mut written = Written::default();
+    let mut written = WrittenLayout::default();
     written.write(shape, stride, 0)?;
     let profile = LAST.with_borrow_mut(|last| match last {
         Some((nodes, profile)) if *nodes == written.nodes => Some(profile.clone()),
@@ -158,12 +158,12 @@ fn nested_as(nodes: &mut impl ExactSizeIterator<Item = u16>) -> Option<Profile> 
 
 /// Collects pairs of extents and strides of a layout, and the nodes of its profile.
 #[derive(Default)]
-struct Written {
+struct WrittenLayout {
     nodes: Nodes,
     leaves: SmallVec<[Leaf; 8]>,
 }
 
-impl Written {
+impl WrittenLayout {
     fn write(&mut self, shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
         let at = self.nodes.len();
         self.nodes.push(0);

@@ -154,7 +154,7 @@ impl Step {
 }
 
 /// A value as a coordinate stride; an integer is one in a codomain that is no tuple.
-fn step(value: &Value) -> Option<layout::Step> {
+fn step(value: &Value) -> Option<layout::CoordinateStep> {
     let steps = match value {
         Value::Int(number) => AnyTree::from(*number).coordinate(),
         Value::Tree(tree) => tree.coordinate(),
@@ -187,7 +187,7 @@ fn multiple<'py>(object: &Bound<'py, Object>, count: &Bound<'py, PyAny>) -> PyRe
     }
 }
 
-fn stepped(py: Python<'_>, step: Option<layout::Step>) -> PyResult<Bound<'_, PyAny>> {
+fn stepped(py: Python<'_>, step: Option<layout::CoordinateStep>) -> PyResult<Bound<'_, PyAny>> {
     match step {
         Some(step) => python(py, step.into()),
         None => Err(refusal::of_layout(py, LayoutError::Overflow { op: "a step" })),

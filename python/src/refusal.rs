@@ -12,7 +12,7 @@ use tilewright_layout::{LayoutError, Refusal};
 use tilewright_notation::Diagnostic;
 
 use crate::kernel::place;
-use crate::kernel::trace::Refused;
+use crate::kernel::trace::RefusedStatement;
 
 /// The exception's class, which is written in Python.
 mod raised {
@@ -91,9 +91,9 @@ pub fn of_layout(py: Python<'_>, error: LayoutError) -> PyErr {
 
 /// The exception of a statement of a kernel.
 #[cold]
-pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
+pub fn of_kernel(py: Python<'_>, refused: &RefusedStatement) -> PyErr {
     let (code, message, help, at) = match refused {
-        Refused::Kernel(error) => {
+        RefusedStatement::Kernel(error) => {
             let help = match error.reason() {
                 // In Python's spelling.
                 Reason::Elements { wanted, .. } => Some(format!("convert with `.to(\"{wanted}\")`")),
@@ -101,7 +101,7 @@ pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
             };
             (error.code(), error.reason().to_string(), help, Some(error.source().location))
         }
-        Refused::Here(message, help, at) => ("", message.clone(), Some(help.clone()), *at),
+        RefusedStatement::Here(message, help, at) => ("", message.clone(), Some(help.clone()), *at),
     };
     let at = match at {
         Some(at) => Ok(at),

@@ -53,23 +53,23 @@ pub use products::gemm;
 /// `Tensor(array)` is the tensor of an array of NumPy, PyTorch or another package, without copying;
 /// `Tensor(array, layout)` is its memory under another layout.
 #[pyclass(frozen, module = "tilewright", name = "Tensor")]
-pub struct Tensor(Body);
+pub struct Tensor(TensorBody);
 
 #[expect(clippy::large_enum_variant, reason = "most tensors have elements, and a box is an allocation for each")]
-enum Body {
+enum TensorBody {
     Placed(Placed),
     Empty(Empty),
 }
 
 impl From<Placed> for Tensor {
     fn from(placed: Placed) -> Tensor {
-        Tensor(Body::Placed(placed))
+        Tensor(TensorBody::Placed(placed))
     }
 }
 
 impl From<Empty> for Tensor {
     fn from(empty: Empty) -> Tensor {
-        Tensor(Body::Empty(empty))
+        Tensor(TensorBody::Empty(empty))
     }
 }
 
@@ -79,24 +79,24 @@ impl Tensor {
     /// Errors: as [`Placed::array`].
     pub fn array(&self) -> PyResult<Array> {
         match &self.0 {
-            Body::Placed(placed) => placed.array(),
-            Body::Empty(empty) => Exported::empty(empty).array(None),
+            TensorBody::Placed(placed) => placed.array(),
+            TensorBody::Empty(empty) => Exported::empty(empty).array(None),
         }
     }
 
     /// The layout of the elements; None without elements.
     pub fn layout(&self) -> Option<&AnyLayout> {
         match &self.0 {
-            Body::Placed(placed) => Some(&placed.layout),
-            Body::Empty(_) => None,
+            TensorBody::Placed(placed) => Some(&placed.layout),
+            TensorBody::Empty(_) => None,
         }
     }
 
     /// The tensor of PyTorch that owns the memory, if one does.
     pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         match &self.0 {
-            Body::Placed(placed) => placed.memory.lender(py),
-            Body::Empty(_) => None,
+            TensorBody::Placed(placed) => placed.memory.lender(py),
+            TensorBody::Empty(_) => None,
         }
     }
 
@@ -111,8 +111,8 @@ impl Tensor {
         arguments: &[Value],
     ) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
-            Body::Placed(placed) => placed.called(py, row, arguments),
-            Body::Empty(empty) => match empty.told(py, row.name, arguments.get(1..).unwrap_or_default())? {
+            TensorBody::Placed(placed) => placed.called(py, row, arguments),
+            TensorBody::Empty(empty) => match empty.told(py, row.name, arguments.get(1..).unwrap_or_default())? {
                 Some(value) => python(py, value),
                 None => Ok(Bound::new(py, Tensor::from(empty.clone()))?.into_any()),
             },
@@ -122,23 +122,23 @@ impl Tensor {
     /// The exported form.
     fn exported(&self) -> PyResult<Exported> {
         match &self.0 {
-            Body::Placed(placed) => Exported::of(placed),
-            Body::Empty(empty) => Ok(Exported::empty(empty)),
+            TensorBody::Placed(placed) => Exported::of(placed),
+            TensorBody::Empty(empty) => Ok(Exported::empty(empty)),
         }
     }
 
     fn element(&self) -> Element {
         match &self.0 {
-            Body::Placed(placed) => placed.memory.element(),
-            Body::Empty(empty) => empty.element,
+            TensorBody::Placed(placed) => placed.memory.element(),
+            TensorBody::Empty(empty) => empty.element,
         }
     }
 
     /// The number of indices of each mode.
     fn sizes(&self) -> Vec<i64> {
         match &self.0 {
-            Body::Placed(placed) => placed.sizes(),
-            Body::Empty(empty) => empty.shape.clone(),
+            TensorBody::Placed(placed) => placed.sizes(),
+            TensorBody::Empty(empty) => empty.shape.clone(),
         }
     }
 
@@ -180,8 +180,8 @@ impl Tensor {
     #[getter(layout)]
     fn get_layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
-            Body::Placed(placed) => python(py, placed.layout.clone().into()),
-            Body::Empty(empty) => Err(empty.refused("t.layout")),
+            TensorBody::Placed(placed) => python(py, placed.layout.clone().into()),
+            TensorBody::Empty(empty) => Err(empty.refused("t.layout")),
         }
     }
 
@@ -189,8 +189,8 @@ impl Tensor {
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
-            Body::Placed(placed) => python(py, placed.layout.shape().into()),
-            Body::Empty(empty) => python(py, empty.shape_value(py)?),
+            TensorBody::Placed(placed) => python(py, placed.layout.shape().into()),
+            TensorBody::Empty(empty) => python(py, empty.shape_value(py)?),
         }
     }
 
@@ -198,11 +198,11 @@ impl Tensor {
     #[getter]
     fn stride<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
-            Body::Placed(placed) => match placed.layout.stride() {
+            TensorBody::Placed(placed) => match placed.layout.stride() {
                 Some(stride) => python(py, stride.into()),
                 None => python(py, placed.asked(py, "stride", &[])?),
             },
-            Body::Empty(empty) => python(py, empty.strides_value(py)?),
+            TensorBody::Empty(empty) => python(py, empty.strides_value(py)?),
         }
     }
 
@@ -210,8 +210,8 @@ impl Tensor {
     #[getter]
     fn device(&self) -> String {
         match &self.0 {
-            Body::Placed(placed) => placed.memory.device_name(),
-            Body::Empty(empty) => memory::device_name(empty.device),
+            TensorBody::Placed(placed) => placed.memory.device_name(),
+            TensorBody::Empty(empty) => memory::device_name(empty.device),
         }
     }
 
@@ -219,8 +219,8 @@ impl Tensor {
     #[getter]
     fn readonly(&self) -> bool {
         match &self.0 {
-            Body::Placed(placed) => placed.memory.readonly(),
-            Body::Empty(empty) => empty.readonly,
+            TensorBody::Placed(placed) => placed.memory.readonly(),
+            TensorBody::Empty(empty) => empty.readonly,
         }
     }
 
@@ -229,15 +229,15 @@ impl Tensor {
     #[getter]
     fn data_ptr(&self) -> usize {
         match &self.0 {
-            Body::Placed(placed) => placed.memory.address(placed.origin),
-            Body::Empty(_) => 0,
+            TensorBody::Placed(placed) => placed.memory.address(placed.origin),
+            TensorBody::Empty(_) => 0,
         }
     }
 
     fn __len__(&self) -> usize {
         match &self.0 {
-            Body::Placed(placed) => placed.offsets.rank(),
-            Body::Empty(empty) => empty.shape.len(),
+            TensorBody::Placed(placed) => placed.offsets.rank(),
+            TensorBody::Empty(empty) => empty.shape.len(),
         }
     }
 
@@ -245,8 +245,8 @@ impl Tensor {
         let device = self.device();
         let place = if device == "cpu" { String::new() } else { format!(", on {device}") };
         let lies = match &self.0 {
-            Body::Placed(placed) => placed.layout.to_string(),
-            Body::Empty(empty) => format!("shape {}", empty.text()),
+            TensorBody::Placed(placed) => placed.layout.to_string(),
+            TensorBody::Empty(empty) => format!("shape {}", empty.text()),
         };
         format!("Tensor({} of {lies}{place})", self.dtype())
     }
@@ -255,8 +255,8 @@ impl Tensor {
     /// `None` or a range, `t[None, 2]` or `t[1:3, ::2]`.
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let placed = match &self.0 {
-            Body::Placed(placed) => placed,
-            Body::Empty(empty) => return Ok(Bound::new(py, Tensor::from(empty.part(key)?))?.into_any()),
+            TensorBody::Placed(placed) => placed,
+            TensorBody::Empty(empty) => return Ok(Bound::new(py, Tensor::from(empty.part(key)?))?.into_any()),
         };
         match placed.at(key)? {
             At::Element(offset) => {
@@ -272,8 +272,8 @@ impl Tensor {
     /// elements of a tensor or an array.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let open = match &self.0 {
-            Body::Empty(empty) => Tensor::from(empty.part(key)?),
-            Body::Placed(placed) => match placed.at(key)? {
+            TensorBody::Empty(empty) => Tensor::from(empty.part(key)?),
+            TensorBody::Placed(placed) => match placed.at(key)? {
                 At::Element(offset) => {
                     let bytes = placed.memory.element().bytes_of(value)?;
                     let _guard = Guard::new(&[(placed.one(offset), true)])?;
@@ -303,10 +303,10 @@ impl Tensor {
     #[pyo3(signature = (layout = None))]
     fn under(&self, layout: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {
         match (layout, &self.0) {
-            (None, Body::Placed(placed)) => Ok(placed.again().into()),
-            (None, Body::Empty(empty)) => Ok(empty.clone().into()),
-            (Some(_), Body::Empty(empty)) => Err(empty.refused("a view under another layout")),
-            (Some(layout), Body::Placed(placed)) => match convert::value(layout)?.operand_layout() {
+            (None, TensorBody::Placed(placed)) => Ok(placed.again().into()),
+            (None, TensorBody::Empty(empty)) => Ok(empty.clone().into()),
+            (Some(_), TensorBody::Empty(empty)) => Err(empty.refused("a view under another layout")),
+            (Some(layout), TensorBody::Placed(placed)) => match convert::value(layout)?.operand_layout() {
                 Some(other) => Ok(Placed::new(layout.py(), Arc::clone(&placed.memory), placed.origin, other)?.into()),
                 None => Err(PyTypeError::new_err("the second argument is a layout")),
             },
@@ -318,8 +318,8 @@ impl Tensor {
         let py = value.py();
         let bytes = self.element().bytes_of(value)?;
         match &self.0 {
-            Body::Empty(empty) => empty.check_writable(),
-            Body::Placed(placed) => {
+            TensorBody::Empty(empty) => empty.check_writable(),
+            TensorBody::Placed(placed) => {
                 placed.check_written(py)?;
                 let guard = Guard::new(&[(placed.addresses(py)?, true)])?;
                 copies::filled(py, placed, &bytes, &guard)
@@ -344,11 +344,13 @@ impl Tensor {
                 .operand_layout()
                 .ok_or_else(|| PyTypeError::new_err("the first argument is a layout"))?,
             None => match &self.0 {
-                Body::Empty(empty) => return Ok(Empty::of(empty.shape.clone(), element).into()),
-                Body::Placed(placed) => match function::value(py, "row_major", &[placed.layout.shape().into()])? {
-                    Value::Layout(layout) => layout,
-                    other => return Err(PyTypeError::new_err(format!("{other} is no layout"))),
-                },
+                TensorBody::Empty(empty) => return Ok(Empty::of(empty.shape.clone(), element).into()),
+                TensorBody::Placed(placed) => {
+                    match function::value(py, "row_major", &[placed.layout.shape().into()])? {
+                        Value::Layout(layout) => layout,
+                        other => return Err(PyTypeError::new_err(format!("{other} is no layout"))),
+                    }
+                }
             },
         };
         // Asked for before there is memory for the elements.
@@ -439,8 +441,8 @@ impl Tensor {
 
     fn __dlpack_device__(&self) -> (u32, i32) {
         let device = match &self.0 {
-            Body::Placed(placed) => placed.memory.device(),
-            Body::Empty(empty) => empty.device,
+            TensorBody::Placed(placed) => placed.memory.device(),
+            TensorBody::Empty(empty) => empty.device,
         };
         (device.device_type.0, device.device_id)
     }

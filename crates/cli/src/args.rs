@@ -59,7 +59,7 @@ With --json each result is an object on one line: `text` (canonical) and `kind`,
 gives null.")]
     Eval {
         #[command(flatten)]
-        options: crate::eval::Options,
+        options: crate::eval::EvalOptions,
     },
 
     /// Evaluate expressions interactively.
@@ -115,7 +115,7 @@ The extension of FILE is the format: .svg, .html (a click isolates a thread), .p
         #[arg(required = true, value_name = "EXPRESSION")]
         expressions: Vec<String>,
         #[command(flatten)]
-        options: crate::draw::Options,
+        options: crate::draw::DrawOptions,
     },
 
     /// Count the bank conflicts of an access to a tile in shared memory.
@@ -141,7 +141,7 @@ wavefronts as there are different words wanted of one bank; lanes that want the 
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]
-        options: crate::analysis::banks::Options,
+        options: crate::analysis::banks::BanksOptions,
     },
 
     /// Count the sectors and cache lines of an access to global memory.
@@ -163,7 +163,7 @@ With --box, and --shared for how the box lies in shared memory, the output says 
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]
-        options: crate::analysis::access::Options,
+        options: crate::analysis::access::AccessOptions,
     },
 
     /// Find the swizzle, padding or order of threads with which accesses to shared memory cost
@@ -186,7 +186,7 @@ is said to be, as then nothing does better.")]
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]
-        options: crate::analysis::suggest::Options,
+        options: crate::analysis::suggest::SuggestOptions,
     },
 
     /// Tell what a layout covers of memory, and how much must move to get to another.
@@ -207,7 +207,7 @@ cycles, an order and a parity.")]
         #[arg(allow_hyphen_values = true)]
         other: Option<String>,
         #[command(flatten)]
-        options: crate::analysis::footprint::Options,
+        options: crate::analysis::footprint::FootprintOptions,
     },
 
     /// Check an equality of two layouts, or the law of an operation.
@@ -246,7 +246,7 @@ must show that every number on the way fits.")]
         #[arg(allow_hyphen_values = true)]
         expression: String,
         #[command(flatten)]
-        options: crate::emit::Options,
+        options: crate::emit::EmitOptions,
     },
 
     /// Write a layout in the spelling of another system.
@@ -267,14 +267,14 @@ must show that every number on the way fits.")]
     #[command(after_help = crate::read::EXAMPLES)]
     Read {
         #[command(flatten)]
-        options: crate::read::Options,
+        options: crate::read::ReadOptions,
     },
 
     /// Move the elements of a NumPy array to another layout.
     #[command(after_help = crate::relayout::EXAMPLES)]
     Relayout {
         #[command(flatten)]
-        options: crate::relayout::Options,
+        options: crate::relayout::RelayoutOptions,
     },
 
     /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine,
@@ -282,21 +282,21 @@ must show that every number on the way fits.")]
     #[command(after_help = crate::kernel::EXAMPLES)]
     Kernel {
         #[command(subcommand)]
-        action: crate::kernel::Action,
+        action: crate::kernel::KernelAction,
     },
 
     /// Multiply matrices: print the tilings, check the result and time it.
     #[command(after_help = crate::gemm::EXAMPLES)]
     Gemm {
         #[command(flatten)]
-        options: Box<crate::gemm::Options>,
+        options: Box<crate::gemm::GemmOptions>,
     },
 
     /// Tensors sharded over devices: who holds what, and how to get from one layout to another.
     #[command(after_help = crate::mesh::EXAMPLES)]
     Mesh {
         #[command(subcommand)]
-        action: crate::mesh::Action,
+        action: crate::mesh::MeshAction,
     },
 
     /// Start a program as several processes of this machine, which know each other as torchrun's
@@ -310,7 +310,7 @@ Each process gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR an
 one fails, the others have ten seconds to end by themselves.")]
     Launch {
         #[command(flatten)]
-        options: crate::launch::Options,
+        options: crate::launch::LaunchOptions,
     },
 
     /// Explain an error code, or how the value of an expression comes about, with pictures.
@@ -326,7 +326,7 @@ Each line is an expression over the lines before it. What cannot be drawn is exp
 alone; a refusal is explained up to the step that fails.")]
     Explain {
         #[command(flatten)]
-        options: crate::explain::Options,
+        options: crate::explain::ExplainOptions,
     },
 
     /// List the functions of the expression language, or describe one.
@@ -347,7 +347,7 @@ Examples:
 In a table, T5 V1 is value 1 of thread 5; rows and columns are the two modes of the operand.")]
     Atoms {
         #[command(flatten)]
-        options: crate::atoms::Options,
+        options: crate::atoms::AtomsOptions,
     },
 
     /// Show a layout as a morphism of tuples: modes, axes of memory, and arrows between them.
@@ -372,7 +372,7 @@ cut into their leaves, which are then moved.")]
         #[arg(long, conflicts_with = "json")]
         span: bool,
         #[command(flatten)]
-        options: crate::morphism::Options,
+        options: crate::morphism::PictureOptions,
     },
 
     /// Compose two layouts: B is applied first.
@@ -396,7 +396,7 @@ arrows. Where that does not apply although the composite exists, the output says
         #[arg(long)]
         by_refinement: bool,
         #[command(flatten)]
-        options: crate::morphism::Options,
+        options: crate::morphism::PictureOptions,
     },
 
     /// Refine two tuples until the leaves of the first begin the second, or cut an end of a
@@ -418,7 +418,7 @@ After a tuple it has its domain cut so, and its codomain as that requires: the p
         #[arg(value_name = "T")]
         second: String,
         #[command(flatten)]
-        options: crate::morphism::Options,
+        options: crate::morphism::PictureOptions,
     },
 
     /// Say whether a layout is encoded by a morphism, and if not, which modes prevent it.
@@ -464,7 +464,7 @@ The page is the library itself in WebAssembly: it answers as the command does, a
 from elsewhere.")]
     Playground {
         #[command(flatten)]
-        options: crate::playground::Options,
+        options: crate::playground::PlaygroundOptions,
     },
 
     /// Work through one tiling problem, printing and checking each layout.

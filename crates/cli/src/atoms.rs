@@ -13,7 +13,7 @@ use crate::picture::{Paint, Window, painted};
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct AtomsOptions {
     /// The name of an instruction, or a part of names.
     name: Option<String>,
     /// Only those of a machine, such as SM80, GFX942 or AVX512.
@@ -34,7 +34,7 @@ fn parsed<T: std::str::FromStr<Err = AtomError>>(text: &str) -> Result<T, String
     })
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &AtomsOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let name = options.name.as_deref().unwrap_or_default();
     let name = &known(name).unwrap_or_else(|| name.to_owned());
     let admits_value = |family: &MmaFamily| options.value_type.is_none_or(|value| takes(family, value));
@@ -86,7 +86,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(terminal.prose(&text)?)
 }
 
-impl Options {
+impl AtomsOptions {
     /// Whether a family is of the machine asked for and has the part in a name, or in the pattern
     /// of all names.
     fn admits<A: Known>(&self, family: &Family<A>, part: &str) -> bool {
@@ -188,7 +188,7 @@ fn span(first: i64, last: i64) -> String {
     if first == last { first.to_string() } else { format!("{} to {}", first.min(last), first.max(last)) }
 }
 
-fn write_product(atom: &MmaAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_product(atom: &MmaAtom, options: &AtomsOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json {
         return Ok(terminal.object(&json::product(atom))?);
     }
@@ -196,7 +196,7 @@ fn write_product(atom: &MmaAtom, options: &Options, terminal: &mut Terminal) -> 
     Ok(terminal.prose(&text)?)
 }
 
-fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_copy(atom: &CopyAtom, options: &AtomsOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json {
         return Ok(terminal.object(&json::copy(atom))?);
     }
@@ -211,7 +211,7 @@ fn write_bulk(copy: &BulkCopy, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(terminal.prose(&card::bulk_copy(copy, terminal.colour))?)
 }
 
-impl Options {
+impl AtomsOptions {
     fn window(&self, terminal: &Terminal) -> Window {
         if self.all { Window::ALL } else { terminal.window() }
     }

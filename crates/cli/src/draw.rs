@@ -17,12 +17,12 @@ use crate::terminal::Terminal;
 
 /// The picture and its options.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct DrawOptions {
     #[command(flatten)]
     saving: Saving,
     /// The kind of picture.
     #[arg(long, value_enum, default_value = "auto")]
-    kind: Kind,
+    kind: PictureKind,
     /// Title above the picture.
     #[arg(long)]
     title: Option<String>,
@@ -71,7 +71,7 @@ pub struct Options {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum PictureKind {
     /// The picture that suits the expression.
     Auto,
     /// A grid of offsets.
@@ -118,7 +118,7 @@ fn palettes() -> impl TypedValueParser<Value = Palette> {
         .try_map(move |name| named(name).ok_or("there is no such palette"))
 }
 
-impl Options {
+impl DrawOptions {
     fn style(&self) -> Style {
         let label = match self.label {
             LabelName::Offset => Label::Offset,
@@ -136,14 +136,14 @@ impl Options {
     }
 }
 
-pub fn run(expressions: &[String], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(expressions: &[String], options: &DrawOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     // Refuse a name that cannot be written before anything is computed.
     options.saving.file()?;
     let figure = figure_of(expressions, options)?;
     options.saving.show(&figure, options.scale, terminal)
 }
 
-fn figure_of(expressions: &[String], options: &Options) -> Result<Figure<'static>, Failure> {
+fn figure_of(expressions: &[String], options: &DrawOptions) -> Result<Figure<'static>, Failure> {
     let mut reader = Reader::default();
     let figure = match expressions {
         [name] if is_name(name) => match instruction(name.trim(), options, &mut reader)? {
@@ -201,14 +201,14 @@ pub fn map_of(read: &Read) -> Result<Map, Failure> {
     })
 }
 
-fn figure(read: &[Read], options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+fn figure(read: &[Read], options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let style = options.style();
-    let count = |kind: Kind, wanted: usize| match kind {
-        Kind::Auto => read.len() == wanted,
+    let count = |kind: PictureKind, wanted: usize| match kind {
+        PictureKind::Auto => read.len() == wanted,
         _ => true,
     };
     match (options.kind, &options.tile) {
-        (Kind::Mma, tile) | (Kind::Auto, tile @ Some(_)) if count(options.kind, 3) => {
+        (PictureKind::Mma, tile) | (PictureKind::Auto, tile @ Some(_)) if count(options.kind, 3) => {
             let tile = tile.as_ref();
             let tile = tile.ok_or_else(|| Failure::Usage("a matrix product needs --tile '(m,n,k)'".to_owned()))?;
             let (tile, maps) = (reader.shape(tile)?, maps_of(read)?);
@@ -218,7 +218,7 @@ fn figure(read: &[Read], options: &Options, reader: &mut Reader) -> Result<Figur
             };
             return Ok(draw::mma([a, b, c], [m, n, k], style)?);
         }
-        (Kind::Copy, tile) | (Kind::Auto, tile @ Some(_)) if count(options.kind, 2) => {
+        (PictureKind::Copy, tile) | (PictureKind::Auto, tile @ Some(_)) if count(options.kind, 2) => {
             let maps = maps_of(read)?;
             let [source, target] = maps.as_slice() else {
                 let wanted = "a source and a target";
@@ -227,7 +227,7 @@ fn figure(read: &[Read], options: &Options, reader: &mut Reader) -> Result<Figur
             let tile = tile_of(tile.as_deref(), source, reader)?;
             return Ok(draw::copy(source, target, &tile, style)?);
         }
-        (Kind::ThreadValue, tile) | (Kind::Auto, tile @ Some(_)) => {
+        (PictureKind::ThreadValue, tile) | (PictureKind::Auto, tile @ Some(_)) => {
             return each(read, |read, text| {
                 let map = map_of(read)?;
                 let tile = tile_of(tile.as_deref(), &map, reader)?;
@@ -275,7 +275,7 @@ fn tile_of(tile: Option<&str>, map: &Map, reader: &mut Reader) -> Result<Tree<i6
 }
 
 /// The picture of one value.
-fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+fn one(read: &Read, text: &str, options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (style, banks) = (options.style(), Banks::of_elements(options.element_bits));
     if !options.slice.is_empty() {
         let slices = options.slice.iter().map(|slice| reader.coordinate(slice)).collect::<Result<Vec<_>, _>>()?;
@@ -286,13 +286,13 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
         return Ok(draw::tiles(text, &map_of(read)?, &tiler, &options.tile_number, style)?);
     }
     match (options.kind, &read.value) {
-        (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
-        (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
-        (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
-        (Kind::Swizzle, Value::Layout(AnyLayout::Composed(map))) => Ok(draw::swizzle(map, banks, style)),
-        (Kind::Swizzle, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
-        (Kind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
-        (Kind::Auto, value) => match figures::of(value, read.call.as_ref(), style, banks)? {
+        (PictureKind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
+        (PictureKind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
+        (PictureKind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
+        (PictureKind::Swizzle, Value::Layout(AnyLayout::Composed(map))) => Ok(draw::swizzle(map, banks, style)),
+        (PictureKind::Swizzle, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
+        (PictureKind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
+        (PictureKind::Auto, value) => match figures::of(value, read.call.as_ref(), style, banks)? {
             Some(figure) => Ok(figure),
             None => Ok(draw::offsets(text, &map_of(read)?, style)),
         },
@@ -301,7 +301,7 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
 }
 
 /// An instruction, or a tiling of it; none where there is none of that name.
-fn instruction(name: &str, options: &Options, reader: &mut Reader) -> Result<Option<Figure<'static>>, Failure> {
+fn instruction(name: &str, options: &DrawOptions, reader: &mut Reader) -> Result<Option<Figure<'static>>, Failure> {
     if let Ok(atom) = MmaAtom::named(name) {
         return product(atom, options, reader).map(Some);
     }
@@ -312,7 +312,7 @@ fn instruction(name: &str, options: &Options, reader: &mut Reader) -> Result<Opt
 }
 
 /// A matrix instruction, or a tiling of it.
-fn product(atom: MmaAtom, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+fn product(atom: MmaAtom, options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (name, style) = (atom.name().to_owned(), options.style());
     let held = |layout: &Layout| Map::from(layout);
     if options.atoms.is_none() && options.tile.is_none() {
@@ -334,7 +334,7 @@ fn product(atom: MmaAtom, options: &Options, reader: &mut Reader) -> Result<Figu
 }
 
 /// A copy instruction, in rows of 128 bits where it has as many, or a tiling of it.
-fn transfer(atom: CopyAtom, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+fn transfer(atom: CopyAtom, options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (name, style, bits) = (atom.name().to_owned(), options.style(), options.element_bits);
     let ends = [CopyEnd::Source, CopyEnd::Destination];
     if let (Some(threads), Some(values)) = (&options.threads, &options.values) {

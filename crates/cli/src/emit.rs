@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::emit::{
-    Computation, EmitError, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value,
+    Computation, EmitError, Integer, Language, Map, Promise, Style, Variables, coordinate, inside, value,
 };
 use tilewright::layout::symbolic::Expr;
 use tilewright::{Tree, Value, evaluate};
@@ -14,7 +14,7 @@ use crate::terminal::Terminal;
 
 /// The expression to emit, and how it is written.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct EmitOptions {
     /// The language.
     #[arg(long, value_parser = languages(), default_value = "c")]
     lang: Language,
@@ -72,7 +72,7 @@ enum Form {
     Function,
 }
 
-impl Options {
+impl EmitOptions {
     fn name(&self) -> &str {
         match &self.name {
             Some(name) => name,
@@ -95,7 +95,7 @@ fn bits(text: &str) -> Result<Integer, String> {
     }
 }
 
-pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(expression: &str, options: &EmitOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     // Facts about a name in the expression hold in the bounds too.
     let mut names = reader::environment();
     let layout = reader::evaluate(expression, &mut names);
@@ -105,9 +105,9 @@ pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Resu
         return Err(Failure::not(expression, &layout, "a layout"));
     };
     let place = match options.at {
-        At::Index => Place::index(),
-        At::Modes => Place::modes(),
-        At::Leaves => Place::leaves(),
+        At::Index => Variables::index(),
+        At::Modes => Variables::modes(),
+        At::Leaves => Variables::leaves(),
     };
     let place = place.promised(match options.promise {
         Promised::Inside => Promise::Inside,
@@ -136,7 +136,7 @@ pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Resu
     Ok(terminal.text(&text)?)
 }
 
-fn text(computation: &Computation, options: &Options) -> Result<String, EmitError> {
+fn text(computation: &Computation, options: &EmitOptions) -> Result<String, EmitError> {
     let style = Style::new(options.lang).with_integer(options.int);
     match options.form {
         Form::Expression => Ok(computation.expressions(style)?.iter().map(|text| format!("{text}\n")).collect()),

@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 
 /// The expression to evaluate.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct EvalOptions {
     /// An expression, or `-` for the lines of standard input.
     #[arg(value_name = "EXPRESSION", allow_hyphen_values = true, required_unless_present = "file")]
     expression: Option<String>,
@@ -27,7 +27,7 @@ pub struct Options {
     keep_names: bool,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &EvalOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     match (&options.file, options.expression.as_deref()) {
         (Some(path), _) => {
             let refuse = |error: io::Error| Failure::file(path, error);
@@ -94,7 +94,7 @@ fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
 }
 
 /// One program a line, one line of output for each.
-fn lines(input: impl Read, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+fn lines(input: impl Read, options: &EvalOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut batch = Batch::default().within(reader::environment());
     if options.keep_names {
         batch = batch.keeping_names();

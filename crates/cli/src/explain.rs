@@ -16,7 +16,7 @@ use crate::terminal::Terminal;
 
 /// What to explain, and how.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ExplainOptions {
     /// An error code such as E0107, or an expression.
     #[arg(value_name = "CODE|EXPRESSION", allow_hyphen_values = true)]
     subject: String,
@@ -31,7 +31,7 @@ pub struct Options {
     brief: bool,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &ExplainOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let environment = &mut reader::environment();
     let told = match &options.output {
         Some(file) => derivation::write(&options.subject, file, options.theme.into(), environment, terminal),

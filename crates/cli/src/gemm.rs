@@ -32,7 +32,7 @@ use crate::json::Json;
 use crate::output::{self, Failure};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
-pub use number::{Number, Random, Sum};
+pub use number::{ProductNumber, Random, Sum};
 use verify::{Tally, Terms};
 
 /// Below the help of the command.
@@ -60,7 +60,7 @@ const REPEAT: u32 = 5;
 
 /// The operands of a GEMM, and how it is computed.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct GemmOptions {
     /// M, N and K, instead of the options of these names.
     #[arg(value_name = "SIZE", num_args = 3, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["m", "n", "k", "a", "b"])]
     sizes: Vec<u32>,
@@ -76,7 +76,7 @@ pub struct Options {
     /// The type of A and B. The default is that of the files, or f32 without files, or bf16 on a
     /// device. The accumulator is f32 for 16-bit floats and i32 for 8-bit integers.
     #[arg(long = "type", value_name = "TYPE")]
-    kind: Option<Kind>,
+    kind: Option<ElementKind>,
     /// The number of threads. The default, also written 0, is one for each core.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
     threads: Option<u16>,
@@ -103,12 +103,12 @@ pub struct Options {
     repeat: Option<u32>,
     // Last, because the heading of a group goes on until the next one.
     #[command(flatten)]
-    device: on_device::OnDevice,
+    device: on_device::DeviceRunOptions,
 }
 
 /// The types that can be multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ElementKind {
     F32,
     F64,
     F16,
@@ -124,7 +124,7 @@ enum Kind {
     U8,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     if options.device.is_asked() {
         return device::run(options, terminal);
     }
@@ -139,29 +139,29 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         Some(kind) => kind,
         None => match [&options.a, &options.b].into_iter().flatten().next() {
             Some(path) => kind_of(path)?,
-            None => Kind::F32,
+            None => ElementKind::F32,
         },
     };
     match kind {
-        Kind::F32 => multiply::<f32>(options, kind, terminal),
-        Kind::F64 => multiply::<f64>(options, kind, terminal),
-        Kind::F16 => multiply::<f16>(options, kind, terminal),
-        Kind::Bf16 => multiply::<bf16>(options, kind, terminal),
-        Kind::I8 => multiply::<i8>(options, kind, terminal),
-        Kind::Tf32 | Kind::E4m3 | Kind::E5m2 | Kind::U8 => {
+        ElementKind::F32 => multiply::<f32>(options, kind, terminal),
+        ElementKind::F64 => multiply::<f64>(options, kind, terminal),
+        ElementKind::F16 => multiply::<f16>(options, kind, terminal),
+        ElementKind::Bf16 => multiply::<bf16>(options, kind, terminal),
+        ElementKind::I8 => multiply::<i8>(options, kind, terminal),
+        ElementKind::Tf32 | ElementKind::E4m3 | ElementKind::E5m2 | ElementKind::U8 => {
             Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
         }
     }
 }
 
-impl Kind {
+impl ElementKind {
     /// The name, as `--type` takes it.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-impl Options {
+impl GemmOptions {
     /// M, N and K, where they are said.
     fn extents(&self) -> [Option<u32>; 3] {
         match self.sizes[..] {
@@ -172,13 +172,13 @@ impl Options {
 }
 
 /// The type of the numbers in a file.
-fn kind_of(path: &Path) -> Result<Kind, Failure> {
+fn kind_of(path: &Path) -> Result<ElementKind, Failure> {
     let header = NpyFile::open(path).map_err(|error| Failure::of_npy(path, &error))?.header().clone();
     match (header.kind(), header.size()) {
-        (npy::Kind::Float, 2) => Ok(Kind::F16),
-        (npy::Kind::Float, 4) => Ok(Kind::F32),
-        (npy::Kind::Float, 8) => Ok(Kind::F64),
-        (npy::Kind::Signed, 1) => Ok(Kind::I8),
+        (npy::Kind::Float, 2) => Ok(ElementKind::F16),
+        (npy::Kind::Float, 4) => Ok(ElementKind::F32),
+        (npy::Kind::Float, 8) => Ok(ElementKind::F64),
+        (npy::Kind::Signed, 1) => Ok(ElementKind::I8),
         _ => {
             let found = header.descr();
             Err(Failure::file(
@@ -195,7 +195,7 @@ fn refused(error: impl Into<tensor::TensorError>) -> Failure {
 }
 
 /// A matrix from a file, or of random numbers, row after row.
-fn matrix<S: Number>(
+fn matrix<S: ProductNumber>(
     name: char,
     path: Option<&Path>,
     wanted: [Option<u32>; 2],
@@ -269,7 +269,7 @@ pub fn peak<S: Numbers>(atom: &MmaAtom) -> f64 {
     rates.iter().sum::<f64>() * cores.min(rates.len()) as f64 / rates.len() as f64
 }
 
-fn multiply<S: Number>(options: &Options, kind: Kind, terminal: &mut Terminal) -> Result<(), Failure>
+fn multiply<S: ProductNumber>(options: &GemmOptions, kind: ElementKind, terminal: &mut Terminal) -> Result<(), Failure>
 where
     S::Sum: Sum,
 {
@@ -341,7 +341,7 @@ where
 }
 
 /// The micro-kernel of a name, or the fastest one.
-fn atom<S: Number>(name: Option<&str>) -> Result<MmaAtom, Failure> {
+fn atom<S: ProductNumber>(name: Option<&str>) -> Result<MmaAtom, Failure> {
     let atoms = tensor::cpu_atoms::<S>().map_err(refused)?;
     let found = match name {
         None => atoms.first(),
@@ -388,7 +388,12 @@ impl Rates {
 }
 
 /// The GEMM as an object, with the layouts of A, of B as (N,K), and of C.
-fn object<S: Number>(options: &Options, kind: Kind, [m, n, k]: [i64; 3], [a, b, c]: [&Layout; 3]) -> Json
+fn object<S: ProductNumber>(
+    options: &GemmOptions,
+    kind: ElementKind,
+    [m, n, k]: [i64; 3],
+    [a, b, c]: [&Layout; 3],
+) -> Json
 where
     S::Sum: Sum,
 {
@@ -408,7 +413,7 @@ where
 const CHECKED: i64 = 1 << 27;
 
 /// Compares C, at all or at evenly spaced elements, with sums in double precision.
-fn verified<S: Number>(
+fn verified<S: ProductNumber>(
     a: &Tensor<S>,
     b: &Tensor<S>,
     c: &Tensor<S::Sum>,
@@ -445,7 +450,7 @@ where
 }
 
 /// Parses a scalar of the type of the accumulators.
-fn factor<S: Number>(option: &str, value: f64) -> Result<S::Sum, Failure>
+fn factor<S: ProductNumber>(option: &str, value: f64) -> Result<S::Sum, Failure>
 where
     S::Sum: Sum,
 {

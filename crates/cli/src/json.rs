@@ -11,7 +11,8 @@ use serde_json::{Map, json};
 use tilewright::atoms::{BulkCopy, CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::{Expr, Symbolic};
 use tilewright::layout::{
-    AnyCoord, AnyLayout, AnyTiler, AnyTree, Composed, Coordinate, Extent, Layout, OuterMap, Place, Slot, Stride, Xor,
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, Composed, Coordinate, Extent, InnerValue, Layout, OuterMap, Slot, Stride,
+    Xor,
 };
 use tilewright::morphism::{Class, MorphismError, MutualRefinement, Square, WorkedComposition};
 use tilewright::{Tree, Value};
@@ -196,13 +197,13 @@ fn thread_value(held: &ThreadValue) -> Json {
     object
 }
 
-fn tree_fields<T: Number>(tree: &Tree<T>) -> Json {
+fn tree_fields<T: LeafNumber>(tree: &Tree<T>) -> Json {
     json!({ "value": nested(tree), "rank": tree.rank(), "depth": tree.depth() })
 }
 
-fn layout_fields<D: Stride + Number, N: Number>(layout: &Layout<D>, cosize: Option<N>) -> Json
+fn layout_fields<D: Stride + LeafNumber, N: LeafNumber>(layout: &Layout<D>, cosize: Option<N>) -> Json
 where
-    D::Extent: Number,
+    D::Extent: LeafNumber,
 {
     json!({
         "shape": nested(&layout.shape()),
@@ -215,37 +216,37 @@ where
 }
 
 /// A number at a leaf.
-trait Number: Clone {
+trait LeafNumber: Clone {
     fn json(&self) -> Json;
 }
 
-impl Number for i64 {
+impl LeafNumber for i64 {
     fn json(&self) -> Json {
         Json::from(*self)
     }
 }
 
-impl Number for Expr {
+impl LeafNumber for Expr {
     fn json(&self) -> Json {
         // With the facts about its names, so that the text reads back by itself.
         self.known().map_or_else(|| Json::from(self.with_facts().to_string()), Json::from)
     }
 }
 
-impl Number for Coordinate<Expr> {
+impl LeafNumber for Coordinate<Expr> {
     fn json(&self) -> Json {
         Json::from(self.with_facts().to_string())
     }
 }
 
-impl Number for Xor {
+impl LeafNumber for Xor {
     fn json(&self) -> Json {
         Json::from(self.to_string())
     }
 }
 
 /// A tree of numbers as nested arrays; a single number as itself.
-fn nested<T: Number>(tree: &Tree<T>) -> Json {
+fn nested<T: LeafNumber>(tree: &Tree<T>) -> Json {
     match tree.leaves() {
         [only] if tree.is_leaf() => only.json(),
         _ => Json::Array(tree.modes().map(|mode| nested(&mode)).collect()),
@@ -253,7 +254,7 @@ fn nested<T: Number>(tree: &Tree<T>) -> Json {
 }
 
 /// A coordinate as nested arrays; `_` is a string.
-impl<N: Number> Number for Slot<N> {
+impl<N: LeafNumber> LeafNumber for Slot<N> {
     fn json(&self) -> Json {
         match self {
             Slot::At(index) => index.json(),
@@ -273,9 +274,9 @@ fn tiles(tiler: &AnyTiler) -> Json {
 }
 
 /// The fields of a composed layout; `cosize` where that is known.
-fn composed_fields<D: Place + Number>(map: &Composed<D>, cosize: Json) -> Json
+fn composed_fields<D: InnerValue + LeafNumber>(map: &Composed<D>, cosize: Json) -> Json
 where
-    D::Extent: Number,
+    D::Extent: LeafNumber,
     OuterMap<D::Extent>: ToString,
     Layout<D>: ToString,
 {

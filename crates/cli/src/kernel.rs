@@ -42,7 +42,7 @@ of the sizes that were run. Exit status 1: something was found.";
 
 /// The subcommands for a kernel.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum KernelAction {
     /// List the kernels, with their sizes and types.
     List,
     /// Show the plan of a kernel: its tiles and schedule, and what a launch takes.
@@ -101,7 +101,7 @@ pub enum Action {
         #[arg(long, value_name = "NAME")]
         machine: Option<String>,
         #[command(flatten)]
-        options: explain::Options,
+        options: explain::KernelExplainOptions,
     },
     /// Derive the gradient of a tile program by its inputs, as tile programs. The first reads the
     /// inputs and d_Y for each output Y, and writes d_X for each input X; where blocks share a tile
@@ -191,14 +191,14 @@ impl Choice {
     }
 }
 
-pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(action: &KernelAction, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
-        Action::List => list(terminal),
-        Action::Show { kernel } => match Tile::chosen(kernel)? {
+        KernelAction::List => list(terminal),
+        KernelAction::Show { kernel } => match Tile::chosen(kernel)? {
             Some(tile) => tiles::show(&tile, &machine::to_write_for(kernel.machine.as_deref(), None)?, terminal),
             None => show(kernel, terminal),
         },
-        Action::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
+        KernelAction::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
             Some(_) if *launch != 1 => Err(of_launch(*launch, 1)),
             Some(tile) => {
                 let machine = machine::to_write_for(kernel.machine.as_deref(), *arch)?;
@@ -209,14 +209,14 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 emit(kernel, &machine, *launch, output.as_ref(), terminal)
             }
         },
-        Action::Check { kernel } => match Tile::chosen(kernel)? {
+        KernelAction::Check { kernel } => match Tile::chosen(kernel)? {
             Some(tile) => {
                 let machine = machine::to_write_for(kernel.machine.as_deref(), None)?;
                 tiles::check(&tile, &kernel.sizes, &machine, terminal)
             }
             None => check(kernel, terminal),
         },
-        Action::Cost { kernel } => {
+        KernelAction::Cost { kernel } => {
             let machine = kernel.machine()?;
             if let Some(tile) = Tile::chosen(kernel)? {
                 return tiles::cost(&tile, &kernel.sizes, &machine, terminal);
@@ -224,15 +224,15 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             let (entry, planned) = kernel.planned(&machine, true)?;
             cost::run(entry, &planned, &machine, terminal)
         }
-        Action::Explain { file, sizes, arch, machine, options } => {
+        KernelAction::Explain { file, sizes, arch, machine, options } => {
             let machine = machine::to_write_for(machine.as_deref(), *arch)?;
             explain::run(file, sizes, &machine, options, terminal)
         }
-        Action::Gradient { file, of, atomic, merge, output } => {
+        KernelAction::Gradient { file, of, atomic, merge, output } => {
             let options = GradientOptions { of: of.clone(), atomic: *atomic, blocks_merged: *merge };
             tiles::gradient(&Tile::read(file)?, &options, output.as_deref(), terminal)
         }
-        Action::Bench { kernel, rounds } => {
+        KernelAction::Bench { kernel, rounds } => {
             let machine = kernel.machine.as_deref().map(machine::named).transpose()?;
             if let Some(tile) = Tile::chosen(kernel)? {
                 return tiles::bench(&tile, &kernel.sizes, machine, *rounds, terminal);

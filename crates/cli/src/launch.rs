@@ -31,7 +31,7 @@ const ENDING: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct LaunchOptions {
     /// How many processes.
     #[arg(short = 'n', long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     processes: u16,
@@ -43,7 +43,7 @@ pub struct Options {
     program: Vec<OsString>,
 }
 
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &LaunchOptions) -> Result<(), Failure> {
     // From here on a signal ends the processes first.
     #[cfg(unix)]
     signals::watch();

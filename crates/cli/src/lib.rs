@@ -55,7 +55,7 @@ use terminal::Terminal;
 pub mod shared {
     pub use crate::answered;
     pub use crate::gemm::tensors::{Block, Ready, Tensors, compare_kept, group_of, ready};
-    pub use crate::gemm::{Number, Random, Sum, peak};
+    pub use crate::gemm::{ProductNumber, Random, Sum, peak};
     pub use crate::machine::to_plan_for;
     pub use crate::output::{Failure, SCALE, Saving};
     pub use crate::progress::Progress;

@@ -31,7 +31,7 @@ modes whose positions hold summands. The bytes that a device receives are counte
 layouts; the times are what the links of the machine allow, and no measurement.";
 
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum MeshAction {
     /// Print the facts about a layout over a mesh, and its picture.
     Show {
         /// The axes: `dp=2,tp=4`, the first fastest, or `dp=2:4,tp=4:1` with strides in ranks.
@@ -71,7 +71,7 @@ pub enum Action {
         #[arg(long, default_value = "7e14")]
         rate: f64,
         #[command(flatten)]
-        on: multiply::Options,
+        on: multiply::MultiplyOptions,
         #[command(flatten)]
         between: operations::On,
     },
@@ -90,7 +90,7 @@ pub enum Action {
         #[command(flatten)]
         on: operations::On,
         #[command(flatten)]
-        here: on_devices::OnDevices,
+        here: on_devices::OnDevicesOptions,
     },
     /// Plan a reduction of modes, which may be cut along the mesh: the communication.
     Reduce {
@@ -104,7 +104,7 @@ pub enum Action {
         #[arg(long, value_enum, default_value = "sum")]
         by: operations::By,
         #[command(flatten)]
-        options: operations::Options,
+        options: operations::OperationOptions,
     },
     /// Plan a softmax along modes, which may be cut along the mesh: the communication.
     Softmax {
@@ -115,7 +115,7 @@ pub enum Action {
         /// The layout of the result.
         to: String,
         #[command(flatten)]
-        options: operations::Options,
+        options: operations::OperationOptions,
     },
     /// Carry out the steps between processes, one for each device, and check what comes out.
     Run {
@@ -126,7 +126,7 @@ pub enum Action {
         /// The layout after.
         to: String,
         #[command(flatten)]
-        options: run::Options,
+        options: run::RunOptions,
     },
     /// Carry out the steps between the GPUs of this machine, check the result, and time it.
     Devices {
@@ -137,7 +137,7 @@ pub enum Action {
         /// The layout after.
         to: String,
         #[command(flatten)]
-        options: devices::Options,
+        options: devices::DevicesOptions,
     },
 }
 
@@ -166,9 +166,9 @@ pub struct Costs {
     machine: String,
 }
 
-pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(action: &MeshAction, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
-        Action::Show { mesh, layout, written, saving } => {
+        MeshAction::Show { mesh, layout, written, saving } => {
             let mesh: Mesh = mesh.parse()?;
             let layout = match (layout, written) {
                 (Some(layout), _) => ShardedLayout::parse(&mesh, layout)?,
@@ -182,7 +182,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             };
             show(&layout, saving, terminal)
         }
-        Action::Reshard { mesh, from, to, options } => {
+        MeshAction::Reshard { mesh, from, to, options } => {
             let mesh: Mesh = mesh.parse()?;
             let machine: Machine = options.machine.parse()?;
             let [from, to] = [ShardedLayout::parse(&mesh, from)?, ShardedLayout::parse(&mesh, to)?];
@@ -193,7 +193,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
-        Action::Multiply { mesh, a, b, d, options, rate, on, between } => {
+        MeshAction::Multiply { mesh, a, b, d, options, rate, on, between } => {
             let mesh: Mesh = mesh.parse()?;
             let machine: Machine = options.machine.parse()?;
             if !(*rate > 0.0 && rate.is_finite()) {
@@ -212,13 +212,15 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
-        Action::Map { mesh, to, operands, options, on, here } => {
+        MeshAction::Map { mesh, to, operands, options, on, here } => {
             operations::mapped(mesh, to, operands, (options, on, here), terminal)
         }
-        Action::Reduce { mesh, from, to, by, options } => operations::reduced(mesh, [from, to], *by, options, terminal),
-        Action::Softmax { mesh, from, to, options } => operations::softmaxed(mesh, [from, to], options, terminal),
-        Action::Devices { mesh, from, to, options } => devices::run(mesh, [from, to], options, terminal),
-        Action::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
+        MeshAction::Reduce { mesh, from, to, by, options } => {
+            operations::reduced(mesh, [from, to], *by, options, terminal)
+        }
+        MeshAction::Softmax { mesh, from, to, options } => operations::softmaxed(mesh, [from, to], options, terminal),
+        MeshAction::Devices { mesh, from, to, options } => devices::run(mesh, [from, to], options, terminal),
+        MeshAction::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 
 /// Where the picture goes, and in which form.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct PictureOptions {
     #[command(flatten)]
     saving: Saving,
     /// Print the picture as SVG.
@@ -28,7 +28,7 @@ pub struct Options {
     tikz: bool,
 }
 
-impl Options {
+impl PictureOptions {
     /// Whether the picture is all that is wanted.
     fn only_picture(&self) -> bool {
         self.saving.output.is_some() || self.svg || self.tikz
@@ -67,7 +67,7 @@ pub fn morphism_of(read: &Read) -> Result<NestMorphism, Failure> {
 }
 
 /// `tilewright morphism`
-pub fn run(expression: &str, span: bool, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(expression: &str, span: bool, options: &PictureOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     options.saving.file()?;
     let read = Reader::default().call(expression)?;
     let f = morphism_of(&read)?;
@@ -87,7 +87,7 @@ pub fn run_compose(
     outer: &str,
     inner: &str,
     by_refinement: bool,
-    options: &Options,
+    options: &PictureOptions,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     options.saving.file()?;
@@ -141,7 +141,7 @@ fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> St
 }
 
 /// `tilewright refine`: two tuples, or a morphism and how one of its ends is cut.
-pub fn run_refine(first: &str, second: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run_refine(first: &str, second: &str, options: &PictureOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     options.saving.file()?;
     let mut reader = Reader::default();
     let (left, right) = (reader.value(first)?, reader.value(second)?);

@@ -21,7 +21,7 @@ const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.html"))
 
 /// The source and the destination of the page.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct PlaygroundOptions {
     /// The program that the page begins with.
     #[arg(value_name = "EXPRESSION", allow_hyphen_values = true, conflicts_with = "output")]
     expression: Option<String>,
@@ -39,7 +39,7 @@ pub struct Options {
     no_open: bool,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &PlaygroundOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let page = page(options.page.as_deref())?;
     if let Some(file) = &options.output {
         return write_file(file, &page, terminal);

@@ -32,7 +32,7 @@ count. Every command that takes an expression takes such a text in its place.";
 
 /// The text to read, and values that it leaves open.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ReadOptions {
     /// A file, or `-` for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -64,7 +64,7 @@ const MOST_SHOWN: usize = 16;
 /// How large a text is read at most, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &ReadOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let source = text(options)?;
     let told = read::Options {
         element_bits: options.bits,
@@ -87,7 +87,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// The text. Bytes that are not UTF-8 are replaced by a character that no layout contains.
-fn text(options: &Options) -> Result<String, Failure> {
+fn text(options: &ReadOptions) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     if options.file.as_os_str() == "-" {
         std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -138,7 +138,7 @@ fn merged(items: &[Item]) -> Vec<Shown<'_>> {
     shown
 }
 
-fn show(options: &Options, failures: &[Failed], items: &[Item], terminal: &mut Terminal) -> Result<(), Failure> {
+fn show(options: &ReadOptions, failures: &[Failed], items: &[Item], terminal: &mut Terminal) -> Result<(), Failure> {
     let limit = if options.all { usize::MAX } else { MOST_SHOWN };
     let shown = merged(items);
     if failures.is_empty() && shown.is_empty() {

@@ -39,7 +39,7 @@ It is put in its place when it is complete.";
 
 /// The source and the destination.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct RelayoutOptions {
     /// The `.npy` file that is read.
     #[arg(value_name = "INPUT.npy")]
     input: PathBuf,
@@ -80,7 +80,7 @@ pub struct Options {
     threads: Option<u16>,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &RelayoutOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     if options.machine.is_some() && !options.explain && !options.device {
         return Err(Failure::Usage("--machine is for a move on a GPU: add --explain or --device".into()));
     }
@@ -111,9 +111,9 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Moves the elements of a file, and those that a kernel for the named GPU moves.
-fn relayout<T: npy::Element>(
+fn relayout<T: npy::NpyElement>(
     file: NpyFile,
-    (options, gpu): (&Options, Option<&Machine>),
+    (options, gpu): (&RelayoutOptions, Option<&Machine>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let order = match file.header().order() {
@@ -157,11 +157,11 @@ struct Streamed<'o> {
 
 /// The plan for a large file in pieces; None if it is moved at once, which reports errors of the
 /// layouts.
-fn streamed<'o, T: npy::Element>(
+fn streamed<'o, T: npy::NpyElement>(
     file: &NpyFile,
     from: Option<&AnyOffsets>,
     to: &AnyOffsets,
-    options: &'o Options,
+    options: &'o RelayoutOptions,
 ) -> Result<Option<Streamed<'o>>, Failure> {
     let Some(output) = options.output.as_deref().filter(|_| !options.device && !options.explain) else {
         return Ok(None);
@@ -198,12 +198,12 @@ fn streamed<'o, T: npy::Element>(
     Ok(Stream::new(source, to, elements).map(|stream| Streamed { stream, output, shape }))
 }
 
-fn copy_to<T: npy::Element>(
+fn copy_to<T: npy::NpyElement>(
     view: &TensorView<'_, T, AnyOffsets>,
     source: &[T],
     to: &AnyOffsets,
     array: &str,
-    (options, gpu): (&Options, Option<&Machine>),
+    (options, gpu): (&RelayoutOptions, Option<&Machine>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let refused = |error| Failure::refused_about(format_args!("--to {to}"), &(error as TensorError)).without_help();
@@ -263,7 +263,7 @@ fn copy_to<T: npy::Element>(
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
     if options.device {
-        let asked = device::Asked { machine: gpu, tune: options.tune };
+        let asked = device::DeviceCopyOptions { machine: gpu, tune: options.tune };
         device::run(&on_gpu()?, asked, cast_slice(source), cast_slice(memory.as_slice()), terminal)?;
     }
     let Some(output) = &options.output else { return Ok(()) };

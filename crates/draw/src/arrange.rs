@@ -96,7 +96,7 @@ impl Figure<'_> {
         if !self.title.is_empty() {
             top += theme::SPACE * 0.75 - theme::STEP;
         }
-        for Line { columns, lefts, .. } in &lines {
+        for ColumnGroup { columns, lefts, .. } in &lines {
             for row in &panels {
                 let row = row.get(columns.start..columns.end.min(row.len())).unwrap_or_default();
                 let parts = || row.iter().flatten();
@@ -136,7 +136,7 @@ impl Figure<'_> {
 
     /// The columns of the table in lines: all in one, or broken where that would be wider than
     /// [`MAX_LINE`] and the figure may be broken.
-    fn lines(&self, panels: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<Line> {
+    fn lines(&self, panels: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<ColumnGroup> {
         let count = panels.iter().map(Vec::len).max().unwrap_or(0);
         let sizes: Vec<(f64, f64)> = (0..count).map(|column| sides(panels, column)).collect();
         let length = |columns: &Range<usize>| {
@@ -161,14 +161,14 @@ impl Figure<'_> {
                 left
             };
             let lefts = sizes.get(columns.clone()).unwrap_or_default().iter().map(place).collect();
-            Line { width: length(&columns), lefts, columns }
+            ColumnGroup { width: length(&columns), lefts, columns }
         };
         parts.into_iter().map(line).collect()
     }
 }
 
 /// Columns of the table of a figure that stand side by side.
-struct Line {
+struct ColumnGroup {
     columns: Range<usize>,
     /// Where the body of each begins.
     lefts: Vec<f64>,
@@ -199,7 +199,7 @@ fn align(panels: &mut [Vec<Option<Drawn<'_>>>]) {
     };
     for (row, parts) in panels.iter().enumerate() {
         for (column, part) in parts.iter().enumerate() {
-            if let Some(Drawn { body: Shown::Cells(cells), .. }) = part {
+            if let Some(Drawn { body: ArrangedPart::Cells(cells), .. }) = part {
                 for (key, step) in keys(row, column, cells) {
                     let longest = longest.entry(key).or_insert(step);
                     *longest = longest.max(step);
@@ -209,7 +209,7 @@ fn align(panels: &mut [Vec<Option<Drawn<'_>>>]) {
     }
     for (row, parts) in panels.iter_mut().enumerate() {
         for (column, part) in parts.iter_mut().enumerate() {
-            if let Some(Drawn { body: Shown::Cells(cells), width, height, .. }) = part {
+            if let Some(Drawn { body: ArrangedPart::Cells(cells), width, height, .. }) = part {
                 let [across, down] =
                     keys(row, column, cells).map(|(key, step)| longest.get(&key).copied().unwrap_or(step));
                 cells.stretch(across, down);
@@ -254,7 +254,7 @@ struct Drawn<'a> {
     note: Vec<String>,
     follows: bool,
     minor: bool,
-    body: Shown<'a>,
+    body: ArrangedPart<'a>,
     left: f64,
     above: f64,
     width: f64,
@@ -266,7 +266,7 @@ struct Drawn<'a> {
     rest: f64,
 }
 
-enum Shown<'a> {
+enum ArrangedPart<'a> {
     Cells(Box<Cells>),
     Image(&'a Image, (i64, i64)),
     Scene(&'a Scene),
@@ -278,22 +278,22 @@ impl<'a> Drawn<'a> {
             Body::Grid(grid) => {
                 let cells = Cells::of(grid, scene);
                 let (left, above, (width, height)) = (cells.gutter(), cells.header(), cells.size());
-                (Shown::Cells(Box::new(cells)), left, above, width, height)
+                (ArrangedPart::Cells(Box::new(cells)), left, above, width, height)
             }
             Body::Image { image, block } => {
                 let (columns, rows) = (image.width() as f64, image.height() as f64);
                 let widest = image_ticks(image.height(), block.0).map(|(_, tick)| tick).last().unwrap_or_default();
                 let left = text_width(&widest, theme::SMALL_TEXT, false) + theme::STEP + 2.0;
-                (Shown::Image(image, *block), left, TICK_LINE, columns * pixel, rows * pixel)
+                (ArrangedPart::Image(image, *block), left, TICK_LINE, columns * pixel, rows * pixel)
             }
-            Body::Scene(scene) => (Shown::Scene(scene), 0.0, 0.0, scene.bounds().width, scene.bounds().height),
+            Body::Scene(scene) => (ArrangedPart::Scene(scene), 0.0, 0.0, scene.bounds().width, scene.bounds().height),
         };
         let room = (left + width).max(CAPTION_WIDTH);
         let heading = headed(&panel.heading, room / theme::OTHER_FONTS);
         let note = wrapped(&panel.note, 10.5, false, room / theme::OTHER_FONTS);
         let named = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
         // A diagram has no ticks that would keep the heading off.
-        let named = if named > 0.0 && matches!(body, Shown::Scene(_)) { named + theme::STEP } else { named };
+        let named = if named > 0.0 && matches!(body, ArrangedPart::Scene(_)) { named + theme::STEP } else { named };
         let noted = if panel.note.is_empty() { 0.0 } else { note.len() as f64 * TEXT_LINE + theme::STEP };
         let widest = note.iter().map(|line| text_width(line, 10.5, false)).fold(0.0, f64::max);
         // A heading stands above the body, a note below it.
@@ -333,8 +333,8 @@ impl<'a> Drawn<'a> {
             }
         }
         match &self.body {
-            Shown::Cells(cells) => cells.draw(scene, at),
-            Shown::Image(image, (down, right)) => {
+            ArrangedPart::Cells(cells) => cells.draw(scene, at),
+            ArrangedPart::Image(image, (down, right)) => {
                 let frame = Frame::new(at.x, at.y, self.width, self.height);
                 scene.image(frame, (*image).clone());
                 border(scene, frame, line_of(1));
@@ -349,7 +349,7 @@ impl<'a> Drawn<'a> {
                     scene.text(Point::new(at.x - theme::STEP, y), &tick, TextStyle::small().anchored(Anchor::End));
                 }
             }
-            Shown::Scene(other) => {
+            ArrangedPart::Scene(other) => {
                 let bounds = other.bounds();
                 scene.insert(other, Point::new(at.x - bounds.x, at.y - bounds.y));
             }

@@ -31,7 +31,7 @@ svg.tilewright>.paper{fill:none}
 
 /// A part of a page.
 #[derive(Debug, Default)]
-struct Part {
+struct PagePart {
     heading: String,
     words: Vec<(Words, String)>,
     pictures: Vec<String>,
@@ -63,18 +63,18 @@ enum Words {
 pub struct Page {
     title: String,
     theme: Theme,
-    parts: Vec<Part>,
+    parts: Vec<PagePart>,
 }
 
 impl Page {
     /// A page with a title and nothing on it.
     pub fn new(title: impl Into<String>, theme: Theme) -> Page {
-        Page { title: title.into(), theme, parts: vec![Part::default()] }
+        Page { title: title.into(), theme, parts: vec![PagePart::default()] }
     }
 
     /// Begins a part; what is added goes there.
     pub fn part(&mut self, heading: impl Into<String>) {
-        self.parts.push(Part { heading: heading.into(), ..Part::default() });
+        self.parts.push(PagePart { heading: heading.into(), ..PagePart::default() });
     }
 
     fn words(&mut self, kind: Words, text: impl Into<String>) {
@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-impl Part {
+impl PagePart {
     fn write(&self, page: &mut String) {
         if self.words.is_empty() && self.pictures.is_empty() && self.heading.is_empty() {
             return;

@@ -35,7 +35,7 @@ const POINT: f64 = 0.75;
 pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     let frame = padded(scene.bounds());
     let scale = POINT.min(MAX_SIDE / frame.width.max(frame.height).max(1.0));
-    let mut writer = Writer {
+    let mut writer = PdfWriter {
         content: Content::new(),
         fonts: Fonts::new(),
         shown: BTreeMap::new(),
@@ -48,7 +48,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     writer.fill_with(Paint::Paper.rgb(writer.mode));
     writer.content.fill_nonzero();
     writer.scene(scene);
-    let Writer { content, fonts, shown, mode, .. } = writer;
+    let PdfWriter { content, fonts, shown, mode, .. } = writer;
 
     let mut ids = Ids(0);
     let (catalog, pages, page, stream, info) = (ids.next(), ids.next(), ids.next(), ids.next(), ids.next());
@@ -95,7 +95,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
 /// The glyphs of a font that are shown: their numbers in the file, and for each of these the glyph
 /// and its character.
 #[derive(Default)]
-struct Shown {
+struct FontSubset {
     numbers: GlyphRemapper,
     glyphs: BTreeMap<u16, (GlyphId, char)>,
 }
@@ -120,7 +120,7 @@ fn name_of(font: Weight) -> Name<'static> {
 }
 
 /// Writes a font with the widths and characters of the glyphs in use.
-fn embed(pdf: &mut Pdf, ids: &mut Ids, id: Ref, font: Weight, face: &Face<'static>, fonts: &Fonts, shown: &Shown) {
+fn embed(pdf: &mut Pdf, ids: &mut Ids, id: Ref, font: Weight, face: &Face<'static>, fonts: &Fonts, shown: &FontSubset) {
     let (descendant, descriptor, characters, file) = (ids.next(), ids.next(), ids.next(), ids.next());
     let base = Name(match font {
         Weight::Regular => b"TWAAAA+Inter-Regular",
@@ -167,11 +167,11 @@ fn embed(pdf: &mut Pdf, ids: &mut Ids, id: Ref, font: Weight, face: &Face<'stati
     pdf.stream(file, &body).filter(Filter::FlateDecode).pair(Name(b"Length1"), length);
 }
 
-struct Writer {
+struct PdfWriter {
     content: Content,
     fonts: Fonts,
     /// The glyphs in use, font by font.
-    shown: BTreeMap<Weight, Shown>,
+    shown: BTreeMap<Weight, FontSubset>,
     frame: Frame,
     scale: f64,
     mode: Mode,
@@ -179,7 +179,7 @@ struct Writer {
     fill: Option<Rgb>,
 }
 
-impl Writer {
+impl PdfWriter {
     fn x(&self, x: f64) -> f32 {
         ((x - self.frame.x) * self.scale) as f32
     }

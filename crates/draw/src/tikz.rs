@@ -85,7 +85,7 @@ pub fn tikz(scene: &Scene, document: &Document) -> String {
         [first, _] if first <= MAX_TEXTS => 1,
         _ => 0,
     };
-    let mut writer = Writer { out: &mut out, scene, frame, scale, mode, lines };
+    let mut writer = TikzWriter { out: &mut out, scene, frame, scale, mode, lines };
     writer.out.push_str("\\begin{tikzpicture}[x=1bp,y=1bp]\n\\useasboundingbox (0,0) rectangle (");
     let (width, height) = (frame.width * scale, frame.height * scale);
     writer.pair(width, height);
@@ -150,7 +150,7 @@ fn reduced(image: &Image) -> Vec<Vec<Paint>> {
     (0..height).map(row).collect()
 }
 
-struct Writer<'a> {
+struct TikzWriter<'a> {
     out: &'a mut String,
     scene: &'a Scene,
     frame: Frame,
@@ -160,7 +160,7 @@ struct Writer<'a> {
     lines: usize,
 }
 
-impl Writer<'_> {
+impl TikzWriter<'_> {
     fn x(&self, x: f64) -> f64 {
         (x - self.frame.x) * self.scale
     }
@@ -234,8 +234,8 @@ impl Writer<'_> {
     fn tiles(&mut self, tiles: &[&Tile]) {
         let scene = self.scene;
         let mut fills: BTreeMap<[u8; 3], (Paint, Vec<Frame>)> = BTreeMap::new();
-        type Texts = (&'static str, Paint, f64, Vec<(Span, Point)>);
-        let mut texts: BTreeMap<([u8; 3], u64), Texts> = BTreeMap::new();
+        type TextGroup = (&'static str, Paint, f64, Vec<(Span, Point)>);
+        let mut texts: BTreeMap<([u8; 3], u64), TextGroup> = BTreeMap::new();
         let bytes = |Rgb(r, g, b): Rgb| [r, g, b];
         for tile in tiles {
             let fill = fills.entry(bytes(tile.fill.rgb(self.mode))).or_insert_with(|| (tile.fill, Vec::new()));

@@ -39,7 +39,7 @@ pub struct Cache {
 
 /// The contents of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct CacheEntry {
     pub(crate) code: Vec<u8>,
     pub(crate) notes: String,
 }
@@ -102,7 +102,7 @@ impl Cache {
     }
 
     /// The entry of a key.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Entry> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<CacheEntry> {
         let path = self.path(key)?;
         let file = File::open(&path).ok()?;
         // A longer file was not written here.
@@ -118,7 +118,7 @@ impl Cache {
     }
 
     /// Stores something for a key. Says whether it is there now.
-    pub(crate) fn put(&self, key: &[u8], entry: &Entry) -> bool {
+    pub(crate) fn put(&self, key: &[u8], entry: &CacheEntry) -> bool {
         let bytes = encode(key, entry);
         let (Some(folder), Some(path)) = (&self.folder, self.path(key)) else { return false };
         let Some(left) = self.limit.checked_sub(bytes.len() as u64) else { return false };
@@ -170,7 +170,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// The bytes of an entry: what it begins with, three lengths, the key, the code, the notes, and the
 /// checksum of all that.
-fn encode(key: &[u8], entry: &Entry) -> Vec<u8> {
+fn encode(key: &[u8], entry: &CacheEntry) -> Vec<u8> {
     let parts = [key, &entry.code, entry.notes.as_bytes()];
     let mut bytes = MAGIC.to_vec();
     parts.iter().for_each(|part| bytes.extend_from_slice(&(part.len() as u64).to_le_bytes()));
@@ -181,7 +181,7 @@ fn encode(key: &[u8], entry: &Entry) -> Vec<u8> {
 }
 
 /// The entry in these bytes, if they are whole and of this key.
-fn decode(bytes: &[u8], key: &[u8]) -> Option<Entry> {
+fn decode(bytes: &[u8], key: &[u8]) -> Option<CacheEntry> {
     let (body, checksum) = bytes.split_last_chunk::<8>()?;
     if hash(body) != u64::from_le_bytes(*checksum) {
         return None;
@@ -198,7 +198,7 @@ fn decode(bytes: &[u8], key: &[u8]) -> Option<Entry> {
     if known != key || notes.len() != notes_length {
         return None;
     }
-    Some(Entry { code: code.to_vec(), notes: String::from_utf8(notes.to_vec()).ok()? })
+    Some(CacheEntry { code: code.to_vec(), notes: String::from_utf8(notes.to_vec()).ok()? })
 }
 
 #[cfg(test)]
@@ -207,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(code: &[u8]) -> Entry {
-        Entry { code: code.to_vec(), notes: "notes".into() }
+    fn entry(code: &[u8]) -> CacheEntry {
+        CacheEntry { code: code.to_vec(), notes: "notes".into() }
     }
 
     fn names(folder: &Path) -> Vec<PathBuf> {

@@ -14,7 +14,7 @@ mod open;
 mod process;
 mod table;
 
-pub(crate) use calls::{Compiled, Driver, Entry, LaunchSizes, Order, Refused, TiledMap, Value};
+pub(crate) use calls::{CompilerOutput, Driver, EntryPoint, LaunchSizes, Order, Refused, TiledMap, Value};
 pub use open::MINIMUM_VERSION;
 pub(crate) use table::{
     ContextHandle, DeviceHandle, EventHandle, GraphHandle, ModuleHandle, ReplayHandle, StreamHandle, TensorMapBytes,

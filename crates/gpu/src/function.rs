@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::context::Context;
-use crate::driver::{Driver, Entry, Refused};
+use crate::driver::{Driver, EntryPoint, Refused};
 use crate::error::{GpuError, SizeFlaw};
 use crate::launch::{Launch, Resources, is_large};
-use crate::module::{Loaded, Module};
+use crate::module::{LoadedModule, Module};
 use crate::parameter::{Argument, Parameter, Receiver, packed};
 use crate::status::code;
 use crate::stream::Stream;
@@ -35,9 +35,9 @@ mod attribute {
 
 /// A kernel of a module.
 pub(crate) struct Kernel {
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedModule>,
     name: Arc<str>,
-    entry: Entry,
+    entry: EntryPoint,
     parameters: Box<[Parameter]>,
     resources: Resources,
     /// The most bytes of shared memory that a launch may ask for so far.
@@ -159,9 +159,9 @@ pub struct Function {
 
 impl Function {
     pub(crate) fn new(
-        loaded: &Arc<Loaded>,
+        loaded: &Arc<LoadedModule>,
         name: &str,
-        entry: Entry,
+        entry: EntryPoint,
         parameters: &[Parameter],
     ) -> Result<Function, GpuError> {
         let context = loaded.context();
@@ -289,7 +289,7 @@ impl fmt::Debug for Function {
     }
 }
 
-fn resources(driver: &Driver, entry: &Entry, clusters: bool) -> Result<Resources, Refused> {
+fn resources(driver: &Driver, entry: &EntryPoint, clusters: bool) -> Result<Resources, Refused> {
     // None of these is negative.
     let number = |which| Ok::<u32, Refused>(driver.function_attribute(entry, which)?.max(0) as u32);
     let [x, y, z] = attribute::CLUSTER;

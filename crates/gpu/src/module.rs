@@ -21,10 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_kernel::program::scalar::COUNTS;
 
-use crate::cache::{Cache, Entry};
+use crate::cache::{Cache, CacheEntry};
 use crate::context::Context;
 use crate::device::Device;
-use crate::driver::{Compiled, ModuleHandle, Order, Refused};
+use crate::driver::{CompilerOutput, ModuleHandle, Order, Refused};
 use crate::error::GpuError;
 use crate::machine_code::MachineCode;
 use crate::ptx::Target;
@@ -71,14 +71,14 @@ pub enum Origin {
 }
 
 /// A module in a context.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedModule {
     context: Arc<Context>,
     handle: ModuleHandle,
     /// The counters of the module that ordered launches share.
     counts: Mutex<HashMap<Order, u32>>,
 }
 
-impl Loaded {
+impl LoadedModule {
     /// The counter of the module for launches on a stream: none that launches have which may run
     /// concurrently. None if all are taken.
     ///
@@ -102,7 +102,7 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
+impl Drop for LoadedModule {
     fn drop(&mut self) {
         self.context.give_back(|driver| {
             // Kernels may still run. Whoever waits for them learns whether they failed.
@@ -114,7 +114,7 @@ impl Drop for Loaded {
 
 /// Kernels that were loaded. They stay as long as the module or one of its functions.
 pub struct Module {
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedModule>,
     origin: Origin,
     notes: Box<str>,
 }
@@ -142,7 +142,7 @@ impl Module {
         Ok(module)
     }
 
-    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
+    pub(crate) fn loaded(&self) -> &Arc<LoadedModule> {
         &self.loaded
     }
 
@@ -191,7 +191,7 @@ impl Loader<'_> {
             return Ok(module);
         }
         let loaded = self.device.context().attempt(|driver| driver.load_text(&text))?;
-        let Compiled { result, info, errors } = loaded;
+        let CompilerOutput { result, info, errors } = loaded;
         match result {
             Ok(handle) => Ok(self.module(handle, Origin::Compiled, info)),
             Err(refused) => Err(match self.refused(refused, Some(words)) {
@@ -212,7 +212,7 @@ impl Loader<'_> {
         let mut key = format!("{major}.{minor} {} {version}\n", self.device.name()).into_bytes();
         key.extend_from_slice(text.to_bytes());
         // An entry that the driver refuses is compiled again.
-        if let Some(Entry { code, notes }) = cache.get(&key)
+        if let Some(CacheEntry { code, notes }) = cache.get(&key)
             && let Ok(code) = MachineCode::new(code)
             && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
         {
@@ -224,14 +224,14 @@ impl Loader<'_> {
         if has(text.to_bytes(), b"setmaxnreg") {
             return Ok(None);
         }
-        let Compiled { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
+        let CompilerOutput { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
         let code = match result.map(MachineCode::new) {
             Ok(Ok(code)) if !info.is_empty() && speed_notes(&info).next().is_none() => code,
             // Loading the text says what is wrong with it.
             _ => return Ok(None),
         };
         let Ok(module) = self.load_code(&code, Origin::Compiled, Some(&info))? else { return Ok(None) };
-        cache.put(&key, &Entry { code: code.bytes().to_vec(), notes: info });
+        cache.put(&key, &CacheEntry { code: code.bytes().to_vec(), notes: info });
         Ok(Some(module))
     }
 
@@ -242,13 +242,18 @@ impl Loader<'_> {
         origin: Origin,
         notes: Option<&str>,
     ) -> Result<Result<Module, Refused>, GpuError> {
-        let Compiled { result, info, .. } = self.device.context().attempt(|driver| driver.load_machine_code(code))?;
+        let CompilerOutput { result, info, .. } =
+            self.device.context().attempt(|driver| driver.load_machine_code(code))?;
         Ok(result.map(|handle| self.module(handle, origin, notes.map_or(info, str::to_owned))))
     }
 
     fn module(&self, handle: ModuleHandle, origin: Origin, notes: String) -> Module {
         let context = self.device.context().clone();
-        Module { loaded: Arc::new(Loaded { context, handle, counts: Mutex::default() }), origin, notes: notes.into() }
+        Module {
+            loaded: Arc::new(LoadedModule { context, handle, counts: Mutex::default() }),
+            origin,
+            notes: notes.into(),
+        }
     }
 
     /// A refusal of an image by the driver.

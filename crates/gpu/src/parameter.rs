@@ -219,10 +219,10 @@ impl<L: Offsets> Arranged for L {
 /// Made by `From`: of `&Memory` and `&DeviceTensor` for memory that is read, of `&mut` ones for
 /// memory that is written, of numbers, and of `&EncodedTensorMap`.
 #[derive(Clone, Copy)]
-pub struct Argument<'a>(Kind<'a>);
+pub struct Argument<'a>(ArgumentKind<'a>);
 
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+enum ArgumentKind<'a> {
     Place(Place<'a>),
     Scalar(ElementType, [u8; 8]),
     Map(Mapped<'a>),
@@ -232,19 +232,19 @@ impl<T: Element> From<T> for Argument<'_> {
     fn from(value: T) -> Self {
         let mut bytes = [0; 8];
         bytes.iter_mut().zip(bytemuck::bytes_of(&value)).for_each(|(place, byte)| *place = *byte);
-        Argument(Kind::Scalar(T::TYPE, bytes))
+        Argument(ArgumentKind::Scalar(T::TYPE, bytes))
     }
 }
 
 impl<'a> From<Place<'a>> for Argument<'a> {
     fn from(place: Place<'a>) -> Self {
-        Argument(Kind::Place(place))
+        Argument(ArgumentKind::Place(place))
     }
 }
 
 impl<'a> From<Mapped<'a>> for Argument<'a> {
     fn from(map: Mapped<'a>) -> Self {
-        Argument(Kind::Map(map))
+        Argument(ArgumentKind::Map(map))
     }
 }
 
@@ -259,37 +259,37 @@ impl Argument<'_> {
     fn words(&self) -> String {
         let may = |writable| if writable { "may be written" } else { "may only be read" };
         match &self.0 {
-            Kind::Place(place) => match place.element {
+            ArgumentKind::Place(place) => match place.element {
                 Some(element) => format!("memory of {element} that {}", may(place.writable)),
                 None => format!("memory that {}", may(place.writable)),
             },
-            Kind::Scalar(element, _) => format!("a number of type {element}"),
-            Kind::Map(map) => format!("a tensor map of memory that {}", may(map.writable)),
+            ArgumentKind::Scalar(element, _) => format!("a number of type {element}"),
+            ArgumentKind::Map(map) => format!("a tensor map of memory that {}", may(map.writable)),
         }
     }
 
     /// The layout of its elements, if it is known.
     pub(crate) fn layout(&self) -> Option<&dyn Arranged> {
         match &self.0 {
-            Kind::Place(place) => place.layout,
-            Kind::Scalar(..) | Kind::Map(_) => None,
+            ArgumentKind::Place(place) => place.layout,
+            ArgumentKind::Scalar(..) | ArgumentKind::Map(_) => None,
         }
     }
 
     /// The memory that it is, where it is memory.
     pub(crate) fn memory(&self) -> Option<&Place<'_>> {
         match &self.0 {
-            Kind::Place(place) => Some(place),
-            Kind::Scalar(..) | Kind::Map(_) => None,
+            ArgumentKind::Place(place) => Some(place),
+            ArgumentKind::Scalar(..) | ArgumentKind::Map(_) => None,
         }
     }
 
     /// The memory under it: the first byte and how many.
     fn range(&self) -> Option<(u64, u64)> {
         match &self.0 {
-            Kind::Place(place) => Some(place.range),
-            Kind::Scalar(..) => None,
-            Kind::Map(map) => Some(map.range),
+            ArgumentKind::Place(place) => Some(place.range),
+            ArgumentKind::Scalar(..) => None,
+            ArgumentKind::Map(map) => Some(map.range),
         }
     }
 }
@@ -342,10 +342,10 @@ fn value<'a>(
         if Arc::ptr_eq(context, kernel.context) { Ok(()) } else { kernel.context.same(context, "an argument") }
     };
     match (parameter.kind, &argument.0) {
-        (ParameterKind::Scalar(wanted), Kind::Scalar(element, bytes)) if wanted == *element => {
+        (ParameterKind::Scalar(wanted), ArgumentKind::Scalar(element, bytes)) if wanted == *element => {
             Ok(Value::Bytes(*bytes, element.bytes()))
         }
-        (ParameterKind::Pointer { access, element, alignment, bytes }, Kind::Place(place))
+        (ParameterKind::Pointer { access, element, alignment, bytes }, ArgumentKind::Place(place))
             if (place.writable || access == Access::Read) && place.element.is_none_or(|known| known == element) =>
         {
             here(place.context)?;
@@ -360,7 +360,7 @@ fn value<'a>(
             }
             Ok(Value::Bytes(place.address.to_ne_bytes(), 8))
         }
-        (ParameterKind::TensorMap { access }, Kind::Map(map)) if map.writable || access == Access::Read => {
+        (ParameterKind::TensorMap { access }, ArgumentKind::Map(map)) if map.writable || access == Access::Read => {
             here(map.context)?;
             Ok(Value::Map(map.bytes))
         }

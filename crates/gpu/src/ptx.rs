@@ -14,11 +14,11 @@ use crate::error::GpuError;
 pub(crate) struct Target<'a> {
     name: &'a str,
     capability: (u32, u32),
-    kind: Kind,
+    kind: PtxParameterKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PtxParameterKind {
     AndAbove,
     SameMajor,
     Exactly,
@@ -47,10 +47,10 @@ impl<'a> Target<'a> {
     fn named(name: &'a str) -> Option<Target<'a>> {
         let number = name.strip_prefix("sm_")?;
         let (digits, kind) = match number.strip_suffix('a') {
-            Some(digits) => (digits, Kind::Exactly),
+            Some(digits) => (digits, PtxParameterKind::Exactly),
             None => match number.strip_suffix('f') {
-                Some(digits) => (digits, Kind::SameMajor),
-                None => (number, Kind::AndAbove),
+                Some(digits) => (digits, PtxParameterKind::SameMajor),
+                None => (number, PtxParameterKind::AndAbove),
             },
         };
         if digits.len() > 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -68,9 +68,9 @@ impl<'a> Target<'a> {
     /// Whether it runs on this compute capability.
     pub(crate) fn runs_on(&self, capability: (u32, u32)) -> bool {
         match self.kind {
-            Kind::AndAbove => self.capability <= capability,
-            Kind::SameMajor => self.capability <= capability && self.capability.0 == capability.0,
-            Kind::Exactly => self.capability == capability,
+            PtxParameterKind::AndAbove => self.capability <= capability,
+            PtxParameterKind::SameMajor => self.capability <= capability && self.capability.0 == capability.0,
+            PtxParameterKind::Exactly => self.capability == capability,
         }
     }
 

@@ -58,7 +58,7 @@ pub use machine::MAX_FINDINGS;
 pub use reading::Reading;
 pub use schedule::{Completion, Order, Schedule};
 pub use setup::MAX_MEMORY;
-pub use stepper::{Executed, Held, Step, Stepper, Touched};
+pub use stepper::{Executed, Held, StepEvents, Stepper, Touched};
 pub use tensor_name::TensorName;
 pub use touch::AccessKind;
 
@@ -68,7 +68,7 @@ use crate::program::memory::{Buffer, BufferId, Role};
 use crate::program::operation::{AtomicOperation, Number, Operation};
 use crate::program::scalar::Scalar;
 use code::Code;
-use machine::Machine;
+use machine::InterpretedRun;
 use schedule::Random;
 use setup::Setup;
 
@@ -289,7 +289,7 @@ impl<'p> Interpreter<'p> {
     pub fn run(&self, schedule: Schedule) -> Result<Run, Findings> {
         let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
         let machine =
-            Machine::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
+            InterpretedRun::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
         let (contents, counts) = machine.run()?;
         let tensors = self.program.tensors().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
         Ok(Run { tensors, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
@@ -312,7 +312,7 @@ impl<'p> Interpreter<'p> {
         let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
         let schedule = Schedule { order: Order::InTurn, completion };
         let machine =
-            Machine::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
+            InterpretedRun::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
         Ok(Stepper::new(machine, number))
     }
 

@@ -56,7 +56,7 @@ problems run in the interpreter, which compares every element. On a device large
 random elements are compared; every byte beside the outputs must be as it was.")]
     Random {
         #[command(flatten)]
-        options: random::Options,
+        options: random::RandomOptions,
     },
 
     /// Show how plans of one matrix grow with the number of devices: volumes and times.
@@ -67,7 +67,7 @@ Examples:
   tilewright-lab scale --devices 8,64,512 -o scale.svg")]
     Scale {
         #[command(flatten)]
-        options: scale::Options,
+        options: scale::ScaleOptions,
     },
 }
 

@@ -376,7 +376,7 @@ fn checked(number: u64, largest: i64, machine: &Machine, device: Option<&Device>
 
 /// Which problems are checked, and where.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct RandomOptions {
     /// How many problems, of every type and layout.
     #[arg(value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
@@ -395,7 +395,7 @@ pub struct Options {
 }
 
 /// Checks problems, planned for a machine: on the device, or in the interpreter.
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let device = options.device;
     let largest = options.largest.map_or(if device { 5000 } else { 96 }, i64::from);
     let own = device.then(|| Device::open(0)).transpose()?;

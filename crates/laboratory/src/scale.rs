@@ -16,7 +16,7 @@ use tilewright::mesh::{Machine, Mesh, MeshError, ShardedLayout, reshard};
 use tilewright_cli::shared::{Failure, Progress, SCALE, Saving, Terminal};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ScaleOptions {
     /// Rows and columns of the matrix.
     #[arg(long, default_value = "16384", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 24))]
     size: i64,
@@ -59,7 +59,7 @@ struct Row {
     seconds: f64,
 }
 
-pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &ScaleOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let machine: Machine = options.machine.parse()?;
     // A name of no format is refused before anything is computed.
     options.saving.file()?;
@@ -92,7 +92,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 
 /// The plans of all moves, made side by side. A bar says how far they have come: a plan takes as
 /// long as its devices have pairs.
-fn planned(options: &Options, machine: &Machine) -> Result<Vec<Row>, MeshError> {
+fn planned(options: &ScaleOptions, machine: &Machine) -> Result<Vec<Row>, MeshError> {
     let moves = options.devices.iter().flat_map(|devices| (0..MOVES.len()).map(move |at| (*devices, at)));
     let moves: Vec<(i64, usize)> = moves.collect();
     let pairs = |devices: i64| devices.unsigned_abs().saturating_mul(devices.unsigned_abs());
@@ -122,7 +122,7 @@ fn planned(options: &Options, machine: &Machine) -> Result<Vec<Row>, MeshError> 
 }
 
 /// The plan of one move.
-fn row(devices: i64, at: usize, options: &Options, machine: &Machine) -> Result<Row, MeshError> {
+fn row(devices: i64, at: usize, options: &ScaleOptions, machine: &Machine) -> Result<Row, MeshError> {
     let mesh = Mesh::new([("x", devices)])?;
     let [from, to] = layouts(at, options.size, devices).map(|text| ShardedLayout::parse(&mesh, &text));
     let plan = reshard(&from?, &to?, options.bytes, machine)?;

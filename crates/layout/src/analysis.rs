@@ -70,7 +70,7 @@ mod suggest;
 mod units;
 
 pub use access::{Access, MAX_ELEMENTS};
-pub use banks::{BankReport, Banks, Collision, Hit, Phase, PhaseHits, bank_conflicts, phase_hits};
+pub use banks::{BankConflict, BankReport, Banks, Hit, Phase, PhaseHits, bank_conflicts, phase_hits};
 pub use error::AnalysisError;
 pub use explanation::explanation;
 pub use footprint::{Distance, Footprint, Permutation, distance, footprint, permutation};

@@ -52,13 +52,13 @@ use alloc::boxed::Box;
 
 use crate::composed::Composed;
 use crate::coordinate::Coordinate;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::xor::Xor;
 
 /// A coordinate step whose scales may become known at launch.
-pub type Step = Coordinate<Expr>;
+pub type CoordinateStep = Coordinate<Expr>;
 
 /// A layout of any kind: with integer strides, numbers known at launch, coordinate or XOR steps, or
 /// composed of several maps.
@@ -88,7 +88,7 @@ pub enum AnyLayout {
     /// A layout with a number that becomes known at launch: `(M,8):(8,1)`.
     Launch(Box<Layout<Expr>>),
     /// A layout whose value is a coordinate: `(4,8):(1@0,1@1)`.
-    Coordinate(Box<Layout<Step>>),
+    Coordinate(Box<Layout<CoordinateStep>>),
     /// A layout whose value is an XOR of steps: `(8,8):(^1,^9)`.
     Xor(Layout<Xor>),
     /// A layout seen through a swizzle or another map: `S<3,4,3> o 0 o (8,64):(64,1)`.
@@ -96,7 +96,7 @@ pub enum AnyLayout {
     /// The same with sizes known at launch: `(M,8):(8,1) o K o 4:1`.
     LaunchComposed(Box<Composed<Expr>>),
     /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
-    CoordinateComposed(Box<Composed<Step>>),
+    CoordinateComposed(Box<Composed<CoordinateStep>>),
 }
 
 /// The value of an expression for the layout in an [`AnyLayout`], for every kind: the only list of
@@ -145,21 +145,22 @@ macro_rules! paired {
         let (a, b, op): (&AnyLayout, &AnyLayout, &'static str) = ($a, $b, $op);
         match a.kind().join(b.kind()) {
             Some($crate::any::Kind::Integer) => {
-                let ($x, $y) = (a.integer_in(op, Operand::First)?, b.integer_in(op, Operand::Second)?);
+                let ($x, $y) = (a.integer_in(op, RefusedOperand::First)?, b.integer_in(op, RefusedOperand::Second)?);
                 $result
             }
             Some($crate::any::Kind::Launch) => {
-                let (x, y) = (a.launch_in(op, Operand::First)?, b.launch_in(op, Operand::Second)?);
+                let (x, y) = (a.launch_in(op, RefusedOperand::First)?, b.launch_in(op, RefusedOperand::Second)?);
                 let ($x, $y) = (&*x, &*y);
                 $result
             }
             Some($crate::any::Kind::Coordinate) => {
-                let (x, y) = (a.coordinate_in(op, Operand::First)?, b.coordinate_in(op, Operand::Second)?);
+                let (x, y) =
+                    (a.coordinate_in(op, RefusedOperand::First)?, b.coordinate_in(op, RefusedOperand::Second)?);
                 let ($x, $y) = (&*x, &*y);
                 $result
             }
             Some($crate::any::Kind::Xor) => {
-                let (x, y) = (a.xor_in(op, Operand::First)?, b.xor_in(op, Operand::Second)?);
+                let (x, y) = (a.xor_in(op, RefusedOperand::First)?, b.xor_in(op, RefusedOperand::Second)?);
                 let ($x, $y) = (&*x, &*y);
                 $result
             }
@@ -173,12 +174,12 @@ use paired;
 #[cold]
 fn no_pair<T>(op: &'static str, a: &AnyLayout, b: &AnyLayout) -> Result<T, LayoutError> {
     let first = a.is_composed() || !b.is_composed() && !matches!(a, AnyLayout::Xor(_));
-    let (operand, layout) = if first { (Operand::First, a) } else { (Operand::Second, b) };
+    let (operand, layout) = if first { (RefusedOperand::First, a) } else { (RefusedOperand::Second, b) };
     wrong_kind(op, operand, layout.not_integer())
 }
 
 /// The refusal of an operand of a kind that the operation does not take.
 #[cold]
-fn wrong_kind<T>(op: &'static str, operand: Operand, wanted: &'static str) -> Result<T, LayoutError> {
+fn wrong_kind<T>(op: &'static str, operand: RefusedOperand, wanted: &'static str) -> Result<T, LayoutError> {
     Err(LayoutError::Kind { op, operand, wanted })
 }

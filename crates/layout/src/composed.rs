@@ -30,7 +30,7 @@ mod xor;
 
 pub use outer::{MapChain, OuterMap};
 pub(crate) use parity::{Affine, Parities};
-pub use place::Place;
+pub use place::InnerValue;
 
 use crate::composed::largest::largest;
 use crate::limits::MAX_BOXES;
@@ -56,19 +56,19 @@ use crate::value::tree::Tree;
 /// assert_eq!(tile.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
 /// ```
 #[derive(PartialEq, Eq, Hash)]
-pub struct Composed<D: Place = i64> {
+pub struct Composed<D: InnerValue = i64> {
     outer: OuterMap<D::Extent>,
     offset: D,
     inner: Layout<D>,
 }
 
-impl<D: Place> Clone for Composed<D> {
+impl<D: InnerValue> Clone for Composed<D> {
     fn clone(&self) -> Composed<D> {
         Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.clone() }
     }
 }
 
-impl<D: Place> Composed<D> {
+impl<D: InnerValue> Composed<D> {
     /// The map `outer o offset o inner`.
     ///
     /// Errors: an offset `offset + inner(c)` is not representable, or is no number that the outer

@@ -35,7 +35,7 @@ use smallvec::SmallVec;
 use crate::limits::{MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{LayoutError, Limit};
 use crate::value::number::{Extent, Stride, Truth};
-use crate::value::profile::{Builder, Profile, ProfileRef};
+use crate::value::profile::{Profile, ProfileBuilder, ProfileRef};
 use crate::value::tree::{Leaves, Tree};
 
 /// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to
@@ -128,23 +128,23 @@ impl fmt::Display for ModePath {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Coordinate<N: Extent = i64> {
     /// The first two terms; a place without one has the empty path and the scale 0.
-    first: Term<N>,
-    second: Term<N>,
+    first: CoordinateTerm<N>,
+    second: CoordinateTerm<N>,
     /// The terms after them.
-    more: Option<Box<[Term<N>]>>,
+    more: Option<Box<[CoordinateTerm<N>]>>,
 }
 
 /// `scale` steps in the mode at `path`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Term<N> {
+struct CoordinateTerm<N> {
     path: ModePath,
     scale: N,
 }
 
-impl<N: Extent> Term<N> {
+impl<N: Extent> CoordinateTerm<N> {
     #[inline(always)]
-    fn none() -> Term<N> {
-        Term { path: ModePath::ROOT, scale: N::zero() }
+    fn none() -> CoordinateTerm<N> {
+        CoordinateTerm { path: ModePath::ROOT, scale: N::zero() }
     }
 
     /// A scale that is known to be 0 is no term.
@@ -159,7 +159,7 @@ impl<N: Extent> Coordinate<N> {
     #[inline]
     pub fn step(scale: N, path: ModePath) -> Coordinate<N> {
         let path = if scale.is_zero().proved() { ModePath::ROOT } else { path };
-        Coordinate { first: Term { path, scale }, second: Term::none(), more: None }
+        Coordinate { first: CoordinateTerm { path, scale }, second: CoordinateTerm::none(), more: None }
     }
 
     /// The coordinate in a codomain that is not a tuple.
@@ -180,11 +180,11 @@ impl<N: Extent> Coordinate<N> {
     /// assert_eq!(Coordinate::of_tree(&nested).unwrap().to_string(), "4@0+2@1@1");
     /// ```
     pub fn of_tree(coordinate: &Tree<N>) -> Result<Coordinate<N>, LayoutError> {
-        let mut terms: Terms<N> = SmallVec::new();
+        let mut terms: CoordinateTerms<N> = SmallVec::new();
         let mut leaves = coordinate.leaves().iter();
         unit_paths(coordinate.profile().as_ref(), &mut |path| {
             if let Some(scale) = leaves.next().filter(|scale| !scale.is_zero().proved()) {
-                terms.push(Term { path: path?, scale: scale.clone() });
+                terms.push(CoordinateTerm { path: path?, scale: scale.clone() });
             }
             Ok(())
         })?;
@@ -242,17 +242,17 @@ impl<N: Extent> Coordinate<N> {
     }
 
     /// The sum of terms that are sorted by path, none zero.
-    fn of_terms(terms: Terms<N>) -> Coordinate<N> {
+    fn of_terms(terms: CoordinateTerms<N>) -> Coordinate<N> {
         let mut terms = terms.into_iter();
-        let first = terms.next().unwrap_or_else(Term::none);
-        let second = terms.next().unwrap_or_else(Term::none);
-        let more: Terms<N> = terms.collect();
+        let first = terms.next().unwrap_or_else(CoordinateTerm::none);
+        let second = terms.next().unwrap_or_else(CoordinateTerm::none);
+        let more: CoordinateTerms<N> = terms.collect();
         Coordinate { first, second, more: if more.is_empty() { None } else { Some(more.into_boxed_slice()) } }
     }
 
     /// The same terms with scales of another kind; a scale that is not 0 goes to one that is not.
     pub(crate) fn map_scales<M: Extent>(&self, scale: impl Fn(&N) -> M) -> Coordinate<M> {
-        Coordinate::of_terms(self.terms().map(|(path, own)| Term { path, scale: scale(own) }).collect())
+        Coordinate::of_terms(self.terms().map(|(path, own)| CoordinateTerm { path, scale: scale(own) }).collect())
     }
 
     /// Adds `count` times a sum of several terms.
@@ -266,7 +266,7 @@ impl<N: Extent> Coordinate<N> {
     /// Both sums merged, scales at the same path added.
     fn merged(&self, other: &Coordinate<N>) -> Option<Coordinate<N>> {
         let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
-        let mut terms: Terms<N> = SmallVec::new();
+        let mut terms: CoordinateTerms<N> = SmallVec::new();
         loop {
             let (path, scale) = match (left.peek(), right.peek()) {
                 (None, None) => return Some(Coordinate::of_terms(terms)),
@@ -289,14 +289,14 @@ impl<N: Extent> Coordinate<N> {
                 (Some(_), None) => return None,
             };
             if !scale.is_zero().proved() {
-                terms.push(Term { path, scale });
+                terms.push(CoordinateTerm { path, scale });
             }
         }
     }
 }
 
 /// Terms in the making.
-type Terms<N> = SmallVec<[Term<N>; 4]>;
+type CoordinateTerms<N> = SmallVec<[CoordinateTerm<N>; 4]>;
 
 /// Hands the path of each leaf of a profile to `visit`, in order; a path beyond the limits as the
 /// error that it is.
@@ -343,12 +343,12 @@ pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> 
 ///
 /// Errors: more nodes than a profile has.
 pub(crate) fn profile_of(paths: &[ModePath]) -> Result<Profile, LayoutError> {
-    let mut builder = Builder::new();
+    let mut builder = ProfileBuilder::new();
     span(paths, 0, &mut builder);
     builder.finish()
 }
 
-fn span(paths: &[ModePath], depth: usize, out: &mut Builder) {
+fn span(paths: &[ModePath], depth: usize, out: &mut ProfileBuilder) {
     let mode_of = |path: &ModePath| path.modes().nth(depth);
     let mut rest = paths;
     if rest.first().and_then(mode_of).is_none() {
@@ -388,7 +388,7 @@ impl<N: Extent> Stride for Coordinate<N> {
 
     #[inline(always)]
     fn zero() -> Coordinate<N> {
-        Coordinate { first: Term::none(), second: Term::none(), more: None }
+        Coordinate { first: CoordinateTerm::none(), second: CoordinateTerm::none(), more: None }
     }
 
     #[inline]
@@ -428,11 +428,11 @@ impl<N: Extent> Stride for Coordinate<N> {
         if self.second.is_none() {
             return Some(Coordinate::step(self.first.scale.times(count)?, self.first.path));
         }
-        let mut terms: Terms<N> = SmallVec::new();
+        let mut terms: CoordinateTerms<N> = SmallVec::new();
         for (path, scale) in self.terms() {
             let scale = scale.times(count)?;
             if !scale.is_zero().proved() {
-                terms.push(Term { path, scale });
+                terms.push(CoordinateTerm { path, scale });
             }
         }
         Some(Coordinate::of_terms(terms))

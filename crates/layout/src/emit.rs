@@ -5,7 +5,7 @@
 //! extents and strides that become known at launch.
 //!
 //! ```
-//! use tilewright_layout::emit::{Language, Map, Place, Style, inside, value};
+//! use tilewright_layout::emit::{Language, Map, Style, Variables, inside, value};
 //! use tilewright_layout::symbolic::Expr;
 //! use tilewright_layout::{Layout, Tiler, Tree};
 //!
@@ -14,7 +14,7 @@
 //! let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse()?;
 //! let tiler: Tiler<Expr> = "[128:1;64:1]".parse()?;
 //! let tiled = Map::from(matrix.zipped_divide(&tiler)?);
-//! let place = Place::leaves().named(["row", "col", "tile_row", "tile_col"]);
+//! let place = Variables::leaves().named(["row", "col", "tile_row", "tile_col"]);
 //! assert_eq!(value(&tiled, &place)?.function("offset", Style::new(Language::Cuda))?, "\
 //! __device__ __forceinline__ int64_t offset(int64_t row, int64_t col, int64_t tile_row, int64_t tile_col, int64_t K) {
 //!     return (row + tile_row * 128) * K + col + tile_col * 64;
@@ -85,6 +85,6 @@ pub use explanation::explanation;
 pub use integer::Integer;
 pub use language::{Language, Style};
 pub use map::Map;
-pub use place::{Place, Promise};
+pub use place::{Promise, Variables};
 
 pub use value::{coordinate, inside, value};

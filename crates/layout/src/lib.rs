@@ -88,13 +88,13 @@ pub use algebra::domain::{common_coarsening, common_refinement, domain_distribut
 pub use algebra::inner::Inner;
 pub use algebra::order::compact_order;
 pub use algebra::vector::{max_common_layout, max_common_vector};
-pub use any::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Kind, Step};
+pub use any::{AnyCoord, AnyLayout, AnyTiler, AnyTree, CoordinateStep, Kind};
 pub use bits::bit_xor::BitXor;
 pub use bits::matrix::BitMatrix;
 pub use bits::space::{BitSpace, BitVector};
 pub use bits::swizzle::Swizzle;
 pub use composed::linear::{LinearLayout, Named};
-pub use composed::{Composed, MapChain, OuterMap, Place};
+pub use composed::{Composed, InnerValue, MapChain, OuterMap};
 pub use constant::composed::StaticComposed;
 pub use constant::layout::StaticLayout;
 pub use constant::tiler::StaticTiler;
@@ -104,7 +104,7 @@ pub use limits::{
     MAX_BITS, MAX_BOXES, MAX_CANDIDATES, MAX_CASES, MAX_CHAIN, MAX_DEPTH, MAX_IMAGE, MAX_INDICES, MAX_NODES, MAX_PATH,
     MAX_PATH_MODE, MAX_SWIZZLE_BITS, MAX_XOR_STEPS, MAX_XOR_VALUES,
 };
-pub use refusal::error::{LayoutError, Limit, Operand, Path};
+pub use refusal::error::{LayoutError, Limit, Path, RefusedOperand};
 pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
 pub use refusal::interrupt;
 pub use refusal::nearest::nearest;

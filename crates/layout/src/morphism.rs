@@ -80,7 +80,9 @@ mod tuple;
 pub use ambient::AmbientMorphism;
 pub use classify::{Class, classify};
 pub use compose::{WorkedComposition, compose_by_refinement, weak_composite};
-pub use error::{Apart, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
+pub use error::{
+    Apart, CompositionSide, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Side,
+};
 pub use explanation::explanation;
 pub use fact::Fact;
 pub use grafting::Ref;

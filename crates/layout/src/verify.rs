@@ -22,12 +22,12 @@
 //! The algebra decides; what is here finds the place to point at.
 //!
 //! ```
-//! use tilewright_layout::verify::{self, Rounding};
+//! use tilewright_layout::verify::{self, Remainder};
 //! use tilewright_layout::{Layout, Tiler, Tree};
 //!
 //! # fn main() -> Result<(), tilewright_layout::LayoutError> {
 //! let (shape, tiler): (Tree<i64>, Tiler) = ("(128,60)".parse()?, "[16:1;8:1]".parse()?);
-//! let verdict = verify::divides(&shape, &tiler, Rounding::Exact);
+//! let verdict = verify::divides(&shape, &tiler, Remainder::Exact);
 //! assert!(!verdict.holds());
 //! assert_eq!(verdict.to_string(), "fails: exact division: in mode 1, extent 60 is 7 tiles of 8 and 4 more");
 //!
@@ -52,13 +52,13 @@ use core::fmt;
 use crate::{LayoutError, Tree, Truth};
 
 pub use congruence::{Incongruent, MissingMode, congruent, mode_at, weakly_congruent};
-pub use division::{Division, Indivisible, Ragged, Rounding, divides};
+pub use division::{Division, Indivisible, Ragged, Remainder, divides};
 pub use domain::{Fit, Outside, OutsideShape, fits, fits_shape};
 pub use equality::{
     Difference, Distinct, Point, equal, equal_composed, equal_composed_without_broadcast, equal_without_broadcast,
     identical_composed,
 };
-pub use injectivity::{Collision, Injective, injective};
+pub use injectivity::{Injective, SharedOffset, injective};
 pub use types::{Mismatch, Trivial, composed_type, result_type};
 
 /// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not

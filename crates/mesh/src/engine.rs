@@ -328,7 +328,7 @@ impl<E: Engine> Devices for Own<'_, E> {
 }
 
 /// The name of a step in errors.
-pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::Kind) -> String {
+pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::StepKind) -> String {
     let between = if of.is_empty() { "" } else { " of " };
     format!("step {}{between}{of}, {kind}", number + 1)
 }

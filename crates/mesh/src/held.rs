@@ -23,14 +23,14 @@ pub(crate) struct Held {
 
 /// The role of a mode that steps along an axis.
 #[derive(Debug, Clone, Copy)]
-enum Mode {
+enum AxisRole {
     Element(usize),
     Copy(usize),
     Sum(usize),
 }
 
 /// A mode along an axis: what it is, its extent and its step.
-type OnAxis = (Mode, i64, i64);
+type OnAxis = (AxisRole, i64, i64);
 
 /// The map from devices to the parts that they hold.
 #[derive(Debug, Clone)]
@@ -50,14 +50,14 @@ impl Holders {
         let mut note = |axis: usize, mode: OnAxis| modes.iter_mut().skip(axis).take(1).for_each(|list| list.push(mode));
         for (leaf, (extent, step)) in layout.elements.leaves().iter().enumerate() {
             if let Along::Axis(axis) = step.along {
-                note(axis, (Mode::Element(leaf), *extent, step.by));
+                note(axis, (AxisRole::Element(leaf), *extent, step.by));
             }
         }
         for (at, mode) in layout.copies.iter().enumerate() {
-            note(mode.axis, (Mode::Copy(at), mode.extent, mode.step));
+            note(mode.axis, (AxisRole::Copy(at), mode.extent, mode.step));
         }
         for (at, mode) in layout.sums.iter().enumerate() {
-            note(mode.axis, (Mode::Sum(at), mode.extent, mode.step));
+            note(mode.axis, (AxisRole::Sum(at), mode.extent, mode.step));
         }
         let along = layout.mesh.axes().iter().zip(&modes).zip(&layout.corner);
         let indices = along.map(|((axis, modes), corner)| {
@@ -88,9 +88,9 @@ impl Holders {
             let mut rest = table.get(usize::try_from(*at).ok()?).copied().flatten()?;
             for (mode, extent, _) in modes {
                 let place = match mode {
-                    Mode::Element(leaf) => held.elements.get_mut(*leaf),
-                    Mode::Copy(at) => held.copies.get_mut(*at),
-                    Mode::Sum(at) => held.sums.get_mut(*at),
+                    AxisRole::Element(leaf) => held.elements.get_mut(*leaf),
+                    AxisRole::Copy(at) => held.copies.get_mut(*at),
+                    AxisRole::Sum(at) => held.sums.get_mut(*at),
                 };
                 *place? = rest % extent;
                 rest /= extent;
@@ -108,9 +108,9 @@ impl Holders {
         for (at, modes) in device.iter_mut().zip(&self.modes) {
             for (mode, _, step) in modes {
                 let index = match mode {
-                    Mode::Element(leaf) => held.elements.get(*leaf),
-                    Mode::Copy(at) => held.copies.get(*at),
-                    Mode::Sum(at) => held.sums.get(*at),
+                    AxisRole::Element(leaf) => held.elements.get(*leaf),
+                    AxisRole::Copy(at) => held.copies.get(*at),
+                    AxisRole::Sum(at) => held.sums.get(*at),
                 };
                 *at += index? * step;
             }

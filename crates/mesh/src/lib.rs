@@ -17,14 +17,14 @@
 //! collectives (all-gather, reduce-scatter, all-to-all) are read from the messages, not searched.
 //!
 //! ```
-//! use tilewright_mesh::{Kind, Machine, Mesh, ShardedLayout, reshard};
+//! use tilewright_mesh::{Machine, Mesh, ShardedLayout, StepKind, reshard};
 //!
 //! # fn main() -> Result<(), tilewright_mesh::MeshError> {
 //! let mesh: Mesh = "dp=2,tp=4".parse()?;
 //! let rows = ShardedLayout::parse(&mesh, "((64,4),256):((1,1@tp),64) copied 2:1@dp")?;
 //! let columns = ShardedLayout::parse(&mesh, "(256,(64,4)):(1,(256,1@tp)) copied 2:1@dp")?;
 //! let plan = reshard(&rows, &columns, 2, &Machine::HGX_H200)?;
-//! assert_eq!(plan.steps()[0].kind, Kind::AllToAll);
+//! assert_eq!(plan.steps()[0].kind, StepKind::AllToAll);
 //! assert_eq!(plan.received(0), 64 * 64 * 3 * 2); // three blocks of 64 by 64
 //! # Ok(())
 //! # }
@@ -91,5 +91,5 @@ pub use product::{MAX_SCHEDULES, MAX_SIMULATED, ProductPlan, Role, multiply};
 pub use reduce::{ArgmaxPlan, ReducePlan, Reduction, argmax, reduce};
 pub use sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 pub use softmax::{SoftmaxPlan, softmax};
-pub use step::{Exchange, Kind, MAX_MESSAGES, Message};
+pub use step::{Exchange, MAX_MESSAGES, Message, StepKind};
 pub use traffic::{RankTraffic, Traffic};

@@ -7,7 +7,7 @@
 use crate::error::MeshError;
 use crate::held::Holders;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
-use crate::uneven::Mode;
+use crate::uneven::CutMode;
 use tilewright_layout::Tree;
 
 /// The local part of a tensor: the offsets of its elements, mode by mode.
@@ -129,7 +129,7 @@ pub(crate) struct Reduced {
     leaves: Vec<LocalLeaf>,
     /// The modes, and for each that is reduced, what a position adds to the index in the reduced
     /// modes.
-    modes: Vec<(Mode, Option<i64>)>,
+    modes: Vec<(CutMode, Option<i64>)>,
     /// The step of each local leaf in the partial result; 0 where it is reduced.
     kept: Vec<i64>,
     layout: ShardedLayout,

@@ -13,7 +13,7 @@ use tilewright_layout::{CommonDigits, Digit as CommonDigit};
 use crate::error::MeshError;
 use crate::held::Held;
 use crate::sharded::{Along, ShardedLayout, Step};
-use crate::uneven::{Mode, Run};
+use crate::uneven::{CutMode, Run};
 
 /// The most positions that are listed where the modes of two layouts do not refine each other.
 pub const MAX_LISTED: i64 = 65_536;
@@ -36,31 +36,31 @@ pub(crate) struct Listed {
 
 /// A part of the index of an element.
 #[derive(Debug, Clone)]
-pub(crate) enum Digit {
+pub(crate) enum IndexDigit {
     /// Both layouts are linear.
     Linear { extent: i64, from: Side, to: Side },
     /// All positions, one after the other.
     Listed(Vec<[Listed; 2]>),
     /// A mode of which a device of either layout has a run.
-    Blocks(Box<[Mode; 2]>),
+    Blocks(Box<[CutMode; 2]>),
 }
 
 /// The local part of a device: its index in each leaf along the mesh, the stride of each leaf in
 /// its memory, and the first offset.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct DevicePart<'a> {
     pub held: &'a [i64],
     pub steps: &'a [i64],
     pub start: i64,
 }
 
-impl Part<'_> {
+impl DevicePart<'_> {
     fn step(&self, leaf: usize) -> i64 {
         self.steps.get(leaf).copied().unwrap_or(0)
     }
 
     /// The positions of a mode that are here, and the step from one to the next.
-    fn run(&self, mode: &Mode) -> (Run, i64) {
+    fn run(&self, mode: &CutMode) -> (Run, i64) {
         (mode.run(self.held), mode.local().map_or(0, |digit| self.step(digit.leaf)))
     }
 }
@@ -180,7 +180,7 @@ impl Choices {
 ///
 /// Errors: the layouts are of different tensors or meshes; more than [`MAX_LISTED`] positions would
 /// be listed.
-pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Digit>, MeshError> {
+pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<IndexDigit>, MeshError> {
     if from.mesh != to.mesh {
         let (from, to) = (from.mesh.to_string().into(), to.mesh.to_string().into());
         return Err(MeshError::Meshes { from, to });
@@ -192,7 +192,7 @@ pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Dig
     for (from, to) in from.modes().into_iter().zip(to.modes()) {
         match (from.is_even && to.is_even, from.is_block() && to.is_block()) {
             (true, _) => even(&from, &to, &mut digits, &mut listed)?,
-            (false, true) => digits.push(Digit::Blocks(Box::new([from, to]))),
+            (false, true) => digits.push(IndexDigit::Blocks(Box::new([from, to]))),
             (false, false) => one_by_one(&from, &to, &mut digits, &mut listed)?,
         }
     }
@@ -209,26 +209,30 @@ fn list_more(listed: &mut i64, count: i64) -> Result<(), MeshError> {
 }
 
 /// The digits of a mode that both layouts cut into equal parts.
-fn even(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Result<(), MeshError> {
+fn even(from: &CutMode, to: &CutMode, digits: &mut Vec<IndexDigit>, listed: &mut i64) -> Result<(), MeshError> {
     let chains = [chain(from), chain(to)];
     let [mut common, other] = chains.clone().map(|chain| chain.iter().map(|at| at.end()).collect::<Vec<_>>());
     common.retain(|end| other.contains(end));
     let mut start = 1;
     for end in common {
         let parts = chains.each_ref().map(|chain| chain.iter().filter(|leaf| (start..end).contains(&leaf.start)));
-        let parts = parts.map(|leaves| leaves.copied().collect::<Vec<Leaf>>());
+        let parts = parts.map(|leaves| leaves.copied().collect::<Vec<ChainLeaf>>());
         let extents = parts.each_ref().map(|leaves| leaves.iter().map(|leaf| leaf.extent).collect::<Vec<i64>>());
         let mut walk = CommonDigits::new(extents.each_ref().map(Vec::as_slice));
         let linear: Vec<_> = walk.by_ref().collect();
         if walk.is_complete() {
             for CommonDigit { extent, parts: [a, b] } in linear {
-                digits.push(Digit::Linear { extent, from: side(&parts[0][a.0], a.1), to: side(&parts[1][b.0], b.1) });
+                digits.push(IndexDigit::Linear {
+                    extent,
+                    from: side(&parts[0][a.0], a.1),
+                    to: side(&parts[1][b.0], b.1),
+                });
             }
         } else {
             list_more(listed, end / start)?;
             let both = [from, to];
             let positions = (0..end / start).map(|at| both.map(|mode| list(mode, at * start, start..end)));
-            digits.push(Digit::Listed(positions.collect()));
+            digits.push(IndexDigit::Listed(positions.collect()));
         }
         start = end;
     }
@@ -237,7 +241,7 @@ fn even(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Re
 
 /// A number of positions that divides the offsets at which parts of a mode, or its other leaves,
 /// begin.
-fn unbroken(mode: &Mode) -> i64 {
+fn unbroken(mode: &CutMode) -> i64 {
     if mode.is_even {
         let first = mode.local().map_or(1, |digit| digit.extent);
         return mode.digits.iter().map(|digit| digit.weight).filter(|by| *by > 1).fold(first, common_divisor);
@@ -250,49 +254,49 @@ fn unbroken(mode: &Mode) -> i64 {
 
 /// The digits of a mode in which some device has scattered positions: those that are adjacent in
 /// both layouts, and the rest one by one.
-fn one_by_one(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Result<(), MeshError> {
+fn one_by_one(from: &CutMode, to: &CutMode, digits: &mut Vec<IndexDigit>, listed: &mut i64) -> Result<(), MeshError> {
     let both = [from, to];
     let first =
-        |mode: &Mode| mode.digits.iter().find(|digit| digit.extent > 1).filter(|digit| digit.is_local()).copied();
+        |mode: &CutMode| mode.digits.iter().find(|digit| digit.extent > 1).filter(|digit| digit.is_local()).copied();
     let mut together = 1;
     if let [Some(a), Some(b)] = both.map(first) {
         together = both.into_iter().fold(from.size, |all, mode| common_divisor(all, unbroken(mode)));
-        let side = |digit: &crate::uneven::Digit| Side { leaf: digit.leaf, below: 1, step: digit.step };
-        digits.push(Digit::Linear { extent: together, from: side(&a), to: side(&b) });
+        let side = |digit: &crate::uneven::LeafDigit| Side { leaf: digit.leaf, below: 1, step: digit.step };
+        digits.push(IndexDigit::Linear { extent: together, from: side(&a), to: side(&b) });
     }
     list_more(listed, from.size / together)?;
     let positions = (0..from.size / together).map(|at| both.map(|mode| list(mode, at * together, 1..i64::MAX)));
-    digits.push(Digit::Listed(positions.collect()));
+    digits.push(IndexDigit::Listed(positions.collect()));
     Ok(())
 }
 
 /// A leaf in the chain of prefix products.
 #[derive(Debug, Clone, Copy)]
-struct Leaf {
+struct ChainLeaf {
     leaf: usize,
     start: i64,
     extent: i64,
     step: Step,
 }
 
-impl Leaf {
+impl ChainLeaf {
     fn end(&self) -> i64 {
         self.start * self.extent
     }
 }
 
-fn chain(mode: &Mode) -> Vec<Leaf> {
+fn chain(mode: &CutMode) -> Vec<ChainLeaf> {
     let leaves = mode.digits.iter().filter(|digit| digit.extent > 1);
-    leaves.map(|at| Leaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
+    leaves.map(|at| ChainLeaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
 }
 
 /// The part of a leaf that has so many of its positions below it.
-fn side(leaf: &Leaf, below: i64) -> Side {
+fn side(leaf: &ChainLeaf, below: i64) -> Side {
     Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } }
 }
 
 /// A position, in the leaves whose weights are in a range.
-fn list(mode: &Mode, position: i64, weights: std::ops::Range<i64>) -> Listed {
+fn list(mode: &CutMode, position: i64, weights: std::ops::Range<i64>) -> Listed {
     let mut listed = Listed { mesh: Vec::new(), local: Vec::new() };
     for (digit, index) in
         mode.at(position).into_iter().filter(|(digit, _)| digit.extent > 1 && weights.contains(&digit.weight))
@@ -310,7 +314,7 @@ impl Listed {
         self.mesh.iter().all(|(leaf, index)| held.get(*leaf) == Some(index))
     }
 
-    fn offset(&self, part: &Part<'_>) -> i64 {
+    fn offset(&self, part: &DevicePart<'_>) -> i64 {
         self.local.iter().map(|(leaf, index)| index * part.step(*leaf)).sum()
     }
 }
@@ -326,9 +330,9 @@ impl Side {
 }
 
 /// The parts of the first layout that have something of what a device of the second holds.
-pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
-    let of_digit = |digit: &Digit| match digit {
-        Digit::Linear { extent, from, to: side } => {
+pub(crate) fn choices(digits: &[IndexDigit], to: &Held) -> Choices {
+    let of_digit = |digit: &IndexDigit| match digit {
+        IndexDigit::Linear { extent, from, to: side } => {
             let wanted = side.index(*extent, &to.elements);
             let local = from.step.along == Along::Offset;
             let at = |index: i64, count| Choice { leaves: vec![(from.leaf, index * from.below)], count };
@@ -339,7 +343,7 @@ pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
                 (false, Some(index)) => vec![at(index, 1)],
             }
         }
-        Digit::Listed(positions) => {
+        IndexDigit::Listed(positions) => {
             let mut choices: Vec<Choice> = Vec::new();
             for [from, _] in positions.iter().filter(|[_, side]| side.is_of(&to.elements)) {
                 match choices.iter_mut().find(|choice| choice.leaves == from.mesh) {
@@ -349,7 +353,7 @@ pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
             }
             choices
         }
-        Digit::Blocks(modes) => {
+        IndexDigit::Blocks(modes) => {
             let [from, to_mode] = modes.as_ref();
             let wanted = to_mode.run(&to.elements);
             let mut choices = Vec::new();
@@ -364,14 +368,14 @@ pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
 }
 
 /// The intersection of a device of the first layout and one of the second.
-pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footprint {
+pub(crate) fn shared(digits: &[IndexDigit], from: &DevicePart<'_>, to: &DevicePart<'_>) -> Footprint {
     let mut footprint = Footprint { starts: vec![(from.start, to.start)], modes: Vec::new() };
     let shift = |footprint: &mut Footprint, read: i64, write: i64| {
         footprint.starts.iter_mut().for_each(|start| *start = (start.0 + read, start.1 + write));
     };
     for digit in digits {
         match digit {
-            Digit::Linear { extent, from: a, to: b } => {
+            IndexDigit::Linear { extent, from: a, to: b } => {
                 let steps = (from.step(a.leaf) * a.below, to.step(b.leaf) * b.below);
                 match (a.index(*extent, from.held), b.index(*extent, to.held)) {
                     (None, None) => footprint.modes.push((*extent, steps.0, steps.1)),
@@ -381,7 +385,7 @@ pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footpr
                     _ => footprint.starts.clear(),
                 }
             }
-            Digit::Listed(positions) => {
+            IndexDigit::Listed(positions) => {
                 let both = positions.iter().filter(|[a, b]| a.is_of(from.held) && b.is_of(to.held));
                 let offsets: Vec<_> = both.map(|[a, b]| (a.offset(from), b.offset(to))).collect();
                 let before = std::mem::take(&mut footprint.starts);
@@ -391,7 +395,7 @@ pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footpr
                 };
                 footprint.starts = before.iter().flat_map(add).collect();
             }
-            Digit::Blocks(modes) => {
+            IndexDigit::Blocks(modes) => {
                 let [(a, read), (b, write)] = [from.run(&modes[0]), to.run(&modes[1])];
                 let both = a.shared(&b);
                 match both.count {
@@ -408,13 +412,13 @@ pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footpr
 }
 
 /// Whether every element keeps its device and its offset, as far as digits say.
-pub(crate) fn same_places(digits: &[Digit]) -> bool {
+pub(crate) fn same_places(digits: &[IndexDigit]) -> bool {
     digits.iter().all(|digit| match digit {
-        Digit::Linear { from, to, .. } => from.step == to.step,
-        Digit::Listed(_) => false,
-        Digit::Blocks(modes) => {
+        IndexDigit::Linear { from, to, .. } => from.step == to.step,
+        IndexDigit::Listed(_) => false,
+        IndexDigit::Blocks(modes) => {
             let [from, to] = modes.as_ref();
-            let places = |mode: &Mode| -> Vec<_> {
+            let places = |mode: &CutMode| -> Vec<_> {
                 let digits = mode.digits.iter().filter(|digit| digit.extent > 1);
                 digits.map(|digit| (digit.extent, digit.step, digit.weight)).collect()
             };

@@ -177,7 +177,7 @@ fn pieces_of(
     let after = |other: usize| (other + ranks - rank) % ranks;
     // Parts that other devices wait for come first.
     parts_of_d.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
-    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &ResultPart)> = Vec::new();
+    let mut chosen: Vec<(OperandLines<'_>, OperandLines<'_>, &ResultPart)> = Vec::new();
     if let [part] = &parts_of_d[..] {
         for a in &rows {
             for b in &columns {
@@ -209,7 +209,7 @@ fn pieces_of(
 type ResultPart = (Lines, Vec<usize>);
 
 /// A part of an operand, and the lines of it that are multiplied.
-type Choice<'a> = (&'a Lines, &'a Vec<Line>);
+type OperandLines<'a> = (&'a Lines, &'a Vec<Line>);
 
 /// The block of some rows and columns of a set of lines.
 fn block(of: &Lines, rows: &[Line], columns: &[Line], (all_rows, all_columns): (&[Line], &[Line])) -> Option<Block> {

@@ -11,7 +11,7 @@ use std::fmt;
 use crate::error::MeshError;
 use crate::machine::{Load, Machine};
 use crate::sharded::ShardedLayout;
-use crate::step::{Exchange, Kind};
+use crate::step::{Exchange, StepKind};
 use crate::traffic::Traffic;
 use crate::way::ways;
 
@@ -21,7 +21,7 @@ pub struct PlannedStep {
     /// The exchange.
     pub exchange: Exchange,
     /// The name of its kind.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// How much moves.
     pub traffic: Traffic,
     /// The time that the machine's links need, in seconds.
@@ -63,14 +63,14 @@ pub struct Plan {
 /// Errors: as [`Exchange::new`]; elements without bytes.
 ///
 /// ```
-/// use tilewright_mesh::{Kind, Machine, Mesh, ShardedLayout, reshard};
+/// use tilewright_mesh::{Machine, Mesh, ShardedLayout, StepKind, reshard};
 ///
 /// let mesh: Mesh = "tp=8".parse().unwrap();
 /// let sums = ShardedLayout::parse(&mesh, "1048576:1 summed 8:1@tp").unwrap();
 /// let whole = ShardedLayout::parse(&mesh, "1048576:1 copied 8:1@tp").unwrap();
 /// let plan = reshard(&sums, &whole, 4, &Machine::HGX_H200).unwrap();
-/// let kinds: Vec<Kind> = plan.steps().iter().map(|step| step.kind).collect();
-/// assert_eq!(kinds, [Kind::ReduceScatter, Kind::AllGather]);
+/// let kinds: Vec<StepKind> = plan.steps().iter().map(|step| step.kind).collect();
+/// assert_eq!(kinds, [StepKind::ReduceScatter, StepKind::AllGather]);
 /// // 7/8 of the tensor in each step.
 /// assert_eq!(plan.received(0), 2 * 7 * 1048576 / 8 * 4);
 /// ```
@@ -93,7 +93,7 @@ pub fn reshard(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &M
                 tried.push(planned(before, after, bytes, machine)?);
             }
         }
-        tried.retain(|step| step.kind != Kind::Nothing);
+        tried.retain(|step| step.kind != StepKind::Nothing);
         let seconds = |steps: &[PlannedStep]| steps.iter().map(|step| step.seconds).sum::<f64>();
         if seconds(&tried) < seconds(&steps) * (1.0 - 1e-9) {
             steps = tried;

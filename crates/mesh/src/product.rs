@@ -64,7 +64,7 @@ pub struct ProductPlan {
 /// [`reshard`].
 ///
 /// ```
-/// use tilewright_mesh::{Kind, Machine, Mesh, Role, ShardedLayout, multiply};
+/// use tilewright_mesh::{Machine, Mesh, Role, ShardedLayout, StepKind, multiply};
 ///
 /// let mesh: Mesh = "tp=2".parse().unwrap();
 /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
@@ -73,7 +73,7 @@ pub struct ProductPlan {
 /// let d = parse("(8192,(4096,2)):(4096,(1,1@tp))");
 /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
 /// assert_eq!(plan.roles(), [Role::Columns]); // A is gathered, nothing else moves
-/// assert_eq!(plan.moves()[0].steps()[0].kind, Kind::AllGather);
+/// assert_eq!(plan.moves()[0].steps()[0].kind, StepKind::AllGather);
 /// ```
 pub fn multiply(
     a: &ShardedLayout,

@@ -70,14 +70,14 @@ type Candidate = [u64; 2];
 /// a result of another shape; what [`reshard`] refuses.
 ///
 /// ```
-/// use tilewright_mesh::{Kind, Machine, Mesh, Reduction, ShardedLayout, reduce};
+/// use tilewright_mesh::{Machine, Mesh, Reduction, ShardedLayout, StepKind, reduce};
 ///
 /// let mesh: Mesh = "x=2".parse().unwrap();
 /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
 /// // Two rows of four, cut along x; each device shall have the sum of one row.
 /// let (matrix, sums) = (parse("(2,(2,2)):(1,(2,1@x))"), parse("2:1@x"));
 /// let plan = reduce(&matrix, &[1], Reduction::Sum, &sums, 8, &Machine::HGX_H200).unwrap();
-/// assert_eq!(plan.parts().steps()[0].kind, Kind::ReduceScatter);
+/// assert_eq!(plan.parts().steps()[0].kind, StepKind::ReduceScatter);
 /// let memory = [vec![1, 10, 2, 20], vec![3, 30, 4, 40]];
 /// assert_eq!(plan.simulate(&memory).unwrap(), [[10], [100]]);
 /// ```

@@ -27,7 +27,7 @@ use tilewright_layout::{Layout, Leaf, Tree};
 
 use crate::error::{Flaw, MeshError};
 use crate::mesh::Mesh;
-use crate::uneven::Mode;
+use crate::uneven::CutMode;
 pub use crate::uneven::{Along, Step};
 
 /// A mode along the mesh.
@@ -129,10 +129,10 @@ impl ShardedLayout {
     }
 
     /// The modes of the tensor, as their leaves cut them.
-    pub(crate) fn modes(&self) -> Vec<Mode> {
+    pub(crate) fn modes(&self) -> Vec<CutMode> {
         let mut first = 0;
         let modes = self.elements.modes().enumerate().map(|(number, tree)| {
-            let mode = Mode::new(first, tree.leaves(), self.uneven.get(number).copied().flatten());
+            let mode = CutMode::new(first, tree.leaves(), self.uneven.get(number).copied().flatten());
             first += tree.leaves().len();
             mode
         });
@@ -190,8 +190,8 @@ impl ShardedLayout {
 
     /// The modes of which a full device has several positions, by their steps in memory: number,
     /// mode, step and count.
-    fn by_step(&self) -> Vec<(usize, Mode, i64, i64)> {
-        let local = |mode: &Mode| {
+    fn by_step(&self) -> Vec<(usize, CutMode, i64, i64)> {
+        let local = |mode: &CutMode| {
             let local = mode.digits.iter().filter(|digit| digit.extent > 1 && digit.step.along == Along::Offset);
             let (first, count) = (local.clone().next()?.step.by, local.map(|digit| digit.extent).product());
             Some((first, count))
@@ -227,7 +227,7 @@ impl ShardedLayout {
 
     /// The number of positions of each mode on a device, from its indices in the leaves.
     pub(crate) fn counts_on(&self, held: &[i64]) -> Vec<i64> {
-        let count = |mode: &Mode| {
+        let count = |mode: &CutMode| {
             let local = mode.digits.iter().filter(|digit| digit.step.along == Along::Offset);
             if mode.is_even { local.map(|digit| digit.extent).product() } else { mode.run(held).count }
         };

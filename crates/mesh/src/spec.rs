@@ -243,7 +243,7 @@ impl ShardedLayout {
     /// Whether each device holds the same elements of the modes under both layouts.
     fn holds_alike(&self, other: &ShardedLayout) -> bool {
         let cut = |layout: &ShardedLayout| -> Vec<Vec<(i64, Option<Along>, i64)>> {
-            let of_mode = |mode: crate::uneven::Mode| {
+            let of_mode = |mode: crate::uneven::CutMode| {
                 let mut leaves: Vec<(i64, Option<Along>, i64)> = Vec::new();
                 for digit in mode.digits.iter().filter(|digit| digit.extent > 1) {
                     let along = Some(digit.step.along).filter(|along| *along != Along::Offset);

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::error::MeshError;
 use crate::held::{Held, Holders};
-use crate::pair::{Choices, Digit, Footprint, Part, choices, digits, same_places, shared};
+use crate::pair::{Choices, DevicePart, Footprint, IndexDigit, choices, digits, same_places, shared};
 use crate::sharded::ShardedLayout;
 use crate::summands::Summands;
 use crate::traffic::Traffic;
@@ -20,7 +20,7 @@ pub const MAX_MESSAGES: i64 = 1 << 24;
 /// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum StepKind {
     /// Every element keeps its place.
     Nothing,
     /// Elements move in the memory of their device.
@@ -67,7 +67,7 @@ pub struct Message {
 pub struct Exchange {
     from: ShardedLayout,
     to: ShardedLayout,
-    digits: Vec<Digit>,
+    digits: Vec<IndexDigit>,
     summands: Summands,
     holders: [Holders; 2],
 }
@@ -80,13 +80,13 @@ impl Exchange {
     /// each other with more than [`crate::MAX_LISTED`] positions ([`MeshError::TooLarge`]).
     ///
     /// ```
-    /// use tilewright_mesh::{Exchange, Kind, Mesh, ShardedLayout};
+    /// use tilewright_mesh::{Exchange, Mesh, ShardedLayout, StepKind};
     ///
     /// let mesh: Mesh = "tp=4".parse().unwrap();
     /// let cut = ShardedLayout::parse(&mesh, "(2,4):(1,1@tp)").unwrap();
     /// let whole = ShardedLayout::parse(&mesh, "(2,4):(1,2) copied 4:1@tp").unwrap();
     /// let gather = Exchange::new(&cut, &whole).unwrap();
-    /// assert_eq!(gather.kind(), Kind::AllGather);
+    /// assert_eq!(gather.kind(), StepKind::AllGather);
     /// assert_eq!(gather.traffic().most_received(), 6);
     /// ```
     pub fn new(from: &ShardedLayout, to: &ShardedLayout) -> Result<Exchange, MeshError> {
@@ -163,8 +163,8 @@ impl Exchange {
             if fixed[1].is_none() {
                 steps_to = self.to.steps_on(&held.elements);
             }
-            let read = Part { held: &source.elements, steps: &steps_from, start: self.from.start };
-            let written = Part { held: &held.elements, steps: &steps_to, start: self.to.start };
+            let read = DevicePart { held: &source.elements, steps: &steps_from, start: self.from.start };
+            let written = DevicePart { held: &held.elements, steps: &steps_to, start: self.to.start };
             let footprint = shared(&self.digits, &read, &written);
             messages.push(Message { from, to: rank, add: summand > 0, footprint });
         });
@@ -187,19 +187,19 @@ impl Exchange {
     }
 
     /// The kind of a step without traffic between devices.
-    fn kind_of_local(&self, is_less: bool) -> Kind {
+    fn kind_of_local(&self, is_less: bool) -> StepKind {
         let same_steps = self.from.packed == self.to.packed && same_places(&self.digits);
         let same = same_steps && self.from.start == self.to.start && self.summands.split() == 1;
         match same {
-            true => Kind::Nothing,
-            false if is_less || self.summands.split() > 1 => Kind::Slice,
-            false => Kind::Relayout,
+            true => StepKind::Nothing,
+            false if is_less || self.summands.split() > 1 => StepKind::Slice,
+            false => StepKind::Relayout,
         }
     }
 
     /// The kind of a step between layouts with uneven parts: messages are compared with the parts
     /// of their devices, and devices without elements are ignored.
-    fn kind_of_uneven(&self, traffic: &Traffic) -> Kind {
+    fn kind_of_uneven(&self, traffic: &Traffic) -> StepKind {
         let [from, to] = &self.holders;
         let sizes = |holders: &Holders, layout: &ShardedLayout| -> Vec<i64> {
             let size = |rank| holders.held(rank).map_or(0, |held| layout.counts_on(&held.elements).iter().product());
@@ -219,32 +219,32 @@ impl Exchange {
             // The receivers of all summands but their own.
             let complete = receivers().all(|(rank, (_, after))| rank.received == (added - 1) * after);
             return match (whole, one_receives) {
-                (true, true) if complete => Kind::Reduce,
-                (true, false) if complete => Kind::AllReduce,
-                (false, false) if complete => Kind::ReduceScatter,
-                _ => Kind::Exchange,
+                (true, true) if complete => StepKind::Reduce,
+                (true, false) if complete => StepKind::AllReduce,
+                (false, false) if complete => StepKind::ReduceScatter,
+                _ => StepKind::Exchange,
             };
         }
         let keeps = senders().all(|(rank, (before, _))| rank.kept == *before);
         let gives = senders().all(|(rank, (before, _))| rank.kept + rank.sent == *before);
         let fills = receivers().all(|(rank, (_, after))| rank.kept + rank.received == *after);
         match (one_sends, one_receives) {
-            (true, true) if whole && fills => Kind::PointToPoint,
-            (false, false) if whole && keeps && fills => Kind::AllGather,
-            (false, true) if whole && fills => Kind::Gather,
-            (true, false) if whole && fills => Kind::Broadcast,
-            (true, false) if gives && fills => Kind::Scatter,
-            (false, false) if gives && fills => Kind::AllToAll,
-            _ => Kind::Exchange,
+            (true, true) if whole && fills => StepKind::PointToPoint,
+            (false, false) if whole && keeps && fills => StepKind::AllGather,
+            (false, true) if whole && fills => StepKind::Gather,
+            (true, false) if whole && fills => StepKind::Broadcast,
+            (true, false) if gives && fills => StepKind::Scatter,
+            (false, false) if gives && fills => StepKind::AllToAll,
+            _ => StepKind::Exchange,
         }
     }
 
     /// The kind of the step.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> StepKind {
         self.kind_of(&self.traffic())
     }
 
-    pub(crate) fn kind_of(&self, traffic: &Traffic) -> Kind {
+    pub(crate) fn kind_of(&self, traffic: &Traffic) -> StepKind {
         if self.from.is_uneven() || self.to.is_uneven() {
             return self.kind_of_uneven(traffic);
         }
@@ -259,46 +259,46 @@ impl Exchange {
         let added = self.summands.added();
         if added > 1 {
             return match (sources, targets) {
-                (Some(others), _) if others != added - 1 => Kind::Exchange,
-                (Some(_), _) if mutual && whole => Kind::AllReduce,
+                (Some(others), _) if others != added - 1 => StepKind::Exchange,
+                (Some(_), _) if mutual && whole => StepKind::AllReduce,
                 (Some(_), _) if mutual && shape.message == Some(after) && after * added == before => {
-                    Kind::ReduceScatter
+                    StepKind::ReduceScatter
                 }
-                (Some(_), Some(1)) if whole => Kind::Reduce,
-                _ => Kind::Exchange,
+                (Some(_), Some(1)) if whole => StepKind::Reduce,
+                _ => StepKind::Exchange,
             };
         }
         // Whether what is sent stays where it was, too.
         let keeps = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept == before);
         let gives = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept + rank.sent == before);
         match (sources, targets) {
-            (Some(_), Some(_)) if mutual && whole && keeps => Kind::AllGather,
-            (Some(1), Some(1)) if shape.message == Some(after) => Kind::PointToPoint,
-            (Some(_), Some(_)) if mutual && gives && shape.message.is_some() => Kind::AllToAll,
-            (Some(_), Some(1)) if whole => Kind::Gather,
-            (Some(1), Some(_)) if whole => Kind::Broadcast,
-            (Some(1), Some(_)) if shape.message == Some(after) && gives => Kind::Scatter,
-            _ => Kind::Exchange,
+            (Some(_), Some(_)) if mutual && whole && keeps => StepKind::AllGather,
+            (Some(1), Some(1)) if shape.message == Some(after) => StepKind::PointToPoint,
+            (Some(_), Some(_)) if mutual && gives && shape.message.is_some() => StepKind::AllToAll,
+            (Some(_), Some(1)) if whole => StepKind::Gather,
+            (Some(1), Some(_)) if whole => StepKind::Broadcast,
+            (Some(1), Some(_)) if shape.message == Some(after) && gives => StepKind::Scatter,
+            _ => StepKind::Exchange,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Kind::Nothing => "nothing",
-            Kind::Relayout => "local relayout",
-            Kind::Slice => "slice",
-            Kind::AllGather => "all-gather",
-            Kind::Gather => "gather",
-            Kind::Broadcast => "broadcast",
-            Kind::Scatter => "scatter",
-            Kind::AllToAll => "all-to-all",
-            Kind::PointToPoint => "point-to-point",
-            Kind::ReduceScatter => "reduce-scatter",
-            Kind::AllReduce => "all-reduce",
-            Kind::Reduce => "reduce",
-            Kind::Exchange => "exchange",
+            StepKind::Nothing => "nothing",
+            StepKind::Relayout => "local relayout",
+            StepKind::Slice => "slice",
+            StepKind::AllGather => "all-gather",
+            StepKind::Gather => "gather",
+            StepKind::Broadcast => "broadcast",
+            StepKind::Scatter => "scatter",
+            StepKind::AllToAll => "all-to-all",
+            StepKind::PointToPoint => "point-to-point",
+            StepKind::ReduceScatter => "reduce-scatter",
+            StepKind::AllReduce => "all-reduce",
+            StepKind::Reduce => "reduce",
+            StepKind::Exchange => "exchange",
         })
     }
 }

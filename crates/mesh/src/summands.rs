@@ -10,7 +10,7 @@ use crate::sharded::{MeshMode, ShardedLayout};
 
 /// A digit of the index in a mode: the mode, the size of the mode below it, and its extent.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct ModeDigit {
     mode: usize,
     below: i64,
     extent: i64,
@@ -19,34 +19,35 @@ struct Part {
 /// The digits of the summands of two layouts.
 #[derive(Debug, Clone)]
 pub(crate) struct Summands {
-    kept: Vec<(Part, Part)>,
-    added: Vec<Part>,
-    new: Vec<Part>,
+    kept: Vec<(ModeDigit, ModeDigit)>,
+    added: Vec<ModeDigit>,
+    new: Vec<ModeDigit>,
 }
 
 impl Summands {
     pub fn of(from: &ShardedLayout, to: &ShardedLayout) -> Summands {
-        let mut kept: Vec<(Part, Part)> = Vec::new();
+        let mut kept: Vec<(ModeDigit, ModeDigit)> = Vec::new();
         for (i, a) in from.sums.iter().enumerate() {
             for (j, b) in to.sums.iter().enumerate().filter(|(_, b)| b.axis == a.axis) {
                 let (low, high) = (a.step.max(b.step), (a.step * a.extent).min(b.step * b.extent));
                 let even = |mode: &MeshMode| low % mode.step == 0 && mode.step * mode.extent % high == 0;
                 if low < high && high % low == 0 && even(a) && even(b) {
-                    let part = |mode: usize, own: &MeshMode| Part { mode, below: low / own.step, extent: high / low };
+                    let part =
+                        |mode: usize, own: &MeshMode| ModeDigit { mode, below: low / own.step, extent: high / low };
                     kept.push((part(i, a), part(j, b)));
                 }
             }
         }
-        let rest = |modes: &[MeshMode], own: &dyn Fn(&(Part, Part)) -> Part| {
+        let rest = |modes: &[MeshMode], own: &dyn Fn(&(ModeDigit, ModeDigit)) -> ModeDigit| {
             let mut rest = Vec::new();
             for (mode, all) in modes.iter().enumerate() {
-                let mut parts: Vec<Part> = kept.iter().map(own).filter(|part| part.mode == mode).collect();
+                let mut parts: Vec<ModeDigit> = kept.iter().map(own).filter(|part| part.mode == mode).collect();
                 parts.sort_by_key(|part| part.below);
                 let mut below = 1;
-                let end = Part { mode, below: all.extent, extent: 1 };
+                let end = ModeDigit { mode, below: all.extent, extent: 1 };
                 for part in parts.into_iter().chain([end]) {
                     if below < part.below {
-                        rest.push(Part { mode, below, extent: part.below / below });
+                        rest.push(ModeDigit { mode, below, extent: part.below / below });
                     }
                     below = part.below * part.extent;
                 }
@@ -70,7 +71,7 @@ impl Summands {
 
     /// Whether a device holds zeros alone in the second layout.
     pub fn is_zero(&self, to: &Held) -> bool {
-        let at = |part: &Part| to.sums.get(part.mode).map_or(0, |index| index / part.below % part.extent);
+        let at = |part: &ModeDigit| to.sums.get(part.mode).map_or(0, |index| index / part.below % part.extent);
         self.new.iter().any(|part| at(part) != 0)
     }
 
@@ -78,7 +79,7 @@ impl Summands {
     /// writes the index in each of its modes.
     pub fn summand(&self, index: i64, to: &Held, sums: &mut [i64]) {
         sums.fill(0);
-        let mut add = |part: &Part, at: i64| {
+        let mut add = |part: &ModeDigit, at: i64| {
             sums.iter_mut().skip(part.mode).take(1).for_each(|sum| *sum += at * part.below);
         };
         for (from, own) in &self.kept {

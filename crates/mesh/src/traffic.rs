@@ -20,11 +20,11 @@ pub struct RankTraffic {
 pub struct Traffic {
     ranks: Vec<RankTraffic>,
     /// The size of all messages between devices, if they are of one size.
-    message: Message,
+    message: MessageAction,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Message {
+enum MessageAction {
     None,
     All(i64),
     Uneven,
@@ -44,7 +44,7 @@ pub(crate) struct Shape {
 
 impl Traffic {
     pub(crate) fn new(ranks: usize) -> Traffic {
-        Traffic { ranks: vec![RankTraffic::default(); ranks], message: Message::None }
+        Traffic { ranks: vec![RankTraffic::default(); ranks], message: MessageAction::None }
     }
 
     pub(crate) fn note(&mut self, from: usize, to: usize, count: i64) {
@@ -53,9 +53,9 @@ impl Traffic {
             return;
         }
         self.message = match self.message {
-            Message::None => Message::All(count),
-            Message::All(before) if before == count => Message::All(count),
-            _ => Message::Uneven,
+            MessageAction::None => MessageAction::All(count),
+            MessageAction::All(before) if before == count => MessageAction::All(count),
+            _ => MessageAction::Uneven,
         };
         for rank in self.ranks.iter_mut().skip(from).take(1) {
             rank.sent += count;
@@ -94,7 +94,7 @@ impl Traffic {
             numbers.all(|number| number == first).then_some(first)
         };
         Shape {
-            message: if let Message::All(count) = self.message { Some(count) } else { None },
+            message: if let MessageAction::All(count) = self.message { Some(count) } else { None },
             sources: one(|rank| rank.sources),
             targets: one(|rank| rank.targets),
             mutual: self.ranks.iter().all(|rank| (rank.sources == 0) == (rank.targets == 0)),

@@ -29,14 +29,14 @@ pub struct Step {
 /// A leaf of a mode: its number in the layout, its extent, its step, and, in an even mode, the
 /// weight of its digit in the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Digit {
+pub(crate) struct LeafDigit {
     pub leaf: usize,
     pub extent: i64,
     pub step: Step,
     pub weight: i64,
 }
 
-impl Digit {
+impl LeafDigit {
     pub fn is_local(&self) -> bool {
         self.step.along == Along::Offset
     }
@@ -44,9 +44,9 @@ impl Digit {
 
 /// A mode of a tensor, as its leaves cut it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mode {
+pub(crate) struct CutMode {
     /// The leaves, the fastest first.
-    pub digits: Vec<Digit>,
+    pub digits: Vec<LeafDigit>,
     /// How many positions there are.
     pub size: i64,
     pub is_even: bool,
@@ -88,21 +88,21 @@ pub(crate) fn rounded_up(size: i64, parts: i64) -> i64 {
     size / parts + i64::from(size % parts != 0)
 }
 
-impl Mode {
+impl CutMode {
     /// The mode of leaves; its size is their product unless another is given.
-    pub fn new(first_leaf: usize, leaves: &[(i64, Step)], size: Option<i64>) -> Mode {
+    pub fn new(first_leaf: usize, leaves: &[(i64, Step)], size: Option<i64>) -> CutMode {
         let mut weight = 1_i64;
         let digits = leaves.iter().enumerate().map(|(at, (extent, step))| {
-            let digit = Digit { leaf: first_leaf + at, extent: *extent, step: *step, weight };
+            let digit = LeafDigit { leaf: first_leaf + at, extent: *extent, step: *step, weight };
             weight = weight.saturating_mul(*extent);
             digit
         });
-        let digits: Vec<Digit> = digits.collect();
-        Mode { digits, size: size.unwrap_or(weight), is_even: size.is_none() }
+        let digits: Vec<LeafDigit> = digits.collect();
+        CutMode { digits, size: size.unwrap_or(weight), is_even: size.is_none() }
     }
 
     /// The index in each leaf at a position, the slowest first.
-    pub fn at(&self, position: i64) -> Vec<(&Digit, i64)> {
+    pub fn at(&self, position: i64) -> Vec<(&LeafDigit, i64)> {
         let (mut rest, mut all) = (position, Run { first: 0, count: self.size });
         let digits = self.digits.iter().rev().map(|digit| {
             let weight = match (self.is_even, digit.is_local()) {
@@ -129,7 +129,7 @@ impl Mode {
     }
 
     /// The leaf of the elements of a device, of a mode that is a block; none where it has one.
-    pub fn local(&self) -> Option<&Digit> {
+    pub fn local(&self) -> Option<&LeafDigit> {
         self.digits.iter().find(|digit| digit.extent > 1 && digit.is_local())
     }
 
@@ -158,14 +158,14 @@ impl Mode {
     /// Calls `visit` with the index in each leaf that steps along the mesh, and the positions of
     /// that device, for each one that has some of a run; of a mode that is a block.
     pub fn each_in(&self, wanted: &Run, visit: &mut impl FnMut(&[(usize, i64)], Run)) {
-        let along: Vec<&Digit> = self.digits.iter().rev().filter(|digit| !digit.is_local()).collect();
+        let along: Vec<&LeafDigit> = self.digits.iter().rev().filter(|digit| !digit.is_local()).collect();
         inside(&along, Run { first: 0, count: self.size }, wanted, &mut Vec::new(), visit);
     }
 }
 
 /// The parts of `all` into which the rest of the leaves cut it, and that have something of a run.
 fn inside(
-    along: &[&Digit],
+    along: &[&LeafDigit],
     all: Run,
     wanted: &Run,
     indices: &mut Vec<(usize, i64)>,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use tilewright_layout::atoms::AtomError;
 use tilewright_layout::morphism::MorphismError;
 use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Layout, LayoutError, Operand, Profile, Tree};
+use tilewright_layout::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Layout, LayoutError, Profile, RefusedOperand, Tree};
 
 use crate::reading::{any_tree, compact, coordinate, integer_tree, launch_tree, tiler_of};
 use crate::value::Value;
@@ -39,7 +39,7 @@ impl From<LayoutError> for Fault {
     fn from(error: LayoutError) -> Fault {
         match error {
             LayoutError::Kind { operand, wanted, .. } => {
-                Fault::Kind { argument: usize::from(operand == Operand::Second), wanted }
+                Fault::Kind { argument: usize::from(operand == RefusedOperand::Second), wanted }
             }
             error => Fault::Refused(error),
         }
@@ -320,7 +320,7 @@ pub(crate) fn at(argument: usize, error: LayoutError) -> Fault {
 pub(crate) fn among(first: usize, second: usize) -> impl Fn(LayoutError) -> Fault {
     move |error| match error {
         LayoutError::Kind { operand, wanted, .. } => {
-            Fault::Kind { argument: if operand == Operand::First { first } else { second }, wanted }
+            Fault::Kind { argument: if operand == RefusedOperand::First { first } else { second }, wanted }
         }
         error => Fault::Refused(error),
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{AnyLayout, AnyTree, LayoutError, Operand, Path, Refusal};
+use tilewright_layout::{AnyLayout, AnyTree, LayoutError, Path, Refusal, RefusedOperand};
 
 use crate::arguments::{Fault, is_map};
 use crate::ast::{Node, NodeId, Program};
@@ -182,7 +182,7 @@ impl Operation<'_> {
     /// An error that one argument makes alone: its first operand is that argument.
     fn argument_refused(&self, argument: usize, error: &LayoutError) -> Diagnostic {
         match error.place() {
-            Some((Operand::First, path)) => self.at(error, argument, &path),
+            Some((RefusedOperand::First, path)) => self.at(error, argument, &path),
             _ => self.at(error, argument, &[]),
         }
     }
@@ -195,15 +195,15 @@ impl Operation<'_> {
             // The modes of a transposition are its arguments.
             ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
             // The layout comes last.
-            ("recast_layout", Operand::First, path) => (layout?, path),
+            ("recast_layout", RefusedOperand::First, path) => (layout?, path),
             // The coordinate comes first, and the shape after it, unless the function is called as
             // a method.
             ("crd2idx" | "idx2crd" | "crd2crd" | "increment_coord", operand, path) => {
                 let method = layout == Some(0);
-                (usize::from((operand == Operand::First) != method), path)
+                (usize::from((operand == RefusedOperand::First) != method), path)
             }
-            (_, Operand::First, path) => (0, path),
-            (_, Operand::Second, path) => (1, path),
+            (_, RefusedOperand::First, path) => (0, path),
+            (_, RefusedOperand::Second, path) => (1, path),
         };
         (operand < self.operands.len()).then(|| (operand, path.to_vec()))
     }

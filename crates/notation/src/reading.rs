@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    AnyCoord, AnyLayout, AnyTiler, AnyTree, Coord, Extent, Layout, LayoutError, Mixed, Slot, Step, Tiler, Tree,
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, Coord, CoordinateStep, Extent, Layout, LayoutError, Mixed, Slot, Tiler,
+    Tree,
 };
 
 use crate::value::{Value, list_of};
@@ -41,7 +42,7 @@ pub(crate) fn single(value: &Value) -> Option<Expr> {
 }
 
 /// A coordinate step or a number; a tuple of one of them is that one, as in [`single`].
-pub(crate) fn single_step(value: &Value) -> Option<Step> {
+pub(crate) fn single_step(value: &Value) -> Option<CoordinateStep> {
     match any_tree(value)?.coordinate()?.leaves() {
         [only] => Some(only.clone()),
         _ => None,

@@ -10,8 +10,8 @@ use std::fmt;
 
 use tilewright_layout::morphism::NestMorphism;
 use tilewright_layout::{
-    AnyCoord, AnyLayout, AnyTiler, AnyTree, BitMatrix, Composed, Coord, Coordinate, Layout, LayoutError, Limit,
-    LinearLayout, MAX_DEPTH, MAX_NODES, Step, Swizzle, Tiler, Tree, Xor,
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, BitMatrix, Composed, Coord, Coordinate, CoordinateStep, Layout,
+    LayoutError, Limit, LinearLayout, MAX_DEPTH, MAX_NODES, Swizzle, Tiler, Tree, Xor,
     symbolic::{Expr, Parameter, Values},
 };
 
@@ -207,10 +207,10 @@ macro_rules! by_way_of {
 }
 
 by_way_of! {
-    AnyTree: Expr, Step, Tree<i64>, Tree<Expr>, Tree<Step>, Tree<Xor>;
+    AnyTree: Expr, CoordinateStep, Tree<i64>, Tree<Expr>, Tree<CoordinateStep>, Tree<Xor>;
     AnyCoord: Coord, Coord<Expr>;
-    AnyLayout: Layout, Layout<Expr>, Layout<Step>, Layout<Coordinate>, Layout<Xor>, Composed, Composed<Expr>, Composed<Step>;
-    AnyTiler: Tiler, Tiler<Expr>, Tiler<Step>;
+    AnyLayout: Layout, Layout<Expr>, Layout<CoordinateStep>, Layout<Coordinate>, Layout<Xor>, Composed, Composed<Expr>, Composed<CoordinateStep>;
+    AnyTiler: Tiler, Tiler<Expr>, Tiler<CoordinateStep>;
 }
 
 impl From<Swizzle> for Value {

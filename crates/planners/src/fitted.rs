@@ -54,7 +54,7 @@ fn scaled(number: i64, own: u64, timed: u64) -> i64 {
 
 /// Of softmax and norms of rows: 2026-11-23 to 2026-11-28,
 /// `tilewright kernel bench softmax|rms_norm| layer_norm M=.. N=..`.
-pub(crate) struct Rows {
+pub(crate) struct FittedRows {
     /// Threads of a block whose warps, or lanes, have rows of their own.
     pub(crate) threads_of_short: i64,
     /// The most threads of a block of which a multiprocessor has several.
@@ -84,7 +84,7 @@ pub(crate) struct Rows {
 }
 
 /// Of few rows, which leave multiprocessors idle: 1,000 forms of rows of 1 to 128 MiB, 2026-11-29,
-/// the command of [`Rows`].
+/// the command of [`FittedRows`].
 pub(crate) struct FewRows {
     /// The most warps of a block of a cluster that has just enough of them for its part of a row
     /// that ends within a run; more warps are made as many as those of the largest of several
@@ -107,7 +107,8 @@ pub(crate) struct FewRows {
     pub(crate) cached_l2_percent: [i64; 3],
 }
 
-/// Of persistent clusters that claim rows: 800 forms of rows, 2026-11-28, the command of [`Rows`].
+/// Of persistent clusters that claim rows: 800 forms of rows, 2026-11-28, the command of
+/// [`FittedRows`].
 pub(crate) struct PersistentRows {
     /// The least bytes of a row that clusters claim: in general, of norms of f32 that end within a
     /// run, of norms with weights and a bias, and of softmax of f32 that ends within a run.
@@ -134,7 +135,7 @@ pub(crate) struct PersistentRows {
     pub(crate) vectors_in_flight: [i64; 4],
 }
 
-pub(crate) const ROWS: Rows = Rows {
+pub(crate) const ROWS: FittedRows = FittedRows {
     threads_of_short: 128,
     threads_of_several: 512,
     register_vectors: 4,
@@ -244,13 +245,13 @@ pub(crate) struct Relayouts {
     pub(crate) threads: i64,
     pub(crate) row_vectors: i64,
     /// Tiles turned in registers.
-    pub(crate) squares: Squares,
+    pub(crate) squares: FittedSquares,
     /// Tiles of bits.
-    pub(crate) bits: Bits,
+    pub(crate) bits: FittedBits,
 }
 
 /// Of tiles that are turned in registers, square by square.
-pub(crate) struct Squares {
+pub(crate) struct FittedSquares {
     /// The most squares of a tile, and the most along a side: also the most of all where a tile
     /// with more would leave multiprocessors idle.
     pub(crate) most: i64,
@@ -266,7 +267,7 @@ pub(crate) struct Squares {
 }
 
 /// Of tiles of layouts over bits.
-pub(crate) struct Bits {
+pub(crate) struct FittedBits {
     /// Bytes of a tile: the most, as many as are enough, and as a small tensor still has.
     pub(crate) most: u64,
     pub(crate) enough: u64,
@@ -280,7 +281,7 @@ pub(crate) const RELAYOUTS: Relayouts = Relayouts {
     small: 4 << 20,
     threads: 256,
     row_vectors: 8,
-    squares: Squares {
+    squares: FittedSquares {
         most: 512,
         side: 64,
         elements: 1 << 14,
@@ -288,12 +289,12 @@ pub(crate) const RELAYOUTS: Relayouts = Relayouts {
         cached_of_halves: 8 << 20,
         filled: [0.74, 0.8],
     },
-    bits: Bits { most: 32 << 10, enough: 16 << 10, least: 4 << 10, thread_vectors: 2 },
+    bits: FittedBits { most: 32 << 10, enough: 16 << 10, least: 4 << 10, thread_vectors: 2 },
 };
 
 /// Of tiles whose runs begin anywhere: 5,000 timings of 200 moves, 2026-11-23, `tilewright kernel
 /// bench permute ..`.
-pub(crate) struct Windows {
+pub(crate) struct FittedWindows {
     /// The most shared memory of a tile, in bytes: two of them in a multiprocessor.
     pub(crate) tile_bytes: i64,
     /// Tiles of more bytes than the first take the second number: a third one on a multiprocessor
@@ -347,7 +348,7 @@ pub(crate) struct WindowTime {
     pub(crate) thread_registers: i64,
 }
 
-pub(crate) const WINDOWS: Windows = Windows {
+pub(crate) const WINDOWS: FittedWindows = FittedWindows {
     tile_bytes: 112_000,
     two_bytes: [50_000, 78_000],
     thread_registers: 64,

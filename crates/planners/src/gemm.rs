@@ -50,9 +50,9 @@ mod products;
 mod schedule;
 mod step;
 
-pub use check::Report;
+pub use check::ProductReport;
 pub use definition::Expected;
-pub use plan::{Plan, Tile, needs_wgmma};
+pub use plan::{Plan, TileChoice, needs_wgmma};
 pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;

@@ -70,7 +70,7 @@ impl Default for MapOptions<'_> {
 type Placed<'a> = (&'a Layout, Element, i64);
 
 /// An axis of all tensors: its extent, and its stride in each tensor, the output first.
-type Axis = (i64, Vec<i64>);
+type MapAxis = (i64, Vec<i64>);
 
 /// A kernel that computes an expression of the elements of `inputs` for each element of `output`,
 /// each a layout and a type.
@@ -122,7 +122,7 @@ pub fn map<'a, T: Into<MapTensor<'a>> + Copy>(
 
 /// How threads iterate over the tensors.
 struct Vectors {
-    axes: Vec<Axis>,
+    axes: Vec<MapAxis>,
     /// Elements of a vector, along the first axis.
     width: i64,
     /// The number of vectors along each axis, and in all.
@@ -277,15 +277,15 @@ fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Elemen
 }
 
 /// The axes of all tensors, sorted by stride in the output, merged if contiguous in all tensors.
-fn merged(tensors: &[Placed<'_>]) -> Vec<Axis> {
+fn merged(tensors: &[Placed<'_>]) -> Vec<MapAxis> {
     let count = tensors[0].0.leaves().len();
     let axis = |at: usize| {
         let leaf = |layout: &Layout| layout.leaves()[at].stride;
         (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, ..)| leaf(layout)).collect::<Vec<i64>>())
     };
-    let mut axes: Vec<Axis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
+    let mut axes: Vec<MapAxis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
     axes.sort_by_key(|(_, strides)| strides.clone());
-    let mut merged: Vec<Axis> = Vec::new();
+    let mut merged: Vec<MapAxis> = Vec::new();
     for (extent, strides) in axes {
         match merged.last_mut() {
             Some((last, before)) if before.iter().zip(&strides).all(|(a, b)| a * *last == *b) => *last *= extent,

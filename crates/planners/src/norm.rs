@@ -23,7 +23,7 @@ use tilewright_kernel::{Build, Distributed, Element, Flag, Kernel, KernelError, 
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::rows::RowsTwice;
-use crate::rows::{Beside, Held, Persistent, Rows, Way, Work, counted, in_f32, pairwise, together};
+use crate::rows::{Held, Persistent, RowComputation, RowVector, RowsPlan, Way, counted, in_f32, pairwise, together};
 use crate::terms::{Meaning, Norm, RowMatrix};
 
 impl Norm {
@@ -68,7 +68,7 @@ impl Norm {
 pub fn rms_norm(machine: &Machine, matrix: impl Into<RowMatrix>, norm: impl Into<Norm>) -> Result<Planned, PlanError> {
     let (matrix, norm) = (matrix.into(), norm.into().without_bias());
     in_f32("type of rows of rms_norm", matrix.element)?;
-    Work::RmsNorm.plan(machine, matrix, |way| rms_norm_kernel(way, norm))
+    RowComputation::RmsNorm.plan(machine, matrix, |way| rms_norm_kernel(way, norm))
 }
 
 fn rms_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
@@ -93,9 +93,9 @@ pub(crate) fn candidates(
     match less_mean {
         false => {
             let norm = norm.without_bias();
-            Work::RmsNorm.candidates(machine, matrix, |way| rms_norm_kernel(way, norm))
+            RowComputation::RmsNorm.candidates(machine, matrix, |way| rms_norm_kernel(way, norm))
         }
-        true => Work::LayerNorm.candidates(machine, matrix, |way| layer_norm_kernel(way, norm)),
+        true => RowComputation::LayerNorm.candidates(machine, matrix, |way| layer_norm_kernel(way, norm)),
     }
 }
 
@@ -122,7 +122,7 @@ fn persistent_rms_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, P
 }
 
 /// Rows that the registers of blocks hold.
-fn held_rms_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
+fn held_rms_norm(rows: &RowsPlan, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm", |k| {
@@ -162,7 +162,7 @@ pub fn layer_norm(
 ) -> Result<Planned, PlanError> {
     let (matrix, norm) = (matrix.into(), norm.into());
     in_f32("type of rows of layer_norm", matrix.element)?;
-    Work::LayerNorm.plan(machine, matrix, |way| layer_norm_kernel(way, norm))
+    RowComputation::LayerNorm.plan(machine, matrix, |way| layer_norm_kernel(way, norm))
 }
 
 fn layer_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
@@ -174,7 +174,7 @@ fn layer_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
 }
 
 /// Rows that the registers of blocks hold.
-fn held_layer_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
+fn held_layer_norm(rows: &RowsPlan, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm", |k| {
@@ -240,9 +240,9 @@ fn persistent_layer_norm(persistent: &Persistent, norm: Norm) -> Result<Planned,
 /// Writes rows minus their mean, times a scale and weights, plus a bias.
 fn write_normal<'k>(
     k: &'k Build,
-    rows: &Rows,
+    rows: &RowsPlan,
     held: &Held<'k>,
-    (norm, beside): (Norm, &[Beside<'k>]),
+    (norm, beside): (Norm, &[RowVector<'k>]),
     y: &View<'k>,
     [mean, scale]: [&Distributed<'k>; 2],
 ) -> Result<(), KernelError> {
@@ -255,7 +255,7 @@ fn write_normal<'k>(
 /// Mean and variance of rows of which all threads have equally many elements, in registers. Each
 /// thread computes its own first, in two passes without synchronization. They are then combined
 /// pairwise, behind at most one barrier.
-fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
+fn even_moments<'k>(k: &'k Build, rows: &RowsPlan, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
     let runs = held.runs(k).map(|run| run?.to(Element::F32)).collect::<Result<Vec<_>, KernelError>>()?;
     let of_run = runs.first().map_or(Ok(0), |run| run.fragment().numbers().map(|numbers| numbers.len()))?;
     let part = 1.0 / (of_run * runs.len()) as f64;
@@ -282,7 +282,7 @@ fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distr
 /// threads have equally many elements, and the result is only the mean and the mean of squares.
 fn moments<'k>(
     k: &'k Build,
-    rows: &Rows,
+    rows: &RowsPlan,
     runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
     counts: Option<&dyn Fn(usize) -> Result<Option<Flag<'k>>, KernelError>>,
 ) -> Result<Vec<Distributed<'k>>, KernelError> {
@@ -412,7 +412,7 @@ mod tests {
     use tilewright_kernel::{Written, ptx};
 
     use super::*;
-    use crate::rows::Shape;
+    use crate::rows::ClusterShape;
 
     /// Clusters that claim several rows each, not all of them in the last iteration.
     #[test]
@@ -438,7 +438,7 @@ mod tests {
             (3000, Element::Bf16, [4, 1, 4], 2, 3),
         ] {
             let h200 = Machine::named("H200").unwrap();
-            let shape = Shape { blocks, warps, vectors, resident: 2 };
+            let shape = ClusterShape { blocks, warps, vectors, resident: 2 };
             let persistent =
                 Persistent::with_clusters(&h200, RowMatrix::new(columns, element), (shape, clusters)).unwrap().unwrap();
             let norm = Norm::new(1e-5);

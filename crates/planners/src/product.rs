@@ -30,7 +30,7 @@ const STEP: i64 = 16;
 
 /// The tile configuration of a GEMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tiles {
+struct TileShape {
     /// Rows and columns of the tile of C of a block.
     tile: [i64; 2],
     /// Elements along K of a stage: 32 or 64.
@@ -43,12 +43,12 @@ struct Tiles {
 
 /// For many tiles: one block uses most of the shared memory of a multiprocessor, and its eight
 /// warps hide each other's latency.
-const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
+const LARGE: TileShape = TileShape { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
 /// For many tiles if rows or columns may be outside: fewer predicates for the copies of a stage, so
 /// that everything fits into registers.
-const RAGGED: Tiles = Tiles { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
+const RAGGED: TileShape = TileShape { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
 /// For few tiles: two resident blocks on a multiprocessor.
-const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
+const SMALL: TileShape = TileShape { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
 
 /// The height of a raster band: up to eight tiles along M, such that the last band is as full as
 /// possible.
@@ -82,7 +82,7 @@ pub fn product(
     result: Element,
     [m, n, k]: [i64; 3],
 ) -> Result<Planned, PlanError> {
-    let blocks = |tiles: &Tiles| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
+    let blocks = |tiles: &TileShape| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
     let many = blocks(&LARGE) >= machine.multiprocessors.into();
     let tile = if many { LARGE.tile } else { SMALL.tile };
     let whole = m % (tile[0] * group_of(count(m, tile[0]))) == 0 && n % tile[1] == 0;
@@ -91,7 +91,7 @@ pub fn product(
         (true, false) => RAGGED,
         (false, _) => SMALL,
     };
-    let of = |tiles: &Tiles| -> Result<Planned, PlanError> {
+    let of = |tiles: &TileShape| -> Result<Planned, PlanError> {
         // Known divisors that save a predicate or widen an access.
         let group = group_of(count(m, tiles.tile[0]));
         let facts = [
@@ -102,7 +102,7 @@ pub fn product(
         Ok(product_of(operands, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
     };
     // On smaller machines: the same tile with fewer stages, or smaller tiles.
-    for tiles in [tiles, Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }] {
+    for tiles in [tiles, TileShape { stages: 2, ..tiles }, SMALL, TileShape { stages: 2, ..SMALL }] {
         let plan = of(&tiles)?;
         if i64::from(plan.kernel().program().shared_bytes) <= block_shared(machine) {
             return Ok(plan);
@@ -131,7 +131,7 @@ struct Tilings {
 }
 
 impl Tilings {
-    fn of(operands: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
+    fn of(operands: Element, TileShape { depth, warps, .. }: &TileShape) -> Result<Tilings, PlanError> {
         let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
         // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
         let order: Tiler = Tiler::from_shape(&(16 * warps[0], 16 * warps[1], STEP).into_shape()?)?;
@@ -150,7 +150,7 @@ impl Tilings {
 }
 
 /// The operands A and B of a thread, from global memory to fragments.
-struct Operands<'k, 't> {
+struct StagedOperands<'k, 't> {
     k: &'k Build,
     tilings: &'t Tilings,
     /// The tiles of A and B of the block, along K.
@@ -161,7 +161,7 @@ struct Operands<'k, 't> {
     fragments: [[Fragment<'k>; 2]; 2],
 }
 
-impl<'k> Operands<'k, '_> {
+impl<'k> StagedOperands<'k, '_> {
     /// Issues the copies of a k-tile into a stage of the ring.
     fn fetch(&self, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
         let (k, copy, [tiles_a, tiles_b], [ring_a, ring_b]) = (self.k, &self.tilings.copy, &self.tiles, &self.rings);
@@ -195,7 +195,7 @@ impl<'k> Operands<'k, '_> {
     /// The mainloop: multiplies all k-tiles into the accumulators.
     fn multiply_all(
         &self,
-        Tiles { depth, stages, .. }: &Tiles,
+        TileShape { depth, stages, .. }: &TileShape,
         accumulators: &Fragment<'k>,
     ) -> Result<(), KernelError> {
         let (k, stages) = (self.k, *stages);
@@ -234,11 +234,11 @@ impl<'k> Operands<'k, '_> {
 fn product_of(
     operands: Element,
     result: Element,
-    tiles: &Tiles,
+    tiles: &TileShape,
     group: i64,
     facts: [String; 3],
 ) -> Result<Planned, PlanError> {
-    let Tiles { tile: [rows, columns], depth, stages, .. } = *tiles;
+    let TileShape { tile: [rows, columns], depth, stages, .. } = *tiles;
     let tilings = Tilings::of(operands, tiles)?;
     let mma = &tilings.mma;
     // C of 16-bit elements is staged in shared memory, so that whole lines are written.
@@ -272,7 +272,8 @@ fn product_of(
         let accumulators = part_c.fragment_of(Element::F32)?;
         accumulators.clear();
         let fragments = [fragments(&ring_a, mma, Operand::A)?, fragments(&ring_b, mma, Operand::B)?];
-        let operands = Operands { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
+        let operands =
+            StagedOperands { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
         operands.multiply_all(tiles, &accumulators)?;
         let accumulators =
             if result == Element::F32 { accumulators } else { accumulators.map(|sum| Ok(sum.to(result)))? };

@@ -24,12 +24,12 @@ use tilewright_layout::Layout;
 use crate::error::PlanError;
 use crate::fitted::REDUCTIONS;
 use crate::planned::{Planned, distinct};
-use crate::rows::Rows;
+use crate::rows::RowsPlan;
 use crate::terms::{Meaning, Statistic};
 use crate::units::WHOLE;
 use anywhere::Walk;
 pub use indices::indices_of_greatest;
-use problem::Problem;
+use problem::ReductionProblem;
 
 /// The options of [`reduce()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn plans(
     (modes, alignment): (&[usize], i64),
     all: bool,
 ) -> Result<Vec<Planned>, PlanError> {
-    let problem = Problem::new(layout, modes, statistic == Statistic::ArgMaximum)?;
+    let problem = ReductionProblem::new(layout, modes, statistic == Statistic::ArgMaximum)?;
     let (count, results) = problem.sizes();
     let named = modes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let along = match modes.len() {
@@ -118,8 +118,8 @@ fn plans(
     let rows = problem
         .as_rows()
         .filter(|_| problem.ascends())
-        .map(|row| Rows::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
-    let in_rows = |rows: &Rows| {
+        .map(|row| RowsPlan::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
+    let in_rows = |rows: &RowsPlan| {
         let kernel = rows::kernel(statistic, rows)?;
         let plan = vec![first.clone(), rows.plan()];
         Ok(Planned::new(kernel, plan, meaning.clone()).moving(bytes).sized(&[("M", results)]))
@@ -176,7 +176,7 @@ mod tests {
     fn short_columns_in_the_cache_have_no_shares() {
         let plan = |statistic, m: i64, n: i64| {
             let layout = Layout::strided((m, n), (n, 1)).unwrap();
-            let problem = Problem::new(&layout, &[0], statistic == Statistic::ArgMaximum).unwrap();
+            let problem = ReductionProblem::new(&layout, &[0], statistic == Statistic::ArgMaximum).unwrap();
             Walk::new(&h200(), statistic, &problem, Element::Bf16, WHOLE).unwrap()
         };
         for statistic in [Statistic::Sum, Statistic::ArgMaximum] {
@@ -213,7 +213,7 @@ mod tests {
         {
             let layout: Layout = layout.parse().unwrap();
             for statistic in [Statistic::Sum, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum] {
-                let problem = Problem::new(&layout, &modes, statistic == Statistic::ArgMaximum).unwrap();
+                let problem = ReductionProblem::new(&layout, &modes, statistic == Statistic::ArgMaximum).unwrap();
                 let mut walk = Walk::new(&h200(), statistic, &problem, Element::F32, WHOLE).unwrap();
                 let meaning = Meaning::Reduce {
                     statistic,

@@ -39,9 +39,9 @@ use crate::planned::{Planned, distinct};
 use crate::terms::{Meaning, Place};
 use crate::units::{VECTOR, block_shared, resident_threads};
 
-use self::bits::Bits;
-use self::squares::Squares;
-use self::windows::Windows;
+use self::bits::BitsPlan;
+use self::squares::SquaresPlan;
+use self::windows::WindowsPlan;
 
 /// The most bytes of a tensor.
 const MAX_BYTES: i64 = 1 << 56;
@@ -253,7 +253,7 @@ fn of_structure(
     let over_bits = from.bits.is_some() || to.bits.is_some();
     let kernel = match common(&from.layout, &to.layout)? {
         _ if over_bits && asked.is_some() => return Ok(None),
-        _ if over_bits => match Bits::plan(&sides, from, to) {
+        _ if over_bits => match BitsPlan::plan(&sides, from, to) {
             Some(found) => {
                 plan.push(found.describe());
                 bits::kernel(&sides, &found, from, to)?
@@ -316,12 +316,12 @@ fn planned(
             return rows::rows(sides, vector).map(Some);
         }
         Some(Structure::Squares) => {
-            let Some(squares) = Squares::plan(sides) else { return Ok(None) };
+            let Some(squares) = SquaresPlan::plan(sides) else { return Ok(None) };
             plan.push(squares.describe());
             return squares::kernel(sides, &squares).map(Some);
         }
         Some(Structure::Windows) => {
-            let Some(windows) = Windows::plan(sides) else { return Ok(None) };
+            let Some(windows) = WindowsPlan::plan(sides) else { return Ok(None) };
             plan.push(windows.describe(&sides.axes));
             return windows::kernel(sides, &windows).map(Some);
         }
@@ -332,9 +332,9 @@ fn planned(
     }
     // Squares with long runs are faster than any windows, and so are squares of small tensors.
     let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
-    let squares = Squares::plan(sides);
+    let squares = SquaresPlan::plan(sides);
     let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
-    let windows = if whole { None } else { Windows::plan(sides) };
+    let windows = if whole { None } else { WindowsPlan::plan(sides) };
     let kernel = match (squares, windows) {
         (Some(squares), None) => {
             plan.push(squares.describe());
@@ -344,7 +344,7 @@ fn planned(
             plan.push(windows.describe(&sides.axes));
             windows::kernel(sides, &windows)
         }
-        _ => match Bits::plan(&given, from, to).filter(|_| vector == 1) {
+        _ => match BitsPlan::plan(&given, from, to).filter(|_| vector == 1) {
             Some(found) => {
                 plan.truncate(1);
                 plan.push(found.describe());

@@ -41,11 +41,11 @@ use crate::fitted::ROWS;
 use crate::terms::{RowMatrix, RowPlaces};
 use crate::units::{BLOCK_THREADS, LANES, VECTOR, block_shared, div_up, power_from, resident_threads, widest};
 pub(crate) use combine::{counted, pairwise, together};
-pub(crate) use held::{Beside, Held};
-pub(crate) use persistent::Persistent;
+pub(crate) use held::{Held, RowVector};
 #[cfg(test)]
-pub(crate) use persistent::Shape;
-pub(crate) use plan::{Way, Work};
+pub(crate) use persistent::ClusterShape;
+pub(crate) use persistent::Persistent;
+pub(crate) use plan::{RowComputation, Way};
 pub(crate) use twice::RowsTwice;
 
 /// Shared memory through which the blocks of a cluster exchange results, in bytes.
@@ -78,7 +78,7 @@ pub(crate) fn in_f32(what: &'static str, element: Element) -> Result<(), PlanErr
 
 /// How a block holds rows of one length.
 #[derive(Debug, Clone)]
-pub(crate) struct Rows {
+pub(crate) struct RowsPlan {
     /// Elements of a row.
     pub(crate) columns: i64,
     element: Element,
@@ -106,38 +106,38 @@ pub(crate) struct Rows {
     multiprocessor: Multiprocessor,
 }
 
-impl Rows {
+impl RowsPlan {
     /// The plan for the rows of a matrix with `beside` vectors, such as weights.
     ///
     /// Errors: a row does not fit into the registers of a block.
-    pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
+    pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<RowsPlan, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let least = if element == Element::F32 && beside < 2 { 2 } else { ROWS.register_vectors };
         let most = 4 * ROWS.register_vectors;
-        let rows = Rows::holding(machine, (least, most), ROWS.threads_of_short, (columns, alignment), element)?;
-        Ok(Rows { beside, places: matrix.places(), ..rows })
+        let rows = RowsPlan::holding(machine, (least, most), ROWS.threads_of_short, (columns, alignment), element)?;
+        Ok(RowsPlan { beside, places: matrix.places(), ..rows })
     }
 
-    /// As [`Rows::new`], without shared memory, for rows that are reduced to a number each;
+    /// As [`RowsPlan::new`], without shared memory, for rows that are reduced to a number each;
     /// `threads` is the size of a block whose warps have different rows.
     ///
-    /// Errors: as [`Rows::new`].
+    /// Errors: as [`RowsPlan::new`].
     pub(crate) fn in_registers(
         machine: &Machine,
         threads: i64,
         columns: i64,
         element: Element,
         alignment: i64,
-    ) -> Result<Rows, PlanError> {
+    ) -> Result<RowsPlan, PlanError> {
         let vectors = (ROWS.register_vectors, 2 * ROWS.register_vectors);
-        Rows::holding(machine, vectors, threads, (columns, alignment), element)
+        RowsPlan::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
     /// The plan for rows that the blocks of a cluster hold together; None for rows that one block
     /// holds well, that do not end at multiples of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn in_cluster(machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+    pub(crate) fn in_cluster(machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
@@ -162,7 +162,7 @@ impl Rows {
         let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= half;
         let kept = ROWS.register_vectors;
         let kept = if fill(warps) { kept } else { kept - if fits(kept - 3) { 3 } else { 2 } };
-        Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
+        RowsPlan::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
     /// One row for `blocks` blocks of `warps` warps, whose threads have `vectors` vectors of 16
@@ -174,14 +174,14 @@ impl Rows {
         matrix: RowMatrix,
         (blocks, warps): (i64, i64),
         (vectors, stored): (i64, i64),
-    ) -> Result<Rows, PlanError> {
+    ) -> Result<RowsPlan, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let run = vector * LANES;
         let layout = Layout::strided(((LANES, 1, warps), (vector, 1)), ((vector, 1, run), (1, 1)))?;
         let held = Distribution::new((1, run, warps), &layout)?;
         let (lanes, rows, each) = (LANES, 1, 1);
-        Ok(Rows {
+        Ok(RowsPlan {
             columns,
             element,
             alignment,
@@ -207,7 +207,7 @@ impl Rows {
         threads: i64,
         (columns, alignment): (i64, i64),
         element: Element,
-    ) -> Result<Rows, PlanError> {
+    ) -> Result<RowsPlan, PlanError> {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // Copies to shared memory need whole vectors.
@@ -238,7 +238,7 @@ impl Rows {
             ((rows * vector, each, rows * run), (rows, 1)),
         )?;
         let held = Distribution::new((rows, run, warps), &layout)?;
-        Ok(Rows {
+        Ok(RowsPlan {
             columns,
             element,
             alignment,
@@ -357,7 +357,7 @@ impl Rows {
     /// Declares how many blocks should be resident on a multiprocessor whose threads hold all these
     /// rows at once: as many as fill it if a thread has few elements. Declares nothing if one warp
     /// has whole rows.
-    pub(crate) fn state_resident_blocks(k: &Build, all: &[&Rows]) -> Result<(), KernelError> {
+    pub(crate) fn state_resident_blocks(k: &Build, all: &[&RowsPlan]) -> Result<(), KernelError> {
         let Some(first) = all.first().filter(|rows| rows.warps > 1) else { return Ok(()) };
         let registers = match all.iter().map(|rows| rows.vectors).sum() {
             1..=2 => 0,

@@ -18,7 +18,7 @@ use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, R
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::rows::RowsTwice;
-use crate::rows::{Held, Persistent, Rows, Way, Work, in_f32, pairwise, together};
+use crate::rows::{Held, Persistent, RowComputation, RowsPlan, Way, in_f32, pairwise, together};
 use crate::terms::{Meaning, RowMatrix};
 
 /// A lower bound for the maximum of a part: times log2(e), it is finite.
@@ -47,7 +47,7 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planned, PlanError> {
     let matrix = matrix.into();
     in_f32("type of rows of softmax", matrix.element)?;
-    Work::Softmax.plan(machine, matrix, kernel)
+    RowComputation::Softmax.plan(machine, matrix, kernel)
 }
 
 /// The kernel of [`softmax`], and those of other plans.
@@ -55,7 +55,7 @@ pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planne
 /// Errors: as [`softmax`].
 pub(crate) fn candidates(machine: &Machine, matrix: RowMatrix) -> Result<Vec<Planned>, PlanError> {
     in_f32("type of rows of softmax", matrix.element)?;
-    Work::Softmax.candidates(machine, matrix, kernel)
+    RowComputation::Softmax.candidates(machine, matrix, kernel)
 }
 
 fn kernel(way: Way) -> Result<Planned, PlanError> {
@@ -67,7 +67,7 @@ fn kernel(way: Way) -> Result<Planned, PlanError> {
 }
 
 /// Rows that the registers of blocks hold.
-fn held(rows: &Rows) -> Result<Planned, PlanError> {
+fn held(rows: &RowsPlan) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax", |k| {
@@ -107,7 +107,7 @@ pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, Pla
 /// Rows in registers: each thread computes the exponentials of its part relative to its own
 /// maximum, once, and keeps them. Meanwhile, shuffles find the maximum of the warp. One
 /// multiplication rescales exponentials to the maximum of the row and divides by their sum.
-fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
+fn keeping_powers<'k>(k: &'k Build, rows: &RowsPlan, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let most = together(held.runs(k), Reduction::Maximum)?.to(Element::F32)?;
     let least = k.number_of(Element::F32, LEAST);
     let own = pairwise(most.fragment().numbers()?, Num::max).max(least);
@@ -141,7 +141,7 @@ fn scale_to<'k>(own: Num<'k>, greatest: Num<'k>, sum: Num<'k>) -> Num<'k> {
 /// Writes exponentials divided by their sum.
 fn write<'k>(
     k: &'k Build,
-    rows: &Rows,
+    rows: &RowsPlan,
     held: &Held<'k>,
     y: &View<'k>,
     [greatest, sum]: [&Distributed<'k>; 2],
@@ -160,7 +160,7 @@ fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
 }
 
 /// Rows that a thread loads from shared memory run by run.
-fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
+fn in_one_pass<'k>(k: &'k Build, rows: &RowsPlan, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let all = rows.across(k, parts(k, rows, held.runs(k))?, joined)?;
     write(k, rows, held, y, [&all[0], &all[1]])
 }
@@ -169,7 +169,7 @@ fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> 
 /// rescales the sum so far.
 fn parts<'k>(
     k: &'k Build,
-    rows: &Rows,
+    rows: &RowsPlan,
     runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
 ) -> Result<Vec<Distributed<'k>>, KernelError> {
     let (mut greatest, mut sum) = (k.number_of(Element::F32, LEAST), k.number_of(Element::F32, 0.0));
@@ -183,7 +183,7 @@ fn parts<'k>(
 }
 
 /// Maximum and sum of exponentials of a block, from those of its threads.
-fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Distributed<'k>>, KernelError> {
+fn of_block<'k>(k: &'k Build, rows: &RowsPlan, own: [Num<'k>; 2]) -> Result<Vec<Distributed<'k>>, KernelError> {
     let [greatest, sum] = own.map(|number| rows.of_each(k, number));
     k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(joined(a, b)))
 }

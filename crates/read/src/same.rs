@@ -46,7 +46,7 @@ pub struct Conversion {
 }
 
 /// Which element each thread holds as each of its values, the thread fastest.
-struct Held {
+struct HeldElements {
     threads: i64,
     values: i64,
     elements: Vec<i64>,
@@ -145,7 +145,7 @@ fn extents(map: &LinearLayout) -> Vec<i64> {
 fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
     let [left, right] = [held(sides[0], tile, "first")?, held(sides[1], tile, "second")?];
     let size = tile.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-    let sizes = |held: &Held| format!("{} threads hold {} values each", held.threads, held.values);
+    let sizes = |held: &HeldElements| format!("{} threads hold {} values each", held.threads, held.values);
     let compared = format!("{} of the {size} tile", sizes(&left));
     let difference = if (left.threads, left.values) != (right.threads, right.values) {
         Some(format!("in the first {}, in the second {}", sizes(&left), sizes(&right)))
@@ -256,7 +256,7 @@ fn coordinate(element: Option<i64>, tile: &[i64]) -> String {
     format!("({})", indices.join(","))
 }
 
-fn held(value: &Value, tile: &[i64], side: &str) -> Result<Held, Refused> {
+fn held(value: &Value, tile: &[i64], side: &str) -> Result<HeldElements, Refused> {
     let size = |threads: i64, values: i64| {
         threads
             .checked_mul(values)
@@ -295,7 +295,7 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<Held, Refused> {
                     elements.push(map.matrix().apply(whole) as i64);
                 }
             }
-            Ok(Held { threads, values, elements })
+            Ok(HeldElements { threads, values, elements })
         }
         Value::Layout(AnyLayout::Integer(layout)) if layout.rank() == 2 => {
             let [threads, values] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
@@ -303,7 +303,7 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<Held, Refused> {
             let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
             let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
             inside(&elements, tile, side)?;
-            Ok(Held { threads, values, elements })
+            Ok(HeldElements { threads, values, elements })
         }
         Value::Layout(AnyLayout::Composed(layout)) if layout.rank() == 2 => {
             let [threads, values] = [0, 1].map(|mode| layout.inner().mode(mode).map_or(1, |mode| mode.size()));
@@ -311,7 +311,7 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<Held, Refused> {
             let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
             let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
             inside(&elements, tile, side)?;
-            Ok(Held { threads, values, elements })
+            Ok(HeldElements { threads, values, elements })
         }
         other => Err(incomparable(&format!("the {side}, {other}, does not have two modes, threads and values"))),
     }

@@ -17,12 +17,12 @@ const MAX_TERMS: usize = 1 << 16;
 /// A term and where it stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Term {
-    pub kind: Kind,
+    pub kind: TermKind,
     pub place: Range<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TermKind {
     Number(i64),
     /// A name with dots, `ttg.blocked`, `None`, `#mma`, or extents and a type, `64x32xf16`.
     Word(String),
@@ -54,7 +54,7 @@ impl Term {
     /// The name and the arguments of a call, without the `#` or `!` of MLIR.
     pub fn call(&self) -> Option<(&str, &[Argument])> {
         match &self.kind {
-            Kind::Call(name, arguments) => Some((name.trim_start_matches(['#', '!']), arguments)),
+            TermKind::Call(name, arguments) => Some((name.trim_start_matches(['#', '!']), arguments)),
             _ => None,
         }
     }
@@ -62,13 +62,13 @@ impl Term {
     /// The elements of a list.
     pub fn list(&self) -> Option<Vec<&Term>> {
         match &self.kind {
-            Kind::List(_, elements) => elements.iter().map(|element| element.value()).collect(),
+            TermKind::List(_, elements) => elements.iter().map(|element| element.value()).collect(),
             _ => None,
         }
     }
 
     pub fn number(&self) -> Option<i64> {
-        if let Kind::Number(number) = self.kind { Some(number) } else { None }
+        if let TermKind::Number(number) = self.kind { Some(number) } else { None }
     }
 
     /// The numbers of a list.
@@ -77,7 +77,7 @@ impl Term {
     }
 
     pub fn word(&self) -> Option<&str> {
-        if let Kind::Word(word) = &self.kind { Some(word) } else { None }
+        if let TermKind::Word(word) = &self.kind { Some(word) } else { None }
     }
 
     /// `true`, `True`, `false` or `False`.
@@ -99,12 +99,12 @@ pub(crate) struct Stopped {
 
 /// The term that begins at a byte of a text, after blanks.
 pub(crate) fn read(text: &str, from: usize) -> Result<Term, Stopped> {
-    Reader { text, at: from, terms: 0, comments: false }.term(0)
+    TermReader { text, at: from, terms: 0, comments: false }.term(0)
 }
 
 /// As [`read`], in source of Python, where `#` begins a comment.
 pub(crate) fn read_python(text: &str, from: usize) -> Result<Term, Stopped> {
-    Reader { text, at: from, terms: 0, comments: true }.term(0)
+    TermReader { text, at: from, terms: 0, comments: true }.term(0)
 }
 
 /// Words with values that follow each other, `shape=(4, 8), strides=(8, 1)`, at most so many, and
@@ -125,12 +125,12 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             break;
         }
         if word.ends_with("torch.Size") {
-            let mut reader = Reader { text, at: start, terms: 0, comments: false };
+            let mut reader = TermReader { text, at: start, terms: 0, comments: false };
             let term = reader.term(0)?;
             at = reader.at;
             end = at;
             let extents = match &term.kind {
-                Kind::Call(_, arguments) => arguments.first().and_then(|argument| argument.value()?.list()),
+                TermKind::Call(_, arguments) => arguments.first().and_then(|argument| argument.value()?.list()),
                 _ => None,
             };
             let rank = extents.map_or(0, |extents| extents.len());
@@ -139,7 +139,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             let behind = text.get(at..).unwrap_or("");
             let open = behind.trim_start_matches([' ', ',']);
             if open.starts_with('(') && matches!(behind.len() - open.len(), 1 | 2) {
-                let mut reader = Reader { text, at: at + behind.len() - open.len(), terms: 0, comments: false };
+                let mut reader = TermReader { text, at: at + behind.len() - open.len(), terms: 0, comments: false };
                 if let Ok(strides) = reader.term(0)
                     && strides.numbers().is_some_and(|numbers| numbers.len() == rank)
                 {
@@ -160,7 +160,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             (false, Some(value)) => value,
             _ => break,
         };
-        let mut reader = Reader { text, at: text.len() - tail(text, value), terms: 0, comments: false };
+        let mut reader = TermReader { text, at: text.len() - tail(text, value), terms: 0, comments: false };
         let term = reader.term(0)?;
         at = reader.at;
         end = at;
@@ -179,7 +179,7 @@ fn tail(text: &str, part: &str) -> usize {
     text.len().saturating_sub(offset)
 }
 
-struct Reader<'a> {
+struct TermReader<'a> {
     text: &'a str,
     at: usize,
     terms: usize,
@@ -187,7 +187,7 @@ struct Reader<'a> {
     comments: bool,
 }
 
-impl Reader<'_> {
+impl TermReader<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -234,20 +234,20 @@ impl Reader<'_> {
                     '[' => ']',
                     _ => '}',
                 };
-                Kind::List(open, self.arguments(close, depth)?)
+                TermKind::List(open, self.arguments(close, depth)?)
             }
             Some(quote @ ('\'' | '"')) => {
                 self.at += 1;
                 let Some(end) = self.rest().find(quote) else { return self.fail("the quote that ends the text") };
                 let inner = self.rest().get(..end).unwrap_or("").to_owned();
                 self.at += end + 1;
-                Kind::Text(inner)
+                TermKind::Text(inner)
             }
             Some(c) if c.is_ascii_digit() || c == '?' => self.digits()?,
             Some('-') if self.rest().get(1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) => {
                 self.at += 1;
                 match self.digits()? {
-                    Kind::Number(number) => Kind::Number(-number),
+                    TermKind::Number(number) => TermKind::Number(-number),
                     _ => return self.fail("a number"),
                 }
             }
@@ -257,14 +257,14 @@ impl Reader<'_> {
                 let sign = signs.into_iter().find(|sign| self.rest().starts_with(sign));
                 let Some(sign) = sign else { return self.fail("a number, a name or a list") };
                 self.at += sign.len();
-                Kind::Sign(sign.to_owned())
+                TermKind::Sign(sign.to_owned())
             }
         };
         Ok(Term { kind, place: start..self.at })
     }
 
     /// A number, or extents and a type, `64x32xf16`.
-    fn digits(&mut self) -> Result<Kind, Stopped> {
+    fn digits(&mut self) -> Result<TermKind, Stopped> {
         let start = self.at;
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '?');
         let length = self.rest().find(|c| !is_part(c)).unwrap_or(self.rest().len());
@@ -276,16 +276,16 @@ impl Reader<'_> {
             _ => plain.parse().ok(),
         };
         match number {
-            Some(number) => Ok(Kind::Number(number)),
+            Some(number) => Ok(TermKind::Number(number)),
             None if word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') => {
                 self.at = start;
                 self.fail("a number of at most 63 bits")
             }
-            None => Ok(Kind::Word(word)),
+            None => Ok(TermKind::Word(word)),
         }
     }
 
-    fn named(&mut self, depth: usize) -> Result<Kind, Stopped> {
+    fn named(&mut self, depth: usize) -> Result<TermKind, Stopped> {
         let first = self.peek().map_or(0, char::len_utf8);
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
         let rest = self.rest().get(first..).unwrap_or("");
@@ -295,11 +295,11 @@ impl Reader<'_> {
         let close = match self.peek() {
             Some('<') if !self.rest().starts_with("<=") => '>',
             Some('(') => ')',
-            _ => return Ok(Kind::Word(name)),
+            _ => return Ok(TermKind::Word(name)),
         };
         self.at += 1;
         let arguments = self.arguments(close, depth)?;
-        Ok(Kind::Call(name, arguments))
+        Ok(TermKind::Call(name, arguments))
     }
 
     /// The arguments up to the closing sign; braces alone between the signs are left out.
@@ -323,8 +323,8 @@ impl Reader<'_> {
                     let equals = self.rest().starts_with('=') && !self.rest().starts_with("==");
                     if equals || self.rest().starts_with(':') {
                         let name = match argument.values.first().map(|term| &term.kind) {
-                            Some(Kind::Word(name) | Kind::Text(name)) => Some(name.clone()),
-                            Some(Kind::Number(number)) => Some(number.to_string()),
+                            Some(TermKind::Word(name) | TermKind::Text(name)) => Some(name.clone()),
+                            Some(TermKind::Number(number)) => Some(number.to_string()),
                             _ => None,
                         };
                         if let Some(name) = name {
@@ -336,7 +336,7 @@ impl Reader<'_> {
                 }
                 if self.take(":") {
                     let place = self.at - 1..self.at;
-                    argument.values.push(Term { kind: Kind::Sign(":".into()), place });
+                    argument.values.push(Term { kind: TermKind::Sign(":".into()), place });
                     continue;
                 }
                 argument.values.push(self.term(depth + 1)?);
@@ -356,9 +356,9 @@ impl Reader<'_> {
         if let [only] = arguments.as_slice()
             && close == '>'
             && only.name.is_none()
-            && let Some(Term { kind: Kind::List('{', _), .. }) = only.value()
+            && let Some(Term { kind: TermKind::List('{', _), .. }) = only.value()
             && let Some(Argument { values, .. }) = arguments.pop()
-            && let Some(Term { kind: Kind::List(_, inner), .. }) = values.into_iter().next()
+            && let Some(Term { kind: TermKind::List(_, inner), .. }) = values.into_iter().next()
         {
             return Ok(inner);
         }

@@ -39,9 +39,9 @@ use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::threads;
 use crate::view::{TensorView, TensorViewMut};
-pub use element::Element;
-use line::Line;
-use product::{Operand, Places, Product, Target};
+pub use element::SumElement;
+use line::DimensionOffsets;
+use product::{MatrixPlaces, Product, ProductOperand, ProductTarget};
 pub use route::Numbers;
 use route::Route;
 pub use tilings::{Tilings, tilings};
@@ -143,9 +143,9 @@ fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
         extents: [m, n, k],
         alpha,
         beta,
-        a: Operand { from: a.as_ptr(), places: a_places },
-        b: Operand { from: b.as_ptr(), places: b_places },
-        c: Target { to, places: c_places },
+        a: ProductOperand { from: a.as_ptr(), places: a_places },
+        b: ProductOperand { from: b.as_ptr(), places: b_places },
+        c: ProductTarget { to, places: c_places },
         threads: usize::try_from(mma.threads()).unwrap_or(usize::MAX),
         transposed: false,
     };
@@ -185,14 +185,14 @@ fn offset_of<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usi
 fn places<'a>(
     layout: &impl Offsets,
     offset: &'a (impl Fn(usize, usize) -> isize + Sync),
-) -> Result<(Places<'a>, [usize; 2]), TensorError> {
-    if let Some((rows, columns)) = Line::pair(layout) {
+) -> Result<(MatrixPlaces<'a>, [usize; 2]), TensorError> {
+    if let Some((rows, columns)) = DimensionOffsets::pair(layout) {
         let extents = [rows.extent(), columns.extent()];
-        return Ok((Places::Lines(rows, columns), extents));
+        return Ok((MatrixPlaces::Lines(rows, columns), extents));
     }
     let shape = layout.shape();
     let extent = |mode: usize| shape.mode(mode).map_or(1, |mode| mode.leaves().iter().product::<i64>()) as usize;
-    Ok((Places::Each(offset), [extent(0), extent(1)]))
+    Ok((MatrixPlaces::Each(offset), [extent(0), extent(1)]))
 }
 
 /// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The

@@ -134,7 +134,7 @@ use sealed::Stored;
 
 /// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and
 /// complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
-pub trait Element: NoUninit + Zeroable + Stored {
+pub trait NpyElement: NoUninit + Zeroable + Stored {
     /// What kind of number it is.
     const KIND: Kind;
 }
@@ -154,7 +154,7 @@ macro_rules! elements {
                 }
             }
 
-            impl Element for $element {
+            impl NpyElement for $element {
                 const KIND: Kind = Kind::$kind;
             }
         )*
@@ -194,7 +194,7 @@ impl Stored for bool {
     }
 }
 
-impl Element for bool {
+impl NpyElement for bool {
     const KIND: Kind = Kind::Bool;
 }
 
@@ -257,7 +257,7 @@ impl NpyFile {
     ///
     /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or
     /// goes on; an extent is 0; there is not so much memory; the system refuses.
-    pub fn read<T: Element>(mut self) -> Result<Tensor<T>, NpyError> {
+    pub fn read<T: NpyElement>(mut self) -> Result<Tensor<T>, NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
             let wanted = Header::type_text(T::KIND, size_of::<T>());
@@ -317,7 +317,7 @@ fn from_stream<T: Pod>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<
 /// Reads the tensor of a `.npy` file.
 ///
 /// Errors: as [`NpyFile::open`] and [`NpyFile::read`].
-pub fn read<T: Element>(path: impl AsRef<Path>) -> Result<Tensor<T>, NpyError> {
+pub fn read<T: NpyElement>(path: impl AsRef<Path>) -> Result<Tensor<T>, NpyError> {
     NpyFile::open(path)?.read()
 }
 

@@ -89,14 +89,14 @@ pub struct Parts<V: View> {
     range: Range<i64>,
     /// The index of each part, where it is not its place in the order: each index once.
     order: Option<Arc<[i64]>>,
-    edge: Option<Edge>,
+    edge: Option<EdgeTiles>,
     whole: PhantomData<V>,
 }
 
 /// Tiles that end where the tensor does. By mode: the extent of the tensor, that of the tile, and
 /// the number of tiles.
 #[derive(Clone)]
-struct Edge {
+struct EdgeTiles {
     extents: Vec<i64>,
     tile: Vec<i64>,
     counts: Tree<i64>,
@@ -107,7 +107,7 @@ unsafe impl<V: View + Send> Send for Parts<V> {}
 // SAFETY: shared access gives no access to elements.
 unsafe impl<V: View + Send> Sync for Parts<V> {}
 
-impl Edge {
+impl EdgeTiles {
     /// The part of this tile that is inside the tensor; none if all of it is.
     fn clip(&self, index: i64) -> Result<Option<Tiler>, LayoutError> {
         let position = idx2crd(&Tree::leaf(index), &self.counts)?;
@@ -404,7 +404,7 @@ assert_eq!(tensor.as_slice(), [
 );
 
 /// The tiler of a shape, and where its tiles end in a tensor.
-fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, Edge), TensorError> {
+fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, EdgeTiles), TensorError> {
     let modes: Vec<i64> = shape.product_each()?.leaves().to_vec();
     let rank = tile.rank();
     if tile.leaves().len() != rank || tile.depth() > 1 || rank > modes.len() {
@@ -430,7 +430,7 @@ fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, Edge), TensorE
     let tiler = Tiler::from_shape(&Tree::flat(full.iter().copied())?)?;
     let counts = modes.iter().zip(&full).map(|(extent, tile)| (extent - 1) / tile + 1);
     let counts = Tree::flat(counts)?;
-    Ok((tiler, Edge { extents: modes, tile: full, counts }))
+    Ok((tiler, EdgeTiles { extents: modes, tile: full, counts }))
 }
 
 /// The indices of a thread layout in the order of their threads.

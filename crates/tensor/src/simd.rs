@@ -30,6 +30,6 @@ pub(crate) use instructions::{has_avx2_fma, has_avx512_bf16, has_avx512_products
 pub(crate) use moves::{Rectangle, copy_bytes, copy_pairs, copy_run, splat};
 pub(crate) use nontemporal::{fence, stream_run, stream_units};
 pub(crate) use transpose::{
-    Edge, Line, PERMUTED_BUFFER, Pieces, Rows, Scratch, Stores, Stripe, prefetch, stripes_ahead, transpose,
+    CacheLine, Edge, PERMUTED_BUFFER, Pieces, Scratch, Stores, Stripe, StripeRows, prefetch, stripes_ahead, transpose,
     transpose_permuted,
 };

@@ -21,7 +21,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma, ValueType};
 
 use crate::error::TensorError;
-use crate::gemm::Element;
+use crate::gemm::SumElement;
 use crate::offsets::Offsets;
 use crate::tiled_copy::{Shape, partition};
 use crate::view::{TensorView, TensorViewMut};
@@ -37,7 +37,7 @@ pub trait Value: sealed::Sealed + Copy {
 }
 
 /// A type of Rust in which instructions add up.
-pub trait Accumulator: Value + Element {}
+pub trait Accumulator: Value + SumElement {}
 
 macro_rules! values {
     ($($type:ty: $($value:ident),*;)*) => {$(
@@ -177,29 +177,29 @@ fn element<V>(views: &[V], thread: usize) -> Result<&V, TensorError> {
 }
 
 /// Who holds what of an operand of the atom.
-struct Held {
+struct OperandHolders {
     layout: Layout,
     values: i64,
 }
 
-impl Held {
+impl OperandHolders {
     /// The place in the tile of a value of thread `v` of so many.
     fn place(&self, threads: usize, v: usize, value: i64) -> Result<usize, TensorError> {
         Ok(usize::try_from(self.layout.eval(&(v as i64 + threads as i64 * value))?).unwrap_or(usize::MAX))
     }
 }
 
-fn held(atom: &MmaAtom, operand: Operand) -> Result<Held, TensorError> {
+fn held(atom: &MmaAtom, operand: Operand) -> Result<OperandHolders, TensorError> {
     let Some(held) = atom.operand(operand) else { return Err(unsupported(atom, "it takes no such operand")) };
     if held.copies() != 1 {
         return Err(unsupported(atom, "its threads hold values several times"));
     }
-    Ok(Held { layout: held.layout().clone(), values: held.values() })
+    Ok(OperandHolders { layout: held.layout().clone(), values: held.values() })
 }
 
 /// Writes the elements of an operand to its tile, those of the first thread that holds them last.
 fn collect<C>(
-    held: &Held,
+    held: &OperandHolders,
     group: &[usize],
     get: impl Fn(usize, i64) -> Result<C, TensorError>,
     tile: &mut [C],

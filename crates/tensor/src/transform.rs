@@ -29,7 +29,7 @@ use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
-use crate::visit::{Operand, visit};
+use crate::visit::{VisitOperand, visit};
 use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};
@@ -230,10 +230,10 @@ where
     transform(x, y, move |x, y| *y = alpha * *x + beta * *y)
 }
 
-fn reading<'s, T, L: Offsets>(view: &TensorView<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
-    Operand { base: view.as_ptr().cast_mut().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
+fn reading<'s, T, L: Offsets>(view: &TensorView<'_, T, L>, side: &'s Addressing) -> VisitOperand<'s> {
+    VisitOperand { base: view.as_ptr().cast_mut().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
 }
 
-fn writing<'s, T, L: Offsets>(view: &mut TensorViewMut<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
-    Operand { base: view.as_mut_ptr().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
+fn writing<'s, T, L: Offsets>(view: &mut TensorViewMut<'_, T, L>, side: &'s Addressing) -> VisitOperand<'s> {
+    VisitOperand { base: view.as_mut_ptr().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
 }

@@ -7,4 +7,4 @@ mod nest;
 mod patch;
 mod staged;
 
-pub(crate) use patch::{Operand, Patch, visit, visit_parts};
+pub(crate) use patch::{Patch, VisitOperand, visit, visit_parts};

@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 use tilewright_layout::{Composed, Layout, Leaf, Xor};
 
 use cursor::Cursor;
-use runs::{Middle, Rows, Run};
+use runs::{Middle, Run, RunRows};
 pub(crate) use tables::number;
 
 pub(crate) mod sealed {
@@ -57,15 +57,15 @@ pub struct Walk<L = Layout> {
     span: i64,
     /// The last run that is left.
     back: Cursor,
-    middle: Held,
+    middle: HeapPart,
     map: PhantomData<fn() -> L>,
 }
 
 /// The part on the heap. Only its address leaves a function that steps a walk, so that the rest of
 /// the walk stays in registers.
-struct Held(Option<Box<Middle>>);
+struct HeapPart(Option<Box<Middle>>);
 
-impl Drop for Held {
+impl Drop for HeapPart {
     #[inline]
     fn drop(&mut self) {
         if let Some(middle) = self.0.take() {
@@ -93,7 +93,7 @@ impl<L> Clone for Walk<L> {
             _ => cursor,
         };
         let (front, back) = (moved(self.front), moved(self.back));
-        Walk { front, back, middle: Held(middle), map: PhantomData, ..*self }
+        Walk { front, back, middle: HeapPart(middle), map: PhantomData, ..*self }
     }
 }
 
@@ -115,7 +115,7 @@ impl<L> Walk<L> {
             Ok(middle) => (Cursor::NONE, Some(middle)),
             Err(run) => (Cursor::new(run), None),
         };
-        Walk { front, more: 0, jump: 0, span: 0, back: Cursor::NONE, middle: Held(middle), map: PhantomData }
+        Walk { front, more: 0, jump: 0, span: 0, back: Cursor::NONE, middle: HeapPart(middle), map: PhantomData }
     }
 
     /// The walk over a layout of these modes, the first one fastest.
@@ -173,7 +173,7 @@ impl<L: sealed::Sealed> Walk<L> {
             let run = if L::MAPPED {
                 middle.first_run()
             } else {
-                let Rows { run, more, pitch } = middle.rows();
+                let RunRows { run, more, pitch } = middle.rows();
                 self.more = more;
                 self.span = run.step.wrapping_mul(run.length);
                 self.jump = pitch.wrapping_sub(self.span);
@@ -214,7 +214,7 @@ impl<L: sealed::Sealed> Walk<L> {
     }
 
     /// The next runs, as a whole.
-    fn take_rows(&mut self) -> Option<Rows> {
+    fn take_rows(&mut self) -> Option<RunRows> {
         let is_empty = of!(self.front, is_empty());
         if !L::MAPPED
             && is_empty
@@ -230,14 +230,14 @@ impl<L: sealed::Sealed> Walk<L> {
         if is_empty && !self.refill() {
             return None;
         }
-        Some(Rows { run: of!(self.front, finish()), more: 0, pitch: 0 })
+        Some(RunRows { run: of!(self.front, finish()), more: 0, pitch: 0 })
     }
 
     /// Folds what is left, piece by piece.
     #[inline(always)]
     pub(crate) fn fold_pieces<B>(mut self, init: B, mut f: impl FnMut(B, Piece<'_>) -> B) -> B {
         let mut value = init;
-        while let Some(Rows { run, more, pitch }) = self.take_rows() {
+        while let Some(RunRows { run, more, pitch }) = self.take_rows() {
             let mut first = run.first;
             for _ in 0..=more {
                 let piece = if L::MAPPED || !run.table.is_null() {

@@ -33,12 +33,12 @@ pub(crate) struct Assignment {
     network: Network,
     variables: HashMap<ValueId, usize>,
     /// The parts of the network.
-    parts: Vec<Part>,
+    parts: Vec<CostPart>,
 }
 
 /// A part of what a program costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum CostPart {
     /// The operation that gives a value.
     Given(ValueId),
     /// The layouts to which a value is converted.
@@ -54,7 +54,7 @@ pub(crate) struct Next {
     /// A lower bound of the cost of such assignments.
     pub(crate) bound: u64,
     /// The differences in cost from the best assignment, by part, the largest first.
-    pub(crate) parts: Vec<(Part, i64)>,
+    pub(crate) parts: Vec<(CostPart, i64)>,
 }
 
 /// The cost of the parts of a program in the assigned layouts, in cycles of a multiprocessor per
@@ -74,8 +74,8 @@ impl Assignment {
         let shares = self.network.shares(&self.solution.choice);
         for (part, share) in self.parts.iter().zip(shares.iter().skip(1)) {
             let own = match part {
-                Part::Given(value) | Part::Converted(value) => costs.values.entry(*value).or_default(),
-                Part::Stored(tensor) => costs.stores.entry(*tensor).or_default(),
+                CostPart::Given(value) | CostPart::Converted(value) => costs.values.entry(*value).or_default(),
+                CostPart::Stored(tensor) => costs.stores.entry(*tensor).or_default(),
             };
             *own += *share as f64 / 100.0;
         }
@@ -96,8 +96,8 @@ impl Assignment {
                 return None;
             }
             let shares = self.network.shares(&found.choice);
-            let apart = |(part, more): (&Part, (&u64, &u64))| (*part, *more.0 as i64 - *more.1 as i64);
-            let mut parts: Vec<(Part, i64)> =
+            let apart = |(part, more): (&CostPart, (&u64, &u64))| (*part, *more.0 as i64 - *more.1 as i64);
+            let mut parts: Vec<(CostPart, i64)> =
                 self.parts.iter().zip(shares.iter().zip(&own).skip(1)).map(apart).filter(|own| own.1 != 0).collect();
             parts.sort_by_key(|own| -own.1);
             let (held, cost, bound) = (layouts[found.choice[variable]].clone(), found.cost, found.bound);
@@ -120,7 +120,7 @@ struct Weighing<'p> {
     weights: HashMap<ValueId, u64>,
     /// The layouts in which operations take each value.
     demands: BTreeMap<ValueId, Vec<Demand>>,
-    parts: Vec<Part>,
+    parts: Vec<CostPart>,
     warps: u64,
     /// Whether `dot` uses wgmma.
     by_groups: bool,
@@ -188,7 +188,7 @@ impl Weighing<'_> {
     }
 
     /// Costs that follow belong to this part.
-    fn begin(&mut self, part: Part) {
+    fn begin(&mut self, part: CostPart) {
         self.network.begin_part();
         self.parts.push(part);
     }
@@ -197,7 +197,7 @@ impl Weighing<'_> {
     fn convert(&mut self, conversions: &mut Conversions) -> Result<(), Reason> {
         for (value, demands) in std::mem::take(&mut self.demands) {
             let Some(from) = self.variable(value) else { continue };
-            self.begin(Part::Converted(value));
+            self.begin(CostPart::Converted(value));
             // It is converted where it is defined.
             let weight = self.weights.get(&value).copied().unwrap_or(1);
             let element = self.program.type_of(value).element;
@@ -218,7 +218,7 @@ impl Weighing<'_> {
     ) -> Result<(), Reason> {
         match node.statement {
             Statement::Let { result, operation, operands, .. } => {
-                self.begin(Part::Given(*result));
+                self.begin(CostPart::Given(*result));
                 self.own(number, node)?;
                 for (at, operand) in operands.iter().enumerate() {
                     if !made_anywhere(self.program, nodes, *operand) {
@@ -227,7 +227,7 @@ impl Weighing<'_> {
                 }
             }
             Statement::Store { tensor, value, rows, .. } => {
-                self.begin(Part::Stored(*tensor));
+                self.begin(CostPart::Stored(*tensor));
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
                 // With roles, tiles are stored in their own layout: a conversion would take shared
@@ -368,7 +368,7 @@ impl Weighing<'_> {
         let Some(taken) = self.variable(operand) else { return Ok(()) };
         let mut table = Vec::new();
         for held in self.pools.layouts_of(operand) {
-            let network = top::Network::new(&ty.shape, mode, greatest.trailing_zeros(), held);
+            let network = top::TopNetwork::new(&ty.shape, mode, greatest.trailing_zeros(), held);
             let mut own = weights::instructions(network.instructions(), self.warps);
             own = own.saturating_add(conversions.cost(held, &network.begins, ty.element)?);
             if let Some((before, after)) = &network.moved {

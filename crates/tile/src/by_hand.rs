@@ -105,13 +105,13 @@ impl ByHand {
 
 /// A program without the names of instructions, and these.
 pub(crate) fn taken(program: &Program) -> Result<(Program, ByHand), Reason> {
-    let mut taker = Taker { program, of: HashMap::new(), same: HashMap::new(), found: ByHand::default() };
+    let mut taker = GivenTaker { program, of: HashMap::new(), same: HashMap::new(), found: ByHand::default() };
     let mut own = program.clone();
     own.body = taker.body(&program.body)?;
     Ok((own, taker.found))
 }
 
-struct Taker<'p> {
+struct GivenTaker<'p> {
     program: &'p Program,
     /// The operation that computes each value.
     of: HashMap<ValueId, (Operation, Vec<ValueId>)>,
@@ -120,7 +120,7 @@ struct Taker<'p> {
     found: ByHand,
 }
 
-impl Taker<'_> {
+impl GivenTaker<'_> {
     fn root(&self, value: ValueId) -> ValueId {
         self.same.get(&value).copied().unwrap_or(value)
     }

@@ -130,7 +130,7 @@ impl<'a, 'n: 'a> From<&'a Vec<(&'n str, i64)>> for CheckOptions<'a> {
 }
 
 /// The bytes of tensors, by their names.
-pub type Contents = Vec<(String, Vec<u8>)>;
+pub type TensorBytes = Vec<(String, Vec<u8>)>;
 
 impl Compiled {
     /// Runs the kernel in the interpreter at given sizes, and compares the results with those of
@@ -188,11 +188,11 @@ impl Compiled {
     /// ```
     ///
     /// Errors: a size is missing or not admitted; there is too much to do.
-    pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(Contents, Meant), Unchecked> {
+    pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(TensorBytes, Meant), Unchecked> {
         self.meant_on(sizes, &[])
     }
 
-    fn meant_on(&self, sizes: &[(&str, i64)], given: &[(&str, &[u8])]) -> Result<(Contents, Meant), Unchecked> {
+    fn meant_on(&self, sizes: &[(&str, i64)], given: &[(&str, &[u8])]) -> Result<(TensorBytes, Meant), Unchecked> {
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
         let (mut inputs, mut contents) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use crate::assign::{Assignment, Conversions, Costs, assign};
 use crate::by_hand::{self, ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
-use crate::lower::Memory;
+use crate::lower::SharedArrays;
 use crate::memory;
 use crate::operand_staging::{self, Copies};
 use crate::place::{Placed, place};
@@ -230,7 +230,7 @@ impl Passes {
         self.took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
         self.took("conversions");
-        let taken = Memory::default();
+        let taken = SharedArrays::default();
         let kernel = match &roles {
             Some(roles) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
             None => crate::lower::lower(&placed, resident(&placed, warps), &taken),

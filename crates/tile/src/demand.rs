@@ -21,7 +21,7 @@ pub(crate) struct Demand {
 }
 
 /// The layouts that each option of a variable takes a value in, as numbers.
-struct Taker {
+struct OptionLayouts {
     variable: usize,
     wants: Vec<Option<BTreeSet<usize>>>,
 }
@@ -62,9 +62,9 @@ pub(crate) fn settle(
 }
 
 /// The layouts that are wanted, each once, and who wants which.
-fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<Taker>) {
+fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<OptionLayouts>) {
     let mut wanted: Vec<&Held> = Vec::new();
-    let mut takers: Vec<Taker> = Vec::new();
+    let mut takers: Vec<OptionLayouts> = Vec::new();
     for demand in demands {
         let mut number = |held| match wanted.iter().position(|own| *own == held) {
             Some(known) => known,
@@ -78,7 +78,7 @@ fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<Taker>) {
         let known = takers.iter().position(|own| own.variable == demand.variable);
         let at = known.unwrap_or_else(|| {
             let wants = vec![Some(BTreeSet::new()); wants.len()];
-            takers.push(Taker { variable: demand.variable, wants });
+            takers.push(OptionLayouts { variable: demand.variable, wants });
             takers.len() - 1
         });
         for (all, own) in takers[at].wants.iter_mut().zip(wants) {
@@ -95,8 +95,8 @@ fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<Taker>) {
 
 /// The same for too many variables for one table: each user separately, and a switch for each
 /// layout that several users need, which says whether that conversion is made.
-fn apart_from(network: &mut Network, from: usize, takers: &[Taker], costs: &[Vec<u64>]) {
-    let takes = |taker: &Taker, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
+fn apart_from(network: &mut Network, from: usize, takers: &[OptionLayouts], costs: &[Vec<u64>]) {
+    let takes = |taker: &OptionLayouts, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
     let count = costs.first().map_or(0, Vec::len);
     let shared: Vec<usize> =
         (0..count).filter(|want| takers.iter().filter(|taker| takes(taker, *want)).count() > 1).collect();

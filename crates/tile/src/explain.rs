@@ -8,7 +8,7 @@ mod print;
 
 use std::collections::HashMap;
 
-use crate::assign::{Conversions, Next, Part};
+use crate::assign::{Conversions, CostPart, Next};
 use crate::compile::Compiled;
 use crate::error::TileError;
 use crate::held::Held;
@@ -225,9 +225,9 @@ impl Compiled {
         let name = |value: &ValueId| names.get(value).map_or("a value", String::as_str);
         let because = next.parts.iter().map(|(part, more)| {
             let what = match part {
-                Part::Given(value) => name(value).to_string(),
-                Part::Converted(value) => format!("{} to other layouts", name(value)),
-                Part::Stored(tensor) => format!("the store to {}", self.tensor(*tensor)),
+                CostPart::Given(value) => name(value).to_string(),
+                CostPart::Converted(value) => format!("{} to other layouts", name(value)),
+                CostPart::Stored(tensor) => format!("the store to {}", self.tensor(*tensor)),
             };
             (what, *more as f64 / 100.0)
         });

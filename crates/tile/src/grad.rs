@@ -28,7 +28,7 @@ mod writer;
 use std::fmt;
 
 use crate::error::{Reason, TileError};
-use crate::interpret::{self, Contents};
+use crate::interpret::{self, TensorValues};
 use crate::program::{Program, Role};
 
 /// How a gradient is made.
@@ -156,10 +156,10 @@ impl Gradient {
     /// those before it wrote, and returns the derivatives by the inputs.
     ///
     /// Errors: as [`interpret::run`].
-    pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<Contents, TileError> {
+    pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
         let mut known: Vec<(String, Vec<f64>)> =
             inputs.iter().map(|(name, values)| ((*name).to_string(), values.clone())).collect();
-        let mut results = Contents::new();
+        let mut results = TensorValues::new();
         for program in &self.programs {
             let given: Vec<(&str, Vec<f64>)> =
                 known.iter().map(|(name, values)| (name.as_str(), values.clone())).collect();

@@ -16,7 +16,7 @@ use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Comparison, Count, Index, Name, Operation, Program, Reduction, Role, Statement, ValueId};
-use crate::sums::{Sum, Sums, Term};
+use crate::sums::{Sum, SumTerm, Sums};
 
 /// The most elements that a run computes.
 pub const MAX_WORK: u64 = 1 << 32;
@@ -26,19 +26,19 @@ pub const MAX_MEMORY: i64 = 1 << 28;
 
 /// The tensors after a run, by their names: the value of each element; None for outputs that were
 /// never written and for gaps between elements.
-pub type Contents = Vec<(String, Vec<Option<f64>>)>;
+pub type TensorValues = Vec<(String, Vec<Option<f64>>)>;
 
 /// A tensor at numbers.
-pub(crate) struct Memory {
+pub(crate) struct TensorMemory {
     /// From indices, first mode fastest, to offsets.
     pub(crate) layout: Layout,
     /// The extents of its modes.
     pub(crate) extents: Vec<i64>,
 }
 
-impl Memory {
+impl TensorMemory {
     /// A tensor of a program, at sizes.
-    pub(crate) fn new(text: &str, values: &Values) -> Result<Memory, Reason> {
+    pub(crate) fn new(text: &str, values: &Values) -> Result<TensorMemory, Reason> {
         let layout: Layout<Expr> = text.parse()?;
         let layout = layout.numbers(values)?;
         if layout.range()?.0 < 0 {
@@ -49,7 +49,7 @@ impl Memory {
             true => vec![shape.product()?],
             false => shape.modes().map(|mode| mode.product()).collect::<Result<_, _>>()?,
         };
-        Ok(Memory { layout, extents })
+        Ok(TensorMemory { layout, extents })
     }
 
     /// The offset of the element at a coordinate; none past an edge.
@@ -105,14 +105,14 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// Errors: a size or an input is missing, or has another number of elements than its layout
 /// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
 /// more elements than [`MAX_MEMORY`].
-pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<Contents, TileError> {
+pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
     let values = values_of(sizes);
     let argument = |what: String| TileError::from(Reason::Argument { what });
     let mut memories = Vec::new();
     let mut contents: Vec<Vec<Option<f64>>> = Vec::new();
     let mut written: Vec<Vec<Option<Option<Reduction>>>> = Vec::new();
     for tensor in &program.tensors {
-        let memory = Memory::new(&tensor.layout, &values)?;
+        let memory = TensorMemory::new(&tensor.layout, &values)?;
         let count = memory.layout.cosize().map_err(Reason::from)?;
         if count > MAX_MEMORY {
             let what = format!("elements of `{}`", tensor.name);
@@ -175,7 +175,7 @@ struct Run<'p> {
     values: Values,
     /// The numbers of the launch.
     numbers: HashMap<String, f64>,
-    memories: Vec<Memory>,
+    memories: Vec<TensorMemory>,
     contents: Vec<Vec<Option<f64>>>,
     /// The state of each element: not written, written, or combined in some way.
     written: Vec<Vec<Option<Option<Reduction>>>>,
@@ -307,9 +307,9 @@ impl Run<'_> {
     /// Refuses sums of indices, sizes and coordinates that are compared and do not fit 32 bits.
     fn are_compared(&self, operands: &[ValueId]) -> Result<(), Reason> {
         let Some(sides) = self.sums.sides(operands) else { return Ok(()) };
-        let of = |term: &Term| match term {
-            Term::Name(name) => Some(self.name(*name)),
-            Term::Size(text) => number_of(text, &self.values).ok(),
+        let of = |term: &SumTerm| match term {
+            SumTerm::Name(name) => Some(self.name(*name)),
+            SumTerm::Size(text) => number_of(text, &self.values).ok(),
         };
         let fits = |sum: &Sum| sum.most(of).is_some_and(|most| most <= i64::from(i32::MAX));
         match sides.iter().all(fits) {

@@ -66,7 +66,7 @@ mod weights;
 
 pub use assign::Costs;
 pub use build::{Build, Mask, TensorId, Value};
-pub use check::{CheckOptions, Compared, Contents, Meant, Report, Unchecked, number_of_check};
+pub use check::{CheckOptions, Compared, Meant, Report, TensorBytes, Unchecked, number_of_check};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};

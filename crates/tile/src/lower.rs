@@ -43,7 +43,7 @@ const LINE: i64 = 128;
 const SECTOR: i64 = 32;
 
 /// The kernel of a program whose values have layouts, with a number of resident blocks.
-pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(placed: &Placed, resident: u32, taken: &SharedArrays) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -66,11 +66,11 @@ pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Ke
 }
 
 /// The arrays in shared memory: the statement and its bytes.
-pub(crate) type Memory = RefCell<Vec<(Location, i64)>>;
+pub(crate) type SharedArrays = RefCell<Vec<(Location, i64)>>;
 
 /// The part of a value in a thread.
 #[derive(Clone)]
-enum Own<'k> {
+enum ThreadValue<'k> {
     Numbers(Vec<Num<'k>>),
     /// A tile as it was read: elements of 16 bits stay two in a register.
     Tile(Distributed<'k>),
@@ -86,10 +86,10 @@ struct Lowering<'k, 'p> {
     placed: &'p Placed,
     tensors: Vec<View<'k>>,
     /// The part of each value in a thread.
-    values: HashMap<ValueId, Own<'k>>,
+    values: HashMap<ValueId, ThreadValue<'k>>,
     iterations: HashMap<u32, Expr>,
     /// Tiles that were asked for, by the load that would read them.
-    early: HashMap<early::Key, Own<'k>>,
+    early: HashMap<early::Key, ThreadValue<'k>>,
     /// The iterations that are being written out.
     written: early::Iterations,
     /// How many loops are open.
@@ -97,7 +97,7 @@ struct Lowering<'k, 'p> {
     /// The block of the program, where it is none of the launch.
     block: Option<[Expr; 3]>,
     /// The statements that took shared memory, and how many bytes: one for each array.
-    taken: &'p Memory,
+    taken: &'p SharedArrays,
     /// What the body sorted last, with places.
     sorted: Option<top::Sorted<'k>>,
     /// The state of consumer warpgroups, with roles.
@@ -109,7 +109,7 @@ fn over() -> KernelError {
 }
 
 impl<'k, 'p> Lowering<'k, 'p> {
-    fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p Memory) -> Lowering<'k, 'p> {
+    fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p SharedArrays) -> Lowering<'k, 'p> {
         let (values, iterations) = (HashMap::new(), HashMap::new());
         let (early, written) = (HashMap::new(), Vec::new());
         Lowering {
@@ -159,10 +159,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
 
     fn numbers(&self, value: ValueId) -> Result<Vec<Num<'k>>, KernelError> {
         match self.values.get(&value) {
-            Some(Own::Numbers(numbers)) => Ok(numbers.clone()),
-            Some(Own::Tile(tile)) => tile.fragment().numbers(),
-            Some(Own::Widened(tile, element)) => tile.to(*element)?.fragment().numbers(),
-            Some(Own::Factor(parts)) => {
+            Some(ThreadValue::Numbers(numbers)) => Ok(numbers.clone()),
+            Some(ThreadValue::Tile(tile)) => tile.fragment().numbers(),
+            Some(ThreadValue::Widened(tile, element)) => tile.to(*element)?.fragment().numbers(),
+            Some(ThreadValue::Factor(parts)) => {
                 let parts = parts.iter().map(Fragment::numbers).collect::<Result<Vec<_>, _>>()?;
                 Ok(parts.concat())
             }
@@ -262,7 +262,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             self.iterations.insert(own.iteration, iteration.clone());
             self.iteration_rings(own, &rings, &iteration)?;
             for (parameter, fragment) in own.parameters.iter().zip(&carried) {
-                self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+                self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
             }
             self.body(&own.body)?;
             for (next, fragment) in own.next.iter().zip(&carried) {
@@ -278,7 +278,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
     /// The results of a loop.
     fn ended(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<(), KernelError> {
         for (result, fragment) in own.results.iter().zip(carried) {
-            self.values.insert(*result, Own::Numbers(fragment.numbers()?));
+            self.values.insert(*result, ThreadValue::Numbers(fragment.numbers()?));
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
     /// Unrolls the iterations of a loop, so that loads of later ones are in flight early.
     fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
         let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
-        let mut carried: Vec<Option<Own<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
+        let mut carried: Vec<Option<ThreadValue<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
         for iteration in 0..count {
             self.iterations.insert(own.iteration, Expr::from(iteration));
             for (parameter, value) in own.parameters.iter().zip(carried) {

@@ -94,10 +94,10 @@ fn tile(operation: &Operation) -> Option<Tile<'_>> {
 }
 
 /// The replacement of the last operation before a `dot`, and the tile with the coordinates.
-type Staged = (Operation, Option<ValueId>);
+type StagedOperation = (Operation, Option<ValueId>);
 
 /// The replacement for each operand.
-type Stages = HashMap<ValueId, Staged>;
+type Stages = HashMap<ValueId, StagedOperation>;
 
 /// How operands are copied.
 #[derive(Debug, Clone, Copy)]
@@ -174,7 +174,12 @@ impl<'p> Uses<'p> {
     }
 
     /// The replacement of an operand that is staged, and its load.
-    fn stage(&self, factor: ValueId, by_hand: &ByHand, sizes: &Values) -> Result<Option<(ValueId, Staged)>, Reason> {
+    fn stage(
+        &self,
+        factor: ValueId,
+        by_hand: &ByHand,
+        sizes: &Values,
+    ) -> Result<Option<(ValueId, StagedOperation)>, Reason> {
         let Some(Matrix { load, modes }) = self.matrix(factor) else { return Ok(None) };
         let [Some(rows), Some(columns)] = modes[..] else { return Ok(None) };
         let Some((operation, operands)) = self.known.get(&load) else { return Ok(None) };

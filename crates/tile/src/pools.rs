@@ -22,7 +22,7 @@ use crate::memory::{self, Place};
 use crate::picked;
 use crate::program::{Count, Loop, Operation, Program, Statement, Type, ValueId};
 use crate::roles::Roles;
-use crate::top::Network;
+use crate::top::TopNetwork;
 
 /// The most layouts of a value.
 pub(crate) const MOST: usize = 12;
@@ -414,7 +414,7 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
             Some(held.mapped(|bit| to[usize::from(bit)]))
         }
         Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
-            Some(Network::new(shape, *mode, count.trailing_zeros(), held).result)
+            Some(TopNetwork::new(shape, *mode, count.trailing_zeros(), held).result)
         }
         Operation::Unpack { .. } => {
             let mut found = held.mapped(|bit| Some(bit + 3));

@@ -10,7 +10,7 @@ use crate::program::{Binary, Comparison, Index, Name, Operation, Program, Statem
 
 /// A name with a value at launch, or in a block or an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Term {
+pub(crate) enum SumTerm {
     Name(Name),
     Size(String),
 }
@@ -18,7 +18,7 @@ pub(crate) enum Term {
 /// A sum of terms and coordinates, and a number between two.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sum {
-    pub(crate) terms: HashMap<Term, i64>,
+    pub(crate) terms: HashMap<SumTerm, i64>,
     /// By mode: the number that its coordinate is taken times, and its extent.
     pub(crate) coordinates: BTreeMap<usize, (i64, i64)>,
     least: i64,
@@ -31,13 +31,13 @@ impl Sum {
     }
 
     /// A number times a term.
-    pub(crate) fn of_term(term: Term, by: i64) -> Sum {
+    pub(crate) fn of_term(term: SumTerm, by: i64) -> Sum {
         Sum { terms: HashMap::from([(term, by)]), ..Sum::default() }
     }
 
     /// An index as a sum.
     pub(crate) fn of_index(index: &Index) -> Sum {
-        let terms = index.terms.iter().map(|(name, by)| (Term::Name(*name), *by)).collect();
+        let terms = index.terms.iter().map(|(name, by)| (SumTerm::Name(*name), *by)).collect();
         Sum { terms, ..Sum::number(index.constant) }
     }
 
@@ -53,8 +53,8 @@ impl Sum {
     }
 
     /// The most that it comes to, where each term has a number.
-    pub(crate) fn most(&self, of: impl Fn(&Term) -> Option<i64>) -> Option<i64> {
-        let add = |sum: i64, (term, by): (&Term, &i64)| sum.checked_add(of(term)?.checked_mul(*by)?);
+    pub(crate) fn most(&self, of: impl Fn(&SumTerm) -> Option<i64>) -> Option<i64> {
+        let add = |sum: i64, (term, by): (&SumTerm, &i64)| sum.checked_add(of(term)?.checked_mul(*by)?);
         self.terms.iter().try_fold(self.greatest()?, add)
     }
 
@@ -131,7 +131,7 @@ impl<'p> Sums<'p> {
                 whole.then(|| Sum::number(*value as i64))
             }
             Operation::Number(index) => Some(Sum::of_index(index)),
-            Operation::Size(text) => Some(Sum::of_term(Term::Size(text.trim().to_string()), 1)),
+            Operation::Size(text) => Some(Sum::of_term(SumTerm::Size(text.trim().to_string()), 1)),
             Operation::Arange { shape, mode } => {
                 let extent = *shape.get(*mode)?;
                 let coordinates = (extent > 1).then_some((*mode, (1, extent))).into_iter().collect();

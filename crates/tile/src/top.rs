@@ -20,7 +20,7 @@ pub(crate) enum Slot {
 
 /// A network for a tile in one layout.
 #[derive(Debug, Clone)]
-pub(crate) struct Network {
+pub(crate) struct TopNetwork {
     /// The layout in which it begins: that of the tile, or one to which the tile is converted
     /// first.
     pub(crate) begins: Held,
@@ -61,9 +61,9 @@ fn arranged(held: &Held, (first, count): (u8, u8), total: u8) -> Held {
     Held { threads, values: own[in_lanes..].iter().chain(rest).copied().collect() }
 }
 
-impl Network {
+impl TopNetwork {
     /// The network for the `1 << kept` greatest along a mode of a tile in a layout.
-    pub(crate) fn new(shape: &[i64], mode: usize, kept: u32, held: &Held) -> Network {
+    pub(crate) fn new(shape: &[i64], mode: usize, kept: u32, held: &Held) -> TopNetwork {
         let (first, count) = bits_of(shape, mode);
         let along = |bit: u8| first <= bit && bit < first + count;
         let places = |held: &Held| {
@@ -97,7 +97,7 @@ impl Network {
         };
         if across.is_empty() {
             let result = left(&sorted, gone);
-            return Network { begins, sorted, merged, moved: None, merged_then: Vec::new(), result };
+            return TopNetwork { begins, sorted, merged, moved: None, merged_then: Vec::new(), result };
         }
         let all: Vec<Slot> = sorted.iter().chain(&across).copied().collect();
         let from = left(&all, gone);
@@ -127,7 +127,7 @@ impl Network {
             bit => Some(bit - warps),
         });
         // The sorted bits get new positions after the merged bits of values.
-        Network { begins, sorted, merged, moved: Some((from, to)), merged_then, result }
+        TopNetwork { begins, sorted, merged, moved: Some((from, to)), merged_then, result }
     }
 
     /// Where the sorted bits are once some bits of values are merged away.

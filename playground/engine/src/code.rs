@@ -1,7 +1,9 @@
 //! Index arithmetic as source text.
 
 use tilewright_layout::Tree;
-use tilewright_layout::emit::{Computation, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value};
+use tilewright_layout::emit::{
+    Computation, Integer, Language, Map, Promise, Style, Variables, coordinate, inside, value,
+};
 use tilewright_layout::symbolic::Expr;
 use tilewright_notation::Value;
 
@@ -18,9 +20,9 @@ pub fn of(read: &mut Read, code: &Code) -> Result<String, Failure> {
         return Err(Failure::not("the code", &layout, "a layout"));
     };
     let place = match code.at.as_str() {
-        "index" => Place::index(),
-        "modes" => Place::modes(),
-        "leaves" => Place::leaves(),
+        "index" => Variables::index(),
+        "modes" => Variables::modes(),
+        "leaves" => Variables::leaves(),
         other => return Err(unknown("the variables", other, "index, modes, leaves")),
     };
     let place = place.promised(match code.promise.as_str() {

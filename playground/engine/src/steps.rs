@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde_json::{Value as Json, json};
 use tilewright_draw::explain::figures;
 use tilewright_draw::{Style, Theme};
-use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};
+use tilewright_kernel::interpret::{AccessKind, Completion, Held, StepEvents, Stepper, Thread};
 use tilewright_kernel::program::Source;
 use tilewright_kernel::program::operation::{Matrix, Operation};
 use tilewright_kernel::program::wgmma::WgmmaOperands;
@@ -48,7 +48,7 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
     let (mut steps, mut count, mut accesses, mut here, mut found) = (Vec::new(), 0, 0, None, None);
     // Before the first step nothing was executed.
     if at.step == 0 && at.access.is_none() {
-        here = Some(after(planned, at, theme, &stepper, (0, &Step::default()))?);
+        here = Some(after(planned, at, theme, &stepper, (0, &StepEvents::default()))?);
     }
     loop {
         match stepper.step() {
@@ -128,7 +128,7 @@ pub fn runs(numbers: &[u32]) -> String {
 
 /// A step in the list: for each statement its number, the warps, bytes read and written, wavefronts
 /// and the least possible number.
-fn listed(step: &Step, sources: &mut Sources) -> Json {
+fn listed(step: &StepEvents, sources: &mut Sources) -> Json {
     let bytes = |source: Source, read: bool| {
         let own = step.touched.iter().filter(|touched| touched.source.is_beside(&source));
         own.filter(|touched| (touched.kind == AccessKind::Read) == read).map(|touched| touched.bytes).sum::<u64>()
@@ -157,7 +157,7 @@ fn after(
     at: &At,
     theme: Theme,
     stepper: &Stepper<'_>,
-    (number, step): (usize, &Step),
+    (number, step): (usize, &StepEvents),
 ) -> Result<Json, Failure> {
     let mut sources: Vec<Source> = step.executed.iter().map(|executed| executed.source).collect();
     if sources.is_empty() {

@@ -77,7 +77,7 @@ pub struct Calls {
 }
 
 /// A kernel, the numbers of its arrays with the number of elements before each, and its sizes.
-type Asked<'py> = (Bound<'py, Launcher>, Vec<(usize, i64)>, Bound<'py, PyDict>);
+type DeviceCall<'py> = (Bound<'py, Launcher>, Vec<(usize, i64)>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Calls {
@@ -147,7 +147,7 @@ impl Calls {
         outs: &Bound<'_, PyTuple>,
         makers: Option<Vec<Maker<'_>>>,
         workspaces: (Bound<'_, PyTuple>, Vec<Maker<'_>>),
-        launches: Vec<Asked<'_>>,
+        launches: Vec<DeviceCall<'_>>,
     ) -> PyResult<()> {
         let read = |arrays: &Bound<'_, PyTuple>| -> PyResult<Arrays> {
             arrays.iter_borrowed().map(|array| Array::of(&array)).collect()

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright::bench::{Against, BenchError, Measured};
+use tilewright::bench::{Against, BenchError, BenchResult};
 use tilewright_gpu::Device;
 use tilewright_planners::Unchecked;
 use tilewright_tile as tile;
@@ -19,7 +19,7 @@ pub fn on_device<'py>(
     py: Python<'py>,
     ordinal: usize,
     repeats: i64,
-    measure: impl FnOnce(&Device, u16) -> Result<Measured, BenchError> + Send,
+    measure: impl FnOnce(&Device, u16) -> Result<BenchResult, BenchError> + Send,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let count = u16::try_from(repeats).ok().filter(|count| (1..=10_000).contains(count));
     let count = count.ok_or_else(|| PyValueError::new_err(format!("repeats is 1 to 10000, not {repeats}")))?;

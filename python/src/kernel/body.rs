@@ -17,7 +17,7 @@ use tilewright_notation::Value;
 use super::number::Condition;
 use super::operand;
 use super::place;
-use super::trace::{Opened, close, open};
+use super::trace::{OpenedBody, close, open};
 use super::traced::{self, Traced};
 use crate::convert::python;
 use crate::refusal;
@@ -66,7 +66,7 @@ impl Range {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.body.load(Ordering::Relaxed) {
             NONE => {
-                let begun = open(py, self.place, Opened::Range(self.count.clone()))?;
+                let begun = open(py, self.place, OpenedBody::Range(self.count.clone()))?;
                 self.body.store(begun.body, Ordering::Relaxed);
                 self.names.begin(py)?;
                 let index = begun.variable.unwrap_or(Expr::from(0));
@@ -120,10 +120,10 @@ enum Of {
 impl Body {
     fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
         let opened = match self.of {
-            Of::When(flag) => Opened::When(flag),
-            Of::Otherwise => Opened::Otherwise,
-            Of::Role(from, to) => Opened::Role(from, to),
-            Of::Single => Opened::Single,
+            Of::When(flag) => OpenedBody::When(flag),
+            Of::Otherwise => OpenedBody::Otherwise,
+            Of::Role(from, to) => OpenedBody::Role(from, to),
+            Of::Single => OpenedBody::Single,
         };
         self.body.store(open(py, self.place, opened)?.body, Ordering::Relaxed);
         self.names.begin(py)

@@ -9,7 +9,7 @@ use tilewright_notation::Value;
 
 use super::operand;
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Thing, run, shown};
+use super::trace::{Handle, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
 use super::view::{digits, factor};
 use crate::convert::python;
@@ -40,7 +40,8 @@ impl Coordinates {
     fn cut<'py>(
         &self,
         py: Python<'py>,
-        cut: impl for<'k> FnOnce(&'k Build, KernelCoordinates<'k>) -> Result<KernelCoordinates<'k>, Refused> + 'static,
+        cut: impl for<'k> FnOnce(&'k Build, KernelCoordinates<'k>) -> Result<KernelCoordinates<'k>, RefusedStatement>
+        + 'static,
     ) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Coordinates(cut(room.build, room.coordinates(own)?)?))))?;

@@ -10,7 +10,7 @@ use super::number::{self, arithmetic};
 use super::operand::{self, Operand};
 use super::tile;
 use super::tiled;
-use super::trace::{Handle, Kind, Refused, Thing, run, shown};
+use super::trace::{Handle, ObjectKind, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
 use crate::convert::python;
 
@@ -92,7 +92,7 @@ arithmetic! { Fragment {
         run(py, move |room| {
             let part = room.fragment(own)?.slice(at)?;
             match &with {
-                Operand::Of(handle) if handle.kind() == Kind::Fragment => Ok(part.assign(&room.fragment(*handle)?)?),
+                Operand::Of(handle) if handle.kind() == ObjectKind::Fragment => Ok(part.assign(&room.fragment(*handle)?)?),
                 with => Ok(part.fill(with.number(room, part.element())?)?),
             }
         })
@@ -140,7 +140,7 @@ arithmetic! { Fragment {
         run(values.py(), move |room| {
             let fragment = room.fragment(own)?;
             let each = list.iter().map(|value| value.number(room, fragment.element()));
-            Ok(fragment.set(&each.collect::<Result<Vec<_>, Refused>>()?)?)
+            Ok(fragment.set(&each.collect::<Result<Vec<_>, RefusedStatement>>()?)?)
         })
     }
 
@@ -169,7 +169,7 @@ arithmetic! { Fragment {
         }
         let made = run(py, move |room| {
             let like = room.fragment(own)?;
-            let values = made.iter().map(|value| value.number(room, like.element())).collect::<Result<Vec<_>, Refused>>()?;
+            let values = made.iter().map(|value| value.number(room, like.element())).collect::<Result<Vec<_>, RefusedStatement>>()?;
             let element = values.first().map_or(like.element(), |value| value.element());
             let fragment = room.build.register(element, &like.shape().to_string())?;
             fragment.set(&values)?;

@@ -150,12 +150,17 @@ fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> P
 }
 
 /// A tensor of a relayout: the type, the layout, and the number of elements before it.
-type Placed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
+type PlacedArgument<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
 
 /// A kernel that copies elements from one layout to another, and converts them.
 #[pyfunction]
-pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, machine: &str) -> PyResult<Plan> {
-    let place = |(element, layout, before): &Placed<'_>| {
+pub fn plan_relayout(
+    py: Python<'_>,
+    from: PlacedArgument<'_>,
+    to: PlacedArgument<'_>,
+    machine: &str,
+) -> PyResult<Plan> {
+    let place = |(element, layout, before): &PlacedArgument<'_>| {
         let place = Place::from(&operand::layout(layout)?).at(*before).map_err(|error| refusal::of(py, &error))?;
         PyResult::Ok((place, operand::element(element)?))
     };
@@ -240,7 +245,7 @@ fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResu
 /// The options of a GEMM besides its matrices.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Asked {
+pub struct GemmOptions {
     /// A function of the accumulator, `x`, or of both accumulators of a pair, `x` and `y`, and of
     /// further tensors.
     function: Option<String>,
@@ -258,7 +263,7 @@ pub struct Asked {
     fast: bool,
 }
 
-impl Asked {
+impl GemmOptions {
     /// The problem of the GEMM.
     fn problem(&self, py: Python<'_>, [a, b, d]: [&Given; 3]) -> PyResult<Problem> {
         let refuse = |error: PlanError| refusal::of(py, &error);
@@ -308,7 +313,7 @@ impl Asked {
 /// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. Tensors are A, B,
 /// the inputs of the epilogue, the scales of A and of B, D, and the reductions.
 #[pyfunction]
-pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, machine: &str) -> PyResult<Plan> {
+pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOptions, machine: &str) -> PyResult<Plan> {
     let problem = asked.problem(py, [&a, &b, &d])?;
     let name = machine;
     let machine = self::machine(py, name)?;

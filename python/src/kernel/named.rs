@@ -12,12 +12,12 @@ use tilewright_tile::{self as tile, LIBRARY};
 use super::bench;
 use super::library;
 use super::operand;
-use super::program::{Program, borrowed, of_check, sizes_of};
+use super::program::{Program, Sizes, borrowed, of_check, sizes_of};
 use super::tiles::{self, TileProgram};
 use crate::interrupt::interruptible;
 use crate::refusal;
 
-enum Kind {
+enum NamedKind {
     Planned(&'static Entry),
     Tile(&'static tile::Entry),
 }
@@ -25,7 +25,7 @@ enum Kind {
 /// A kernel of a library.
 #[pyclass(frozen, module = "tilewright")]
 pub struct NamedKernel {
-    kind: Kind,
+    kind: NamedKind,
     /// The name.
     #[pyo3(get)]
     name: String,
@@ -43,16 +43,15 @@ fn tile_name(entry: &tile::Entry) -> String {
 #[pyfunction]
 pub fn named_kernels() -> Vec<NamedKernel> {
     let planned = planners::library().iter();
-    let planned = planned.map(|entry| NamedKernel { kind: Kind::Planned(entry), name: entry.name.to_string() });
-    planned.chain(LIBRARY.iter().map(|entry| NamedKernel { kind: Kind::Tile(entry), name: tile_name(entry) })).collect()
+    let planned = planned.map(|entry| NamedKernel { kind: NamedKind::Planned(entry), name: entry.name.to_string() });
+    planned
+        .chain(LIBRARY.iter().map(|entry| NamedKernel { kind: NamedKind::Tile(entry), name: tile_name(entry) }))
+        .collect()
 }
 
 /// The comparisons of a check: schedules, instructions, and for each tensor the number of elements,
 /// the greatest difference, and the tolerance for rounding.
 pub type Found = (usize, u64, Vec<(String, u64, f64, f64)>);
-
-/// Sizes by name.
-type Sizes = Vec<(String, i64)>;
 
 #[pymethods]
 impl NamedKernel {
@@ -60,8 +59,8 @@ impl NamedKernel {
     #[getter]
     fn summary(&self) -> String {
         match self.kind {
-            Kind::Planned(entry) => entry.summary.to_string(),
-            Kind::Tile(entry) => entry.summary(),
+            NamedKind::Planned(entry) => entry.summary.to_string(),
+            NamedKind::Tile(entry) => entry.summary(),
         }
     }
 
@@ -69,8 +68,8 @@ impl NamedKernel {
     #[getter]
     fn sizes(&self) -> Vec<(&'static str, i64, i64)> {
         let (sizes, large) = match self.kind {
-            Kind::Planned(entry) => (entry.sizes, entry.large),
-            Kind::Tile(entry) => (entry.sizes, entry.large),
+            NamedKind::Planned(entry) => (entry.sizes, entry.large),
+            NamedKind::Tile(entry) => (entry.sizes, entry.large),
         };
         sizes.iter().zip(large).map(|((name, small), large)| (*name, *small, *large)).collect()
     }
@@ -79,8 +78,8 @@ impl NamedKernel {
     #[getter]
     fn types(&self) -> Vec<&'static str> {
         match self.kind {
-            Kind::Planned(entry) => entry.types.iter().map(|own| own.name()).collect(),
-            Kind::Tile(_) => Vec::new(),
+            NamedKind::Planned(entry) => entry.types.iter().map(|own| own.name()).collect(),
+            NamedKind::Tile(_) => Vec::new(),
         }
     }
 
@@ -88,14 +87,14 @@ impl NamedKernel {
     #[getter]
     fn text(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Planned(_) => None,
-            Kind::Tile(entry) => Some(entry.text),
+            NamedKind::Planned(_) => None,
+            NamedKind::Tile(entry) => Some(entry.text),
         }
     }
 
     /// The tile program, for a machine.
     fn tiles(&self, py: Python<'_>, machine: Option<&str>) -> PyResult<Option<TileProgram>> {
-        let Kind::Tile(entry) = self.kind else { return Ok(None) };
+        let NamedKind::Tile(entry) = self.kind else { return Ok(None) };
         let machine = machine.map(|name| library::machine(py, name)).transpose()?;
         tiles::compiled(py, || tile::Program::read(entry.name, entry.text), machine).map(Some)
     }
@@ -168,7 +167,7 @@ impl NamedKernel {
         machine: &str,
         large: bool,
     ) -> PyResult<Planned> {
-        let Kind::Planned(entry) = self.kind else {
+        let NamedKind::Planned(entry) = self.kind else {
             return Err(PyValueError::new_err(format!("{} is a tile program", self.name)));
         };
         let sizes = sizes_of(sizes)?;

@@ -9,7 +9,7 @@ use tilewright_layout::{Extent, LayoutError, Stride, Truth};
 use tilewright_notation::Value;
 
 use super::operand::{self, Operand};
-use super::trace::{self, Handle, Refused, Room, Thing, run, shown};
+use super::trace::{self, Handle, RefusedStatement, Room, Thing, run, shown};
 use super::traced::{self, Traced};
 use crate::convert;
 use crate::object::Object;
@@ -71,18 +71,18 @@ pub mod binary {
 }
 
 /// A function of one number, of each element.
-pub fn mapped<'k>(room: &Room<'k>, of: Handle, function: Unary) -> Result<Handle, Refused> {
+pub fn mapped<'k>(room: &Room<'k>, of: Handle, function: Unary) -> Result<Handle, RefusedStatement> {
     let each = |x: Num<'k>| Ok::<_, KernelError>(function(x));
     Ok(room.keep(match room.thing(of)? {
         Thing::Number(x) => Thing::Number(function(x)),
         Thing::Fragment(x) => Thing::Fragment(x.map(each)?),
         Thing::Tile(x) => Thing::Tile(x.map(each)?),
-        _ => return Err(Refused::here("this has no arithmetic", "load it first")),
+        _ => return Err(RefusedStatement::here("this has no arithmetic", "load it first")),
     }))
 }
 
 /// A function of two numbers, elementwise; a single number applies to each element.
-pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary) -> Result<Handle, Refused> {
+pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary) -> Result<Handle, RefusedStatement> {
     let thing = |operand: &Operand| match operand {
         Operand::Of(handle) => room.thing(*handle).map(Some),
         _ => Ok(None),
@@ -112,7 +112,7 @@ pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary)
         (Some(Thing::Number(x)), _) => Thing::Number(function(x, b.beside(room, x)?)),
         (None, Some(Thing::Number(y))) => Thing::Number(function(a.beside(room, y)?, y)),
         _ => {
-            return Err(Refused::here(
+            return Err(RefusedStatement::here(
                 "a fragment and a tile have no arithmetic together",
                 "take the tile's `fragment`",
             ));
@@ -219,7 +219,12 @@ pub fn where_<'py>(
                 let no = room.build.index(own)?;
                 (yes.beside(room, no)?, no)
             }
-            _ => return Err(Refused::here("one of both is a number of the kernel", "make one with `tw.number`")),
+            _ => {
+                return Err(RefusedStatement::here(
+                    "one of both is a number of the kernel",
+                    "make one with `tw.number`",
+                ));
+            }
         };
         Ok(room.keep(Thing::Number(flag.select(yes, no))))
     })?;
@@ -350,7 +355,9 @@ pub fn compared<'py>(
             (Some(x), Some(y)) => (x, y),
             (Some(x), None) => (x, b.beside(room, x)?),
             (None, Some(y)) => (a.beside(room, y)?, y),
-            (None, None) => return Err(Refused::here("both are constants", "compare them as numbers of Python")),
+            (None, None) => {
+                return Err(RefusedStatement::here("both are constants", "compare them as numbers of Python"));
+            }
         };
         Ok(room.keep(Thing::Flag(match comparison {
             CompareOp::Lt => a.lt(b),
@@ -468,7 +475,7 @@ impl Condition {
     }
 
     /// The condition in the kernel.
-    pub fn flag<'k>(self, room: &Room<'k>) -> Result<tilewright_kernel::Flag<'k>, Refused> {
+    pub fn flag<'k>(self, room: &Room<'k>) -> Result<tilewright_kernel::Flag<'k>, RefusedStatement> {
         match self {
             Condition::Of(handle) => room.flag(handle),
             Condition::Known(truth) => Ok(room.build.flag(truth)),

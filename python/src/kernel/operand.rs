@@ -19,7 +19,7 @@ use super::number::{Flag, Number};
 use super::pipeline::{Cursor, Pipeline, Stage};
 use super::predicates::Predicates;
 use super::tile::Tile;
-use super::trace::{Handle, Kind, Refused, Room};
+use super::trace::{Handle, ObjectKind, RefusedStatement, Room};
 use super::traced;
 use super::view::View;
 use crate::convert;
@@ -29,16 +29,16 @@ use crate::refusal;
 /// The Python class of a location.
 pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     Ok(match handle.kind() {
-        Kind::View => traced::object(py, View { handle })?.into_any(),
-        Kind::Fragment => traced::object(py, Fragment { handle })?.into_any(),
-        Kind::Coordinates => traced::object(py, Coordinates { handle })?.into_any(),
-        Kind::Predicates => traced::object(py, Predicates { handle })?.into_any(),
-        Kind::Number => traced::object(py, Number { handle })?.into_any(),
-        Kind::Flag => traced::object(py, Flag { handle, known: None, sizes: Vec::new() })?.into_any(),
-        Kind::Tile => traced::object(py, Tile { handle })?.into_any(),
-        Kind::Pipeline => traced::object(py, Pipeline { handle })?.into_any(),
-        Kind::Cursor => traced::object(py, Cursor { handle })?.into_any(),
-        Kind::Stage => traced::object(py, Stage { handle })?.into_any(),
+        ObjectKind::View => traced::object(py, View { handle })?.into_any(),
+        ObjectKind::Fragment => traced::object(py, Fragment { handle })?.into_any(),
+        ObjectKind::Coordinates => traced::object(py, Coordinates { handle })?.into_any(),
+        ObjectKind::Predicates => traced::object(py, Predicates { handle })?.into_any(),
+        ObjectKind::Number => traced::object(py, Number { handle })?.into_any(),
+        ObjectKind::Flag => traced::object(py, Flag { handle, known: None, sizes: Vec::new() })?.into_any(),
+        ObjectKind::Tile => traced::object(py, Tile { handle })?.into_any(),
+        ObjectKind::Pipeline => traced::object(py, Pipeline { handle })?.into_any(),
+        ObjectKind::Cursor => traced::object(py, Cursor { handle })?.into_any(),
+        ObjectKind::Stage => traced::object(py, Stage { handle })?.into_any(),
     })
 }
 
@@ -99,7 +99,7 @@ impl Operand {
     }
 
     /// The operand as a number, in arithmetic with another one, whose type numbers of Python take.
-    pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, Refused> {
+    pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, RefusedStatement> {
         match self {
             Operand::Of(handle) => room.number(*handle),
             Operand::Value(_) | Operand::Whole(_) => self.number(room, other.element()),
@@ -108,7 +108,7 @@ impl Operand {
     }
 
     /// The operand as a number of a type.
-    pub fn number<'k>(&self, room: &Room<'k>, element: Element) -> Result<Num<'k>, Refused> {
+    pub fn number<'k>(&self, room: &Room<'k>, element: Element) -> Result<Num<'k>, RefusedStatement> {
         match self {
             Operand::Of(handle) => room.number(*handle),
             Operand::Value(value) => {
@@ -117,7 +117,7 @@ impl Operand {
                 }
                 let help =
                     "convert the number of the kernel: `x.to(\"f32\")`, or `tw.number(i).to(\"f32\")` of an index";
-                Err(Refused::here(format!("{value} is no number of type {element}"), help))
+                Err(RefusedStatement::here(format!("{value} is no number of type {element}"), help))
             }
             Operand::Whole(whole) => Operand::constant(room, element, *whole, *whole as f64),
             Operand::Index(index) => Ok(room.build.index(index)?),
@@ -125,7 +125,7 @@ impl Operand {
     }
 
     /// A constant, which must be exact in an integer type.
-    fn constant<'k>(room: &Room<'k>, element: Element, whole: i128, value: f64) -> Result<Num<'k>, Refused> {
+    fn constant<'k>(room: &Room<'k>, element: Element, whole: i128, value: f64) -> Result<Num<'k>, RefusedStatement> {
         if element.is_float() {
             return Ok(room.build.number_of(element, value));
         }
@@ -133,7 +133,7 @@ impl Operand {
         let least = if element.is_signed_integer() { -(1_i128 << bits) } else { 0 };
         if whole < least || whole >= 1_i128 << bits {
             let what = format!("{whole} is no number of type {element}, which has {least} to {}", (1_i128 << bits) - 1);
-            return Err(Refused::here(what, "convert the number of the kernel, as by `.to(\"i64\")`"));
+            return Err(RefusedStatement::here(what, "convert the number of the kernel, as by `.to(\"i64\")`"));
         }
         if whole.abs() < EXACT as i128 {
             return Ok(room.build.number_of(element, whole as f64));
@@ -323,8 +323,10 @@ pub fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let value = convert::value(object)?;
     if has_index(&value) {
         let help = "cut the tensor at the index: `x[None, k]`, `x.local_tile(shape, (k, 0))`";
-        let refused =
-            Refused::here("layouts and shapes depend on sizes alone, and this one on an index of the kernel", help);
+        let refused = RefusedStatement::here(
+            "layouts and shapes depend on sizes alone, and this one on an index of the kernel",
+            help,
+        );
         return Err(refusal::of_kernel(object.py(), &refused));
     }
     Ok(value.to_string())

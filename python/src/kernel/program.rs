@@ -15,7 +15,7 @@ use tilewright_kernel::{Element, Kernel, LaunchArguments, Written};
 use tilewright_layout::Refusal;
 
 use super::drawing;
-use super::trace::{self, Refused};
+use super::trace::{self, RefusedStatement};
 use crate::foreign::Array;
 use crate::interrupt::interruptible;
 use crate::picture::Picture;
@@ -46,7 +46,7 @@ pub fn write_kernel(
         // For example an index of a loop that is used after it.
         let at = malformed.source.and_then(|source| program.sources.get(source.index())).map(|source| source.location);
         let help = "what a body computes, and the index of a loop, are gone when the body is over".to_string();
-        return Err(refusal::of_kernel(py, &Refused::Here(malformed.what.to_string(), help, at)));
+        return Err(refusal::of_kernel(py, &RefusedStatement::Here(malformed.what.to_string(), help, at)));
     }
     Ok(Program { kernel, plan: Vec::new(), fixed: Vec::new() })
 }

@@ -14,7 +14,7 @@ use super::number::{Condition, Number};
 use super::operand;
 use super::predicates::Predicates;
 use super::tiled::{CopyAtom, TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Room, Thing, run};
+use super::trace::{Handle, RefusedStatement, Room, Thing, run};
 use super::traced::Traced;
 use super::view::View;
 use crate::convert::python;
@@ -84,7 +84,7 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
     let made = run(py, move |room| {
         let number = match (&of, element) {
             (operand::Operand::Value(_), None) => {
-                return Err(Refused::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
+                return Err(RefusedStatement::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
             }
             (of, element) => {
                 let element = element.unwrap_or(tilewright_kernel::Element::I32);
@@ -231,7 +231,7 @@ enum End<'k> {
 }
 
 impl<'k> End<'k> {
-    fn of(room: &Room<'k>, handle: Handle) -> Result<End<'k>, Refused> {
+    fn of(room: &Room<'k>, handle: Handle) -> Result<End<'k>, RefusedStatement> {
         match room.thing(handle)? {
             Thing::View(view) => Ok(End::View(Box::new(view))),
             _ => Ok(End::Fragment(Box::new(room.fragment(handle)?))),

@@ -9,7 +9,7 @@ use super::number::arithmetic;
 use super::operand;
 use super::place;
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Thing, run, shown};
+use super::trace::{Handle, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
 use super::view::factor;
 use crate::convert::python;
@@ -97,7 +97,7 @@ fn distribution(
     make: impl FnOnce() -> Result<Held, tilewright_kernel::KernelError>,
 ) -> PyResult<Distribution> {
     let place = place::caller(py)?;
-    let held = place.during(make).map_err(|error| refusal::of_kernel(py, &Refused::from(error)))?;
+    let held = place.during(make).map_err(|error| refusal::of_kernel(py, &RefusedStatement::from(error)))?;
     Ok(Distribution { held })
 }
 

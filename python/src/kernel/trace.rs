@@ -35,7 +35,7 @@ use crate::refusal;
 
 /// The reason why a statement is refused.
 #[derive(Debug, Clone)]
-pub enum Refused {
+pub enum RefusedStatement {
     /// The builder refuses it.
     Kernel(KernelError),
     /// It is not a statement: the message, the help, and the location, if that is not the location
@@ -43,22 +43,22 @@ pub enum Refused {
     Here(String, String, Option<Location>),
 }
 
-impl From<KernelError> for Refused {
-    fn from(error: KernelError) -> Refused {
-        Refused::Kernel(error)
+impl From<KernelError> for RefusedStatement {
+    fn from(error: KernelError) -> RefusedStatement {
+        RefusedStatement::Kernel(error)
     }
 }
 
-impl From<LayoutError> for Refused {
-    fn from(error: LayoutError) -> Refused {
-        Refused::Kernel(error.into())
+impl From<LayoutError> for RefusedStatement {
+    fn from(error: LayoutError) -> RefusedStatement {
+        RefusedStatement::Kernel(error.into())
     }
 }
 
-impl Refused {
+impl RefusedStatement {
     /// An error at its own location.
-    pub fn here(what: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused::Here(what.into(), help.into(), None)
+    pub fn here(what: impl Into<String>, help: impl Into<String>) -> RefusedStatement {
+        RefusedStatement::Here(what.into(), help.into(), None)
     }
 }
 
@@ -67,19 +67,19 @@ impl Refused {
 pub struct Handle {
     trace: u64,
     number: usize,
-    kind: Kind,
+    kind: ObjectKind,
 }
 
 impl Handle {
     /// The kind of the value.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ObjectKind {
         self.kind
     }
 }
 
 /// The Python objects, by class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ObjectKind {
     View,
     Fragment,
     Coordinates,
@@ -109,16 +109,16 @@ pub enum Thing<'k> {
 }
 
 /// The end of a body.
-enum Guard<'k> {
+enum BodyGuard<'k> {
     Loop(OpenLoop<'k>),
     Body(OpenBody<'k>),
 }
 
-impl Guard<'_> {
+impl BodyGuard<'_> {
     fn close(self) -> Result<(), KernelError> {
         match self {
-            Guard::Loop(guard) => guard.close(),
-            Guard::Body(guard) => guard.close(),
+            BodyGuard::Loop(guard) => guard.close(),
+            BodyGuard::Body(guard) => guard.close(),
         }
     }
 }
@@ -129,7 +129,7 @@ struct Open<'k> {
     /// The statement that opened it, and its location.
     statement: &'static str,
     place: Location,
-    guard: Guard<'k>,
+    guard: BodyGuard<'k>,
 }
 
 /// The builder, and the values of the kernel with Python objects.
@@ -142,7 +142,7 @@ pub struct Room<'k> {
     condition: RefCell<Option<OpenBody<'k>>>,
     bodies: Cell<u32>,
     /// The first refusal.
-    failed: RefCell<Option<Refused>>,
+    failed: RefCell<Option<RefusedStatement>>,
 }
 
 /// The number for everything outside of bodies.
@@ -152,10 +152,10 @@ macro_rules! things {
     ($($method:ident $variant:ident $type:ty, $name:literal;)*) => {
         $(
             #[doc = concat!("The ", $name, " that a handle is.")]
-            pub fn $method(&self, handle: Handle) -> Result<$type, Refused> {
+            pub fn $method(&self, handle: Handle) -> Result<$type, RefusedStatement> {
                 match self.thing(handle)? {
                     Thing::$variant(thing) => Ok(thing),
-                    _ => Err(Refused::here(concat!("this is no ", $name), "")),
+                    _ => Err(RefusedStatement::here(concat!("this is no ", $name), "")),
                 }
             }
         )*
@@ -167,16 +167,16 @@ impl<'k> Room<'k> {
     pub fn keep(&self, thing: Thing<'k>) -> Handle {
         let body = self.open.borrow().last().map_or(KERNEL, |open| open.number);
         let kind = match thing {
-            Thing::View(_) => Kind::View,
-            Thing::Fragment(_) => Kind::Fragment,
-            Thing::Coordinates(_) => Kind::Coordinates,
-            Thing::Predicates(_) => Kind::Predicates,
-            Thing::Number(_) => Kind::Number,
-            Thing::Flag(_) => Kind::Flag,
-            Thing::Tile(_) => Kind::Tile,
-            Thing::Pipeline(_) => Kind::Pipeline,
-            Thing::Cursor(_) => Kind::Cursor,
-            Thing::Stage(_) => Kind::Stage,
+            Thing::View(_) => ObjectKind::View,
+            Thing::Fragment(_) => ObjectKind::Fragment,
+            Thing::Coordinates(_) => ObjectKind::Coordinates,
+            Thing::Predicates(_) => ObjectKind::Predicates,
+            Thing::Number(_) => ObjectKind::Number,
+            Thing::Flag(_) => ObjectKind::Flag,
+            Thing::Tile(_) => ObjectKind::Tile,
+            Thing::Pipeline(_) => ObjectKind::Pipeline,
+            Thing::Cursor(_) => ObjectKind::Cursor,
+            Thing::Stage(_) => ObjectKind::Stage,
         };
         let mut things = self.things.borrow_mut();
         things.push((body, thing));
@@ -184,13 +184,13 @@ impl<'k> Room<'k> {
     }
 
     /// The value of a handle.
-    pub fn thing(&self, handle: Handle) -> Result<Thing<'k>, Refused> {
+    pub fn thing(&self, handle: Handle) -> Result<Thing<'k>, RefusedStatement> {
         let things = self.things.borrow();
         let Some((body, thing)) = things.get(handle.number).filter(|_| handle.trace == self.trace) else {
             return Err(of_another(handle.trace, self.trace));
         };
         if *body != KERNEL && !self.open.borrow().iter().any(|open| open.number == *body) {
-            return Err(Refused::here(
+            return Err(RefusedStatement::here(
                 "this was made in a body that is over: of a loop, a condition or a role",
                 "make a fragment before the body, and write to it there: `sums.set(..)`, `sums += ..`",
             ));
@@ -213,34 +213,35 @@ impl<'k> Room<'k> {
 
     /// Executes a statement; the first refusal is stored, and refuses all later statements. An
     /// operator returns no error, so the builder is asked whether it failed.
-    fn does<R>(&self, statement: impl FnOnce() -> Result<R, Refused>) -> Result<R, Refused> {
+    fn does<R>(&self, statement: impl FnOnce() -> Result<R, RefusedStatement>) -> Result<R, RefusedStatement> {
         if let Some(refused) = &*self.failed.borrow() {
             return Err(refused.clone());
         }
         // Until the statement is done: after a panic, the kernel is abandoned.
-        self.failed.replace(Some(Refused::here("the kernel is given up", "")));
-        let answer = statement().and_then(|answer| self.build.complaint().map(|()| answer).map_err(Refused::from));
+        self.failed.replace(Some(RefusedStatement::here("the kernel is given up", "")));
+        let answer =
+            statement().and_then(|answer| self.build.complaint().map(|()| answer).map_err(RefusedStatement::from));
         self.failed.replace(answer.as_ref().err().cloned());
         answer
     }
 
     /// Ends a condition without an `otherwise`.
-    fn settle(&self) -> Result<(), Refused> {
-        self.condition.take().map_or(Ok(()), |body| body.close().map_err(Refused::from))
+    fn settle(&self) -> Result<(), RefusedStatement> {
+        self.condition.take().map_or(Ok(()), |body| body.close().map_err(RefusedStatement::from))
     }
 
     /// The error that a body was left before its end.
-    fn left(&self) -> Refused {
+    fn left(&self) -> RefusedStatement {
         let open = self.open.borrow();
         let (statement, place) = open.last().map_or(("body", None), |open| (open.statement, Some(open.place)));
         let what = format!("the body of this `{statement}` was left before its end");
         let help = "a body has no `break` and no `return`: put what is left out under `tw.when`";
-        Refused::Here(what, help.into(), place)
+        RefusedStatement::Here(what, help.into(), place)
     }
 
-    fn open(&self, place: Location, opened: Opened) -> Result<Begun, Refused> {
+    fn open(&self, place: Location, opened: OpenedBody) -> Result<Begun, RefusedStatement> {
         let condition = match opened {
-            Opened::Otherwise => self.condition.take(),
+            OpenedBody::Otherwise => self.condition.take(),
             _ => {
                 self.settle()?;
                 None
@@ -249,22 +250,22 @@ impl<'k> Room<'k> {
         let build = self.build;
         let (statement, guard) = place.during(|| {
             Ok(match opened {
-                Opened::Range(count) => ("range", Guard::Loop(build.open_loop(count)?)),
-                Opened::Role(from, to) => ("role", Guard::Body(build.open_role(from..to)?)),
-                Opened::Single => ("single", Guard::Body(build.open_single()?)),
-                Opened::When(flag) => ("when", Guard::Body(build.open_when(flag.flag(self)?)?)),
-                Opened::Otherwise => match condition {
-                    Some(body) => ("otherwise", Guard::Body(body.otherwise()?)),
+                OpenedBody::Range(count) => ("range", BodyGuard::Loop(build.open_loop(count)?)),
+                OpenedBody::Role(from, to) => ("role", BodyGuard::Body(build.open_role(from..to)?)),
+                OpenedBody::Single => ("single", BodyGuard::Body(build.open_single()?)),
+                OpenedBody::When(flag) => ("when", BodyGuard::Body(build.open_when(flag.flag(self)?)?)),
+                OpenedBody::Otherwise => match condition {
+                    Some(body) => ("otherwise", BodyGuard::Body(body.otherwise()?)),
                     None => {
                         let help = "write it behind the body of `tw.when`, with nothing between";
-                        return Err(Refused::here("there is no condition before", help));
+                        return Err(RefusedStatement::here("there is no condition before", help));
                     }
                 },
             })
         })?;
         let variable = match &guard {
-            Guard::Loop(guard) => Some(guard.index()),
-            Guard::Body(_) => None,
+            BodyGuard::Loop(guard) => Some(guard.index()),
+            BodyGuard::Body(_) => None,
         };
         let number = self.bodies.get() + 1;
         self.bodies.set(number);
@@ -272,28 +273,28 @@ impl<'k> Room<'k> {
         Ok(Begun { body: number, variable })
     }
 
-    fn close(&self, body: u32) -> Result<(), Refused> {
+    fn close(&self, body: u32) -> Result<(), RefusedStatement> {
         if self.open.borrow().last().map(|open| open.number) != Some(body) {
             return Err(self.left());
         }
         self.settle()?;
         match self.open.borrow_mut().pop() {
-            Some(Open { statement: "when", guard: Guard::Body(guard), .. }) => {
+            Some(Open { statement: "when", guard: BodyGuard::Body(guard), .. }) => {
                 self.condition.replace(Some(guard));
                 Ok(())
             }
-            Some(Open { place, guard, .. }) => place.during(|| guard.close()).map_err(Refused::from),
+            Some(Open { place, guard, .. }) => place.during(|| guard.close()).map_err(RefusedStatement::from),
             None => Ok(()),
         }
     }
 
-    fn finish(&self) -> Result<(), Refused> {
+    fn finish(&self) -> Result<(), RefusedStatement> {
         self.does(|| if self.open.borrow().is_empty() { self.settle() } else { Err(self.left()) })
     }
 }
 
 /// The kind of body that a statement opens.
-pub enum Opened {
+pub enum OpenedBody {
     /// The iterations of a loop.
     Range(Expr),
     /// The threads for which a condition is true.
@@ -316,7 +317,7 @@ pub struct Begun {
 
 self_cell!(
     /// The builder, and what refers to it.
-    struct Written {
+    struct WrittenKernel {
         owner: Build,
         #[not_covariant]
         dependent: Room,
@@ -327,13 +328,13 @@ self_cell!(
 struct Trace {
     /// Its number, counted from 1.
     number: u64,
-    written: Written,
+    written: WrittenKernel,
 }
 
 impl Trace {
     fn begin(name: &str, place: Location) -> Trace {
         let number = numbered(name);
-        let written = Written::new(place.during(|| Build::open(name)), |build| Room {
+        let written = WrittenKernel::new(place.during(|| Build::open(name)), |build| Room {
             build,
             trace: number,
             things: RefCell::default(),
@@ -345,7 +346,7 @@ impl Trace {
         Trace { number, written }
     }
 
-    fn end(self) -> Result<Kernel, Refused> {
+    fn end(self) -> Result<Kernel, RefusedStatement> {
         self.written.with_dependent(|_, room| room.finish())?;
         Ok(self.written.into_owner().close()?)
     }
@@ -382,10 +383,10 @@ fn name_of(number: u64) -> Option<String> {
 
 /// The error that a value belongs to the kernel of the first number, while the second one is being
 /// traced.
-pub fn of_another(number: u64, here: u64) -> Refused {
+pub fn of_another(number: u64, here: u64) -> RefusedStatement {
     let other = name_of(number).map_or("another kernel".to_owned(), |name| format!("the kernel `{name}`"));
     match here {
-        OUTSIDE => Refused::here(
+        OUTSIDE => RefusedStatement::here(
             format!("this belongs to {other}, which is not being traced"),
             "use it within that kernel, while that is traced",
         ),
@@ -398,7 +399,7 @@ pub fn of_another(number: u64, here: u64) -> Refused {
                 Some(here) => format!("this belongs to {other}, and `{here}` is being traced"),
                 None => format!("this belongs to {other}"),
             };
-            Refused::here(
+            RefusedStatement::here(
                 what,
                 "use tensors, layouts and numbers of the kernel that is being traced; a layout for several kernels is made \
                  outside of all: `tw.Layout(\"(M,8):(8,1)\")`",
@@ -464,11 +465,11 @@ pub fn is_tracing() -> bool {
 }
 
 /// Accesses the kernel that is being traced.
-fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
+fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, RefusedStatement>) -> PyResult<R> {
     let answer = TRACES.with_borrow(|traces| {
         let Some(trace) = traces.last() else {
             let help = "call it in a function under `@tw.jit`, in the thread that traces it";
-            return Err(Refused::here("no kernel is being written here", help));
+            return Err(RefusedStatement::here("no kernel is being written here", help));
         };
         trace.written.with_dependent(|_, room| room.does(|| work(room)))
     });
@@ -478,7 +479,7 @@ fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R
 /// Executes a statement, at the line of Python that calls it.
 ///
 /// Errors: it is refused; no kernel is being traced.
-pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
+pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, RefusedStatement>) -> PyResult<R> {
     let place = place::caller(py)?;
     with_room(py, |room| {
         room.settle()?;
@@ -488,7 +489,7 @@ pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, 
 
 /// The text of a value for `repr`, which never fails: a text that needs no statement, or one that
 /// says that the value does not exist here.
-pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, Refused>) -> String {
+pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, RefusedStatement>) -> String {
     let told = TRACES.with_borrow(|traces| {
         let trace = traces.last().filter(|trace| trace.number == of.trace)?;
         trace.written.with_dependent(|_, room| work(room).ok())
@@ -499,7 +500,7 @@ pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, 
 /// Opens a body at a location.
 ///
 /// Errors: as [`run`].
-pub fn open(py: Python<'_>, place: Location, opened: Opened) -> PyResult<Begun> {
+pub fn open(py: Python<'_>, place: Location, opened: OpenedBody) -> PyResult<Begun> {
     with_room(py, |room| room.open(place, opened))
 }
 

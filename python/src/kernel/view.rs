@@ -14,7 +14,7 @@ use super::operand::{self, Operand};
 use super::statement::Thread;
 use super::tile::{Distribution, Tile};
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Kind, Refused, Thing, run, shown};
+use super::trace::{Handle, ObjectKind, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
 use crate::convert::{self, python};
 
@@ -30,7 +30,7 @@ impl View {
     fn cut<'py>(
         &self,
         py: Python<'py>,
-        cut: impl for<'k> FnOnce(&'k Build, KernelView<'k>) -> Result<KernelView<'k>, Refused> + 'static,
+        cut: impl for<'k> FnOnce(&'k Build, KernelView<'k>) -> Result<KernelView<'k>, RefusedStatement> + 'static,
     ) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::View(cut(room.build, room.view(own)?)?))))?;
@@ -41,7 +41,7 @@ impl View {
     fn tell<R: 'static>(
         &self,
         py: Python<'_>,
-        tell: impl for<'k> FnOnce(KernelView<'k>) -> Result<R, Refused> + 'static,
+        tell: impl for<'k> FnOnce(KernelView<'k>) -> Result<R, RefusedStatement> + 'static,
     ) -> PyResult<R> {
         let own = self.handle;
         run(py, move |room| tell(room.view(own)?))
@@ -59,14 +59,14 @@ impl View {
 }
 
 /// The coordinate with an index for each nested mode: the digits of a single number.
-pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, Refused> {
+pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, RefusedStatement> {
     if at.is_leaf() {
         let [Slot::At(index)] = at.leaves() else { return Ok(at.clone()) };
         if shape.is_leaf() || index.known().is_some() {
             return Ok(at.clone());
         }
         let Some(extents) = shape.leaves().iter().map(Extent::known).collect::<Option<Vec<i64>>>() else {
-            return Err(Refused::here(
+            return Err(RefusedStatement::here(
                 format!(
                     "{index} stands for a mode of shape {shape}, of which the kernel knows too little to take it apart"
                 ),
@@ -161,7 +161,10 @@ impl View {
             let shape = view.shape().to_string();
             if let Some(tiler) = tiler.filter(|tiler| *tiler != shape) {
                 let what = format!("the tile has the shape {shape}, and {tiler} is given");
-                return Err(Refused::here(what, "compose a tile with the layout of its own threads and values"));
+                return Err(RefusedStatement::here(
+                    what,
+                    "compose a tile with the layout of its own threads and values",
+                ));
             }
             Ok(view.compose(&text)?)
         })
@@ -234,7 +237,7 @@ impl View {
         run(fragment.py(), move |room| {
             let view = room.view(own)?;
             let from = match from {
-                Operand::Of(handle) if handle.kind() == Kind::Fragment => room.fragment(handle)?,
+                Operand::Of(handle) if handle.kind() == ObjectKind::Fragment => room.fragment(handle)?,
                 number => {
                     let filled = view.fragment()?;
                     filled.fill(number.number(room, filled.element())?)?;

@@ -14,7 +14,7 @@ type Views = (Vec<(i64, i64)>, Vec<(i64, i64, i64)>);
 /// A step: its name, the size of the memory of this process after it, whether every element is
 /// written, the sends with their ranks, and the receives with their ranks and destinations, and
 /// whether they are added.
-type Step = (String, i64, bool, Vec<(usize, Views)>, Vec<(usize, bool, Views)>);
+type StepParts = (String, i64, bool, Vec<(usize, Views)>, Vec<(usize, bool, Views)>);
 
 /// The local positions of one mode: the first position, and for each loop over positions the
 /// extent, the stride of the position and that of the offset, the innermost first.
@@ -59,7 +59,7 @@ impl Resharding {
     /// and the messages to place, with their ranks, and whether they are added. A message has the
     /// offsets at which runs begin, pairs of source and destination, and the modes of each run,
     /// outermost first: extent, and the strides on both sides.
-    fn steps(&self, py: Python<'_>, rank: usize) -> Vec<Step> {
+    fn steps(&self, py: Python<'_>, rank: usize) -> Vec<StepParts> {
         py.detach(|| self.plan.steps().iter().map(|step| of_step(step, rank)).collect())
     }
 
@@ -103,7 +103,7 @@ impl Resharding {
     }
 }
 
-fn of_step(step: &PlannedStep, rank: usize) -> Step {
+fn of_step(step: &PlannedStep, rank: usize) -> StepParts {
     let exchange = &step.exchange;
     let own = exchange.messages_to(rank);
     let written: i64 = own.iter().filter(|message| !message.add).map(|message| message.footprint.size()).sum();

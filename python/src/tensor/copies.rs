@@ -16,7 +16,7 @@ use super::element::Element;
 use super::memory::Guard;
 use super::placed::Placed;
 use super::work::{PART, in_parts, on_threads, parts};
-use super::{Body, Tensor, is_overlapping};
+use super::{Tensor, TensorBody, is_overlapping};
 use crate::refusal;
 
 /// Copies every element of `src` to the one of `dst` at the same index, converting it where the
@@ -45,12 +45,12 @@ pub(super) fn copied_tensors(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     match (&src.0, &dst.0) {
-        (Body::Placed(src), Body::Placed(dst)) => copied(py, src, dst, threads, progress),
-        (_, Body::Empty(dst)) => {
+        (TensorBody::Placed(src), TensorBody::Placed(dst)) => copied(py, src, dst, threads, progress),
+        (_, TensorBody::Empty(dst)) => {
             dst.check_writable()?;
             dst.check_size(py, src.sizes().iter().product(), 0)
         }
-        (Body::Empty(src), Body::Placed(dst)) => src.check_size(py, 0, dst.offsets.size()),
+        (TensorBody::Empty(src), TensorBody::Placed(dst)) => src.check_size(py, 0, dst.offsets.size()),
     }
 }
 

@@ -119,8 +119,8 @@ impl Placed {
         let value = row.call(arguments, &[]).map_err(|refused| refusal::of_call(py, &refused))?;
         let Value::Layout(layout) = value else { return python(py, value) };
         views::check(self, row.name, arguments, &layout).map_err(|refused| match refused {
-            views::Refused::Tensor(error) => refusal::of(py, &error),
-            views::Refused::Call(text) => PyValueError::new_err(text),
+            views::RefusedView::Tensor(error) => refusal::of(py, &error),
+            views::RefusedView::Call(text) => PyValueError::new_err(text),
         })?;
         Ok(Bound::new(py, Tensor::from(self.seen(py, layout, 0)?))?.into_any())
     }

@@ -16,7 +16,7 @@ use super::element::Element;
 use super::memory::Guard;
 use super::placed::Placed;
 use super::work::{in_parts, on_threads, parts};
-use super::{Body, Tensor, is_overlapping};
+use super::{Tensor, TensorBody, is_overlapping};
 use crate::refusal;
 
 /// The multiplications of a part of a GEMM.
@@ -80,7 +80,7 @@ pub fn gemm<'py>(
         )));
     }
     let (left, right, result) = match (&left.0, &right.0, &result.0) {
-        (Body::Placed(left), Body::Placed(right), Body::Placed(result)) => (left, right, result),
+        (TensorBody::Placed(left), TensorBody::Placed(right), TensorBody::Placed(result)) => (left, right, result),
         // Without elements of A or B, sums are empty.
         _ => return of_nothing(py, &made, [m, n, k, other], (sums, beta), threads),
     };
@@ -128,8 +128,8 @@ fn of_nothing<'py>(
         )));
     }
     match &made.get().0 {
-        Body::Empty(result) => result.check_writable()?,
-        Body::Placed(result) => {
+        TensorBody::Empty(result) => result.check_writable()?,
+        TensorBody::Placed(result) => {
             result.check_written(py)?;
             let _guard = Guard::new(&[(result.addresses(py)?, true)])?;
             let beta = beta.unwrap_or(0.0);

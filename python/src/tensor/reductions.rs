@@ -17,7 +17,7 @@ use super::element::Element;
 use super::memory::Guard;
 use super::placed::Placed;
 use super::work::{PART, in_parts, on_threads, parts};
-use super::{Body, Tensor};
+use super::{Tensor, TensorBody};
 use crate::refusal;
 
 /// The kind of reduction.
@@ -74,15 +74,15 @@ pub(super) fn reduced<'py>(
     let kept: Vec<i64> = (0..rank).filter(|mode| !modes.contains(mode)).map(|mode| sizes[mode]).collect();
     let element = tensor.element();
     let src = match &tensor.0 {
-        Body::Placed(src) => src,
-        Body::Empty(_) => {
+        TensorBody::Placed(src) => src,
+        TensorBody::Empty(_) => {
             if !matches!(how, Reduction::Sum) && modes.iter().any(|mode| sizes[*mode] == 0) {
                 let name = how.name();
                 return Err(PyValueError::new_err(format!("{name} of no elements: the modes that go have size 0")));
             }
             let result = Tensor::zeros_of(py, how.result(element), &kept)?;
             return match (&result.0, mode) {
-                (Body::Placed(zero), None) => zero.memory.element().number(py, &zero.memory.read(zero.origin)?),
+                (TensorBody::Placed(zero), None) => zero.memory.element().number(py, &zero.memory.read(zero.origin)?),
                 _ => Ok(Bound::new(py, result)?.into_any()),
             };
         }
@@ -169,7 +169,7 @@ fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
 }
 
 /// A number of the accumulators of sums and extremes.
-trait Held: Copy {
+trait HeldNumber: Copy {
     const ZERO: Self;
     const LEAST: Self;
     const GREATEST: Self;
@@ -183,7 +183,7 @@ trait Held: Copy {
 
 macro_rules! held {
     (integers: $($kind:ty)+) => {
-        $(impl Held for $kind {
+        $(impl HeldNumber for $kind {
             const ZERO: Self = 0;
             const LEAST: Self = <$kind>::MIN;
             const GREATEST: Self = <$kind>::MAX;
@@ -202,7 +202,7 @@ macro_rules! held {
         })+
     };
     (floats: $($kind:ty)+) => {
-        $(impl Held for $kind {
+        $(impl HeldNumber for $kind {
             const ZERO: Self = 0.0;
             const LEAST: Self = <$kind>::NEG_INFINITY;
             const GREATEST: Self = <$kind>::INFINITY;
@@ -227,7 +227,7 @@ held! { floats: f32 f64 }
 
 /// A number with an accumulator type for its extremes.
 trait Ordered {
-    type Held: Held;
+    type Held: HeldNumber;
 }
 
 macro_rules! ordered {

@@ -49,28 +49,28 @@ pub const VIEWS: [&str; 27] = [
 pub const QUERIES: [&str; 5] = ["size", "cosize", "rank", "depth", "shape"];
 
 /// The reason why there is no such tensor.
-pub enum Refused {
+pub enum RefusedView {
     /// A rearrangement that goes out of the tensor.
     Tensor(TensorError),
     /// A call that does not accept tensors, and the alternative.
     Call(String),
 }
 
-impl From<TensorError> for Refused {
-    fn from(error: TensorError) -> Refused {
-        Refused::Tensor(error)
+impl From<TensorError> for RefusedView {
+    fn from(error: TensorError) -> RefusedView {
+        RefusedView::Tensor(error)
     }
 }
 
-impl From<LayoutError> for Refused {
-    fn from(error: LayoutError) -> Refused {
-        Refused::Tensor(error.into())
+impl From<LayoutError> for RefusedView {
+    fn from(error: LayoutError) -> RefusedView {
+        RefusedView::Tensor(error.into())
     }
 }
 
 /// Refuses the layout that a function made from a tensor's, if it accesses an element outside of
 /// the tensor.
-pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), Refused> {
+pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), RefusedView> {
     let shape = tensor.offsets.shape();
     match name {
         "composition" => match arguments.get(1).and_then(Value::to_tiler) {
@@ -86,7 +86,7 @@ pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout)
             Rearrangement::Divide(form, tiler.clone()).check(&shape)?;
             let divided = Layout::compact(&shape)?.zipped_divide(&tiler)?;
             let Some(coord) = arguments.get(2).and_then(coordinate) else {
-                return Err(Refused::Call("the coordinate of a tile is integers and None".into()));
+                return Err(RefusedView::Call("the coordinate of a tile is integers and None".into()));
             };
             Ok(Rearrangement::Inner(coord).check(&divided.shape())?)
         }
@@ -99,10 +99,10 @@ pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout)
     }
 }
 
-fn tiler(arguments: &[Value]) -> Result<Tiler, Refused> {
+fn tiler(arguments: &[Value]) -> Result<Tiler, RefusedView> {
     match arguments.get(1).and_then(Value::to_tiler) {
         Some(tiler) => Ok(tiler?),
-        None => Err(Refused::Call("tiles of a tensor are of known sizes, with offsets of integers".into())),
+        None => Err(RefusedView::Call("tiles of a tensor are of known sizes, with offsets of integers".into())),
     }
 }
 
@@ -117,13 +117,13 @@ fn coordinate(value: &Value) -> Option<Coord> {
 }
 
 /// Refuses a layout with an offset that the tensor does not have, by enumerating both.
-fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), Refused> {
+fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), RefusedView> {
     let made = AnyOffsets::try_from(made)?;
     if made == tensor.offsets {
         return Ok(());
     }
     if tensor.offsets.size() > MOST_LISTED || made.size() > MOST_LISTED {
-        return Err(Refused::Call(format!(
+        return Err(RefusedView::Call(format!(
             "it is not known to stay within the tensor, which has too many elements to list them (over {MOST_LISTED}): \
              take a tile of it first"
         )));
@@ -132,7 +132,7 @@ fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), Refused> {
     let beyond = made.walk().enumerate().find(|(_, offset)| !own.contains(offset));
     match beyond {
         None => Ok(()),
-        Some((index, offset)) => Err(Refused::Call(format!(
+        Some((index, offset)) => Err(RefusedView::Call(format!(
             "{made} reaches offset {offset} at index {index}, where {} has no element",
             tensor.layout
         ))),

@@ -18,7 +18,7 @@ use crate::reader::Reader;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct AccessOptions {
     #[command(flatten)]
     lanes: Lanes,
     /// The request to show; the first of the worst ones if it is not given.
@@ -49,7 +49,7 @@ enum SwizzleName {
 }
 
 /// An access and its analysis.
-struct Found {
+struct AnalyzedAccess {
     access: Access,
     report: GlobalReport,
     widths: Widths,
@@ -57,7 +57,7 @@ struct Found {
     units: RequestUnits,
 }
 
-pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(layout: &str, options: &AccessOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
     let storage = storage(layout, Some(options.lanes.width), &mut reader)?;
@@ -75,7 +75,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         }
         let units = request_units(&storage, &access, number)?;
         let widths = widths(&storage, &access)?;
-        all.push(Found { access, report, widths, number, units });
+        all.push(AnalyzedAccess { access, report, widths, number, units });
     }
     if let Some(file) = picture_file {
         let style = options.saving.style();
@@ -100,7 +100,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
 }
 
 /// The bulk copy of boxes of a layout, if the hardware has it.
-fn bulk(layout: &str, boxed: &str, options: &Options, reader: &mut Reader) -> Result<TensorMap, Failure> {
+fn bulk(layout: &str, boxed: &str, options: &AccessOptions, reader: &mut Reader) -> Result<TensorMap, Failure> {
     let (global, shape) = (reader.layout(layout)?, reader.shape(boxed)?);
     let shared = match &options.shared {
         Some(shared) => reader.layout(shared)?,
@@ -120,8 +120,8 @@ fn bulk_text(map: &TensorMap) -> String {
     format!("bulk copy: {} of a box of {} elements", count(map.copies(), "copy"), boxes.join(" x "))
 }
 
-fn text(storage: &Storage, found: &Found, terminal: &Terminal) -> String {
-    let Found { access, report, widths, .. } = found;
+fn text(storage: &Storage, found: &AnalyzedAccess, terminal: &Terminal) -> String {
+    let AnalyzedAccess { access, report, widths, .. } = found;
     let colour = terminal.colour;
     let good = if report.sectors() == report.ideal() { Paint::Good } else { Paint::Bad };
     let mut text = format!("{}\n", painted(storage.text(), Paint::Strong, colour));
@@ -152,8 +152,8 @@ fn widest(access: &Access, widths: &Widths) -> String {
     format!("{} ({}) at once{some}; {aligned}", count(all, "element"), count(all * access.bits() / 8, "byte"))
 }
 
-fn json(storage: &Storage, found: &Found, boxed: Option<&TensorMap>) -> Json {
-    let Found { access, report, widths, number, units } = found;
+fn json(storage: &Storage, found: &AnalyzedAccess, boxed: Option<&TensorMap>) -> Json {
+    let AnalyzedAccess { access, report, widths, number, units } = found;
     let mut object = json!({
         "layout": storage.text(),
         "access": access_json(access),

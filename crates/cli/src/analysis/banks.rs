@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use tilewright::analysis::{Access, BankReport, Banks, Collision, PhaseHits, Storage, bank_conflicts, phase_hits};
+use tilewright::analysis::{Access, BankConflict, BankReport, Banks, PhaseHits, Storage, bank_conflicts, phase_hits};
 use tilewright::draw::{Figure, Style};
 use tilewright::explain::requests::{access_text, conflicts, conflicts_text, count, phase_text, touched_banks};
 
@@ -15,7 +15,7 @@ use crate::reader::Reader;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct BanksOptions {
     #[command(flatten)]
     lanes: Lanes,
     #[command(flatten)]
@@ -28,14 +28,14 @@ pub struct Options {
 }
 
 /// An access and its analysis.
-pub struct Found {
+pub struct AnalyzedBanks {
     pub access: Access,
     pub report: BankReport,
     pub number: usize,
     pub hits: PhaseHits,
 }
 
-pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(layout: &str, options: &BanksOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
     let storage = storage(layout, Some(options.lanes.width), &mut reader)?;
@@ -49,7 +49,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
             return Err(Failure::Usage(format!("--phase {number}: there are {} phases", report.phases().len())));
         }
         let hits = phase_hits(&storage, &access, banks, number)?;
-        all.push(Found { access, report, number, hits });
+        all.push(AnalyzedBanks { access, report, number, hits });
     }
     if let Some(file) = picture_file {
         let figures = all.iter().map(|found| found.picture(banks, options.saving.style()));
@@ -69,14 +69,14 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
     Ok(())
 }
 
-impl Found {
+impl AnalyzedBanks {
     pub fn picture(&self, banks: Banks, style: Style) -> Figure<'static> {
         conflicts(&self.access, &self.report, self.number, &self.hits, banks, style)
     }
 }
 
-fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> String {
-    let Found { access, report, number, hits } = found;
+fn text(storage: &Storage, found: &AnalyzedBanks, banks: Banks, terminal: &Terminal) -> String {
+    let AnalyzedBanks { access, report, number, hits } = found;
     let colour = terminal.colour;
     let good = if report.is_conflict_free() { Paint::Good } else { Paint::Bad };
     let mut text = format!("{}\n", painted(storage.text(), Paint::Strong, colour));
@@ -104,12 +104,12 @@ fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> 
     text
 }
 
-fn lanes_of(collision: &Collision) -> Vec<&[i64]> {
+fn lanes_of(collision: &BankConflict) -> Vec<&[i64]> {
     collision.words.iter().map(|(_, lanes)| lanes.as_slice()).collect()
 }
 
-fn json(storage: &Storage, found: &Found, banks: Banks) -> Json {
-    let Found { access, report, number, hits } = found;
+fn json(storage: &Storage, found: &AnalyzedBanks, banks: Banks) -> Json {
+    let AnalyzedBanks { access, report, number, hits } = found;
     let degrees: Vec<_> = report.degrees().iter().map(|(degree, phases)| json!([degree, phases])).collect();
     let collisions: Vec<Json> = hits.collisions().iter().map(collision_json).collect();
     json!({
@@ -139,7 +139,7 @@ fn json(storage: &Storage, found: &Found, banks: Banks) -> Json {
     })
 }
 
-fn collision_json(collision: &Collision) -> Json {
+fn collision_json(collision: &BankConflict) -> Json {
     let words = collision.words.iter().map(|(line, lanes)| json!({ "line": line, "lanes": lanes }));
     json!({ "bank": collision.bank, "words": words.collect::<Vec<_>>() })
 }

@@ -16,7 +16,7 @@ use crate::reader::Reader;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct FootprintOptions {
     /// List the cycles of the permutation that the layout is.
     #[arg(long)]
     cycles: bool,
@@ -29,7 +29,12 @@ const ADDRESSES: i64 = 32;
 /// How many gaps and cycles are listed in text.
 const SHOWN: usize = 8;
 
-pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(
+    layout: &str,
+    other: Option<&str>,
+    options: &FootprintOptions,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let mut reader = Reader::default();
     if let Some(file) = options.saving.file()? {
         let style = options.saving.style();

@@ -9,7 +9,7 @@ use tilewright::draw::Figure;
 use tilewright::explain::requests::{access_text, bytes_or_elements, conflicts_text, count};
 use tilewright::layout::{AnyLayout, Composed, Swizzle};
 
-use super::banks::Found;
+use super::banks::AnalyzedBanks;
 use super::options::{Lanes, Memory};
 use super::{access_json, accesses, tile};
 use crate::json::{Json, extend};
@@ -19,7 +19,7 @@ use crate::reader::{self, Reader};
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct SuggestOptions {
     #[command(flatten)]
     lanes: Lanes,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub struct Options {
     saving: Saving,
 }
 
-pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(layout: &str, options: &SuggestOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
     let tile = tile(layout, &mut reader)?;
@@ -82,7 +82,7 @@ fn before_and_after(
         };
         let phase = first.worst();
         let hits = phase_hits(&storage, &access, banks, phase)?;
-        let found = Found { access, report: report.clone(), number: phase, hits };
+        let found = AnalyzedBanks { access, report: report.clone(), number: phase, hits };
         let mut half = found.picture(banks, saving.style());
         if let Some(Some(panel)) = half.table.first_mut().and_then(|row| row.first_mut()) {
             let text = if changed { best.text() } else { text_of(tile) };

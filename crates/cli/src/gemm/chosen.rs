@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::measured::Measured;
+use tilewright::measured::MeasuredPlan;
 use tilewright::planners::gemm::{Product, ProductTensor, Step};
 
 use super::task::Task;
@@ -14,7 +14,7 @@ pub(super) struct Chosen {
     pub(super) task: Task,
     pub(super) product: Product,
     /// How fast the plan was, where it was measured.
-    pub(super) tuned: Option<Measured>,
+    pub(super) tuned: Option<MeasuredPlan>,
 }
 
 impl Chosen {
@@ -81,7 +81,7 @@ impl Chosen {
         for line in product.lines() {
             let _ = writeln!(text, "  {line}");
         }
-        if let Some(Measured { microseconds, candidates, .. }) = &self.tuned {
+        if let Some(MeasuredPlan { microseconds, candidates, .. }) = &self.tuned {
             let _ = writeln!(
                 text,
                 "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"

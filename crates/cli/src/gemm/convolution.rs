@@ -55,7 +55,7 @@ fn numbers<const LEAST: u32, const COUNT: usize>(text: &str) -> Result<Numbers<C
 }
 
 /// A convolution, and the sizes of its implicit GEMM.
-pub struct Asked {
+pub struct ConvolutionOptions {
     pub sizes: [i64; 3],
     pub images: Matrix,
     pub window: Window,
@@ -68,7 +68,7 @@ impl Convolution {
     }
 
     /// The convolution that the options ask for, with elements of a type.
-    pub fn asked(&self, element: Element) -> Result<Option<Asked>, Failure> {
+    pub fn asked(&self, element: Element) -> Result<Option<ConvolutionOptions>, Failure> {
         let (images, filters) = match (self.images, self.filters) {
             (Some(images), Some(filters)) => (images, filters),
             (None, None) => return Ok(None),
@@ -91,6 +91,6 @@ impl Convolution {
         let layout = text.parse().map_err(|error| Failure::refused_about("--images", &error))?;
         let images = Matrix::new(element, &layout).map_err(|error| Failure::refused_about("--images", &error))?;
         let product = |all: [i64; 3]| all.into_iter().fold(1, i64::saturating_mul);
-        Ok(Some(Asked { sizes: [product([x, y, l]), f, product([c, s, r])], images, window }))
+        Ok(Some(ConvolutionOptions { sizes: [product([x, y, l]), f, product([c, s, r])], images, window }))
     }
 }

@@ -9,14 +9,14 @@ use tilewright::planners::gemm::Product;
 
 use super::chosen::Chosen;
 use super::measured::measured;
-use super::on_device::OnDevice;
+use super::on_device::DeviceRunOptions;
 use super::task::{self, Task};
 use super::tune;
 use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let cpu = [
         ("--a", options.a.is_some()),
         ("--b", options.b.is_some()),
@@ -65,7 +65,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
 /// The plan of a GEMM: one that is measured now or was measured before on this device, if the plan
 /// is for this device; otherwise that of the model.
 fn chosen(
-    options: &OnDevice,
+    options: &DeviceRunOptions,
     task: Task,
     (device, machine): (Option<&Device>, &Machine),
     ends: Option<&[u8]>,

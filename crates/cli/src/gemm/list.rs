@@ -13,7 +13,7 @@ use tilewright::kernel::machine::Machine;
 use tilewright::planners::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
-use super::on_device::Sizes;
+use super::on_device::ProblemSizes;
 use super::round::Round;
 use super::task::{self, Task};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
@@ -23,8 +23,8 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 pub fn run(
-    options: &super::Options,
-    sizes: &Sizes,
+    options: &super::GemmOptions,
+    sizes: &ProblemSizes,
     (device, rest): (Option<&Device>, Option<u32>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
@@ -65,7 +65,7 @@ pub fn run(
 }
 
 /// The result of a run on a device.
-struct Measured {
+struct MeasuredList {
     device: String,
     /// Seconds of the list, and of its products in a launch each.
     list: f64,
@@ -77,7 +77,7 @@ struct Measured {
     worst: f64,
 }
 
-impl Measured {
+impl MeasuredList {
     fn text(&self, list: &Problems, text: &mut String) {
         let unit = if list.problems()[0].accumulator_type().is_float() { "TFLOP/s" } else { "TOP/s" };
         let rate = list.operations() as f64 / self.list / 1e12;
@@ -111,7 +111,12 @@ impl Measured {
     }
 }
 
-fn measured(device: &Device, machine: &Machine, products: &Products, rest: Option<u32>) -> Result<Measured, Failure> {
+fn measured(
+    device: &Device,
+    machine: &Machine,
+    products: &Products,
+    rest: Option<u32>,
+) -> Result<MeasuredList, Failure> {
     let stream = device.stream()?;
     let problems = products.problems().problems();
     let kernels = ready(device, products.steps())?;
@@ -157,7 +162,7 @@ fn measured(device: &Device, machine: &Machine, products: &Products, rest: Optio
         Err(because) => Err(because),
         Ok(rivals) => refused(&rivals).map_or_else(|| Ok(median(theirs)), Err),
     };
-    Ok(Measured {
+    Ok(MeasuredList {
         device: device.name().to_owned(),
         list: median(list),
         alone: median(single),

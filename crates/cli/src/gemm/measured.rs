@@ -18,7 +18,7 @@ use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::output::Failure;
 
 /// The result of a run on a device.
-pub(super) struct Measured {
+pub(super) struct MeasuredProduct {
     device: String,
     seconds: f64,
     /// The median of cuBLAS, or why there is none.
@@ -38,7 +38,7 @@ pub(super) struct Measured {
     peak: f64,
 }
 
-impl Measured {
+impl MeasuredProduct {
     pub(super) fn text(&self, product: &Product, text: &mut String) {
         let problem = product.problem();
         let rate = problem.operations() as f64 / self.seconds;
@@ -101,7 +101,7 @@ pub(super) fn measured(
     product: &Product,
     ends: Option<&[u8]>,
     rest: Option<u32>,
-) -> Result<Measured, Failure> {
+) -> Result<MeasuredProduct, Failure> {
     let problem = product.problem();
     let stream = device.stream()?;
     let kernels = ready(device, product.steps())?;
@@ -151,7 +151,7 @@ pub(super) fn measured(
         element if element.bytes() == 1 => rates.matrix_f8,
         _ => rates.matrix_16,
     };
-    Ok(Measured {
+    Ok(MeasuredProduct {
         device: device.name().to_owned(),
         seconds: median(ours),
         cublas,

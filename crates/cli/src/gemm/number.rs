@@ -12,7 +12,7 @@ use super::verify::{Limits, Outcome, Terms, judge_float, judge_integer};
 use crate::output::Failure;
 
 /// A type of numbers as the command sees it.
-pub trait Number: Numbers<Sum: Sum> {
+pub trait ProductNumber: Numbers<Sum: Sum> {
     /// A small random number.
     fn random(random: &mut Random) -> Self;
     /// Its value.
@@ -22,7 +22,7 @@ pub trait Number: Numbers<Sum: Sum> {
 }
 
 /// A type of sums as the command sees it.
-pub trait Sum: npy::Element {
+pub trait Sum: npy::NpyElement {
     /// Whether arithmetic is exact, modulo `2^32`.
     const IS_EXACT: bool;
     /// Its name, and what its numbers are, in words.
@@ -39,7 +39,7 @@ pub trait Sum: npy::Element {
 
 macro_rules! numbers {
     ($($type:ident as $file:expr, $random:expr, $value:expr;)*) => {$(
-        impl Number for $type {
+        impl ProductNumber for $type {
             fn random(random: &mut Random) -> $type {
                 $random(random)
             }
@@ -61,7 +61,7 @@ numbers! {
     i8 as from_file, |random: &mut Random| random.bits() as i8, f64::from;
 }
 
-fn from_file<T: npy::Element>(path: &Path) -> Result<Tensor<T>, Failure> {
+fn from_file<T: npy::NpyElement>(path: &Path) -> Result<Tensor<T>, Failure> {
     npy::read(path).map_err(|error| Failure::of_npy(path, &error))
 }
 

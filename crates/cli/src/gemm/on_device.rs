@@ -15,7 +15,7 @@ use crate::output::Failure;
 /// The options of a device run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a device")]
-pub struct OnDevice {
+pub struct DeviceRunOptions {
     /// Run the GEMM on the first GPU, check the result, and time it beside cuBLAS where cuBLAS is
     /// installed.
     #[arg(long)]
@@ -48,8 +48,8 @@ pub struct OnDevice {
     pub groups: Option<Groups>,
     /// Several GEMMs in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. All have the
     /// same types, epilogue, and layouts by name.
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "keep", "scales"])]
-    pub list: Option<Sizes>,
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = ProblemSizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "keep", "scales"])]
+    pub list: Option<ProblemSizes>,
     /// The type of D. The default is the type of A and B; i32 for 8-bit integers, bf16 for 8-bit
     /// floats.
     #[arg(long, value_name = "TYPE")]
@@ -88,7 +88,7 @@ pub struct OnDevice {
     pub convolution: Convolution,
 }
 
-impl OnDevice {
+impl DeviceRunOptions {
     pub fn is_asked(&self) -> bool {
         self.device || self.plan
     }
@@ -179,10 +179,10 @@ impl Groups {
 
 /// M, N and K of each problem of a list: `512x1024x64,16x4096x4096`.
 #[derive(Debug, Clone)]
-pub struct Sizes(pub Vec<[i64; 3]>);
+pub struct ProblemSizes(pub Vec<[i64; 3]>);
 
-impl Sizes {
-    pub fn read(text: &str) -> Result<Sizes, String> {
+impl ProblemSizes {
+    pub fn read(text: &str) -> Result<ProblemSizes, String> {
         let one = |part: &str| {
             let numbers: Option<Vec<i64>> = part
                 .trim()
@@ -192,6 +192,8 @@ impl Sizes {
             numbers.and_then(|numbers| <[i64; 3]>::try_from(numbers).ok())
         };
         let sizes: Option<Vec<[i64; 3]>> = text.split(',').map(one).collect();
-        sizes.map(Sizes).ok_or_else(|| "M, N and K of each problem, at least 1: `512x1024x64,16x4096x4096`".to_string())
+        sizes
+            .map(ProblemSizes)
+            .ok_or_else(|| "M, N and K of each problem, at least 1: `512x1024x64,16x4096x4096`".to_string())
     }
 }

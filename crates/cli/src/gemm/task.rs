@@ -8,12 +8,12 @@ use tilewright::kernel::Element;
 use tilewright::planners::gemm::{EpilogueReduction, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::planners::{Expression, PlanError};
 
-use super::on_device::{Groups, OnDevice, Paired, Stored};
-use super::{Kind, Options};
+use super::on_device::{DeviceRunOptions, Groups, Paired, Stored};
+use super::{ElementKind, GemmOptions};
 use crate::output::Failure;
 
 /// The bytes of where groups end, where their sizes are given.
-pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {
+pub fn ends(options: &GemmOptions, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {
     let Some(Groups::Sizes(sizes)) = &options.device.groups else { return Ok(None) };
     let rows = problem.sizes()[0];
     let mut end = 0_i64;
@@ -43,17 +43,17 @@ fn refused(error: &PlanError) -> Failure {
 }
 
 /// The type of the operands, and whether they are rounded to tf32.
-fn operands(kind: Kind) -> Result<(Element, bool), Failure> {
+fn operands(kind: ElementKind) -> Result<(Element, bool), Failure> {
     Ok(match kind {
-        Kind::F32 => (Element::F32, false),
-        Kind::Tf32 => (Element::F32, true),
-        Kind::F16 => (Element::F16, false),
-        Kind::Bf16 => (Element::Bf16, false),
-        Kind::I8 => (Element::I8, false),
-        Kind::U8 => (Element::U8, false),
-        Kind::E4m3 => (Element::E4M3, false),
-        Kind::E5m2 => (Element::E5M2, false),
-        Kind::F64 => {
+        ElementKind::F32 => (Element::F32, false),
+        ElementKind::Tf32 => (Element::F32, true),
+        ElementKind::F16 => (Element::F16, false),
+        ElementKind::Bf16 => (Element::Bf16, false),
+        ElementKind::I8 => (Element::I8, false),
+        ElementKind::U8 => (Element::U8, false),
+        ElementKind::E4m3 => (Element::E4M3, false),
+        ElementKind::E5m2 => (Element::E5M2, false),
+        ElementKind::F64 => {
             return Err(Failure::Usage("f64 is multiplied on the processor: leave out --device and --plan".into()));
         }
     })
@@ -121,14 +121,14 @@ const SUMS: [&str; 2] = ["x", "y"];
 const INPUTS: [&str; 3] = ["c", "bias", "column"];
 
 /// The GEMM that is asked for.
-pub fn problem(options: &Options) -> Result<Task, Failure> {
+pub fn problem(options: &GemmOptions) -> Result<Task, Failure> {
     sized(options, options.extents().map(|size| i64::from(size.unwrap_or(1024))))
 }
 
 /// The same GEMM with other sizes M, N and K.
-pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
+pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
-    let (element, tf32) = operands(options.kind.unwrap_or(Kind::Bf16))?;
+    let (element, tf32) = operands(options.kind.unwrap_or(ElementKind::Bf16))?;
     if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
         let option = if own.fast { "--fast" } else { "--scales" };
         let text = format!("{option} is for operands of e4m3 and e5m2, not {element}: say so with --type");
@@ -196,7 +196,7 @@ fn transposed(b: &Matrix) -> Result<Matrix, PlanError> {
 /// The product of matrices: of groups of rows, of pairs of columns, of windows of images, or of
 /// none of them.
 fn multiplied(
-    own: &OnDevice,
+    own: &DeviceRunOptions,
     [a, b, d]: [Matrix; 3],
     fused: Option<Fused>,
     window: Option<Window>,
@@ -221,7 +221,7 @@ fn multiplied(
 
 /// The epilogue function, if one is asked for, and the names of its inputs.
 fn function(
-    options: &Options,
+    options: &GemmOptions,
     [m, n]: [i64; 2],
     batch: i64,
     result: Element,

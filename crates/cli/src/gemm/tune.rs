@@ -7,7 +7,7 @@
 use std::io::Write;
 
 use tilewright::gpu::{Device, Stream};
-use tilewright::measured::{Card, Measured, MeasuredPlans, Planning, Ranked, Stopwatch, rank};
+use tilewright::measured::{Card, MeasuredPlan, MeasuredPlans, Planning, Ranked, Stopwatch, rank};
 use tilewright::planners::gemm::{Expected, Problem, Product};
 
 use super::round::Round;
@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 const CHECKED: i64 = 1 << 23;
 
 /// Products with one set of tensors on a device.
-struct OnDevice<'a> {
+struct TunedProducts<'a> {
     device: &'a Device,
     stream: &'a Stream,
     problem: &'a Problem,
@@ -35,7 +35,7 @@ struct OnDevice<'a> {
     progress: Progress,
 }
 
-impl Stopwatch<Product> for OnDevice<'_> {
+impl Stopwatch<Product> for TunedProducts<'_> {
     type Error = Failure;
 
     fn ready(&mut self, product: &Product) -> Result<(), Failure> {
@@ -68,7 +68,7 @@ pub fn tuned(
     ends: Option<&[u8]>,
     (count, rest): (usize, Option<u32>),
     terminal: &mut Terminal,
-) -> Result<(Product, Measured), Failure> {
+) -> Result<(Product, MeasuredPlan), Failure> {
     let refused = |error| Failure::refused(&error);
     let machine = device.machine()?;
     let candidates = Product::candidates(problem, &machine).map_err(refused)?;
@@ -88,7 +88,7 @@ pub fn tuned(
     let wanted = wanted(problem, &blocks, CHECKED)?;
     let progress = Progress::new("measuring", (products.len() * (ROUNDS + 1)) as u64);
     let mut on_device =
-        OnDevice { device, stream: &stream, problem, tensors, wanted, rest, ready: Vec::new(), progress };
+        TunedProducts { device, stream: &stream, problem, tensors, wanted, rest, ready: Vec::new(), progress };
     let measured = rank(products, ROUNDS, &mut on_device)?;
     on_device.progress.end();
     let plan_of =
@@ -107,5 +107,5 @@ pub fn tuned(
     let fastest = measured.into_iter().next().ok_or_else(|| Failure::Usage("there is no plan to measure".into()))?;
     let plan = Problem::line(fastest.plan.plan());
     let microseconds = fastest.seconds * 1e6;
-    Ok((fastest.plan, Measured { plan, microseconds, candidates }))
+    Ok((fastest.plan, MeasuredPlan { plan, microseconds, candidates }))
 }

@@ -2,7 +2,7 @@
 //! driver's own copy of as many bytes, in whole pages of 4 KiB.
 
 use serde_json::json;
-use tilewright::bench::{self, Against, BenchError, Measured};
+use tilewright::bench::{self, Against, BenchError, BenchResult};
 use tilewright::gpu::Device;
 use tilewright::planners::{Entry, Planned, Unchecked};
 use tilewright::tile;
@@ -37,7 +37,7 @@ pub fn run(
 }
 
 /// Prints what was measured of a kernel or of a tile program.
-pub(super) fn print(name: &str, measured: &Measured, terminal: &mut Terminal) -> Result<(), Failure> {
+pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal) -> Result<(), Failure> {
     if !terminal.json {
         let sizes: Vec<String> = measured.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
         return Ok(terminal.text(&format!("{name} {}\n{measured}\n", sizes.join(" ")))?);

@@ -21,7 +21,7 @@ use crate::terminal::Terminal;
 
 /// Outputs besides the text.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct KernelExplainOptions {
     /// Run the kernel on the interpreter at the sizes: every access of every thread, and each
     /// element that it writes beside what the program means.
     #[arg(long)]
@@ -42,7 +42,7 @@ pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
     machine: &Machine,
-    options: &Options,
+    options: &KernelExplainOptions,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let output = options.saving.output.as_deref();

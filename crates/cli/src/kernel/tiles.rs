@@ -24,7 +24,7 @@ use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
 /// Sizes by their names.
-type Sizes = Vec<(String, i64)>;
+type NamedSizes = Vec<(String, i64)>;
 
 /// A tile program, and the sizes that are its own.
 pub(super) struct Tile {
@@ -92,7 +92,7 @@ impl Tile {
 
     /// The sizes that are given, and those of the program where none are: small ones, or large
     /// ones.
-    fn sizes(&self, given: &[(String, i64)], large: bool) -> Sizes {
+    fn sizes(&self, given: &[(String, i64)], large: bool) -> NamedSizes {
         let entry = self.entry.filter(|_| given.is_empty());
         let own = entry.into_iter().flat_map(|entry| entry.sizes.iter().zip(entry.large));
         let own = own.map(|((name, small), most)| ((*name).to_owned(), if large { *most } else { *small }));
@@ -105,7 +105,7 @@ impl Tile {
     }
 }
 
-fn borrowed(sizes: &Sizes) -> Vec<(&str, i64)> {
+fn borrowed(sizes: &NamedSizes) -> Vec<(&str, i64)> {
     sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
 }
 

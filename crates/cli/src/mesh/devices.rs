@@ -28,7 +28,7 @@ const ROUND: f64 = 0.03;
 const ROUNDS: usize = 7;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct DevicesOptions {
     /// The type of the elements.
     #[arg(long = "type", default_value = "f32", value_parser = ["f16", "bf16", "f32", "f64", "i32", "i64"])]
     element: String,
@@ -39,77 +39,87 @@ pub struct Options {
     /// large messages are contiguous on both sides, by kernels only, or by copy engines whenever
     /// lines are long enough; or NCCL.
     #[arg(long, value_enum, default_value = "memory")]
-    through: Through,
+    through: DeviceTransport,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Through {
+enum DeviceTransport {
     Memory,
     Kernels,
     Engines,
     Nccl,
 }
 
-impl Through {
+impl DeviceTransport {
     fn name(self) -> &'static str {
         match self {
-            Through::Memory => "memory",
-            Through::Kernels => "kernels",
-            Through::Engines => "engines",
-            Through::Nccl => "nccl",
+            DeviceTransport::Memory => "memory",
+            DeviceTransport::Kernels => "kernels",
+            DeviceTransport::Engines => "engines",
+            DeviceTransport::Nccl => "nccl",
         }
     }
 }
 
 /// A plan on the devices.
-enum Moving {
+enum DeviceMoves {
     Memory(DeviceReshard),
     Nccl(NcclReshard),
 }
 
-impl Moving {
-    fn new(through: Through, devices: &[Device], plan: &Plan, element: Element) -> Result<Moving, ReshardError> {
+impl DeviceMoves {
+    fn new(
+        through: DeviceTransport,
+        devices: &[Device],
+        plan: &Plan,
+        element: Element,
+    ) -> Result<DeviceMoves, ReshardError> {
         let readers = match through {
-            Through::Nccl => return Ok(Moving::Nccl(NcclReshard::new(devices, plan, element)?)),
-            Through::Memory => Readers::BySize,
-            Through::Kernels => Readers::Kernels,
-            Through::Engines => Readers::Engines,
+            DeviceTransport::Nccl => return Ok(DeviceMoves::Nccl(NcclReshard::new(devices, plan, element)?)),
+            DeviceTransport::Memory => Readers::BySize,
+            DeviceTransport::Kernels => Readers::Kernels,
+            DeviceTransport::Engines => Readers::Engines,
         };
-        Ok(Moving::Memory(DeviceReshard::read_by(devices, plan, element, readers)?))
+        Ok(DeviceMoves::Memory(DeviceReshard::read_by(devices, plan, element, readers)?))
     }
 
     fn bytes(&self) -> [u64; 2] {
         match self {
-            Moving::Memory(moving) => moving.bytes(),
-            Moving::Nccl(moving) => moving.bytes(),
+            DeviceMoves::Memory(moving) => moving.bytes(),
+            DeviceMoves::Nccl(moving) => moving.bytes(),
         }
     }
 
     /// Gives the plan to the devices, and returns at once.
     fn go(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         match self {
-            Moving::Memory(moving) => moving.launch(from, to),
-            Moving::Nccl(moving) => moving.launch(from, to),
+            DeviceMoves::Memory(moving) => moving.launch(from, to),
+            DeviceMoves::Nccl(moving) => moving.launch(from, to),
         }
     }
 
     /// How it gets to the first device, a line for each step.
     fn ways(&self) -> Vec<String> {
         match self {
-            Moving::Memory(moving) => moving.ways(0),
-            Moving::Nccl(_) => Vec::new(),
+            DeviceMoves::Memory(moving) => moving.ways(0),
+            DeviceMoves::Nccl(_) => Vec::new(),
         }
     }
 
     fn wait(&self) -> Result<(), ReshardError> {
         match self {
-            Moving::Memory(moving) => moving.wait(),
-            Moving::Nccl(moving) => moving.wait(),
+            DeviceMoves::Memory(moving) => moving.wait(),
+            DeviceMoves::Nccl(moving) => moving.wait(),
         }
     }
 }
 
-pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(
+    mesh: &str,
+    layouts: [&String; 2],
+    options: &DevicesOptions,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;
     let machine: Machine = options.machine.parse()?;
     let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
@@ -148,13 +158,13 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     plan: &Plan,
     element: Element,
     number: impl Fn(u8) -> T + Sync,
-    through: Through,
+    through: DeviceTransport,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let size = plan.from().mesh().size();
     let devices = (0..size).map(Device::open).collect::<Result<Vec<_>, _>>()?;
     let refused = |error: ReshardError| Failure::refused(&error);
-    let mut resharding = Moving::new(through, &devices, plan, element).map_err(refused)?;
+    let mut resharding = DeviceMoves::new(through, &devices, plan, element).map_err(refused)?;
     // Small nonzero numbers, so that sums are exact and unwritten elements show.
     let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
     let reach = plan.from().reach();
@@ -218,7 +228,7 @@ fn check_contents<T: Pod + Default + PartialEq>(
 }
 
 /// The time of the plan: the median of several rounds, each with enough launches to be timed.
-fn median_seconds(resharding: &mut Moving, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
+fn median_seconds(resharding: &mut DeviceMoves, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
     let mut seconds = |count: usize| -> Result<f64, ReshardError> {
         resharding.wait()?;
         let since = Instant::now();
@@ -240,9 +250,9 @@ fn report(
     plan: &Plan,
     element: Element,
     devices: &[Device],
-    resharding: &Moving,
+    resharding: &DeviceMoves,
     seconds: f64,
-    through: Through,
+    through: DeviceTransport,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let received = (0..devices.len()).map(|rank| plan.received(rank)).max().unwrap_or(0);

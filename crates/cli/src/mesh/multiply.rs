@@ -33,7 +33,7 @@ const ROUNDS: usize = 7;
 const PERIOD: i64 = 127;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct MultiplyOptions {
     /// Multiply on the GPUs of this machine, compare every element, and time it.
     #[arg(long, conflicts_with = "run")]
     pub device: bool,
@@ -48,7 +48,7 @@ pub struct Options {
     parts: Option<i64>,
 }
 
-impl Options {
+impl MultiplyOptions {
     /// The bytes of an element on the device.
     pub fn bytes(&self) -> Option<i64> {
         self.device.then_some(2)
@@ -160,36 +160,36 @@ impl Planned {
         }
     }
 
-    fn on(&self, devices: &[Device]) -> Result<OnDevices, ShardedError> {
+    fn on(&self, devices: &[Device]) -> Result<MultiplyOnDevices, ShardedError> {
         Ok(match self {
-            Planned::Pieces(plan) => OnDevices::Pieces(ShardedProduct::new(devices, plan)?),
-            Planned::Steps(plan) => OnDevices::Steps(ShardedWork::new(devices, plan)?),
+            Planned::Pieces(plan) => MultiplyOnDevices::Pieces(ShardedProduct::new(devices, plan)?),
+            Planned::Steps(plan) => MultiplyOnDevices::Steps(ShardedWork::new(devices, plan)?),
         })
     }
 }
 
-enum OnDevices {
+enum MultiplyOnDevices {
     Pieces(ShardedProduct),
     Steps(ShardedWork),
 }
 
-impl OnDevices {
+impl MultiplyOnDevices {
     fn launch(&mut self, a: &[Memory], b: &[Memory], d: &mut [Memory]) -> Result<(), ShardedError> {
         match self {
-            OnDevices::Pieces(product) => product.launch(a, b, d),
-            OnDevices::Steps(work) => work.launch(&[a, b], d),
+            MultiplyOnDevices::Pieces(product) => product.launch(a, b, d),
+            MultiplyOnDevices::Steps(work) => work.launch(&[a, b], d),
         }
     }
 
     fn wait(&self) -> Result<(), ShardedError> {
         match self {
-            OnDevices::Pieces(product) => product.wait(),
-            OnDevices::Steps(work) => work.wait(),
+            MultiplyOnDevices::Pieces(product) => product.wait(),
+            MultiplyOnDevices::Steps(work) => work.wait(),
         }
     }
 }
 
-pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(plan: &ProductPlan, options: &MultiplyOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let element = if options.element.as_deref() == Some("f16") { Element::F16 } else { Element::Bf16 };
     let sums = if options.sums.as_deref() == Some("f32") { Element::F32 } else { element };
     let refused = |error: ShardedError| Failure::refused(&error);
@@ -245,7 +245,7 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
     let count = ((ROUND / both(3)?[0]) as usize).clamp(1, 1000);
     let rounds = (0..ROUNDS).map(|_| both(count)).collect::<Result<Vec<_>, _>>()?;
     let [seconds, without] = [0, 1].map(|at| median(rounds.iter().map(|round| round[at]).collect()));
-    let measured = Measured {
+    let measured = MeasuredMultiply {
         types: [element, sums],
         device: devices.first().map(|device| device.name().to_owned()),
         seconds,
@@ -261,7 +261,7 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
 }
 
 /// The result of a run.
-struct Measured {
+struct MeasuredMultiply {
     /// The type of the elements, and of partial sums in transfers.
     types: [Element; 2],
     device: Option<String>,
@@ -275,7 +275,7 @@ struct Measured {
     alone: String,
 }
 
-impl Measured {
+impl MeasuredMultiply {
     /// 10^12 operations a second of the product.
     fn rate(&self, plan: &ProductPlan) -> f64 {
         let [m, n, k] = plan.sizes();
@@ -296,7 +296,7 @@ impl Measured {
     }
 
     fn text(&self, plan: &ProductPlan) -> String {
-        let Measured { seconds, without, compared, alone, .. } = self;
+        let MeasuredMultiply { seconds, without, compared, alone, .. } = self;
         let devices = plan.moves()[0].from().mesh().size();
         // Devices along which nothing is cut do the same work again, which does not count.
         let [m, n, k] = plan.local_sizes();

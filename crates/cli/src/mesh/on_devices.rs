@@ -31,7 +31,7 @@ const ROUND: f64 = 0.03;
 const ROUNDS: usize = 7;
 
 #[derive(Debug, Args)]
-pub struct OnDevices {
+pub struct OnDevicesOptions {
     /// Carry it out on the GPUs of this machine, compare every element, and time it.
     #[arg(long, conflicts_with = "run")]
     pub device: bool,
@@ -89,7 +89,7 @@ pub fn first_planner() -> Box<dyn Planner> {
     }
 }
 
-impl OnDevices {
+impl OnDevicesOptions {
     /// The type of an element there.
     pub fn element(&self) -> Element {
         match self.element {

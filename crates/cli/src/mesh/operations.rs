@@ -16,14 +16,14 @@ use tilewright::mesh::{
 use tilewright::planners::Expression;
 use tilewright::sharded::{ShardedError, WorkPlan};
 
-use super::on_devices::{OnDevices, first_planner};
+use super::on_devices::{OnDevicesOptions, first_planner};
 use super::run::{Beside, Job, filled, fits, right};
 use super::{Costs, plan_json};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct OperationOptions {
     /// The modes, numbered from 0: `1`, or `0,2`.
     #[arg(long, required = true, value_delimiter = ',', value_name = "MODES")]
     over: Vec<usize>,
@@ -32,7 +32,7 @@ pub struct Options {
     #[command(flatten)]
     on: On,
     #[command(flatten)]
-    here: OnDevices,
+    here: OnDevicesOptions,
 }
 
 /// Where it is carried out.
@@ -180,11 +180,11 @@ pub fn reduced(
     mesh: &str,
     layouts: [&String; 2],
     by: By,
-    options: &Options,
+    options: &OperationOptions,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let [from, to] = parsed(mesh, layouts)?;
-    let Options { over, costs, on, here } = options;
+    let OperationOptions { over, costs, on, here } = options;
     let machine: Machine = costs.machine.parse()?;
     let bytes = here.bytes().unwrap_or(on.bytes(costs));
     let reduction = match by {
@@ -217,7 +217,12 @@ pub fn reduced(
 }
 
 /// `mesh softmax`.
-pub fn softmaxed(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn softmaxed(
+    mesh: &str,
+    layouts: [&String; 2],
+    options: &OperationOptions,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let [from, to] = parsed(mesh, layouts)?;
     let machine: Machine = options.costs.machine.parse()?;
     let bytes = options.here.bytes().unwrap_or(options.on.bytes(&options.costs));
@@ -234,7 +239,7 @@ fn one(
     single: Single,
     (text, object): (String, crate::json::Json),
     [from, to]: [&ShardedLayout; 2],
-    Options { over, on, here, .. }: &Options,
+    OperationOptions { over, on, here, .. }: &OperationOptions,
     terminal: &mut Terminal,
     result: impl Fn(&[f64]) -> f64,
 ) -> Result<(), Failure> {
@@ -288,7 +293,7 @@ fn one(
 }
 
 /// The relative and absolute tolerance of results of GPUs.
-fn bounds(single: &Single, from: &ShardedLayout, here: &OnDevices) -> [f64; 2] {
+fn bounds(single: &Single, from: &ShardedLayout, here: &OnDevicesOptions) -> [f64; 2] {
     let (rounding, element) = (here.rounding(), here.element());
     match single {
         Single::Argmax(_) => [0.0; 2],
@@ -340,7 +345,7 @@ pub fn mapped(
     mesh: &str,
     to: &str,
     operands: &[String],
-    (costs, on, here): (&Costs, &On, &OnDevices),
+    (costs, on, here): (&Costs, &On, &OnDevicesOptions),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;

@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 const MAX_MEMORY: i64 = 1 << 24;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct RunOptions {
     /// The type of the elements.
     #[arg(long = "type", default_value = "i64", value_parser = ["i32", "i64", "f32", "f64"])]
     element: String,
@@ -38,11 +38,11 @@ pub struct Beside {
     /// Transport between the processes: sockets, Open MPI, or NCCL, with a GPU for each process of
     /// a machine.
     #[arg(long, value_enum, default_value = "sockets")]
-    through: Through,
+    through: RunTransport,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Through {
+enum RunTransport {
     Sockets,
     Mpi,
     Nccl,
@@ -63,14 +63,14 @@ impl Beside {
         // Ctrl-C ends the current call, so that every process learns of it. If no handler can be
         // set, this process ends, and the others learn that.
         match self.through {
-            Through::Sockets => {
+            RunTransport::Sockets => {
                 let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
                 note(engine.ignored(), terminal);
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
                 self.rounds(job, plan, &mut engine, terminal)
             }
-            Through::Nccl => {
+            RunTransport::Nccl => {
                 let place = Place::of_environment()?;
                 let device = Device::open(device_of(&place)?)?;
                 let mut engine = NcclProcesses::join(&place, &device, patience)?;
@@ -80,14 +80,14 @@ impl Beside {
                 self.rounds(job, plan, &mut engine, terminal)
             }
             #[cfg(unix)]
-            Through::Mpi => {
+            RunTransport::Mpi => {
                 let mut engine = tilewright::mesh::Mpi::open(patience)?;
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
                 self.rounds(job, plan, &mut engine, terminal)
             }
             #[cfg(not(unix))]
-            Through::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
+            RunTransport::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
         }
     }
 
@@ -130,13 +130,13 @@ fn device_of(place: &Place) -> Result<usize, MeshError> {
 }
 
 /// A plan, the memory of all devices before it, and after.
-struct Moving<T> {
+struct ProcessMoves<T> {
     plan: tilewright::mesh::Plan,
     before: Vec<Vec<T>>,
     after: Vec<Vec<T>>,
 }
 
-impl<T: bytemuck::Pod + PartialEq + std::ops::AddAssign> Job for Moving<T> {
+impl<T: bytemuck::Pod + PartialEq + std::ops::AddAssign> Job for ProcessMoves<T> {
     fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure> {
         let rank = engine.rank();
         let before = self.before.get(rank).map_or(&[][..], Vec::as_slice);
@@ -152,7 +152,7 @@ pub fn right<T: PartialEq>(rank: usize, own: &[T], all: &[Vec<T>]) -> Result<usi
     }
 }
 
-pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(mesh: &str, layouts: [&String; 2], options: &RunOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;
     let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
     let (from, to, beside) = (from?, to?, &options.beside);
@@ -164,7 +164,7 @@ pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut 
     }
 }
 
-fn moving<T>(from: &ShardedLayout, to: &ShardedLayout, number: impl Fn(i64) -> T) -> Result<Moving<T>, Failure>
+fn moving<T>(from: &ShardedLayout, to: &ShardedLayout, number: impl Fn(i64) -> T) -> Result<ProcessMoves<T>, Failure>
 where
     T: bytemuck::Pod + Default + PartialEq + std::ops::AddAssign,
 {
@@ -172,7 +172,7 @@ where
     let plan = reshard(from, to, size_of::<T>() as i64, &Machine::HGX_H200)?;
     let before = filled(from, |element, summand| number(element % 1009 + summand))?;
     let after = plan.simulate(&before)?;
-    Ok(Moving { plan, before, after })
+    Ok(ProcessMoves { plan, before, after })
 }
 
 /// Checks that the memory of all devices with each of these layouts fits in one process.

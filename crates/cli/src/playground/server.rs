@@ -96,7 +96,7 @@ enum State<'p> {
 }
 
 /// The next action for a connection.
-enum Progress {
+enum ConnectionState {
     /// Nothing until the other end does something.
     Waits,
     /// It is in another state.
@@ -115,10 +115,10 @@ impl<'p> Connection<'p> {
                 State::Closing => (self.close(), CLOSING),
             };
             match progress {
-                Progress::Over => return false,
-                Progress::Goes => {}
-                Progress::Waits if self.since.elapsed() < limit => return true,
-                Progress::Waits => match self.state {
+                ConnectionState::Over => return false,
+                ConnectionState::Goes => {}
+                ConnectionState::Waits if self.since.elapsed() < limit => return true,
+                ConnectionState::Waits => match self.state {
                     State::Asking(_) => self.answer("408 Request Timeout", b"the request took too long\n", false),
                     _ => return false,
                 },
@@ -127,11 +127,11 @@ impl<'p> Connection<'p> {
     }
 
     /// Reads on in the request.
-    fn ask(&mut self, page: &'p [u8], port: u16) -> Progress {
-        let State::Asking(bytes) = &mut self.state else { return Progress::Goes };
+    fn ask(&mut self, page: &'p [u8], port: u16) -> ConnectionState {
+        let State::Asking(bytes) = &mut self.state else { return ConnectionState::Goes };
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
-            Ok(0) => return Progress::Over,
+            Ok(0) => return ConnectionState::Over,
             Ok(count) => bytes.extend(piece.iter().take(count)),
             Err(error) => return waits(&error),
         }
@@ -142,7 +142,7 @@ impl<'p> Connection<'p> {
         } else if bytes.len() > MAX_HEAD {
             self.answer("431 Request Header Fields Too Large", b"the request is too long\n", false);
         }
-        Progress::Goes
+        ConnectionState::Goes
     }
 
     /// Begins an answer; `is_short` leaves the body out.
@@ -159,8 +159,8 @@ impl<'p> Connection<'p> {
     }
 
     /// Sends more of the answer.
-    fn send(&mut self) -> Progress {
-        let State::Answering { head, body, sent } = &mut self.state else { return Progress::Goes };
+    fn send(&mut self) -> ConnectionState {
+        let State::Answering { head, body, sent } = &mut self.state else { return ConnectionState::Goes };
         let rest = match head.get(*sent..).filter(|rest| !rest.is_empty()) {
             Some(rest) => rest,
             None => body.get(*sent - head.len()..).unwrap_or_default(),
@@ -168,34 +168,34 @@ impl<'p> Connection<'p> {
         if rest.is_empty() {
             let _ = self.stream.shutdown(Shutdown::Write);
             (self.state, self.since) = (State::Closing, Instant::now());
-            return Progress::Goes;
+            return ConnectionState::Goes;
         }
         match self.stream.write(rest) {
-            Ok(0) => Progress::Over,
+            Ok(0) => ConnectionState::Over,
             Ok(count) => {
                 *sent += count;
-                Progress::Goes
+                ConnectionState::Goes
             }
             Err(error) => waits(&error),
         }
     }
 
     /// Discards further input.
-    fn close(&mut self) -> Progress {
+    fn close(&mut self) -> ConnectionState {
         match self.stream.read(&mut [0; 4096]) {
-            Ok(0) => Progress::Over,
-            Ok(_) => Progress::Waits,
+            Ok(0) => ConnectionState::Over,
+            Ok(_) => ConnectionState::Waits,
             Err(error) => waits(&error),
         }
     }
 }
 
 /// What an I/O error means for a connection.
-fn waits(error: &std::io::Error) -> Progress {
+fn waits(error: &std::io::Error) -> ConnectionState {
     match error.kind() {
-        ErrorKind::WouldBlock => Progress::Waits,
-        ErrorKind::Interrupted => Progress::Goes,
-        _ => Progress::Over,
+        ErrorKind::WouldBlock => ConnectionState::Waits,
+        ErrorKind::Interrupted => ConnectionState::Goes,
+        _ => ConnectionState::Over,
     }
 }
 

@@ -32,7 +32,7 @@ pub fn element(kind: Kind, size: usize) -> Option<Element> {
 
 /// The options of a copy on the first GPU.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'m> {
+pub struct DeviceCopyOptions<'m> {
     /// The machine to plan for; else this GPU.
     pub machine: Option<&'m Machine>,
     /// The number of plans to measure, if asked for.
@@ -41,7 +41,12 @@ pub struct Asked<'m> {
 
 /// The kernel of a move: of the plan that is measured now, or was measured before on this device,
 /// if it is planned for this device; else of the one that the planner chooses.
-fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut Terminal) -> Result<Planned, Failure> {
+fn planned(
+    device: &Device,
+    work: &Computation,
+    asked: DeviceCopyOptions<'_>,
+    terminal: &mut Terminal,
+) -> Result<Planned, Failure> {
     let own = device.machine()?;
     let refused = |error| Failure::refused(&error);
     if let Some(count) = asked.tune {
@@ -70,7 +75,7 @@ fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut
 /// Copies `source` on the first GPU, compares the result with `wanted`, and reports the time.
 pub fn run(
     work: &Computation,
-    asked: Asked<'_>,
+    asked: DeviceCopyOptions<'_>,
     source: &[u8],
     wanted: &[u8],
     terminal: &mut Terminal,

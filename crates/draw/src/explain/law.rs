@@ -45,14 +45,14 @@ pub struct Verdict {
 }
 
 /// The result at one index: passed, or the failure.
-type Finding = Result<(), String>;
+type IndexResult = Result<(), String>;
 
-fn test(law: &'static str, total: i64, at: impl FnMut(i64) -> Finding) -> Verdict {
+fn test(law: &'static str, total: i64, at: impl FnMut(i64) -> IndexResult) -> Verdict {
     test_first(total.min(MOST), law, total, at)
 }
 
 /// Tests a law at the first `bound` of `total` indices.
-fn test_first(bound: i64, law: &'static str, total: i64, mut at: impl FnMut(i64) -> Finding) -> Verdict {
+fn test_first(bound: i64, law: &'static str, total: i64, mut at: impl FnMut(i64) -> IndexResult) -> Verdict {
     for index in 0..bound {
         if let Err(failure) = at(index) {
             return Verdict { law: law.into(), tested: index + 1, total, failure: Some(failure) };
@@ -88,7 +88,7 @@ fn plus(by_xor: bool, left: &Point, right: &Point) -> Result<Point, String> {
 }
 
 /// Checks that two values are equal at a coordinate.
-fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> Finding {
+fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> IndexResult {
     if left.1 == right.1 || key(&left.1) == key(&right.1) {
         return Ok(());
     }

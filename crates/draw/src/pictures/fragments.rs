@@ -105,7 +105,7 @@ impl Owners {
 
 /// How a tile is drawn.
 #[derive(Debug, Clone, Copy, Default)]
-struct Shown {
+struct TileStyle {
     /// Rows are its mode 1, not its mode 0.
     transposed: bool,
     /// The most rows and columns: of a larger tile, the first ones.
@@ -119,7 +119,7 @@ fn operand<'a>(
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    shown: Shown,
+    shown: TileStyle,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
     panel(side, side, tv, tile, shown, style)
@@ -131,7 +131,7 @@ fn panel<'a>(
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    Shown { transposed, most, coarse }: Shown,
+    TileStyle { transposed, most, coarse }: TileStyle,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
     let owners = Owners::of(tv, tile)?;
@@ -240,7 +240,7 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 /// assert!(svg.contains("thread 31, value 3 at (15,7)"));
 /// ```
 pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    Ok(Figure::row([panel(heading, "", tv, tile, Shown::default(), style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, TileStyle::default(), style)?]))
 }
 
 /// As [`thread_value`], but of a tile with more rows or columns than `most` these first ones alone,
@@ -268,7 +268,7 @@ pub fn thread_value_corner<'a>(
     style: Style,
 ) -> Result<Figure<'a>, DrawError> {
     let most = most.map(|side| side.max(1));
-    Ok(Figure::row([panel(heading, "", tv, tile, Shown { most: Some(most), ..Shown::default() }, style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, TileStyle { most: Some(most), ..TileStyle::default() }, style)?]))
 }
 
 /// The two sides of a copy: the threads that read the positions of the source, and the threads that
@@ -276,8 +276,8 @@ pub fn thread_value_corner<'a>(
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    let from = Figure::row([operand("source", source, tile, Shown::default(), style)?]);
-    Ok(from.followed_by(Figure::row([operand("target", target, tile, Shown::default(), style)?])))
+    let from = Figure::row([operand("source", source, tile, TileStyle::default(), style)?]);
+    Ok(from.followed_by(Figure::row([operand("target", target, tile, TileStyle::default(), style)?])))
 }
 
 /// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the
@@ -297,8 +297,8 @@ pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<F
     };
     // If one tile has too many places to name, all are images: at one scale, the axes are aligned.
     let coarse = ![(k, n), (m, k), (m, n)].into_iter().all(|(rows, columns)| fits(rows, columns));
-    let shown = Shown { coarse, ..Shown::default() };
-    let top = operand("B", b, &tile(n, k)?, Shown { transposed: true, ..shown }, style)?;
+    let shown = TileStyle { coarse, ..TileStyle::default() };
+    let top = operand("B", b, &tile(n, k)?, TileStyle { transposed: true, ..shown }, style)?;
     let left = operand("A", a, &tile(m, k)?, shown, style)?;
     let right = operand("C", c, &tile(m, n)?, shown, style)?;
     Ok(Figure { table: vec![vec![None, Some(top)], vec![Some(left), Some(right)]], ..Figure::default() })

@@ -45,7 +45,7 @@ pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<
     if size > MAX_INDICES {
         return Err(DrawError::TooLarge { what: "the size of the layout", value: size, limit: MAX_INDICES });
     }
-    let line = Line::of(map, width)?;
+    let line = MemoryLine::of(map, width)?;
     let limit = if style.medium == Medium::Terminal { MAX_ADDRESSES / 4 } else { MAX_ADDRESSES };
     let needed = i64::try_from(i128::from(line.most) - i128::from(line.begin) + 1).unwrap_or(i64::MAX);
     let drawn = needed.min(limit);
@@ -74,7 +74,7 @@ pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<
 }
 
 /// A line of memory, and which indices are where.
-struct Line {
+struct MemoryLine {
     size: i64,
     /// The first index at each address, and how many there are.
     held: HashMap<i64, (i64, u32)>,
@@ -86,8 +86,8 @@ struct Line {
     begin: i64,
 }
 
-impl Line {
-    fn of(map: &Map, width: i64) -> Result<Line, DrawError> {
+impl MemoryLine {
+    fn of(map: &Map, width: i64) -> Result<MemoryLine, DrawError> {
         let mut held: HashMap<i64, (i64, u32)> = HashMap::new();
         for index in 0..map.size() {
             let (_, count) = held.entry(map.at(index)?).or_insert((index, 0));
@@ -96,7 +96,7 @@ impl Line {
         let least = held.keys().copied().min().unwrap_or(0).min(0);
         let most = held.keys().copied().max().unwrap_or(0);
         let begin = least.checked_sub(least.rem_euclid(width)).unwrap_or(least);
-        Ok(Line { size: map.size(), held, least, most, begin })
+        Ok(MemoryLine { size: map.size(), held, least, most, begin })
     }
 
     /// How many addresses there are, gaps among them.

@@ -95,15 +95,15 @@ pub(super) fn used(scene: &Scene) -> Vec<(Paint, Use)> {
 }
 
 /// A role with its name and its colours, as digits: the fill, and text on it where there is any.
-struct Colours {
+struct RoleColours {
     name: String,
     usage: Use,
     light: [String; 2],
     dark: [String; 2],
 }
 
-impl Colours {
-    fn of(paint: Paint, usage: Use, theme: Theme) -> Colours {
+impl RoleColours {
+    fn of(paint: Paint, usage: Use, theme: Theme) -> RoleColours {
         let mut name = String::new();
         paint.write_name(&mut name);
         // A colour takes long to compute: each once, and only those in use.
@@ -112,7 +112,7 @@ impl Colours {
             [if wanted { paint.rgb(mode).hex() } else { String::new() }, text]
         };
         let (light, dark) = (form(Mode::Light, theme != Theme::Dark), form(Mode::Dark, theme != Theme::Light));
-        Colours { name, usage, light, dark }
+        RoleColours { name, usage, light, dark }
     }
 
     fn in_mode(&self, mode: Mode) -> &[String; 2] {
@@ -124,7 +124,7 @@ impl Colours {
 }
 
 pub(super) fn style(out: &mut String, uses: &[(Paint, Use)], theme: Theme) {
-    let colours: Vec<Colours> = uses.iter().map(|(paint, usage)| Colours::of(*paint, *usage, theme)).collect();
+    let colours: Vec<RoleColours> = uses.iter().map(|(paint, usage)| RoleColours::of(*paint, *usage, theme)).collect();
     out.push_str("<style>\n.tilewright{");
     let base = theme.mode();
     properties(out, &colours, base);
@@ -164,7 +164,7 @@ pub(super) fn style(out: &mut String, uses: &[(Paint, Use)], theme: Theme) {
     out.push_str("</style>\n");
 }
 
-fn properties(out: &mut String, colours: &[Colours], mode: Mode) {
+fn properties(out: &mut String, colours: &[RoleColours], mode: Mode) {
     for role in colours {
         let mut one = |prefix: &str, colour: &str| {
             for piece in ["--", prefix, &role.name, ":#", colour, ";"] {

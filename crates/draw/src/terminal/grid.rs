@@ -36,7 +36,7 @@ pub(crate) fn picture(grid: &Grid<'_>, window: Window) -> Picture {
         }
     }
 
-    let frame = Frame { columns, shown: &shown_columns, width, indent: row_ticks.width() };
+    let frame = GridFrame { columns, shown: &shown_columns, width, indent: row_ticks.width() };
     let mut picture = Picture::default();
     for level in (0..columns.levels()).rev() {
         picture.lines.push(frame.tick_line(level));
@@ -125,25 +125,25 @@ enum Edge {
 }
 
 /// What the lines of one grid share.
-struct Frame<'a> {
+struct GridFrame<'a> {
     columns: &'a Axis,
     shown: &'a [Option<i64>],
     width: usize,
     indent: usize,
 }
 
-impl Frame<'_> {
+impl GridFrame<'_> {
     /// Calls `between(weight)` where a rule stands and `at(column)` for each shown column.
-    fn walk(&self, mut visit: impl FnMut(Part)) {
+    fn walk(&self, mut visit: impl FnMut(GridPart)) {
         let mut before = None;
         for column in self.shown {
             if let (Some(column), Some(_)) = (column, before) {
                 let weight = self.columns.weight(*column);
                 if weight > 0 {
-                    visit(Part::Rule(weight));
+                    visit(GridPart::Rule(weight));
                 }
             }
-            visit(Part::Column(*column));
+            visit(GridPart::Column(*column));
             before = *column;
         }
     }
@@ -152,12 +152,12 @@ impl Frame<'_> {
         let mut text = " ".repeat(self.indent + 1);
         let mut before: Option<Vec<i64>> = None;
         self.walk(|part| match part {
-            Part::Rule(_) => text.push_str("  "),
-            Part::Column(None) => {
+            GridPart::Rule(_) => text.push_str("  "),
+            GridPart::Column(None) => {
                 text.push_str(" …");
                 before = None;
             }
-            Part::Column(Some(column)) => {
+            GridPart::Column(Some(column)) => {
                 let ticks = self.columns.ticks(column);
                 let same = level > 0 && before.as_ref().is_some_and(|old| old.get(level..) == ticks.get(level..));
                 let tick =
@@ -182,7 +182,7 @@ impl Frame<'_> {
         let dash = if heavy_line { "━" } else { "─" };
         let mut text = String::from(left);
         self.walk(|part| match part {
-            Part::Rule(weight) => {
+            GridPart::Rule(weight) => {
                 text.push_str(dash);
                 text.push(match (&edge, weight > 1, heavy_line) {
                     (Edge::Top, false, _) => '┬',
@@ -195,8 +195,8 @@ impl Frame<'_> {
                     (Edge::Inside(_), true, true) => '╋',
                 });
             }
-            Part::Column(None) => text.push_str(&dash.repeat(2)),
-            Part::Column(Some(_)) => text.push_str(&dash.repeat(self.width + 1)),
+            GridPart::Column(None) => text.push_str(&dash.repeat(2)),
+            GridPart::Column(Some(_)) => text.push_str(&dash.repeat(self.width + 1)),
         });
         text.push_str(dash);
         text.push(right);
@@ -212,11 +212,11 @@ impl Frame<'_> {
         line.push("│", Ink::Faint);
         let mut cells = cells.iter();
         self.walk(|part| match part {
-            Part::Rule(weight) => {
+            GridPart::Rule(weight) => {
                 line.push(" ", Ink::Plain);
                 line.push(if weight > 1 { "┃" } else { "│" }, Ink::Faint);
             }
-            Part::Column(column) => match (cells.next().cloned().flatten(), column) {
+            GridPart::Column(column) => match (cells.next().cloned().flatten(), column) {
                 (Some((text, ink)), _) => line.push(format!(" {text:>width$}", width = self.width), ink),
                 (None, None) => line.push(if row.is_some() { " …" } else { "  " }, Ink::Faint),
                 (None, Some(_)) => line.push(format!(" {:>width$}", "⋮", width = self.width), Ink::Faint),
@@ -228,7 +228,7 @@ impl Frame<'_> {
     }
 }
 
-enum Part {
+enum GridPart {
     Rule(usize),
     Column(Option<i64>),
 }

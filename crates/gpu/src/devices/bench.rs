@@ -48,7 +48,7 @@ pub type Sizes = Vec<(String, i64)>;
 /// The result of a run on a device. `Display` prints it like the command.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct BenchResult {
     /// The name of the device.
     pub device: String,
     /// The target that the kernel was compiled for.
@@ -90,7 +90,7 @@ pub enum Against {
     },
 }
 
-impl Measured {
+impl BenchResult {
     /// The bandwidth of the kernel in bytes per second: the least bytes that must be moved, divided
     /// by its time.
     pub fn bandwidth(&self) -> f64 {
@@ -108,7 +108,7 @@ fn words(sizes: &Sizes) -> String {
     sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ")
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for BenchResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         writeln!(f, "  {}, {}", self.device, self.target.name())?;
@@ -218,7 +218,7 @@ fn owned(sizes: &[(&str, i64)]) -> Sizes {
 }
 
 /// A kernel of the library with its tensors on a device: launched as often as wanted.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedEntry {
     kernel: SizedKernel,
     second: Option<SizedKernel>,
     target: Target,
@@ -228,7 +228,7 @@ pub(crate) struct Loaded {
     output: Memory,
 }
 
-impl Loaded {
+impl LoadedEntry {
     /// Runs it once, and compares its output with the definition: how many elements were compared,
     /// and how far the farthest is from what it should be.
     ///
@@ -237,7 +237,7 @@ impl Loaded {
         device: &Device,
         stream: &Stream,
         planned: &Planned,
-    ) -> Result<(Loaded, (u64, f64)), BenchError> {
+    ) -> Result<(LoadedEntry, (u64, f64)), BenchError> {
         let compiled = device.compile(planned.kernel(), &options())?;
         let kernel = compiled.at(planned.sizes())?;
         let second = planned.second().map(|second| device.compile(second, &options())).transpose()?;
@@ -270,7 +270,7 @@ impl Loaded {
         let mut output = device.allocate(result)?;
         output.fill_bytes(stream, 0xa5)?;
         let target = compiled.target();
-        let mut loaded = Loaded { kernel, second, target, inputs, left, output };
+        let mut loaded = LoadedEntry { kernel, second, target, inputs, left, output };
         loaded.launch(stream)?;
         stream.synchronize()?;
         let compared = compare(planned, stream, &blocks, &loaded.output)?;
@@ -279,7 +279,7 @@ impl Loaded {
 
     /// Launches it, and returns at once.
     pub(crate) fn launch(&mut self, stream: &Stream) -> Result<(), GpuError> {
-        let Loaded { kernel, second, inputs, left, output, .. } = self;
+        let LoadedEntry { kernel, second, inputs, left, output, .. } = self;
         match second {
             None => kernel.launch(stream, &arguments(inputs, left.iter_mut().chain([output]))),
             Some(second) => {
@@ -294,11 +294,11 @@ impl Loaded {
 /// `repeats` times beside a copy of as many bytes. See the [module](self) for an example.
 ///
 /// Errors: the device; an element is another one than the definition says.
-pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<Measured, BenchError> {
+pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<BenchResult, BenchError> {
     let stream = device.stream()?;
-    let (mut loaded, (compared, worst)) = Loaded::checked(device, &stream, planned)?;
+    let (mut loaded, (compared, worst)) = LoadedEntry::checked(device, &stream, planned)?;
     let timing = timing::beside_copy(device, &stream, (planned.bytes(), repeats), || loaded.launch(&stream))?;
-    Ok(Measured {
+    Ok(BenchResult {
         device: device.name().to_owned(),
         target: loaded.target,
         plan: planned.plan().to_vec(),
@@ -368,10 +368,10 @@ pub fn tile(
     checked: &[(&str, i64)],
     sizes: &[(&str, i64)],
     repeats: u16,
-) -> Result<Measured, BenchError> {
+) -> Result<BenchResult, BenchError> {
     let compared = on_device(device, compiled, checked)?;
     let (bytes, timing) = at_sizes(device, compiled, sizes, repeats)?;
-    Ok(Measured {
+    Ok(BenchResult {
         device: device.name().to_owned(),
         target: device.target()?,
         plan: Vec::new(),

@@ -68,24 +68,24 @@ impl Refusal for ProductError {
 
 /// Kernels that were compiled for a device, and the workspace that they share.
 #[derive(Debug)]
-struct Compiled {
+struct CompiledSteps {
     kernels: Vec<SizedKernel>,
     /// Each is there but while a kernel writes it.
     workspaces: Vec<Option<Memory>>,
 }
 
-impl Compiled {
+impl CompiledSteps {
     fn of(
         device: &Device,
         steps: &[Step],
         workspaces: &[i64],
         options: &ModuleOptions,
-    ) -> Result<Compiled, ProductError> {
+    ) -> Result<CompiledSteps, ProductError> {
         let kernels = steps.iter().map(|step| device.compile(step.kernel(), options)?.at(step.sizes()));
         let kernels = kernels.collect::<Result<_, _>>()?;
         let workspaces = workspaces.iter().map(|bytes| device.allocate(*bytes as u64).map(Some));
         let workspaces = workspaces.collect::<Result<_, _>>()?;
-        Ok(Compiled { kernels, workspaces })
+        Ok(CompiledSteps { kernels, workspaces })
     }
 
     /// Launches the kernels in their order; `argument` is a tensor of a problem, by its number.
@@ -163,7 +163,7 @@ fn argument_of<'a>(
 #[derive(Debug)]
 pub struct DeviceProduct {
     product: Product,
-    compiled: Compiled,
+    compiled: CompiledSteps,
 }
 
 impl DeviceProduct {
@@ -182,7 +182,7 @@ impl DeviceProduct {
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, product: Product, options: &ModuleOptions) -> Result<DeviceProduct, ProductError> {
-        let compiled = Compiled::of(device, product.steps(), product.workspaces(), options)?;
+        let compiled = CompiledSteps::of(device, product.steps(), product.workspaces(), options)?;
         Ok(DeviceProduct { product, compiled })
     }
 
@@ -245,7 +245,7 @@ impl DeviceProduct {
 #[derive(Debug)]
 pub struct DeviceProducts {
     products: Products,
-    compiled: Compiled,
+    compiled: CompiledSteps,
 }
 
 impl DeviceProducts {
@@ -262,7 +262,7 @@ impl DeviceProducts {
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, products: Products, options: &ModuleOptions) -> Result<DeviceProducts, ProductError> {
-        let compiled = Compiled::of(device, products.steps(), products.workspaces(), options)?;
+        let compiled = CompiledSteps::of(device, products.steps(), products.workspaces(), options)?;
         Ok(DeviceProducts { products, compiled })
     }
 

@@ -98,7 +98,7 @@ impl Card {
 
 /// How a plan that was measured is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPlan {
     /// The plan, in one line.
     pub plan: String,
     /// The median time of a launch, in microseconds.
@@ -299,7 +299,7 @@ impl MeasuredPlans {
     ///
     /// Errors: the file of the card was not written for it ([`PlansError::Foreign`]), or cannot be
     /// read.
-    pub fn find(&self, card: &Card, work: &impl Planning) -> Result<Option<Measured>, PlansError> {
+    pub fn find(&self, card: &Card, work: &impl Planning) -> Result<Option<MeasuredPlan>, PlansError> {
         let problem = work.problem();
         let kept = match self.path(card) {
             Some(path) => contents(&path, card)?.find(work.kernel(), &problem).cloned(),
@@ -317,7 +317,7 @@ impl MeasuredPlans {
         card: &Card,
         machine: &Machine,
         work: &W,
-    ) -> Result<Option<(W::Plan, Measured)>, PlansError> {
+    ) -> Result<Option<(W::Plan, MeasuredPlan)>, PlansError> {
         let Some(found) = self.find(card, work)? else { return Ok(None) };
         Ok(work.read(machine, &found.plan).map(|plan| (plan, found)))
     }
@@ -331,8 +331,11 @@ impl MeasuredPlans {
     pub fn keep<W: Planning>(&self, card: &Card, work: &W, ranking: &[Ranked<W::Plan>]) -> Result<Kept, PlansError> {
         let fastest = ranking.first().filter(|own| own.seconds > 0.0 && own.seconds.is_finite());
         let fastest = fastest.ok_or(PlansError::NotMeasured)?;
-        let own =
-            Measured { plan: W::line(&fastest.plan), microseconds: fastest.seconds * 1e6, candidates: ranking.len() };
+        let own = MeasuredPlan {
+            plan: W::line(&fastest.plan),
+            microseconds: fastest.seconds * 1e6,
+            candidates: ranking.len(),
+        };
         let (kernel, problem) = (work.kernel().to_owned(), work.problem());
         for text in [&card.name, &kernel, &problem, &own.plan] {
             if text.contains(['\t', '\n', '\r']) {
@@ -352,7 +355,7 @@ impl MeasuredPlans {
         remove_unfinished(folder);
         let mut contents = contents(&path, card)?;
         let before = contents.take(&kernel, &problem);
-        let again = |before: &Measured| ranking.iter().any(|own| W::line(&own.plan) == before.plan);
+        let again = |before: &MeasuredPlan| ranking.iter().any(|own| W::line(&own.plan) == before.plan);
         let stays = before.filter(|before| !again(before) && before.microseconds <= own.microseconds);
         let is_new = stays.is_none();
         contents.put(kernel, problem, stays.unwrap_or(own));

@@ -25,7 +25,7 @@ use tilewright_mesh::MeshError;
 use tilewright_planners::PlanError;
 
 pub use device::ShardedProduct;
-pub use planned::{Arrival, Operand, PieceProduct, RankPlan, ShardedPlan, Target};
+pub use planned::{Arrival, Operand, PartialDestination, PieceProduct, RankPlan, ShardedPlan};
 pub use steps::{Tensor, WorkPlan, WorkStep};
 pub use work::ShardedWork;
 

@@ -11,8 +11,8 @@
 //! * Handles are alive by the invariant of the [room](super); a null handle is an error of the
 //!   driver.
 //! * Device addresses are numbers. A wrong one is an error of the device, not of this process.
-//! * A launch reads one value for each parameter of the kernel. [`Entry`] knows the sizes from the
-//!   driver, and a launch with other sizes is refused before the call.
+//! * A launch reads one value for each parameter of the kernel. [`EntryPoint`] knows the sizes from
+//!   the driver, and a launch with other sizes is refused before the call.
 //! * The driver reads a text up to its zero, and machine code as far as its tables say, which lies
 //!   in the bytes of a [`MachineCode`](crate::machine_code::MachineCode).
 //! * What a kernel does with its arguments is decided by its text, which is trusted; see
@@ -47,7 +47,7 @@ mod modules;
 mod streams;
 
 pub(crate) use launches::{LaunchSizes, TiledMap, Value};
-pub(crate) use modules::Compiled;
+pub(crate) use modules::CompilerOutput;
 pub(crate) use streams::Order;
 
 /// The functions of a driver.
@@ -64,12 +64,12 @@ pub(crate) struct Refused {
 }
 
 /// A kernel and the sizes of its parameters in bytes.
-pub(crate) struct Entry {
+pub(crate) struct EntryPoint {
     handle: FunctionHandle,
     sizes: Box<[usize]>,
 }
 
-impl Entry {
+impl EntryPoint {
     /// The sizes of the parameters in bytes, in order.
     pub(crate) fn sizes(&self) -> &[usize] {
         &self.sizes

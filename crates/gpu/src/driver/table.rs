@@ -22,7 +22,7 @@ use crate::status::Code;
 
 /// A function and the symbol that it is exported under.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<F> {
+pub(crate) struct DriverSymbol<F> {
     pub(crate) symbol: &'static str,
     pub(crate) function: F,
 }
@@ -31,8 +31,8 @@ pub(crate) struct Entry<F> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CopyLines {
-    pub(crate) from: Lines,
-    pub(crate) to: Lines,
+    pub(crate) from: PitchedSide,
+    pub(crate) to: PitchedSide,
     pub(crate) bytes: usize,
     pub(crate) count: usize,
 }
@@ -40,7 +40,7 @@ pub(crate) struct CopyLines {
 /// One side of such a copy.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Lines {
+pub(crate) struct PitchedSide {
     pub(crate) x: usize,
     pub(crate) y: usize,
     /// `CUmemorytype`.
@@ -124,7 +124,7 @@ macro_rules! functions {
     ($($field:ident: $symbol:literal($($kind:ty),* $(,)?);)+) => {
         /// The functions that are used here.
         pub(crate) struct Functions {
-            $(pub(super) $field: Entry<unsafe extern "C" fn($($kind),*) -> Code>,)+
+            $(pub(super) $field: DriverSymbol<unsafe extern "C" fn($($kind),*) -> Code>,)+
         }
 
         impl Functions {
@@ -145,7 +145,7 @@ macro_rules! functions {
                         let function = unsafe {
                             std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($kind),*) -> Code>(address)
                         };
-                        Entry { symbol: $symbol, function }
+                        DriverSymbol { symbol: $symbol, function }
                     },
                 )+})
             }

@@ -98,11 +98,11 @@ impl Core {
 }
 
 /// The known properties of a rank.
-trait Known {
+trait KnownRank {
     fn is_known_zero(&self) -> bool;
 }
 
-impl Known for Expr {
+impl KnownRank for Expr {
     fn is_known_zero(&self) -> bool {
         tilewright_layout::Extent::known(self) == Some(0)
     }

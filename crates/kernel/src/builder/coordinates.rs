@@ -12,8 +12,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 
 use super::Build;
-use super::part::Part;
-use super::tensor::{self, Cut, Cuttable, Place};
+use super::part::ThreadPart;
+use super::tensor::{self, Cut, Cuttable, ViewPlace};
 use crate::arguments::{IntoCoord, IntoShapeArgument, IntoTile, LayoutArgument, ShapeArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};
@@ -40,9 +40,9 @@ use crate::program::{Location, Source};
 #[derive(Clone)]
 pub struct Coordinates<'k> {
     build: &'k Build,
-    place: Place,
+    place: ViewPlace,
     whole: Tree<Expr>,
-    part: Option<Part>,
+    part: Option<ThreadPart>,
 }
 
 impl fmt::Debug for Coordinates<'_> {
@@ -56,15 +56,15 @@ impl<'k> Cuttable<'k> for Coordinates<'k> {
         self.build
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &ViewPlace {
         &self.place
     }
 
-    fn part(&self) -> Option<&Part> {
+    fn part(&self) -> Option<&ThreadPart> {
         self.part.as_ref()
     }
 
-    fn of_part(self, part: Part) -> Self {
+    fn of_part(self, part: ThreadPart) -> Self {
         Coordinates { part: Some(part), ..self }
     }
 

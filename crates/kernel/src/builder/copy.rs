@@ -21,7 +21,7 @@ use crate::program::register::Register;
 use crate::program::{Location, Source};
 
 /// How an instruction moves.
-enum Kind {
+enum CopyKind {
     /// Loads and stores of at most so many bits.
     Move(u32),
     /// `cp.async` of so many bits.
@@ -32,7 +32,7 @@ enum Kind {
     StoreMatrix { count: u32, transposed: bool },
 }
 
-fn kind_of(atom: &CopyAtom) -> Result<Kind, Reason> {
+fn kind_of(atom: &CopyAtom) -> Result<CopyKind, Reason> {
     let name = atom.name();
     let number = |from: &str| -> Option<u32> {
         let rest = name.split_once(from)?.1;
@@ -40,27 +40,27 @@ fn kind_of(atom: &CopyAtom) -> Result<Kind, Reason> {
         digits.parse().ok()
     };
     if name.starts_with("UniversalCopy") {
-        return Ok(Kind::Move(number("<uint").unwrap_or(8)));
+        return Ok(CopyKind::Move(number("<uint").unwrap_or(8)));
     }
     if name.starts_with("AutoVectorizingCopyWithAssumedAlignment") {
-        return Ok(Kind::Move(number("<").unwrap_or(128)));
+        return Ok(CopyKind::Move(number("<").unwrap_or(128)));
     }
     if name == "DefaultCopy" || name == "AutoVectorizingCopy" {
-        return Ok(Kind::Move(128));
+        return Ok(CopyKind::Move(128));
     }
     if name.starts_with("SM80_CP_ASYNC") {
         let bits = number("<uint").unwrap_or(128);
-        return Ok(Kind::Async { bits, past_first_level: name.contains("CACHEGLOBAL") });
+        return Ok(CopyKind::Async { bits, past_first_level: name.contains("CACHEGLOBAL") });
     }
     if name.contains("LDSM") {
         let transposed = name.ends_with("_T");
         let count = if transposed { number("_U16x").map(|n| n / 2) } else { number("_U32x") };
-        return Ok(Kind::LoadMatrix { count: count.unwrap_or(1), transposed });
+        return Ok(CopyKind::LoadMatrix { count: count.unwrap_or(1), transposed });
     }
     if name.contains("STSM") {
         let transposed = name.ends_with("_T");
         let count = if transposed { number("_U16x").map(|n| n / 2) } else { number("_U32x") };
-        return Ok(Kind::StoreMatrix { count: count.unwrap_or(1), transposed });
+        return Ok(CopyKind::StoreMatrix { count: count.unwrap_or(1), transposed });
     }
     let because = "copies of kernels are UniversalCopy, AutoVectorizingCopy, SM80_CP_ASYNC, LDSM and STSM".to_string();
     Err(Reason::Instruction { name: name.to_string(), because })
@@ -97,7 +97,7 @@ impl<'k> Tensor<'k> for Fragment<'k> {
 
 /// The elements that a copy moves.
 #[derive(Clone, Copy)]
-enum Taken<'p, 'k> {
+enum CopiedElements<'p, 'k> {
     /// All, which must exist.
     All,
     /// Elements that exist.
@@ -108,10 +108,10 @@ enum Taken<'p, 'k> {
     When(Flag<'k>),
 }
 
-impl Taken<'_, '_> {
+impl CopiedElements<'_, '_> {
     fn edge(self) -> Edge {
         match self {
-            Taken::All => Edge::Proved,
+            CopiedElements::All => Edge::Proved,
             _ => Edge::Predicated,
         }
     }
@@ -153,7 +153,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy", by, (source, destination), Taken::All, Location::caller())
+        self.copied("copy", by, (source, destination), CopiedElements::All, Location::caller())
     }
 
     /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing. What is
@@ -167,7 +167,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_predicated", by, (source, destination), Taken::Existing, Location::caller())
+        self.copied("copy_predicated", by, (source, destination), CopiedElements::Existing, Location::caller())
     }
 
     /// As [`Build::copy_predicated`], for the elements whose predicate is true (CuTe `copy_if`).
@@ -185,7 +185,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_if", by, (source, destination), Taken::Where(predicates), Location::caller())
+        self.copied("copy_if", by, (source, destination), CopiedElements::Where(predicates), Location::caller())
     }
 
     /// As [`Build::copy_if`], with one condition for all elements that this thread copies.
@@ -221,7 +221,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_when", by, (source, destination), Taken::When(condition), Location::caller())
+        self.copied("copy_when", by, (source, destination), CopiedElements::When(condition), Location::caller())
     }
 
     fn copied<'k>(
@@ -229,7 +229,7 @@ impl Build {
         statement: &'static str,
         by: &impl CopyBy,
         (source, destination): (&impl Tensor<'k>, &impl Tensor<'k>),
-        taken: Taken<'_, 'k>,
+        taken: CopiedElements<'_, 'k>,
         location: Location,
     ) -> Result<(), KernelError> {
         self.core().begin(Source { statement, location });
@@ -241,7 +241,7 @@ impl Build {
         by: &impl CopyBy,
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
-        taken: Taken<'_, 'k>,
+        taken: CopiedElements<'_, 'k>,
     ) -> Result<(), Reason> {
         let atom = by.instruction();
         let kind = kind_of(atom)?;
@@ -262,8 +262,8 @@ impl Build {
             own.and_then(|own| own.mode(1)).map_or(1, |values| values.size())
         };
         let conditions = |view: &View<'k>| match taken {
-            Taken::Where(predicates) => Conditions::of(predicates, view, values(view)).map(Some),
-            Taken::When(condition) => Conditions::one(condition, view).map(Some),
+            CopiedElements::Where(predicates) => Conditions::of(predicates, view, values(view)).map(Some),
+            CopiedElements::When(condition) => Conditions::one(condition, view).map(Some),
             _ => Ok(None),
         };
         let edge = taken.edge();
@@ -273,7 +273,7 @@ impl Build {
                 same_modes(&from, &to)?;
                 let conditions = conditions(&from)?;
                 match kind {
-                    Kind::Move(bits) => {
+                    CopyKind::Move(bits) => {
                         if to.is_shared() {
                             to.pieces_inside()?;
                         }
@@ -283,7 +283,7 @@ impl Build {
                         // elements.
                         to.write_if(conditions.as_ref(), &fragment, bits, edge)
                     }
-                    Kind::Async { bits, past_first_level } => {
+                    CopyKind::Async { bits, past_first_level } => {
                         self.copy_async(atom, (&from, &to), (bits, past_first_level), conditions.as_ref(), edge)
                     }
                     _ => Err(not_for_these(atom)),
@@ -292,21 +292,25 @@ impl Build {
             (Some(from), _, _, Some(to)) => {
                 let from = cut(from, CopyEnd::Source)?;
                 match (kind, conditions(&from)?) {
-                    (Kind::Move(bits), conditions) => from.read_if(conditions.as_ref(), to, bits, edge),
-                    (Kind::LoadMatrix { count, transposed }, None) => self.load_matrix(&from, to, count, transposed),
+                    (CopyKind::Move(bits), conditions) => from.read_if(conditions.as_ref(), to, bits, edge),
+                    (CopyKind::LoadMatrix { count, transposed }, None) => {
+                        self.load_matrix(&from, to, count, transposed)
+                    }
                     _ => Err(not_for_these(atom)),
                 }
             }
             (_, Some(to), Some(from), _) => {
                 let to = cut(to, CopyEnd::Destination)?;
                 match (kind, conditions(&to)?) {
-                    (Kind::Move(bits), conditions) => {
+                    (CopyKind::Move(bits), conditions) => {
                         if to.is_shared() {
                             to.pieces_inside()?;
                         }
                         to.write_if(conditions.as_ref(), from, bits, edge)
                     }
-                    (Kind::StoreMatrix { count, transposed }, None) => self.store_matrix(from, &to, count, transposed),
+                    (CopyKind::StoreMatrix { count, transposed }, None) => {
+                        self.store_matrix(from, &to, count, transposed)
+                    }
                     _ => Err(not_for_these(atom)),
                 }
             }

@@ -51,7 +51,7 @@ pub(crate) enum Slot {
 
 /// The elements of a fragment.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct FragmentCell {
     /// How many bits an element has; 1 for predicates.
     pub(crate) bits: u32,
     pub(crate) slots: Vec<Slot>,
@@ -88,7 +88,7 @@ pub(crate) struct Core {
     /// body in which its inputs exist.
     pub(crate) least_depth: usize,
     pub(crate) variables: Vec<Variable>,
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<FragmentCell>,
     pub(crate) grid: [Option<Expr>; 3],
     /// Whether the author said how many blocks there are along an axis; else views that are cut at
     /// the block did.

@@ -9,13 +9,13 @@ use tilewright_layout::symbolic::{Expr, Symbolic};
 use super::Build;
 use super::core::Core;
 use super::fragment::Fragment;
-use super::part::Part;
+use super::part::ThreadPart;
 use super::tensor::View;
 use crate::error::Reason;
 
 impl View<'_> {
     /// The part of a tile that it is; none where it is a tile of all threads.
-    pub(crate) fn own_part(&self) -> Option<Part> {
+    pub(crate) fn own_part(&self) -> Option<ThreadPart> {
         if self.part.is_some() {
             return self.part.clone();
         }
@@ -23,7 +23,7 @@ impl View<'_> {
         let (start, ends) = (&self.place.start, self.bounds());
         let coordinates = ends.iter().map(|(path, _)| start.scale_at(*path));
         let of_thread = [self.offset.clone()].into_iter().chain(coordinates).any(|index| core.is_of_thread(&index));
-        of_thread.then(|| Part::other(None))
+        of_thread.then(|| ThreadPart::other(None))
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum End<'v, 'k> {
 
 impl End<'_, '_> {
     /// The part that it is. A fragment of no partition goes with all.
-    fn part(&self) -> Option<Part> {
+    fn part(&self) -> Option<ThreadPart> {
         match self {
             End::View(view) => view.own_part(),
             End::Fragment(fragment) => fragment.part.clone(),
@@ -92,10 +92,10 @@ impl Build {
     pub(super) fn matched(&self, tiling: Option<&TiledCopy>, ends: [End<'_, '_>; 2]) -> Result<bool, Reason> {
         let [from, to] = &ends;
         let (own, other) = (from.part(), to.part());
-        let tile = |end: &End<'_, '_>, part: &Option<Part>| matches!(end, End::View(_)) && part.is_none();
+        let tile = |end: &End<'_, '_>, part: &Option<ThreadPart>| matches!(end, End::View(_)) && part.is_none();
         let tiles = [tile(from, &own), tile(to, &other)];
         if let ([End::View(_), End::View(_)], true) = (&ends, tiles[0] != tiles[1]) {
-            let say = |part: &Option<Part>, name: &str| match part {
+            let say = |part: &Option<ThreadPart>, name: &str| match part {
                 Some(part) => format!("{name} is {}", part.name()),
                 None => format!("{name} is a tile that is not partitioned"),
             };
@@ -107,7 +107,7 @@ impl Build {
                     [(&own, CopyEnd::Source), (&other, CopyEnd::Destination)].into_iter().enumerate()
                 {
                     let Some(part) = part else { continue };
-                    let wanted = Part::of_copy(copy, end, None);
+                    let wanted = ThreadPart::of_copy(copy, end, None);
                     part.agrees(&wanted, [NAMES[number], "the operand of the tiled copy"])?;
                 }
                 if let (Some(own), Some(other)) = (&own, &other)
@@ -135,10 +135,10 @@ impl Build {
         mma: &TiledMma,
         operand: Operand,
         name: &str,
-        part: Option<&Part>,
+        part: Option<&ThreadPart>,
     ) -> Result<(), Reason> {
         let Some(part) = part else { return Ok(()) };
-        let wanted = Part::of_mma(mma, operand, None);
+        let wanted = ThreadPart::of_mma(mma, operand, None);
         part.agrees(&wanted, [name, "the operand of the tiled MMA"])
     }
 }

@@ -12,7 +12,7 @@ use tilewright_layout::{Coord, IntoShape, Layout, Slot as At, Tree};
 use super::Build;
 use super::core::{Core, Slot};
 use super::number::Num;
-use super::part::Part;
+use super::part::ThreadPart;
 use super::tensor::{View, known_shape};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -50,7 +50,7 @@ pub struct Fragment<'k> {
     pub(crate) start: usize,
     pub(crate) layout: Layout,
     /// The part of a tile that it is for; None if it may hold any part.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<ThreadPart>,
 }
 
 impl fmt::Debug for Fragment<'_> {
@@ -63,7 +63,7 @@ impl Core {
     /// A cell of so many empty elements.
     pub(crate) fn new_cell(&mut self, bits: u32, count: i64) -> Result<usize, Reason> {
         let count = super::elements_of_thread(count)?;
-        self.cells.push(super::core::Cell { bits, slots: vec![Slot::Empty; count] });
+        self.cells.push(super::core::FragmentCell { bits, slots: vec![Slot::Empty; count] });
         Ok(self.cells.len() - 1)
     }
 
@@ -524,7 +524,7 @@ impl<'k> View<'k> {
         };
         let cell = self.build.core().new_cell(element.bits(), layout.cosize()?)?;
         // Parts that no instruction gave have no order of their own.
-        let part = self.part.clone().filter(Part::is_instructed);
+        let part = self.part.clone().filter(ThreadPart::is_instructed);
         Ok(Fragment { build: self.build, cell, element, start: 0, layout, part })
     }
 }

@@ -14,9 +14,9 @@ use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::arithmetic;
-use super::part::Part;
+use super::part::ThreadPart;
 use super::tensor::Cuttable;
-use super::wgmma::Left;
+use super::wgmma::WgmmaA;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Matrix, Operation};
 use crate::program::register::{Register, Width};
@@ -44,7 +44,7 @@ fn is_of_group(atom: &MmaAtom) -> bool {
 }
 
 /// The part that an operand is.
-fn part_of<'k>(tensor: &impl Tensor<'k>) -> Option<Part> {
+fn part_of<'k>(tensor: &impl Tensor<'k>) -> Option<ThreadPart> {
     match (tensor.as_view(), tensor.as_fragment()) {
         (Some(view), _) => view.own_part(),
         (_, Some(fragment)) => fragment.part.clone(),
@@ -128,7 +128,7 @@ impl<'k> Fragment<'k> {
         let layout: Layout =
             copy.retile(end, &self.layout).map_err(|error| Reason::from(error).at("retile", location))?;
         let thread = self.part.as_ref().and_then(|part| part.thread().cloned());
-        Ok(Fragment { layout, part: Some(Part::of_copy(copy, end, thread)), ..self.clone() })
+        Ok(Fragment { layout, part: Some(ThreadPart::of_copy(copy, end, thread)), ..self.clone() })
     }
 }
 
@@ -213,8 +213,8 @@ impl Build {
             self.is_operand(mma, Operand::B, "B", part_b.as_ref())?;
             if let (true, Some(b)) = (is_of_group(mma.atom()), b.as_view()) {
                 let left = match (a.as_view(), a.as_fragment()) {
-                    (Some(a), _) => Left::Tile(a),
-                    (_, Some(a)) => Left::Rows(a),
+                    (Some(a), _) => WgmmaA::Tile(a),
+                    (_, Some(a)) => WgmmaA::Rows(a),
                     _ => return Err(no_operand(mma)),
                 };
                 return self.multiplied_by_groups(mma, [d, c], left, b, adds);

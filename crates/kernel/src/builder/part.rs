@@ -26,23 +26,23 @@ enum By {
 
 /// The part of a tile that a thread has.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct ThreadPart {
     by: By,
     /// The thread; none where it is not known, or any.
     thread: Option<Expr>,
 }
 
-impl Part {
-    pub(crate) fn of_copy(copy: &TiledCopy, end: CopyEnd, thread: Option<Expr>) -> Part {
-        Part { by: By::Copy(Rc::new(copy.clone()), end), thread }
+impl ThreadPart {
+    pub(crate) fn of_copy(copy: &TiledCopy, end: CopyEnd, thread: Option<Expr>) -> ThreadPart {
+        ThreadPart { by: By::Copy(Rc::new(copy.clone()), end), thread }
     }
 
-    pub(crate) fn of_mma(mma: &TiledMma, operand: Operand, thread: Option<Expr>) -> Part {
-        Part { by: By::Mma(Rc::new(mma.clone()), operand), thread }
+    pub(crate) fn of_mma(mma: &TiledMma, operand: Operand, thread: Option<Expr>) -> ThreadPart {
+        ThreadPart { by: By::Mma(Rc::new(mma.clone()), operand), thread }
     }
 
-    pub(crate) fn other(thread: Option<Expr>) -> Part {
-        Part { by: By::Other, thread }
+    pub(crate) fn other(thread: Option<Expr>) -> ThreadPart {
+        ThreadPart { by: By::Other, thread }
     }
 
     /// The thread, as far as it is known.
@@ -56,8 +56,8 @@ impl Part {
     }
 
     /// The part behind a cut that may not leave the values of the instruction whole.
-    pub(crate) fn cut(&self, keeps_values: bool) -> Part {
-        if keeps_values { self.clone() } else { Part::other(self.thread.clone()) }
+    pub(crate) fn cut(&self, keeps_values: bool) -> ThreadPart {
+        if keeps_values { self.clone() } else { ThreadPart::other(self.thread.clone()) }
     }
 
     /// The origin, as a message names it.
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Whether both have the same elements of a tile at the same indices.
-    fn holds_as(&self, other: &Part) -> bool {
+    fn holds_as(&self, other: &ThreadPart) -> bool {
         match (&self.by, &other.by) {
             (By::Copy(a, from), By::Copy(b, to)) if from == to && a == b => return true,
             (By::Mma(a, of), By::Mma(b, own)) if of == own => {
@@ -118,7 +118,7 @@ impl Part {
     /// thread.
     ///
     /// Errors: they have not, or that is not known ([`Reason::Parts`]).
-    pub(crate) fn agrees(&self, other: &Part, what: [&str; 2]) -> Result<(), Reason> {
+    pub(crate) fn agrees(&self, other: &ThreadPart, what: [&str; 2]) -> Result<(), Reason> {
         let threads = match (&self.thread, &other.thread) {
             (Some(a), Some(b)) => a == b,
             _ => true,

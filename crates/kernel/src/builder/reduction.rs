@@ -95,18 +95,18 @@ impl Reduction {
 type Combination<'a, 'k> = dyn Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError> + 'a;
 
 /// Digits of a thread's number along which something is combined.
-struct Digits {
+struct ThreadDigits {
     /// Bits of the lane.
     masks: Vec<u32>,
     /// The digits between warps, or not a power of two within one.
     across: Vec<Digit>,
 }
 
-impl Digits {
+impl ThreadDigits {
     /// The digits of a distribution that go along reduced modes.
-    fn of(held: &Distribution, modes: &[usize]) -> Digits {
+    fn of(held: &Distribution, modes: &[usize]) -> ThreadDigits {
         let lanes = WARP_LANES as i64;
-        let mut digits = Digits { masks: Vec::new(), across: Vec::new() };
+        let mut digits = ThreadDigits { masks: Vec::new(), across: Vec::new() };
         for digit in held.thread_digits() {
             if digit.copies() || !digit.steps.iter().all(|(mode, _)| modes.contains(mode)) {
                 continue;
@@ -304,7 +304,7 @@ fn reduce_tiles<'k>(
         values.extend(group);
     }
     // In lanes.
-    let moves = Digits::of(held, modes);
+    let moves = ThreadDigits::of(held, modes);
     let iteration = |mask: u32, values: &mut Values<'k>| -> Result<(), KernelError> {
         build.core().begin(Source { statement, location });
         let shuffle = Shuffle::Butterfly(mask);
@@ -347,7 +347,7 @@ fn reduce_tiles<'k>(
 
 /// The state of a reduction behind a barrier: the arrays, the exchange, the member that a thread
 /// reads, and the bits of the lane along which numbers are still to be combined.
-type Left<'k> = (Vec<View<'k>>, Exchange, Slot<Expr>, Vec<u32>);
+type PendingReduction<'k> = (Vec<View<'k>>, Exchange, Slot<Expr>, Vec<u32>);
 
 impl Build {
     /// Writes the partial results of each warp. If a whole warp needs the same numbers, each lane
@@ -357,8 +357,8 @@ impl Build {
         values: &Values<'k>,
         held: &Distribution,
         target: &Distribution,
-        moves: &Digits,
-    ) -> Result<Left<'k>, Reason> {
+        moves: &ThreadDigits,
+    ) -> Result<PendingReduction<'k>, Reason> {
         let (member, members) = Exchange::number(self, &moves.across)?;
         let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let (set, sets) = Exchange::number(self, &kept)?;

@@ -25,7 +25,7 @@ use crate::program::register::Width;
 use crate::program::{Location, Source};
 
 /// A digit of a value's number, or of a thread's.
-enum Part {
+enum ScanDigit {
     Value(Digit),
     Thread(Digit),
 }
@@ -80,16 +80,16 @@ impl<'k> Distributed<'k> {
         // The parts of the distribution go along this mode alone, or not at all.
         self.held.along_others(&[mode]).map_err(refuse)?;
         let along = |digit: &Digit| digit.steps.iter().find(|(own, _)| *own == mode).map(|(_, step)| *step);
-        let values = self.held.value_digits().into_iter().map(Part::Value);
-        let mut parts: Vec<(i64, Part)> = self
+        let values = self.held.value_digits().into_iter().map(ScanDigit::Value);
+        let mut parts: Vec<(i64, ScanDigit)> = self
             .held
             .thread_digits()
             .into_iter()
             .flat_map(|digit| within_and_across(digit, self.held.threads()))
-            .map(Part::Thread)
+            .map(ScanDigit::Thread)
             .chain(values)
             .filter_map(|part| {
-                let (Part::Value(digit) | Part::Thread(digit)) = &part;
+                let (ScanDigit::Value(digit) | ScanDigit::Thread(digit)) = &part;
                 Some((along(digit)?, part))
             })
             .collect();
@@ -102,8 +102,8 @@ impl<'k> Distributed<'k> {
         let mut done: Vec<(i64, i64)> = Vec::new();
         for (_, part) in parts {
             match part {
-                Part::Value(digit) => in_registers(&digit, &mut scanned, &mut totals, reduction),
-                Part::Thread(digit) => {
+                ScanDigit::Value(digit) => in_registers(&digit, &mut scanned, &mut totals, reduction),
+                ScanDigit::Thread(digit) => {
                     let numbers = (scanned.as_mut_slice(), totals.as_mut_slice());
                     build.in_threads(self, &digit, &done, numbers, reduction).map_err(refuse)?;
                     done.push((digit.below, digit.extent));

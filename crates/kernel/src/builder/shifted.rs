@@ -75,7 +75,11 @@ impl<'k> View<'k> {
             offset = Stride::plus(&offset, &own.eval(by)?).ok_or_else(overflow)?;
             start = start.plus(&place.eval(by)?).ok_or_else(overflow)?;
         }
-        Ok(View { offset, place: super::tensor::Place { start, layout: self.place.layout.clone() }, ..self.clone() })
+        Ok(View {
+            offset,
+            place: super::tensor::ViewPlace { start, layout: self.place.layout.clone() },
+            ..self.clone()
+        })
     }
 
     /// The same tensor with a mode that ends at a number, if that is less than its extent:

@@ -20,7 +20,7 @@ use self::cut::{ByGroup, ByModes};
 pub(super) use self::cut::{ByLayout, ByTile, ByTiler};
 pub(crate) use self::cuttable::Cuttable;
 use super::Build;
-use super::part::Part;
+use super::part::ThreadPart;
 use crate::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -30,7 +30,7 @@ use crate::program::register::Register;
 
 /// Where the elements of a view are in the whole tensor.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ViewPlace {
     pub(crate) start: Coordinate<Expr>,
     pub(crate) layout: Layout<Coordinate<Expr>>,
 }
@@ -66,7 +66,7 @@ pub struct View<'k> {
     pub(crate) map: Option<Swizzle>,
     pub(crate) offset: Expr,
     pub(crate) layout: Layout<Expr>,
-    pub(crate) place: Place,
+    pub(crate) place: ViewPlace,
     /// The shape of the whole tensor.
     pub(crate) whole: Tree<Expr>,
     /// Modes of it that end before, by their paths, and where.
@@ -78,7 +78,7 @@ pub struct View<'k> {
     /// The cache hint of loads.
     pub(crate) cache: Cache,
     /// The part of a tile that it is, if it is one.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<ThreadPart>,
 }
 
 impl fmt::Debug for View<'_> {
@@ -308,8 +308,8 @@ pub(crate) fn paths(shape: &Tree<Expr>) -> Vec<ModePath> {
 }
 
 /// The coordinates of a whole tensor.
-pub(crate) fn whole(shape: &Tree<Expr>) -> Result<Place, Reason> {
-    Ok(Place { start: Coordinate::zero(), layout: Layout::<Coordinate<Expr>>::identity(shape)? })
+pub(crate) fn whole(shape: &Tree<Expr>) -> Result<ViewPlace, Reason> {
+    Ok(ViewPlace { start: Coordinate::zero(), layout: Layout::<Coordinate<Expr>>::identity(shape)? })
 }
 
 /// The parameters of a layout that are sizes.

@@ -82,7 +82,7 @@ struct GroupOperand<'k> {
 }
 
 /// The first operand: a tile in shared memory, or the rows of each thread.
-pub(super) enum Left<'v, 'k> {
+pub(super) enum WgmmaA<'v, 'k> {
     Tile(&'v View<'k>),
     Rows(&'v Fragment<'k>),
 }
@@ -96,14 +96,14 @@ impl Build {
         &'k self,
         mma: &TiledMma,
         [d, c]: [&Fragment<'k>; 2],
-        a: Left<'_, 'k>,
+        a: WgmmaA<'_, 'k>,
         b: &View<'k>,
         adds: bool,
     ) -> Result<(), Reason> {
         let atom = mma.atom();
         let because =
             |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
-        let Some(operands) = operands_of(atom, matches!(a, Left::Rows(_))) else {
+        let Some(operands) = operands_of(atom, matches!(a, WgmmaA::Rows(_))) else {
             return Err(because(
                 "wgmma multiplies tiles in shared memory with f32 accumulators, or i32 for integers: SM90_64xNxK_.._SS, or _RS where A is a fragment",
             ));
@@ -118,13 +118,13 @@ impl Build {
         let mode =
             |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
         let (tile, [m, k]) = match a {
-            Left::Tile(view) => {
+            WgmmaA::Tile(view) => {
                 let operand = self.operand(mma, view, Operand::A, operands)?;
                 let count = operand.count;
                 (Some(operand), count)
             }
-            Left::Rows(rows) if holds(rows.element, atom.types().a) => (None, [mode(rows, 1), mode(rows, 2)]),
-            Left::Rows(_) => return Err(because("the elements of A are of another type")),
+            WgmmaA::Rows(rows) if holds(rows.element, atom.types().a) => (None, [mode(rows, 1), mode(rows, 2)]),
+            WgmmaA::Rows(_) => return Err(because("the elements of A are of another type")),
         };
         let right = self.operand(mma, b, Operand::B, operands)?;
         let n = right.count[0];
@@ -145,7 +145,7 @@ impl Build {
         self.prepared(d)?;
         // The registers of A are written before the fence as well.
         let mut rows = Vec::new();
-        if let Left::Rows(fragment) = a {
+        if let WgmmaA::Rows(fragment) = a {
             for index in 0..m * k {
                 rows.push(self.core().words_of(fragment, [index % m, index / m], OPERAND_REGISTERS)?);
             }

@@ -6,7 +6,7 @@
 //! long loops are multiplied then, too (`walk.rs`).
 
 use super::Uncounted;
-use super::walk::{Sums, Taken, Walk};
+use super::walk::{BlockSums, Taken, Walk};
 use crate::interpret::code::Code;
 use crate::launch::LaunchNumbers;
 use crate::program::Program;
@@ -22,7 +22,7 @@ const SAMPLE: u64 = 48;
 
 /// The sums of a launch.
 pub(super) struct Total {
-    pub(super) sums: Sums,
+    pub(super) sums: BlockSums,
     /// How many blocks there are.
     pub(super) blocks: u64,
     /// How many of them were walked.
@@ -36,14 +36,14 @@ pub(super) struct Total {
 }
 
 /// A part of the grid: the first block along each axis, and how many there are.
-type Part = [(u32, u32); 3];
+type GridPart = [(u32, u32); 3];
 
-fn size(part: &Part) -> u64 {
+fn size(part: &GridPart) -> u64 {
     part.iter().map(|(_, count)| u64::from(*count)).product()
 }
 
 /// The block of a part with this number.
-fn block(part: &Part, number: u64) -> [u32; 3] {
+fn block(part: &GridPart, number: u64) -> [u32; 3] {
     let mut rest = number;
     part.map(|(first, count)| {
         let digit = rest % u64::from(count);
@@ -53,8 +53,8 @@ fn block(part: &Part, number: u64) -> [u32; 3] {
 }
 
 /// The inner blocks and the last ones, for each axis.
-fn parts(grid: [u32; 3]) -> Vec<Part> {
-    let mut parts: Vec<Part> = vec![[(0, 1); 3]];
+fn parts(grid: [u32; 3]) -> Vec<GridPart> {
+    let mut parts: Vec<GridPart> = vec![[(0, 1); 3]];
     for (axis, count) in grid.into_iter().enumerate() {
         let ranges = if count > 1 { vec![(0, count - 1), (count - 1, 1)] } else { vec![(0, count)] };
         parts = parts
@@ -110,7 +110,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
 }
 
 /// Adds the sums of a part, of which `taken` blocks of `size` were walked.
-fn add(total: &mut Sums, part: &Sums, size: u64, taken: u64) {
+fn add(total: &mut BlockSums, part: &BlockSums, size: u64, taken: u64) {
     let scaled = |sum: u64| {
         let whole = u128::from(sum) * u128::from(size) / u128::from(taken);
         u64::try_from(whole).unwrap_or(u64::MAX)

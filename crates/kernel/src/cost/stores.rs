@@ -21,7 +21,7 @@ pub(crate) struct Stored {
 
 /// What is stored to one tensor, as a walk goes.
 #[derive(Debug)]
-pub(super) struct Stores {
+pub(super) struct TensorStores {
     pub(super) to: BufferId,
     /// By the number of the thread in its block.
     pub(super) list: Vec<Stored>,

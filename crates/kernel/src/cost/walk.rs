@@ -22,12 +22,12 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-pub(super) use self::sums::{Sums, Taken};
+pub(super) use self::sums::{BlockSums, Taken};
 use self::touched::Sectors;
 use self::under_way::UnderWay;
 use super::Uncounted;
 use super::requests::Request;
-use super::stores::{Stored, Stores};
+use super::stores::{Stored, TensorStores};
 use crate::interpret::code::{Choice, Code, Node};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::Class;
@@ -50,7 +50,7 @@ pub(super) struct Walk<'a> {
     claimed: u64,
     registers: Vec<Lanes>,
     known: Vec<bool>,
-    pub(super) sums: Sums,
+    pub(super) sums: BlockSums,
     under_way: UnderWay,
     /// Of the blocks that were walked, the most bytes that the warps of one have under way.
     most_under_way: u64,
@@ -63,7 +63,7 @@ pub(super) struct Walk<'a> {
     /// What lanes reached, of each node the first time; none where nobody asks.
     asked: Option<BTreeMap<(usize, usize), Request>>,
     /// What is stored to one tensor; none where nobody asks.
-    stores: Option<Stores>,
+    stores: Option<TensorStores>,
     /// The sectors of each buffer that were touched; none where nobody asks.
     sectors: Option<Vec<Sectors>>,
     /// In how many sides of conditions that are not known the walk is.
@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
     ) -> Walk<'a> {
         let count = program.widths.len();
         let nodes = code.nodes.len();
-        let sums = Sums {
+        let sums = BlockSums {
             taken: vec![Taken::default(); nodes],
             executed: vec![0; nodes],
             surely: vec![0; nodes],
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
 
     /// The walk that lists what is stored to a tensor.
     pub(super) fn storing(self, to: BufferId) -> Walk<'a> {
-        Walk { stores: Some(Stores { to, list: Vec::new(), known: true }), ..self }
+        Walk { stores: Some(TensorStores { to, list: Vec::new(), known: true }), ..self }
     }
 
     /// What was stored since this was asked last; none where something of it is not known.

@@ -10,7 +10,7 @@ mod matrix;
 use super::arithmetic;
 use super::finding::Defect;
 use super::lanes::{Lanes, lanes};
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
@@ -57,7 +57,7 @@ struct Reached {
     values: usize,
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     pub(super) fn is_global(&self, buffer: BufferId) -> bool {
         self.program.buffer(buffer).space == Space::Global
     }

@@ -12,7 +12,7 @@
 use super::clock::{Clock, Event};
 use super::finding::Defect;
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::shadow::Foreign;
 use super::warp::Warp;
 use crate::program::Instruction;
@@ -53,7 +53,7 @@ impl Arrivals {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Counts the block of each active lane: how many came before it.
     pub(super) fn count_block(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let output = instruction.outputs[0].index();

@@ -12,7 +12,7 @@ use super::access::addresses;
 use super::clock::{MAX_COUNT, Work};
 use super::finding::Defect;
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
@@ -38,7 +38,7 @@ pub(super) struct Copies {
     pending: VecDeque<Copy>,
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// The bytes of the cluster's shared memory that copies under way have still to write, as
     /// ranges in order.
     pub(super) fn bytes_under_way(&self) -> Vec<(u64, u64)> {

@@ -10,7 +10,7 @@ use super::clock::{Clock, Event, MAX_AGENTS, joined};
 use super::code::Node;
 use super::finding::{Defect, Place};
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::phases::Phases;
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::{State, Warp};
@@ -75,7 +75,7 @@ impl Object {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// A warp comes to a barrier of the block.
     pub(super) fn arrive(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<State, Stop> {
         self.come(warp, place, number, threads)?;

@@ -16,9 +16,9 @@ use super::access::addresses;
 use super::clock::{Event, Known, MAX_COUNT, Work};
 use super::finding::Defect;
 use super::lanes::{lanes, signed};
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::schedule::Order;
-use super::setup::Boxes;
+use super::setup::MapBoxes;
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
 use crate::program::memory::{Access, MapId};
@@ -38,7 +38,7 @@ struct Store {
 
 /// The bulk stores of a thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stores {
+pub(super) struct BulkStores {
     committed: u32,
     /// The last group with a store, and where that was issued.
     pub(super) last: (u32, usize),
@@ -47,7 +47,7 @@ pub(super) struct Stores {
 
 /// Where a bulk load takes its bytes from.
 #[derive(Debug, Clone)]
-enum Origin {
+enum BytesOrigin {
     /// The box of a map at a corner.
     Box(MapId, [i64; 5]),
     /// Bytes of shared memory.
@@ -57,7 +57,7 @@ enum Origin {
 /// A bulk load that was issued, into the shared memory of one block.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
-    from: Origin,
+    from: BytesOrigin,
     to: Span,
     object: usize,
     /// The phase of its barrier when it was issued.
@@ -76,7 +76,7 @@ struct Row {
     real: Option<(i64, i64, u64)>,
 }
 
-impl Boxes {
+impl MapBoxes {
     /// The rows of the box at some coordinates.
     fn rows(&self, coordinates: &[i64; 5]) -> Vec<Row> {
         let element = i64::from(self.element);
@@ -107,7 +107,7 @@ impl Boxes {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// The coordinates of the corner of a box, from an input on.
     fn corner(&self, warp: &Warp, instruction: &Instruction, input: usize, lane: usize) -> [i64; 5] {
         let mut coordinates = [0; 5];
@@ -225,7 +225,7 @@ impl Machine<'_> {
                 let event = self.load_event(object, place);
                 self.touch_rows(by, map, &coordinates, AccessKind::Read, event)?;
                 let target = Span { memory: Memory { buffer: to.buffer, rank }, ..target };
-                self.set_off(by, Origin::Box(map, coordinates), target, object)?;
+                self.set_off(by, BytesOrigin::Box(map, coordinates), target, object)?;
             }
         }
         Ok(())
@@ -259,7 +259,7 @@ impl Machine<'_> {
             let event = self.load_event(object, place);
             self.fenced(by, source)?;
             self.touch(&Touch { by, span: source, kind: AccessKind::Read, event })?;
-            self.set_off(by, Origin::Shared(source), target, object)?;
+            self.set_off(by, BytesOrigin::Shared(source), target, object)?;
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Machine<'_> {
     }
 
     /// Sets off a bulk load into the shared memory of one block.
-    fn set_off(&mut self, by: Actor, from: Origin, to: Span, object: usize) -> Result<(), Stop> {
+    fn set_off(&mut self, by: Actor, from: BytesOrigin, to: Span, object: usize) -> Result<(), Stop> {
         let (event, phase) = (self.load_event(object, by.place), self.block.objects[object].phase);
         self.fenced(by, to)?;
         self.touch(&Touch { by, span: to, kind: AccessKind::Write, event })?;
@@ -297,8 +297,8 @@ impl Machine<'_> {
     fn complete(&mut self, at: usize) -> Result<(), Stop> {
         let Some(load) = self.block.loads.remove(at) else { return Ok(()) };
         match &load.from {
-            Origin::Box(map, coordinates) => self.move_box(*map, load.to, coordinates, true),
-            Origin::Shared(from) => {
+            BytesOrigin::Box(map, coordinates) => self.move_box(*map, load.to, coordinates, true),
+            BytesOrigin::Shared(from) => {
                 let moved = self.bytes_of(*from).to_vec();
                 self.bytes_of(load.to).copy_from_slice(&moved);
             }

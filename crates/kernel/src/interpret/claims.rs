@@ -9,7 +9,7 @@
 
 use super::finding::Defect;
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::schedule::{Order, Random};
 use super::warp::Warp;
 use crate::program::Instruction;
@@ -26,7 +26,7 @@ pub(super) struct Claims {
     next: Vec<Option<u64>>,
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     fn clusters(&self) -> u64 {
         self.setup.blocks / u64::from(self.program.cluster_size()).max(1)
     }

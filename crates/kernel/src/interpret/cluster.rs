@@ -11,7 +11,7 @@ use super::barriers::OBJECT;
 use super::clock::{Agent, Clock, Event, joined};
 use super::finding::{Defect, Place};
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::touch::{Actor, Memory, Span};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
@@ -20,7 +20,7 @@ use crate::program::memory::{Access, BufferId, Space};
 
 /// A use of the shared memory of another block.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct RemoteUse {
     event: Event,
     /// The thread that made or issued it.
     by: Actor,
@@ -64,7 +64,7 @@ impl Gathering {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// The rank of a thread's block.
     pub(super) fn rank_of(&self, thread: usize) -> usize {
         thread / self.setup.padded
@@ -195,7 +195,7 @@ impl Machine<'_> {
         let key = (rank, event.agent());
         if self.block.uses.get(&key).is_none_or(|known| known.event.count() < event.count()) {
             let of = self.place_of(span);
-            self.block.uses.insert(key, Use { event, by, of });
+            self.block.uses.insert(key, RemoteUse { event, by, of });
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Machine<'_> {
     /// A block may not end while another one uses its shared memory: one of its threads has to know
     /// of the use.
     pub(super) fn check_uses(&mut self) -> Result<(), Stop> {
-        for ((rank, _), Use { event, by, of }) in std::mem::take(&mut self.block.uses) {
+        for ((rank, _), RemoteUse { event, by, of }) in std::mem::take(&mut self.block.uses) {
             let begin = rank * self.setup.padded;
             let mut threads = begin..begin + self.program.threads as usize;
             if !threads.any(|own| self.block.clocks.ordered(event, own)) {

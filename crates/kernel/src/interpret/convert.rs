@@ -10,24 +10,24 @@ use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16
 use crate::program::operation::{Format, Number, Rounding};
 
 /// The kind of a format.
-enum Kind {
+enum FormatKind {
     /// An integer: the bits of its value, and whether it has a sign.
     Integer(u32, bool),
     /// A floating-point number.
     Float(Narrow),
 }
 
-fn kind(format: Format) -> Kind {
+fn kind(format: Format) -> FormatKind {
     match format {
-        Format::I8 => Kind::Integer(8, true),
-        Format::U8 => Kind::Integer(8, false),
-        Format::E4M3 => Kind::Float(E4M3),
-        Format::E5M2 => Kind::Float(E5M2),
-        Format::Number(Number::F16 | Number::F16x2) => Kind::Float(F16),
-        Format::Number(Number::Bf16 | Number::Bf16x2) => Kind::Float(BF16),
-        Format::Number(Number::F32) => Kind::Float(F32),
-        Format::Number(Number::F64) => Kind::Float(F64),
-        Format::Number(number) => Kind::Integer(number.bits(), has_sign(number)),
+        Format::I8 => FormatKind::Integer(8, true),
+        Format::U8 => FormatKind::Integer(8, false),
+        Format::E4M3 => FormatKind::Float(E4M3),
+        Format::E5M2 => FormatKind::Float(E5M2),
+        Format::Number(Number::F16 | Number::F16x2) => FormatKind::Float(F16),
+        Format::Number(Number::Bf16 | Number::Bf16x2) => FormatKind::Float(BF16),
+        Format::Number(Number::F32) => FormatKind::Float(F32),
+        Format::Number(Number::F64) => FormatKind::Float(F64),
+        Format::Number(number) => FormatKind::Integer(number.bits(), has_sign(number)),
     }
 }
 
@@ -75,23 +75,23 @@ pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, o
         _ => {}
     }
     match (kind(from), kind(to)) {
-        (Kind::Integer(bits, sign), Kind::Integer(kept, with_sign)) => one(a, out, |a| {
+        (FormatKind::Integer(bits, sign), FormatKind::Integer(kept, with_sign)) => one(a, out, |a| {
             let value = if sign { signed(a, bits) as u64 } else { a & low(bits) };
             let value = if with_sign { signed(value, kept) as u64 } else { value & low(kept) };
             value & register
         }),
-        (Kind::Integer(bits, sign), Kind::Float(narrow)) => one(a, out, |a| {
+        (FormatKind::Integer(bits, sign), FormatKind::Float(narrow)) => one(a, out, |a| {
             let value = if sign { i128::from(signed(a, bits)) } else { i128::from(a & low(bits)) };
             narrow.of_integer(value, rounding)
         }),
-        (Kind::Float(narrow), Kind::Integer(bits, sign)) => {
+        (FormatKind::Float(narrow), FormatKind::Integer(bits, sign)) => {
             let nothing = if narrow.bits() == 64 || bits == 64 { 1 << (bits - 1) } else { 0 };
             one(a, out, |a| match float(narrow, a) {
                 value if value.is_nan() => nothing,
                 value => to_integer(value, bits, sign, rounding) & register,
             });
         }
-        (Kind::Float(narrow), Kind::Float(target)) => {
+        (FormatKind::Float(narrow), FormatKind::Float(target)) => {
             one(a, out, |a| target.of_f64(float(narrow, a), rounding));
         }
     }

@@ -4,13 +4,13 @@
 //! ended, each element of an output must have been written.
 
 use super::finding::{Defect, Finding, Waiting};
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::touch::Actor;
 use super::warp::{State, Warp};
 use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Reports a deadlock.
     pub(super) fn stuck(&mut self, warps: &[Warp]) -> Result<(), Stop> {
         let mut waiting: Vec<Waiting> = Vec::new();

@@ -4,7 +4,7 @@ use super::compute::compute;
 use super::counts::Class;
 use super::finding::Defect;
 use super::lanes::Lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::matrix;
 use super::schedule::Order;
 use super::warp::{State, Warp};
@@ -14,7 +14,7 @@ use crate::program::operation::{Operation, Shuffle, Special, computes, shuffled}
 
 const ALL: u32 = u32::MAX;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Executes an instruction in the lanes that are active; what the warp does then.
     pub(super) fn execute(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<State, Stop> {
         self.classes[Class::of(&instruction.operation) as usize] += 1;

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use super::arrivals::Arrivals;
 use super::background::Copies;
 use super::barriers::{Object, Rendezvous};
-use super::bulk::{Load, Stores};
+use super::bulk::{BulkStores, Load};
 use super::claims::Claims;
 use super::clock::Clocks;
-use super::cluster::{Gathering, Use};
+use super::cluster::{Gathering, RemoteUse};
 use super::code::Code;
 use super::counts::{Class, Counts, Tally};
 use super::finding::{Defect, Finding};
@@ -25,7 +25,7 @@ use super::mixed::Histories;
 use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
-use super::shadow::{Cell, Foreign, GlobalCell, Groups};
+use super::shadow::{Foreign, GlobalCell, Groups, ShadowCell};
 use super::touch::Touch;
 use super::warp::{State, Warp};
 use crate::program::Program;
@@ -61,7 +61,7 @@ pub(super) struct Block {
     /// The index of the cluster, from 1, in the order of execution.
     pub(super) number: u64,
     pub(super) shared: Vec<u8>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<ShadowCell>,
     pub(super) groups: Groups,
     pub(super) clocks: Clocks,
     /// For each block, its barriers by their numbers.
@@ -71,10 +71,10 @@ pub(super) struct Block {
     /// The barrier of the cluster.
     pub(super) gathering: Gathering,
     /// The last use of the shared memory of another block, by its rank and the agent.
-    pub(super) uses: BTreeMap<(usize, usize), Use>,
+    pub(super) uses: BTreeMap<(usize, usize), RemoteUse>,
     pub(super) objects: Vec<Object>,
     pub(super) copies: Vec<Copies>,
-    pub(super) stores: Vec<Stores>,
+    pub(super) stores: Vec<BulkStores>,
     pub(super) loads: VecDeque<Load>,
     /// The wgmma instructions that each warp has issued: location, and the addresses of their
     /// operands.
@@ -90,7 +90,7 @@ pub(super) struct Block {
 
 /// A run.
 #[derive(Debug)]
-pub(super) struct Machine<'a> {
+pub(super) struct InterpretedRun<'a> {
     pub(super) program: &'a Program,
     pub(super) code: &'a Code<'a>,
     pub(super) setup: &'a Setup,
@@ -120,7 +120,7 @@ pub(super) struct Machine<'a> {
     finished: u64,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> InterpretedRun<'a> {
     pub(super) fn new(
         program: &'a Program,
         code: &'a Code<'a>,
@@ -129,7 +129,7 @@ impl<'a> Machine<'a> {
         contents: &[Vec<u8>],
         schedule: Schedule,
         limit: u64,
-    ) -> Machine<'a> {
+    ) -> InterpretedRun<'a> {
         let mut globals = Vec::new();
         for (buffer, extent) in program.buffers.iter().zip(&setup.extents) {
             let mut global = Global::default();
@@ -151,7 +151,7 @@ impl<'a> Machine<'a> {
         let threads = setup.padded * cluster;
         let shared_bytes = setup.shared_bytes * cluster;
         let seed = if let Order::Random(seed) = schedule.order { seed } else { 0 };
-        Machine {
+        InterpretedRun {
             program,
             code,
             setup,
@@ -167,7 +167,7 @@ impl<'a> Machine<'a> {
                 first: [0; 3],
                 number: 0,
                 shared: vec![0; shared_bytes],
-                cells: vec![Cell::default(); shared_bytes >> setup.shared_shift],
+                cells: vec![ShadowCell::default(); shared_bytes >> setup.shared_shift],
                 groups: Groups::default(),
                 clocks: Clocks::new(threads, setup.background, setup.reads),
                 rendezvous: vec![Default::default(); cluster],
@@ -176,7 +176,7 @@ impl<'a> Machine<'a> {
                 uses: BTreeMap::new(),
                 objects: Vec::new(),
                 copies: vec![Copies::default(); if setup.background { threads } else { 0 }],
-                stores: vec![Stores::default(); if setup.background { threads } else { 0 }],
+                stores: vec![BulkStores::default(); if setup.background { threads } else { 0 }],
                 loads: VecDeque::new(),
                 products: vec![Vec::new(); threads.div_ceil(32)],
                 unwritten: BTreeMap::new(),
@@ -294,7 +294,7 @@ impl<'a> Machine<'a> {
         let first = self.coordinates(number);
         let block = &mut self.block;
         block.number = iteration + 1;
-        block.cells.fill(Cell::default());
+        block.cells.fill(ShadowCell::default());
         block.groups.reset();
         block.clocks = Clocks::new(
             self.setup.padded * self.program.cluster_size() as usize,
@@ -307,7 +307,7 @@ impl<'a> Machine<'a> {
         block.uses.clear();
         block.objects.clear();
         block.copies.fill(Copies::default());
-        block.stores.fill(Stores::default());
+        block.stores.fill(BulkStores::default());
         block.loads.clear();
         block.products.iter_mut().for_each(Vec::clear);
         block.iterations.clear();

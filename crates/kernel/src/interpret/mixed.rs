@@ -17,7 +17,7 @@ use super::arrivals::Others;
 use super::clock::Event;
 use super::code::Code;
 use super::finding::Defect;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::shadow::Foreign;
 use super::touch::{Actor, Span};
@@ -26,22 +26,22 @@ use crate::program::operation::{AtomicOperation, Number, Operation};
 
 /// A kind of atomic operation, on so many bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Kind {
+struct AtomicKind {
     operation: AtomicOperation,
     number: Number,
     bits: u32,
 }
 
-impl Kind {
+impl AtomicKind {
     /// Where signs make no difference, they are left out.
-    fn new(operation: AtomicOperation, number: Number, bits: u32) -> Kind {
+    fn new(operation: AtomicOperation, number: Number, bits: u32) -> AtomicKind {
         let signs = matches!(operation, AtomicOperation::Minimum | AtomicOperation::Maximum);
         let number = match number {
             Number::I16 | Number::I32 | Number::I64 if !signs => Number::U64,
             Number::U16 | Number::U32 if !signs => Number::U64,
             number => number,
         };
-        Kind { operation, number, bits }
+        AtomicKind { operation, number, bits }
     }
 
     /// Whether an operation leaves everything as it is.
@@ -78,7 +78,7 @@ impl Kind {
 /// The operations of one kind on a cell.
 #[derive(Debug, Clone)]
 struct Done {
-    kind: Kind,
+    kind: AtomicKind,
     /// The last event of each agent of the current cluster.
     own: Vec<Event>,
     others: Others,
@@ -90,7 +90,7 @@ struct Done {
 }
 
 impl Done {
-    fn new(kind: Kind, value: u64) -> Done {
+    fn new(kind: AtomicKind, value: u64) -> Done {
         let (rank, others) = (kind.rank(value), Others::default());
         Done { kind, own: Vec::new(), others, least: rank, greatest: rank, any: value, all: value }
     }
@@ -125,18 +125,18 @@ impl Done {
 
 /// The atomic operations on a cell.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct AtomicHistory {
     /// The cluster whose events are the own ones.
     block: u64,
     kinds: Vec<Done>,
 }
 
 /// Cells by their buffer, the rank of the block for shared memory, and their number.
-pub(super) type Histories = HashMap<(usize, usize, i64), History>;
+pub(super) type Histories = HashMap<(usize, usize, i64), AtomicHistory>;
 
 /// The buffers at which atomic operations meet that do not all commute.
 pub(super) fn mixed_buffers(program: &Program, code: &Code<'_>) -> Vec<bool> {
-    let mut kinds: Vec<Option<Kind>> = vec![None; program.buffers.len()];
+    let mut kinds: Vec<Option<AtomicKind>> = vec![None; program.buffers.len()];
     let mut mixed = vec![false; program.buffers.len()];
     for instruction in code.instructions() {
         let (Operation::Atomic(operation, number, access)
@@ -145,13 +145,13 @@ pub(super) fn mixed_buffers(program: &Program, code: &Code<'_>) -> Vec<bool> {
         else {
             continue;
         };
-        let (kind, index) = (Kind::new(*operation, *number, access.bits), access.buffer.index());
+        let (kind, index) = (AtomicKind::new(*operation, *number, access.bits), access.buffer.index());
         mixed[index] |= *kinds[index].get_or_insert(kind) != kind;
     }
     mixed
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Records an atomic operation on an element, and checks whether an unordered earlier one would
     /// give another result if it came after it.
     pub(super) fn mixes(
@@ -162,7 +162,7 @@ impl Machine<'_> {
         value: u64,
     ) -> Result<(), Stop> {
         let buffer = span.memory.buffer.index();
-        let kind = Kind::new(operation, number, 8 * span.bytes as u32);
+        let kind = AtomicKind::new(operation, number, 8 * span.bytes as u32);
         if !self.setup.mixed[buffer] || kind.is_nothing(value) {
             return Ok(());
         }
@@ -178,9 +178,9 @@ impl Machine<'_> {
         self.report_by(by, Defect::MixedAtomics { place, before })
     }
 
-    fn mixed_at(&mut self, key: (usize, usize, i64), by: Actor, kind: Kind, value: u64) -> Option<Foreign> {
+    fn mixed_at(&mut self, key: (usize, usize, i64), by: Actor, kind: AtomicKind, value: u64) -> Option<Foreign> {
         let (clocks, arrivals, block) = (&self.block.clocks, &self.arrivals, self.block.number);
-        let History { block: of, kinds } = self.mixed.entry(key).or_default();
+        let AtomicHistory { block: of, kinds } = self.mixed.entry(key).or_default();
         if *of != block {
             for done in kinds.iter_mut() {
                 for event in done.own.drain(..) {

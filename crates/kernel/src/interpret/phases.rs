@@ -16,12 +16,12 @@
 
 use super::clock::{Clock, Clocks, Event, Known};
 use super::finding::{Defect, PhaseFault};
-use super::machine::{MAX_FINDINGS, Machine, Stop};
+use super::machine::{InterpretedRun, MAX_FINDINGS, Stop};
 use super::touch::Actor;
 
 /// The events of one phase of an mbarrier.
 #[derive(Debug, Default)]
-struct Phase {
+struct BarrierPhase {
     arrivals: Vec<Event>,
     /// Whether bytes arrived, or were expected.
     bytes: bool,
@@ -31,7 +31,7 @@ struct Phase {
 #[derive(Debug, Default)]
 pub(super) struct Phases {
     /// This phase, the last finished one, and the one before it.
-    recent: [Phase; 3],
+    recent: [BarrierPhase; 3],
     /// The waits for the last finished phase.
     waits: Vec<Event>,
     /// The knowledge of threads that issued the loads of this phase.
@@ -70,7 +70,7 @@ impl Phases {
         self.waits.clear();
         self.setters.clear();
         self.recent.rotate_right(1);
-        self.recent[0] = Phase::default();
+        self.recent[0] = BarrierPhase::default();
         (clock, missed)
     }
 
@@ -82,7 +82,7 @@ impl Phases {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Whether a thread knows that the last finished phase of an mbarrier has ended, or the one
     /// `before` it.
     fn knows_over(&self, thread: usize, at: usize, before: u32) -> bool {

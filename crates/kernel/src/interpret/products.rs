@@ -19,7 +19,7 @@ use super::code::Node;
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
 use super::lanes::{Lanes, low};
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
@@ -42,7 +42,7 @@ pub(super) type Product = (usize, [i64; 2]);
 
 /// The state of the registers of a warp's wgmma.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct WgmmaSums {
     /// Groups that were committed, and those that are over.
     committed: u32,
     /// A count of writes and fences.
@@ -58,7 +58,7 @@ pub(super) struct Sums {
     replaced: Option<usize>,
 }
 
-impl Sums {
+impl WgmmaSums {
     /// Whether no wgmma is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.read.is_empty()
@@ -95,7 +95,7 @@ impl Sums {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// An instruction that reads what a wgmma may still write.
     pub(super) fn check_sums(&mut self, warp: &Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let mut written = instruction.outputs.iter();

@@ -13,11 +13,11 @@
 
 use super::clock::{Agent, Event, Work};
 use super::finding::Defect;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::shadow::{Conflict, Foreign};
 use super::touch::Touch;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Whether an access is one of TMA.
     pub(super) fn is_asynchronous(&self, event: Event) -> bool {
         matches!(self.block.clocks.agent(event.agent()), Agent::Load(_) | Agent::Work(_, Work::StoreWrite))

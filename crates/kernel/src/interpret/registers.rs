@@ -6,11 +6,11 @@
 //! after it knows that these have finished.
 
 use super::finding::Defect;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::warp::{State, Warp};
 use crate::program::WARP_LANES;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// A warp gives registers back, or takes some.
     pub(super) fn set_registers(
         &mut self,

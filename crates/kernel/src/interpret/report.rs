@@ -5,13 +5,13 @@
 
 use super::clock::{Agent, Event};
 use super::finding::{Defect, Finding, Party, Place, Thread};
-use super::machine::{MAX_FINDINGS, Machine, Stop};
+use super::machine::{InterpretedRun, MAX_FINDINGS, Stop};
 use super::shadow::Foreign;
 use super::touch::{Actor, Span};
 use crate::program::Source;
 use crate::program::memory::BufferId;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Keeps a finding, one of a kind for each node.
     pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
         let finding = self.finding(defect, place, thread);

@@ -21,7 +21,7 @@ pub const MAX_MEMORY: u64 = 4 << 30;
 
 /// A tensor map with numbers.
 #[derive(Debug)]
-pub(super) struct Boxes {
+pub(super) struct MapBoxes {
     pub(super) buffer: BufferId,
     pub(super) extents: Vec<i64>,
     /// In bytes.
@@ -53,7 +53,7 @@ pub(super) struct Setup {
     pub(super) grid: [u32; 3],
     pub(super) blocks: u64,
     pub(super) extents: Vec<Extent>,
-    pub(super) maps: Vec<Boxes>,
+    pub(super) maps: Vec<MapBoxes>,
     /// The launch arguments; None for numbers that the caller must set.
     pub(super) scalars: Vec<Option<u64>>,
     /// A cell of the history of shared memory has `2^shift` bytes.
@@ -149,11 +149,11 @@ impl Setup {
 fn maps_of(
     program: &Program,
     number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
-) -> Result<Vec<Boxes>, SetupError> {
+) -> Result<Vec<MapBoxes>, SetupError> {
     let mut maps = Vec::new();
     for map in &program.maps {
         let buffer = program.buffer(map.buffer);
-        let mut boxes = Boxes {
+        let mut boxes = MapBoxes {
             buffer: map.buffer,
             extents: Vec::new(),
             strides: Vec::new(),

@@ -15,13 +15,13 @@ use super::touch::AccessKind;
 
 /// The history of a cell.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cell {
+pub(super) struct ShadowCell {
     write: Event,
     reads: Group,
     atomics: Group,
 }
 
-impl Cell {
+impl ShadowCell {
     /// The last write that was no atomic operation.
     pub(super) fn last_write(&self) -> Event {
         self.write
@@ -122,7 +122,7 @@ impl Groups {
 
     /// An ordinary store to a cell, known to the given thread, after which its thread has made no
     /// fence that is known as well.
-    pub(super) fn unfenced(&self, cell: &Cell, thread: usize, clocks: &Clocks) -> Option<Event> {
+    pub(super) fn unfenced(&self, cell: &ShadowCell, thread: usize, clocks: &Clocks) -> Option<Event> {
         let open = |event: &Event| event.is_some() && clocks.ordered(*event, thread) && !clocks.fenced(*event, thread);
         let listed = if cell.atomics.0 & MARK == 0 {
             None
@@ -153,7 +153,7 @@ impl Groups {
     #[inline]
     pub(super) fn touch(
         &mut self,
-        cell: &mut Cell,
+        cell: &mut ShadowCell,
         kind: AccessKind,
         event: Event,
         thread: usize,
@@ -195,7 +195,7 @@ pub(super) struct Foreign {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     block: u64,
-    own: Cell,
+    own: ShadowCell,
     write: Others,
     read: Others,
     atomic: Others,
@@ -225,7 +225,7 @@ impl Groups {
         self.events(cell.own.atomics).for_each(|event| cell.atomic.add(of(event), arrivals));
         self.clear(&mut cell.own.reads);
         self.clear(&mut cell.own.atomics);
-        cell.own = Cell::default();
+        cell.own = ShadowCell::default();
         cell.block = block;
     }
 

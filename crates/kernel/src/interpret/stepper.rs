@@ -12,7 +12,7 @@ use super::code::Node;
 use super::counts::Tally;
 use super::finding::{Findings, Thread};
 use super::lanes::lanes;
-use super::machine::{Machine, Stop};
+use super::machine::{InterpretedRun, Stop};
 use super::reading::{Reading, Readings};
 use super::touch::{AccessKind, Memory, Touch};
 use super::warp::{State, Warp};
@@ -63,7 +63,7 @@ pub struct Executed {
 
 /// The events of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Step {
+pub struct StepEvents {
     /// The executed instructions, in the order of the warps; empty if only TMA made progress.
     pub executed: Vec<Executed>,
     /// The accesses.
@@ -121,7 +121,7 @@ impl fmt::Display for Held<'_> {
 /// # }
 /// ```
 pub struct Stepper<'i> {
-    machine: Machine<'i>,
+    machine: InterpretedRun<'i>,
     warps: Vec<Warp>,
     readings: Readings<'i>,
     /// In this step: the warp, its active lanes, and the node.
@@ -141,7 +141,7 @@ impl fmt::Debug for Stepper<'_> {
 
 impl<'i> Stepper<'i> {
     /// The cluster of this number, before its first statement.
-    pub(super) fn new(mut machine: Machine<'i>, cluster: u64) -> Stepper<'i> {
+    pub(super) fn new(mut machine: InterpretedRun<'i>, cluster: u64) -> Stepper<'i> {
         let mut warps = machine.warps();
         machine.begin_cluster(0, cluster, &mut warps);
         machine.trail = Some(Vec::new());
@@ -161,7 +161,7 @@ impl<'i> Stepper<'i> {
     ///
     /// Errors: what was found so far. Nothing can be run after it; contents and registers can be
     /// looked at.
-    pub fn step(&mut self) -> Result<Option<Step>, Findings> {
+    pub fn step(&mut self) -> Result<Option<StepEvents>, Findings> {
         self.executed.clear();
         self.begins.clear();
         self.machine.trail = Some(Vec::new());
@@ -238,8 +238,8 @@ impl<'i> Stepper<'i> {
     }
 
     /// The step, from its executed instructions and accesses.
-    fn describe(&self) -> Step {
-        let mut step = Step::default();
+    fn describe(&self) -> StepEvents {
+        let mut step = StepEvents::default();
         for (request, (warp, _, place)) in self.executed.iter().enumerate() {
             let (warp, source) = (*warp as u32, self.machine.source_at(*place));
             let (wavefronts, least) = self.wavefronts(request, *place);
@@ -368,7 +368,7 @@ impl<'i> Stepper<'i> {
                 let next = self.under_way.partition_point(|(first, _)| *first <= byte);
                 let awaited = next > 0 && self.under_way.get(next - 1).is_some_and(|(_, end)| byte < *end);
                 let at = byte >> self.machine.setup.shared_shift;
-                !awaited && self.machine.block.cells.get(at as usize).is_some_and(super::shadow::Cell::is_written)
+                !awaited && self.machine.block.cells.get(at as usize).is_some_and(super::shadow::ShadowCell::is_written)
             }),
             (_, Role::Output) => {
                 let at = byte >> self.machine.setup.extents[buffer].shift;

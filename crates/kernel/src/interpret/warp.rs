@@ -7,8 +7,8 @@
 use super::code::{Choice, Looped, Node};
 use super::finding::Defect;
 use super::lanes::{Lanes, lanes, signed};
-use super::machine::{Machine, Stop};
-use super::products::Sums;
+use super::machine::{InterpretedRun, Stop};
+use super::products::WgmmaSums;
 use super::schedule::Order;
 use crate::program::WARP_LANES;
 
@@ -60,7 +60,7 @@ pub(super) struct Warp {
     /// The iterations of the loops that it is inside of.
     path: Vec<u32>,
     /// The state of its accumulators of wgmma.
-    pub(super) sums: Sums,
+    pub(super) sums: WgmmaSums,
     /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
     pub(super) arrived: Option<u32>,
     /// How many registers a thread has, once that was changed.
@@ -84,7 +84,7 @@ impl Warp {
         self.state = State::Ready;
         self.frames.clear();
         self.path.clear();
-        self.sums = Sums::default();
+        self.sums = WgmmaSums::default();
         self.arrived = None;
         self.held = None;
     }
@@ -107,7 +107,7 @@ impl Warp {
     }
 }
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Takes a warp on by at most so many nodes, or until it waits or ends.
     pub(super) fn advance(&mut self, warp: &mut Warp, most: u64) -> Result<(), Stop> {
         let code = self.code;

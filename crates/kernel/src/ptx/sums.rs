@@ -45,11 +45,11 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
         Classes { of: (0..program.widths.len() as u32).collect(), summed: vec![false; program.widths.len()] };
     let count = program.widths.len();
     let mut uses = Uses { count: HashMap::new(), last: HashMap::new(), own: vec![false; count], home: vec![0; count] };
-    gather(&program.body, &mut classes, &mut uses, &mut Place::default());
+    gather(&program.body, &mut classes, &mut uses, &mut ProgramPlace::default());
     if !classes.summed.contains(&true) {
         return Ok(None);
     }
-    check(program, &program.body, &uses, &mut Place::default())?;
+    check(program, &program.body, &uses, &mut ProgramPlace::default())?;
     let own = uses.own;
     // A loop-carried accumulator is merged with its initial and final values, from the inner loops
     // to the outer ones, until nothing changes.
@@ -85,14 +85,14 @@ impl Uses {
 
 /// A place in the order of the program, and the loop around it.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ProgramPlace {
     at: u32,
     iterations: u32,
     /// How many loops there were.
     loops: u32,
 }
 
-impl Place {
+impl ProgramPlace {
     /// Goes on to the next instruction.
     fn next(&mut self) -> u32 {
         self.at += 1;
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Goes through the body of a loop.
-    fn within<T>(&mut self, body: impl FnOnce(&mut Place) -> T) -> T {
+    fn within<T>(&mut self, body: impl FnOnce(&mut ProgramPlace) -> T) -> T {
         let around = self.iterations;
         self.loops += 1;
         self.iterations = self.loops;
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Place) {
+fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut ProgramPlace) {
     for step in steps {
         match step {
             Step::Instruction(instruction) => {
@@ -161,7 +161,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pl
 }
 
 /// Refuses accumulators that cannot stay where they are.
-fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> Result<(), PtxError> {
+fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut ProgramPlace) -> Result<(), PtxError> {
     let refuse = |source: SourceId| {
         let what = "accumulator of a wgmma that is read twice, or is not a register of its own";
         PtxError::Operation { what: what.to_string(), statement: program.source(source).to_string() }

@@ -1,7 +1,7 @@
 //! A block statement by statement: what is in memory and in registers after each, by arithmetic of
 //! its own.
 
-use tilewright_kernel::interpret::{AccessKind, Completion, Interpreter, Step, Stepper, Thread};
+use tilewright_kernel::interpret::{AccessKind, Completion, Interpreter, StepEvents, Stepper, Thread};
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::coord;
@@ -25,7 +25,7 @@ fn turned() -> Kernel {
     .unwrap()
 }
 
-fn steps(stepper: &mut Stepper<'_>, mut seen: impl FnMut(&Stepper<'_>, &Step)) {
+fn steps(stepper: &mut Stepper<'_>, mut seen: impl FnMut(&Stepper<'_>, &StepEvents)) {
     while let Some(step) = stepper.step().unwrap() {
         seen(stepper, &step);
     }

@@ -134,7 +134,7 @@ fn measured<T: Number>(case: &Move, threads: usize, least: f64) -> Result<[f64; 
 }
 
 /// Integers of the sizes of the types.
-trait Number: tilewright::tensor::npy::Element + Send + Sync {}
+trait Number: tilewright::tensor::npy::NpyElement + Send + Sync {}
 impl Number for u8 {}
 impl Number for u16 {}
 impl Number for u32 {}

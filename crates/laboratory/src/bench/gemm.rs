@@ -7,7 +7,7 @@ use std::time::Instant;
 use tilewright::Layout;
 use tilewright::atoms::{Arch, MmaAtom, TiledMma};
 use tilewright::tensor::{self, Tensor, TensorView};
-use tilewright_cli::shared::{Failure, Number, Progress, Random, Sum, Terminal, peak};
+use tilewright_cli::shared::{Failure, ProductNumber, Progress, Random, Sum, Terminal, peak};
 
 use super::failed;
 
@@ -145,7 +145,7 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
 }
 
 /// The rate of the library, in operations per second, and that of the instructions alone.
-fn rates<S: Number<Sum = S> + Sum>(
+fn rates<S: ProductNumber<Sum = S> + Sum>(
     case: &Case,
     (atom, mma): (&MmaAtom, &TiledMma),
     pool: &rayon::ThreadPool,
@@ -207,7 +207,7 @@ fn write_row(
 }
 
 /// The table of one type and one number of threads.
-fn table<S: Number<Sum = S> + Sum>(
+fn table<S: ProductNumber<Sum = S> + Sum>(
     kind: &str,
     cases: &[Case],
     path: Option<Path>,

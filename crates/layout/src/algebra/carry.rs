@@ -18,16 +18,14 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use crate::algebra::compose::{Level, OP, Outer, Run, split_mode};
+use crate::algebra::compose::{LinearPiece, OP, Outer, OuterLevel, split_mode};
+use crate::ground::bounds::Wide;
 use crate::limits::MAX_CASES;
 use crate::refusal::error::{Fits, LayoutError, Overflow, Path};
 use crate::refusal::evidence::{Carry, Condition, Offset, Question};
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
-
-/// Numbers in a search: wide enough for every product of two 64-bit values.
-type Wide = i128;
 
 /// The runs of B as numbers.
 struct Steps<'a, D: Stride> {
@@ -42,7 +40,7 @@ struct Steps<'a, D: Stride> {
 
 impl<'a, D: Stride> Steps<'a, D> {
     /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
-    fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
+    fn new(outer: &'a Outer<D>, runs: &[(usize, LinearPiece<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
         let mut carrying = None;
         for level in &outer.levels {
@@ -202,7 +200,7 @@ const ENDLESS: Wide = 1 << 120;
 
 /// Whether no sum of runs carries at a level with this end, for all values; the error is what is
 /// not known of that.
-fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
+fn stays_below<N: Extent>(end: &N, runs: &[(usize, LinearPiece<N>)]) -> Result<(), LayoutError> {
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
     for (_, run) in runs {
@@ -235,7 +233,7 @@ fn differ<D: Stride>(value: &D, sum: &D) -> Result<bool, LayoutError> {
 /// Whether `A` adds up over the runs of B; the error shows where it does not.
 #[cold]
 pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
-    let mut runs: Vec<(usize, Run<D::Extent>)> = Vec::new();
+    let mut runs: Vec<(usize, LinearPiece<D::Extent>)> = Vec::new();
     for (number, leaf) in b.leaves.iter().enumerate() {
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;
@@ -256,7 +254,7 @@ pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Ext
 fn explain<D: Stride>(
     steps: &Steps<'_, D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
-    runs: &[(usize, Run<D::Extent>)],
+    runs: &[(usize, LinearPiece<D::Extent>)],
     witness: Vec<i64>,
 ) -> LayoutError {
     let Ok((value, sum)) = steps.sides(&witness) else { return D::Extent::overflow(OP) };
@@ -298,7 +296,7 @@ fn refusal<D: Stride>(
     let (mut crossing, mut inside) = (None, None);
     let (mut farthest, mut second) = (0, 0);
     for (number, index) in coordinate.iter().enumerate().filter(|(_, index)| **index > 0) {
-        let mode = Mode::of(b, number)?;
+        let mode = CarryMode::of(b, number)?;
         let reach = mode.reach(*index);
         if reach > farthest {
             (second, inside) = (farthest, crossing);
@@ -318,7 +316,7 @@ fn carrying<D: Stride>(
     b: TreeRef<'_, Leaf<D::Extent>>,
     coordinate: SmallVec<[i64; 8]>,
     level: usize,
-    (crossing, inside): (Mode, Mode),
+    (crossing, inside): (CarryMode, CarryMode),
     value: &D,
     sum: &D,
 ) -> Option<LayoutError> {
@@ -337,13 +335,13 @@ fn carrying<D: Stride>(
 
 /// A leaf of B as a [`Carry`] holds it: its number, extent and stride.
 #[derive(Clone, Copy)]
-struct Mode((usize, i64, i64));
+struct CarryMode((usize, i64, i64));
 
-impl Mode {
+impl CarryMode {
     #[inline]
-    fn of<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<Mode> {
+    fn of<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<CarryMode> {
         let leaf = b.leaves.get(number)?;
-        Some(Mode((number, leaf.extent.known()?, leaf.stride.known()?)))
+        Some(CarryMode((number, leaf.extent.known()?, leaf.stride.known()?)))
     }
 
     /// The distance of so many steps.
@@ -378,12 +376,12 @@ pub(crate) fn refute<D: Stride>(
     b: TreeRef<'_, Leaf<D::Extent>>,
     placed: &[Leaf<D>],
     number: usize,
-    run: Run<D::Extent>,
+    run: LinearPiece<D::Extent>,
     stride: D,
     level: usize,
 ) -> Option<LayoutError> {
     let one = D::Extent::one();
-    let Level { end, part, .. } = outer.levels.get(level)?;
+    let OuterLevel { end, part, .. } = outer.levels.get(level)?;
     let mut best: Option<Partner<'_, D>> = None;
     let mut placed = placed.iter();
     let mut scale = one.clone();
@@ -432,7 +430,7 @@ pub(crate) fn refute<D: Stride>(
     *coordinate.get_mut(partner.leaf)? += near;
     *coordinate.get_mut(number)? += far;
     // The mode of greater extent crosses the end; the other one starts inside.
-    let (first, second) = (Mode::of(b, partner.leaf)?, Mode::of(b, number)?);
+    let (first, second) = (CarryMode::of(b, partner.leaf)?, CarryMode::of(b, number)?);
     let modes = if second.reach(far) > first.reach(near) { (second, first) } else { (first, second) };
     carrying(outer, b, coordinate, level, modes, &value, &sum)
 }

@@ -29,14 +29,14 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Truth};
 
 /// A mode with more than one offset: extent, magnitude of the stride, and the number of its leaf.
-pub(crate) type Moving<N> = (N, N, usize);
+pub(crate) type MovingMode<N> = (N, N, usize);
 
 /// The modes that reach more than one offset, by increasing stride; equal strides keep their order.
 pub(crate) fn by_stride<N: Extent>(
     op: &'static str,
     layout: &Layout<N>,
-) -> Result<SmallVec<[Moving<N>; 8]>, LayoutError> {
-    let mut modes: SmallVec<[Moving<N>; 8]> = SmallVec::new();
+) -> Result<SmallVec<[MovingMode<N>; 8]>, LayoutError> {
+    let mut modes: SmallVec<[MovingMode<N>; 8]> = SmallVec::new();
     for (position, leaf) in layout.leaves().iter().enumerate() {
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;
@@ -273,12 +273,12 @@ fn refuse<N: Extent>(
     op: &'static str,
     layout: &Layout<N>,
     filling: Filling,
-    modes: &[Moving<N>],
+    modes: &[MovingMode<N>],
     number: usize,
     covered: &N,
 ) -> LayoutError {
     let mode =
-        |(extent, stride, leaf): &Moving<N>| Some((layout.profile().path(*leaf), extent.known()?, stride.known()?));
+        |(extent, stride, leaf): &MovingMode<N>| Some((layout.profile().path(*leaf), extent.known()?, stride.known()?));
     let inner = number.checked_sub(1).and_then(|number| modes.get(number));
     let outer = modes.get(number).and_then(mode);
     match (inner.map(mode), outer, covered.known()) {

@@ -57,8 +57,8 @@
 mod outer;
 mod run;
 
-pub(crate) use outer::{Level, MAX_LEVELS, Outer};
-pub(crate) use run::{Run, split_mode};
+pub(crate) use outer::{MAX_LEVELS, Outer, OuterLevel};
+pub(crate) use run::{LinearPiece, split_mode};
 use run::{first_run, run_to_end};
 
 use crate::algebra::carry;
@@ -247,7 +247,7 @@ pub(crate) fn compose_into<D: Stride>(
                     // say nothing.
                     if !(open || rising && falling) {
                         let placed = leaves.get(first..).unwrap_or_default();
-                        let run = Run { extent: run.clone(), step: step.clone(), negative };
+                        let run = LinearPiece { extent: run.clone(), step: step.clone(), negative };
                         if let Some(refusal) = carry::refute(outer, b, placed, number, run, stride.clone(), level) {
                             return Err(refusal);
                         }

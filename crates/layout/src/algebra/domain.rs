@@ -35,11 +35,11 @@ use crate::value::profile::Profile;
 use crate::value::tree::{Leaves, Tree};
 
 /// The prefix products of a shape, from 1 to its size, increasing, each with the leaf that it ends.
-type Chain<N> = SmallVec<[(N, usize); 9]>;
+type PrefixProducts<N> = SmallVec<[(N, usize); 9]>;
 
-fn chain<N: Extent>(op: &'static str, shape: &Tree<N>) -> Result<Chain<N>, LayoutError> {
+fn chain<N: Extent>(op: &'static str, shape: &Tree<N>) -> Result<PrefixProducts<N>, LayoutError> {
     check_extents(shape)?;
-    let mut chain = Chain::new();
+    let mut chain = PrefixProducts::new();
     let mut product = N::one();
     chain.push((product.clone(), 0));
     for (position, extent) in shape.leaves().iter().enumerate() {
@@ -81,7 +81,7 @@ fn common<N: Extent>(op: &'static str, a: &N, b: &N) -> Result<N, LayoutError> {
     })
 }
 
-fn same_size<N: Extent>(op: &'static str, a: &Chain<N>, b: &Chain<N>) -> Result<(), LayoutError> {
+fn same_size<N: Extent>(op: &'static str, a: &PrefixProducts<N>, b: &PrefixProducts<N>) -> Result<(), LayoutError> {
     match (a.last(), b.last()) {
         (Some((left, _)), Some((right, _))) if !left.same(right).proved() => Err(match (left.known(), right.known()) {
             (Some(left), Some(right)) => LayoutError::Size { op, left, right },

@@ -39,7 +39,7 @@ use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 
 /// A mode of a coalesced layout that reaches more than one offset.
-struct Moving<N> {
+struct InvertedMode<N> {
     extent: N,
     /// The magnitude of the stride.
     stride: N,
@@ -50,7 +50,7 @@ struct Moving<N> {
 /// The moving modes of a layout by increasing stride, and whether all strides are positive, or all
 /// negative.
 struct Sorted<N> {
-    modes: SmallVec<[Moving<N>; 8]>,
+    modes: SmallVec<[InvertedMode<N>; 8]>,
     positive: bool,
     negative: bool,
 }
@@ -78,7 +78,7 @@ fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, 
                 Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &before.stride, &stride)),
             }
         }
-        sorted.modes.insert(at, Moving { extent: leaf.extent.clone(), stride, step: step.clone() });
+        sorted.modes.insert(at, InvertedMode { extent: leaf.extent.clone(), stride, step: step.clone() });
     }
     ascending(op, &sorted.modes, |mode| (&mode.extent, &mode.stride))?;
     Ok(sorted)
@@ -206,7 +206,7 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
                 // of it.
                 Truth::Proved => {
                     let later = sorted.modes.get(number + 1..).unwrap_or_default();
-                    let on = |later: &&Moving<N>| !covered.less_given(&later.stride, &[&later.extent]).proved();
+                    let on = |later: &&InvertedMode<N>| !covered.less_given(&later.stride, &[&later.extent]).proved();
                     match later.iter().find(on) {
                         Some(later) => return Err(LayoutError::open(OP, Condition::Less, &covered, &later.stride)),
                         None => break,

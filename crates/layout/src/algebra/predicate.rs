@@ -24,19 +24,16 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
+use crate::ground::bounds::Wide;
 use crate::limits::{MAX_CASES, MAX_IMAGE};
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
 
-/// Sums of products of two 64-bit numbers, where the product of the extents is representable, stay
-/// below 2^126.
-type Wide = i128;
-
 /// One mode with more than one position.
 #[derive(Clone, Copy)]
-struct Mode {
+struct SteppedMode {
     /// The magnitude of the stride.
     step: u64,
     /// The extent less one.
@@ -45,14 +42,14 @@ struct Mode {
     leaf: usize,
 }
 
-impl Mode {
+impl SteppedMode {
     fn reach(&self) -> Wide {
         Wide::from(self.step) * Wide::from(self.most)
     }
 }
 
 /// A size is at most 2^63, so that there are at most 63 modes with more than one position.
-type Modes = SmallVec<[Mode; 8]>;
+type SteppedModes = SmallVec<[SteppedMode; 8]>;
 
 impl<N: Extent> Layout<N> {
     /// Whether different coordinates have different values.
@@ -103,13 +100,17 @@ pub(crate) fn injective(layout: &Layout) -> Result<bool, LayoutError> {
 
 impl Layout {
     /// The modes with more than one position, sorted by the magnitudes of their strides.
-    fn sorted_modes(&self) -> Modes {
-        let mut modes: Modes = self
+    fn sorted_modes(&self) -> SteppedModes {
+        let mut modes: SteppedModes = self
             .leaves()
             .iter()
             .enumerate()
             .filter(|(_, leaf)| leaf.extent > 1)
-            .map(|(position, leaf)| Mode { step: leaf.stride.unsigned_abs(), most: leaf.extent - 1, leaf: position })
+            .map(|(position, leaf)| SteppedMode {
+                step: leaf.stride.unsigned_abs(),
+                most: leaf.extent - 1,
+                leaf: position,
+            })
             .collect();
         modes.sort_unstable_by_key(|mode| (mode.step, mode.leaf));
         modes
@@ -135,8 +136,8 @@ impl Layout {
         self.collision_among(&self.sorted_modes())
     }
 
-    fn collision_among(&self, modes: &[Mode]) -> Result<Option<(i64, i64)>, LayoutError> {
-        let mut search = Search::new(modes);
+    fn collision_among(&self, modes: &[SteppedMode]) -> Result<Option<(i64, i64)>, LayoutError> {
+        let mut search = RelationSearch::new(modes);
         let found = search.run(modes.len(), 0, false);
         interrupt::check("is_injective")?;
         let found = match found {
@@ -203,7 +204,7 @@ impl Layout {
     /// ```
     pub fn is_bijective(&self) -> bool {
         // Onto a set of as many elements is one to one.
-        let reach: Wide = self.sorted_modes().iter().map(Mode::reach).sum();
+        let reach: Wide = self.sorted_modes().iter().map(SteppedMode::reach).sum();
         self.is_surjective() && reach + 1 == Wide::from(self.size())
     }
 
@@ -308,8 +309,8 @@ fn common(a: u64, b: u64) -> u64 {
 }
 
 /// The search for `sum x_k * d_k = 0`.
-struct Search<'a> {
-    modes: &'a [Mode],
+struct RelationSearch<'a> {
+    modes: &'a [SteppedMode],
     /// The modes below each mode.
     below: SmallVec<[Below; 8]>,
     /// `x_k`, while the search succeeds.
@@ -331,8 +332,8 @@ struct Below {
     inverse: Wide,
 }
 
-impl<'a> Search<'a> {
-    fn new(modes: &'a [Mode]) -> Search<'a> {
+impl<'a> RelationSearch<'a> {
+    fn new(modes: &'a [SteppedMode]) -> RelationSearch<'a> {
         let (mut reach, mut divisor) = (0, 0_u64);
         let mut below = SmallVec::new();
         for mode in modes {
@@ -342,7 +343,7 @@ impl<'a> Search<'a> {
             reach += mode.reach();
             divisor = common(divisor, mode.step);
         }
-        Search { modes, below, solution: modes.iter().map(|_| 0).collect(), cases: 0 }
+        RelationSearch { modes, below, solution: modes.iter().map(|_| 0).collect(), cases: 0 }
     }
 
     /// Whether the first `count` modes can bring `rest` to 0, not all `x_k` being 0; none at the

@@ -40,7 +40,7 @@ use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::{Chain, Condition};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Truth, gcd};
-use crate::value::profile::{Builder, Profile};
+use crate::value::profile::{Profile, ProfileBuilder};
 use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "recast_layout";
@@ -157,15 +157,15 @@ impl<N: Extent> Layout<N> {
         let parts = cut(self.leaves(), old_bits / divisor).fits_as::<N>(OP)?;
         let leaves = pack(self.profile(), &parts, new_bits / divisor)?;
         let profile = match parts.run {
-            Run::Kept => self.profile().duplicate(),
-            Run::Pair(pair) => {
-                let mut builder = Builder::new();
+            ProfileCut::Kept => self.profile().duplicate(),
+            ProfileCut::Pair(pair) => {
+                let mut builder = ProfileBuilder::new();
                 builder.substitute(self.profile().as_ref(), &mut |leaf, out| {
                     if leaf == pair { out.flat(2) } else { out.leaf() }
                 });
                 builder.finish()?
             }
-            Run::Added => Profile::flat(1)?,
+            ProfileCut::Added => Profile::flat(1)?,
         };
         Layout::from_tree(Tree::from_parts(profile, leaves))
     }
@@ -265,7 +265,7 @@ fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
 }
 
 /// How cutting changed the profile.
-enum Run {
+enum ProfileCut {
     Kept,
     /// This leaf became two.
     Pair(usize),
@@ -274,34 +274,34 @@ enum Run {
 }
 
 /// The leaves of a layout with elements cut into parts.
-struct Parts<N: Extent> {
+struct CutLeaves<N: Extent> {
     leaves: Leaves<Leaf<N>>,
-    run: Run,
+    run: ProfileCut,
 }
 
-impl<N: Extent> Parts<N> {
+impl<N: Extent> CutLeaves<N> {
     /// The path of a leaf, in the layout as it was before it was cut.
     fn path(&self, profile: &Profile, leaf: usize) -> crate::Path {
         match self.run {
-            Run::Pair(pair) if leaf > pair => profile.path(leaf - 1),
-            Run::Added => crate::Path::new(),
+            ProfileCut::Pair(pair) if leaf > pair => profile.path(leaf - 1),
+            ProfileCut::Added => crate::Path::new(),
             _ => profile.path(leaf),
         }
     }
 }
 
 /// Narrows by `r`; `None` when a number does not fit.
-fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<Parts<N>> {
+fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<CutLeaves<N>> {
     let canonical = |leaf: &Leaf<N>| match leaf.extent.is_one().proved() {
         true => Leaf { extent: N::one(), stride: N::zero() },
         false => leaf.clone(),
     };
     if r == 1 {
-        return Some(Parts { leaves: leaves.iter().map(canonical).collect(), run: Run::Kept });
+        return Some(CutLeaves { leaves: leaves.iter().map(canonical).collect(), run: ProfileCut::Kept });
     }
     let (found, count) = (run_leaf(leaves), N::from(r));
     let mut out = Leaves::new();
-    let mut run = Run::Kept;
+    let mut run = ProfileCut::Kept;
     for (position, leaf) in leaves.iter().map(canonical).enumerate() {
         let moved = Leaf { extent: leaf.extent.clone(), stride: leaf.stride.times(&count)? };
         if found != Some(position) {
@@ -309,16 +309,16 @@ fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<Parts<N>> {
         } else if leaf.extent.is_one().proved() || leaf.stride.same(&N::one()).proved() {
             out.push(Leaf { extent: leaf.extent.times(&count)?, stride: N::one() });
         } else {
-            run = Run::Pair(position);
+            run = ProfileCut::Pair(position);
             out.push(Leaf { extent: count.clone(), stride: N::one() });
             out.push(moved);
         }
     }
     if found.is_none() {
-        run = Run::Added;
+        run = ProfileCut::Added;
         out.push(Leaf { extent: count, stride: N::one() });
     }
-    Some(Parts { leaves: out, run })
+    Some(CutLeaves { leaves: out, run })
 }
 
 /// The leaf into which the parts of an element go. Any would do: this one keeps the profile, or is
@@ -335,7 +335,7 @@ fn run_leaf<N: Extent>(leaves: &[Leaf<N>]) -> Option<usize> {
 type Inside = (i64, i64, usize);
 
 /// Widens by `n`, or says why the elements do not pack.
-fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves<Leaf<N>>, LayoutError> {
+fn pack<N: Extent>(profile: &Profile, parts: &CutLeaves<N>, n: i64) -> Result<Leaves<Leaf<N>>, LayoutError> {
     let uneven =
         |leaf, value, divisor| LayoutError::NotDivisible { op: OP, path: parts.path(profile, leaf), value, divisor };
     let wide = N::from(n);

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::compose::{Outer, compose_outer};
+use crate::ground::bounds::Wide;
 use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
@@ -21,22 +22,19 @@ use crate::value::tree::{Leaves, Tree};
 /// The largest layout whose table of values a search writes down.
 pub(crate) const MAX_TABLE: i64 = 1 << 16;
 
-/// Numbers in a search: wide enough for every product of two 64-bit values.
-type Wide = i128;
-
 /// A mode as numbers: extent, stride, and the distance between the indices of two neighbours.
 #[derive(Clone, Copy)]
-struct Mode {
+struct SearchedMode {
     extent: i64,
     stride: i64,
     step: i64,
 }
 
-fn modes<N: Extent>(layout: &Layout<N>) -> Option<Vec<Mode>> {
+fn modes<N: Extent>(layout: &Layout<N>) -> Option<Vec<SearchedMode>> {
     let leaves = coalesced(layout.leaves())?;
     let steps = index_steps(&leaves)?;
     let mode = |(leaf, step): (&Leaf<N>, &N)| {
-        Some(Mode { extent: leaf.extent.known()?, stride: leaf.stride.known()?, step: step.known()? })
+        Some(SearchedMode { extent: leaf.extent.known()?, stride: leaf.stride.known()?, step: step.known()? })
     };
     leaves.iter().zip(&steps).map(mode).collect()
 }
@@ -106,7 +104,7 @@ fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> O
 struct Right {
     outer: Outer<i64>,
     /// The modes, largest stride first. Those of stride 0 count too: a carry may pass through one.
-    modes: Vec<Mode>,
+    modes: Vec<SearchedMode>,
     size: i64,
     bound: i64,
     left: usize,
@@ -171,7 +169,7 @@ impl Right {
     ///
     /// The offset of what is left may lie outside 64 bits, although that of every index is within.
     fn indices(&mut self, mode: usize, offset: Wide, index: i64, found: &mut Vec<i64>) {
-        let Some((current, rest)) = self.modes.get(mode..).and_then(<[Mode]>::split_first) else {
+        let Some((current, rest)) = self.modes.get(mode..).and_then(<[SearchedMode]>::split_first) else {
             if offset == 0 {
                 found.push(index);
             }
@@ -205,7 +203,7 @@ impl Right {
 }
 
 /// The least and the largest offset of some modes.
-fn reach(modes: &[Mode]) -> Option<(i64, i64)> {
+fn reach(modes: &[SearchedMode]) -> Option<(i64, i64)> {
     modes.iter().try_fold((0_i64, 0_i64), |(least, greatest), mode| {
         let reach = (mode.extent - 1).checked_mul(mode.stride)?;
         Some((least.checked_add(reach.min(0))?, greatest.checked_add(reach.max(0))?))
@@ -245,15 +243,15 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
     }
     let mut search = Left::new(indices.into_iter().collect(), size);
     match search.grow(1, 0) {
-        Step::Done => to_layout(search.found()),
-        Step::Failed if !search.has_ended() => {
+        SearchStep::Done => to_layout(search.found()),
+        SearchStep::Failed if !search.has_ended() => {
             let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
             Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::refusal::evidence::NoInverse {
                 offset: pair.0,
                 index: pair.1,
             })))
         }
-        Step::Failed => interrupt::check(OP).and(Err(undecided())),
+        SearchStep::Failed => interrupt::check(OP).and(Err(undecided())),
     }
 }
 
@@ -262,20 +260,20 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
 pub(crate) fn through(points: Vec<(i64, Vec<i64>)>, size: i64) -> Option<Layout> {
     let mut search = Left::new(points, size);
     match search.grow(1, 0) {
-        Step::Done => to_layout(search.found()).ok(),
-        Step::Failed => None,
+        SearchStep::Done => to_layout(search.found()).ok(),
+        SearchStep::Failed => None,
     }
 }
 
 #[derive(PartialEq)]
-enum Step {
+enum SearchStep {
     Done,
     Failed,
 }
 
 /// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes
 /// it.
-struct Part {
+struct CandidateMode {
     begin: i64,
     extent: i64,
     value: Option<i64>,
@@ -289,7 +287,7 @@ struct Left {
     left: usize,
     /// What may still be done to look at candidates.
     work: Work,
-    modes: Vec<Part>,
+    modes: Vec<CandidateMode>,
     /// Offsets that depend on more than one open value.
     waiting: Vec<usize>,
 }
@@ -312,7 +310,7 @@ impl Left {
     }
 
     /// Adds modes that begin at `begin`; the points below number `placed` hold.
-    fn grow(&mut self, begin: i64, placed: usize) -> Step {
+    fn grow(&mut self, begin: i64, placed: usize) -> SearchStep {
         if placed == self.points.len() {
             return self.settle();
         }
@@ -321,40 +319,40 @@ impl Left {
         let mut extent = most;
         while extent > 1 {
             if self.has_ended() {
-                return Step::Failed;
+                return SearchStep::Failed;
             }
-            self.modes.push(Part { begin, extent, value: None });
+            self.modes.push(CandidateMode { begin, extent, value: None });
             let end = self.points.partition_point(|(offset, _)| *offset / extent < begin);
-            if self.place(placed, end, begin, extent) == Step::Done {
-                return Step::Done;
+            if self.place(placed, end, begin, extent) == SearchStep::Done {
+                return SearchStep::Done;
             }
             self.modes.pop();
             extent -= 1;
         }
-        Step::Failed
+        SearchStep::Failed
     }
 
     /// Places the points from number `next` up to number `end`, then grows further.
     ///
     /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most
     /// twice the number of modes.
-    fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> Step {
+    fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> SearchStep {
         let waiting = self.waiting.len();
         let step = loop {
             self.left = self.left.saturating_sub(1);
             if self.has_ended() {
-                break Step::Failed;
+                break SearchStep::Failed;
             }
             if next == end {
                 break match begin.checked_mul(extent) {
                     Some(begin) => self.grow(begin, end),
-                    None => Step::Failed,
+                    None => SearchStep::Failed,
                 };
             }
             let (sum, open) = self.known(next);
             match open.as_slice() {
                 [] if self.allows(next, sum) => {}
-                [] => break Step::Failed,
+                [] => break SearchStep::Failed,
                 [(mode, digit)] => {
                     break self.choose(next, *mode, *digit, sum, |search| search.place(next + 1, end, begin, extent));
                 }
@@ -362,7 +360,7 @@ impl Left {
             }
             next += 1;
         };
-        if step == Step::Failed {
+        if step == SearchStep::Failed {
             self.waiting.truncate(waiting);
         }
         step
@@ -375,8 +373,8 @@ impl Left {
         mode: usize,
         digit: i64,
         sum: Wide,
-        mut then: impl FnMut(&mut Left) -> Step,
-    ) -> Step {
+        mut then: impl FnMut(&mut Left) -> SearchStep,
+    ) -> SearchStep {
         for number in 0.. {
             let Some(index) = self.points.get(point).and_then(|(_, indices)| indices.get(number)) else { break };
             let rest = Wide::from(*index) - sum;
@@ -389,16 +387,16 @@ impl Left {
                 break;
             }
             self.modes[mode].value = Some(value);
-            if self.consistent() && then(self) == Step::Done {
-                return Step::Done;
+            if self.consistent() && then(self) == SearchStep::Done {
+                return SearchStep::Done;
             }
             self.modes[mode].value = None;
         }
-        Step::Failed
+        SearchStep::Failed
     }
 
     /// Fixes the values that are still open, through the points that wait for them.
-    fn settle(&mut self) -> Step {
+    fn settle(&mut self) -> SearchStep {
         let waiting: Vec<usize> = self.waiting.clone();
         for point in waiting {
             let (sum, open) = self.known(point);
@@ -410,19 +408,19 @@ impl Left {
                     for value in 1 - self.size..self.size {
                         self.left = self.left.saturating_sub(1);
                         if self.has_ended() {
-                            return Step::Failed;
+                            return SearchStep::Failed;
                         }
                         self.modes[mode].value = Some(value);
-                        if self.consistent() && self.settle() == Step::Done {
-                            return Step::Done;
+                        if self.consistent() && self.settle() == SearchStep::Done {
+                            return SearchStep::Done;
                         }
                     }
                     self.modes[mode].value = None;
-                    return Step::Failed;
+                    return SearchStep::Failed;
                 }
             }
         }
-        Step::Done
+        SearchStep::Done
     }
 
     /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that

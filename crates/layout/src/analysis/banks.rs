@@ -158,7 +158,7 @@ pub struct PhaseHits {
 
 /// Lanes that want different words of one bank.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collision {
+pub struct BankConflict {
     /// The bank.
     pub bank: i64,
     /// For each word the line that it is in, and the lanes that want it.
@@ -167,14 +167,14 @@ pub struct Collision {
 
 impl PhaseHits {
     /// The banks in which several words are accessed.
-    pub fn collisions(&self) -> Vec<Collision> {
+    pub fn collisions(&self) -> Vec<BankConflict> {
         let banks = self.hits.chunk_by(|a, b| a.bank == b.bank);
         let collisions = banks.filter_map(|hits| {
             let words = hits.chunk_by(|a, b| a.line == b.line);
             let words: Vec<_> = words
                 .filter_map(|word| Some((word.first()?.line, word.iter().map(|hit| hit.lane).collect())))
                 .collect();
-            Some(Collision { bank: hits.first()?.bank, words }).filter(|collision| collision.words.len() > 1)
+            Some(BankConflict { bank: hits.first()?.bank, words }).filter(|collision| collision.words.len() > 1)
         });
         collisions.collect()
     }
@@ -199,7 +199,7 @@ impl PhaseHits {
 /// ```
 pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Result<BankReport, AnalysisError> {
     check(access, banks)?;
-    with_units(storage, access, banks.line(), Count { banks })
+    with_units(storage, access, banks.line(), BankCount { banks })
 }
 
 /// The accesses in one phase: phase `number` of [`BankReport::phases`].
@@ -279,11 +279,11 @@ impl<N: Number> Words<N> {
     }
 }
 
-struct Count {
+struct BankCount {
     banks: Banks,
 }
 
-impl Visit for Count {
+impl Visit for BankCount {
     type Output = Result<BankReport, AnalysisError>;
 
     fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {

@@ -125,12 +125,12 @@ impl GlobalReport {
 /// assert_eq!(global_access(&storage, &columns).unwrap().efficiency(), 0.125); // 4 of 32 bytes
 /// ```
 pub fn global_access(storage: &Storage, access: &Access) -> Result<GlobalReport, AnalysisError> {
-    with_units(storage, access, LINE_BYTES, Count)
+    with_units(storage, access, LINE_BYTES, GlobalCount)
 }
 
-struct Count;
+struct GlobalCount;
 
-impl Visit for Count {
+impl Visit for GlobalCount {
     type Output = Result<GlobalReport, AnalysisError>;
 
     fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
@@ -211,14 +211,14 @@ pub struct RequestUnits {
 /// assert_eq!((&*first.lines[1], first.units[9].byte), ("256", 8)); // lane 9 has row 1 of column 2
 /// ```
 pub fn request_units(storage: &Storage, access: &Access, number: usize) -> Result<RequestUnits, AnalysisError> {
-    with_units(storage, access, LINE_BYTES, Listed { number })
+    with_units(storage, access, LINE_BYTES, ListedBytes { number })
 }
 
-struct Listed {
+struct ListedBytes {
     number: usize,
 }
 
-impl Visit for Listed {
+impl Visit for ListedBytes {
     type Output = Result<RequestUnits, AnalysisError>;
 
     fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {

@@ -5,7 +5,7 @@
 
 use super::{AnyLayout, AnyTree, wrong_kind};
 use crate::algebra::vector::{max_common_layout, max_common_vector};
-use crate::refusal::error::{Fits, LayoutError, Operand};
+use crate::refusal::error::{Fits, LayoutError, RefusedOperand};
 use crate::symbolic::{Expr, Symbolic};
 use crate::tile::thread_value::make_layout_tv;
 use crate::value::layout::{Layout, Leaf};
@@ -23,7 +23,7 @@ macro_rules! of_map_of_indices {
                 pub fn $name(&self) -> Result<AnyLayout, LayoutError> {
                     match &*self.by_index()? {
                         $(AnyLayout::$kind(layout) => Ok(layout.$name()?.into()),)+
-                        _ => wrong_kind(stringify!($name), Operand::First, OTHER),
+                        _ => wrong_kind(stringify!($name), RefusedOperand::First, OTHER),
                     }
                 }
             )*
@@ -61,12 +61,12 @@ macro_rules! complements {
                         _ => {}
                     }
                     let Some(target) = target.launch() else {
-                        return wrong_kind(OP, Operand::Second, "a shape or a layout");
+                        return wrong_kind(OP, RefusedOperand::Second, "a shape or a layout");
                     };
                     if let AnyLayout::Coordinate(layout) = &*whole {
                         return Ok(layout.$name(&target)?.into());
                     }
-                    let layout = whole.launch_in(OP, Operand::First)?;
+                    let layout = whole.launch_in(OP, RefusedOperand::First)?;
                     let filled = layout.$name(&target.product()?)?;
                     Ok(shaped_like(&target, filled, &layout.$open()?)?.into())
                 }
@@ -115,7 +115,7 @@ impl AnyLayout {
     pub fn add(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "layout_add";
         if self.is_composed() || other.is_composed() {
-            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            let (a, b) = (self.composed_in(OP, RefusedOperand::First)?, other.composed_in(OP, RefusedOperand::Second)?);
             return Ok(a.add(&b)?.into());
         }
         super::paired!(OP, self, other, (a, b) => Ok(a.add(b)?.into()))
@@ -136,7 +136,7 @@ impl AnyLayout {
             if self == other {
                 return Ok(Truth::Proved);
             }
-            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            let (a, b) = (self.composed_in(OP, RefusedOperand::First)?, other.composed_in(OP, RefusedOperand::Second)?);
             return Ok(Truth::from(a.equivalent(&b)?));
         }
         super::paired!(OP, self, other, (a, b) => Ok(a.same_function(b)))
@@ -177,7 +177,7 @@ impl AnyLayout {
     pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "max_common_layout";
         if self.is_map_of_bits() || other.is_map_of_bits() {
-            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            let (a, b) = (self.composed_in(OP, RefusedOperand::First)?, other.composed_in(OP, RefusedOperand::Second)?);
             return Ok(a.max_common_layout(&b)?.into());
         }
         if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, other) {
@@ -193,7 +193,7 @@ impl AnyLayout {
     pub fn max_common_vector(&self, other: &AnyLayout) -> Result<Expr, LayoutError> {
         const OP: &str = "max_common_vector";
         if self.is_map_of_bits() || other.is_map_of_bits() {
-            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            let (a, b) = (self.composed_in(OP, RefusedOperand::First)?, other.composed_in(OP, RefusedOperand::Second)?);
             return Ok(a.max_common_vector(&b)?.into());
         }
         if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, other) {
@@ -205,7 +205,7 @@ impl AnyLayout {
 
     /// Both as layouts of numbers that may become known at launch.
     fn numbers(&self, op: &'static str, other: &AnyLayout) -> Result<(Layout<Expr>, Layout<Expr>), LayoutError> {
-        let (a, b) = (self.launch_in(op, Operand::First)?, other.launch_in(op, Operand::Second)?);
+        let (a, b) = (self.launch_in(op, RefusedOperand::First)?, other.launch_in(op, RefusedOperand::Second)?);
         Ok((a.into_owned(), b.into_owned()))
     }
 
@@ -217,7 +217,7 @@ impl AnyLayout {
         match &*self.by_index()? {
             AnyLayout::Composed(map) => Ok(map.inner().layout_like()?.into()),
             AnyLayout::Launch(layout) => Ok(layout.layout_like()?.into()),
-            map => Ok(map.integer_in("make_layout_like", Operand::First)?.layout_like()?.into()),
+            map => Ok(map.integer_in("make_layout_like", RefusedOperand::First)?.layout_like()?.into()),
         }
     }
 
@@ -228,7 +228,7 @@ impl AnyLayout {
         match &*self.by_index()? {
             AnyLayout::Composed(map) => Ok(map.inner().fragment_like()?.into()),
             AnyLayout::Launch(layout) => Ok(layout.fragment_like()?.into()),
-            map => Ok(map.integer_in("make_fragment_like", Operand::First)?.fragment_like()?.into()),
+            map => Ok(map.integer_in("make_fragment_like", RefusedOperand::First)?.fragment_like()?.into()),
         }
     }
 
@@ -244,7 +244,7 @@ impl AnyLayout {
             AnyLayout::Xor(layout) => Ok(layout.cosize()?.into()),
             AnyLayout::Composed(map) => Ok(map.cosize()?.into()),
             AnyLayout::LaunchComposed(map) => map.cosize(),
-            _ => wrong_kind("cosize", Operand::First, "a layout, or a composed layout of known numbers"),
+            _ => wrong_kind("cosize", RefusedOperand::First, "a layout, or a composed layout of known numbers"),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::{AnyLayout, AnyTiler, AnyTree, convert, wrong_kind};
 use crate::composed::Composed;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::tile::form::DivideForm;
 use crate::tile::tiler::Tiler;
@@ -36,33 +36,33 @@ macro_rules! combined {
                     let $tile = &known;
                     $result
                 }
-                None => wrong_kind($op, Operand::Second, "a tiler whose numbers are known"),
+                None => wrong_kind($op, RefusedOperand::Second, "a tiler whose numbers are known"),
             },
-            (AnyLayout::Xor(_), _) => wrong_kind($op, Operand::Second, "a tiler whose numbers are known"),
+            (AnyLayout::Xor(_), _) => wrong_kind($op, RefusedOperand::Second, "a tiler whose numbers are known"),
             (AnyLayout::CoordinateComposed($seen), $Any::Coordinate($at)) => $of_seen,
             (whole, $Any::Coordinate(place)) if whole.is_composed() => {
-                let whole = whole.launch_composed_in($op, Operand::First)?;
+                let whole = whole.launch_composed_in($op, RefusedOperand::First)?;
                 let ($picked, $place) = (&*whole, place);
                 $of_picked
             }
             (whole, $Any::Coordinate($tile)) => {
-                let whole = whole.coordinate_in($op, Operand::First)?;
+                let whole = whole.coordinate_in($op, RefusedOperand::First)?;
                 let $map = &*whole;
                 $result
             }
             (whole, by) => {
-                let Some(by) = by.launch() else { return wrong_kind($op, Operand::Second, "a tiler") };
+                let Some(by) = by.launch() else { return wrong_kind($op, RefusedOperand::Second, "a tiler") };
                 let $tile = &*by;
                 match whole {
                     AnyLayout::Coordinate($map) => $result,
                     AnyLayout::CoordinateComposed($map) => $result,
                     whole if whole.is_composed() => {
-                        let whole = whole.launch_composed_in($op, Operand::First)?;
+                        let whole = whole.launch_composed_in($op, RefusedOperand::First)?;
                         let $map = &*whole;
                         $result
                     }
                     whole => {
-                        let whole = whole.launch_in($op, Operand::First)?;
+                        let whole = whole.launch_in($op, RefusedOperand::First)?;
                         let $map = &*whole;
                         $result
                     }
@@ -114,29 +114,31 @@ impl AnyLayout {
         let (a, b) = (self.by_index()?, b.by_index()?);
         match (&*a, &*b) {
             (AnyLayout::Integer(_) | AnyLayout::Composed(_), AnyLayout::Composed(right)) => {
-                Ok(a.composed_in(OP, Operand::First)?.compose_composed(right)?.into())
+                Ok(a.composed_in(OP, RefusedOperand::First)?.compose_composed(right)?.into())
             }
             (AnyLayout::Xor(left), AnyLayout::Xor(_) | AnyLayout::Composed(_)) => {
-                Ok(vectors(b.composed_in(OP, Operand::Second)?.then_xor(left)?))
+                Ok(vectors(b.composed_in(OP, RefusedOperand::Second)?.then_xor(left)?))
             }
             (AnyLayout::Integer(_) | AnyLayout::Composed(_), AnyLayout::Xor(right)) => {
-                Ok(numbers(a.composed_in(OP, Operand::First)?.compose_composed(&right.composed()?)?))
+                Ok(numbers(a.composed_in(OP, RefusedOperand::First)?.compose_composed(&right.composed()?)?))
             }
             (AnyLayout::Coordinate(left), AnyLayout::Composed(_) | AnyLayout::Xor(_)) => {
                 // Values of a composed layout are numbers, so that this is a layout of indices or
                 // else has no composite.
-                match b.composed_in(OP, Operand::Second)?.to_layout()? {
+                match b.composed_in(OP, RefusedOperand::Second)?.to_layout()? {
                     (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
                     _ => wrong_kind(
                         OP,
-                        Operand::Second,
+                        RefusedOperand::Second,
                         "a map of indices that begins at 0, after which coordinates add up",
                     ),
                 }
             }
             _ => {
-                let (left, right) =
-                    (a.launch_composed_in(OP, Operand::First)?, b.launch_composed_in(OP, Operand::Second)?);
+                let (left, right) = (
+                    a.launch_composed_in(OP, RefusedOperand::First)?,
+                    b.launch_composed_in(OP, RefusedOperand::Second)?,
+                );
                 Ok(left.compose_composed(&right)?.into())
             }
         }
@@ -152,13 +154,17 @@ impl AnyLayout {
             return Ok(a.compose_within(b)?.into());
         }
         match (self, b) {
-            (whole, _) if whole.is_composed() => wrong_kind(OP, Operand::First, "a layout with an end of its own"),
-            (_, b) if b.is_map_of_bits() => wrong_kind(OP, Operand::Second, b.not_integer()),
-            (whole, AnyLayout::Coordinate(b)) => Ok(whole.coordinate_in(OP, Operand::First)?.compose_within(b)?.into()),
-            (AnyLayout::Xor(a), b) => Ok(a.compose_within(b.integer_in(OP, Operand::Second)?)?.into()),
-            (AnyLayout::Coordinate(a), b) => Ok(a.compose_within(&*b.launch_in(OP, Operand::Second)?)?.into()),
+            (whole, _) if whole.is_composed() => {
+                wrong_kind(OP, RefusedOperand::First, "a layout with an end of its own")
+            }
+            (_, b) if b.is_map_of_bits() => wrong_kind(OP, RefusedOperand::Second, b.not_integer()),
+            (whole, AnyLayout::Coordinate(b)) => {
+                Ok(whole.coordinate_in(OP, RefusedOperand::First)?.compose_within(b)?.into())
+            }
+            (AnyLayout::Xor(a), b) => Ok(a.compose_within(b.integer_in(OP, RefusedOperand::Second)?)?.into()),
+            (AnyLayout::Coordinate(a), b) => Ok(a.compose_within(&*b.launch_in(OP, RefusedOperand::Second)?)?.into()),
             (a, b) => {
-                let (a, b) = (a.launch_in(OP, Operand::First)?, b.launch_in(OP, Operand::Second)?);
+                let (a, b) = (a.launch_in(OP, RefusedOperand::First)?, b.launch_in(OP, RefusedOperand::Second)?);
                 Ok(a.compose_within(&*b)?.into())
             }
         }
@@ -179,11 +185,11 @@ impl AnyLayout {
             (map, tile) => Ok(map.compose_tiler(tile)?.into()),
             picked (map, place) => match &**place {
                 Tiler::Layout(place) => Ok(map.compose_coordinates(place)?.into()),
-                _ => wrong_kind(OP, Operand::Second, WANTED),
+                _ => wrong_kind(OP, RefusedOperand::Second, WANTED),
             },
             seen (map, place) => match &**place {
                 Tiler::Layout(place) => Ok(map.by_index()?.compose_coordinates(place)?.into()),
-                _ => wrong_kind(OP, Operand::Second, WANTED),
+                _ => wrong_kind(OP, RefusedOperand::Second, WANTED),
             },
         }
     }
@@ -204,14 +210,14 @@ impl AnyLayout {
     pub fn divide(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         let op = form.division();
         if let AnyTiler::Map(tile) = tiler {
-            let tile = tile.composed_in(op, Operand::Second)?;
+            let tile = tile.composed_in(op, RefusedOperand::Second)?;
             return match self {
                 // First the layout of its indices, then the map.
                 AnyLayout::Xor(whole) => {
                     let indices = Composed::from(Layout::compact(&whole.shape())?);
                     Ok(vectors(indices.divide_composed(form, &tile)?.then_xor(whole)?))
                 }
-                whole => Ok(whole.composed_in(op, Operand::First)?.divide_composed(form, &tile)?.into()),
+                whole => Ok(whole.composed_in(op, RefusedOperand::First)?.divide_composed(form, &tile)?.into()),
             };
         }
         combined! {
@@ -229,11 +235,11 @@ impl AnyLayout {
     pub fn product(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         let op = form.product();
         if let AnyTiler::Map(by) = tiler {
-            let by = by.composed_in(op, Operand::Second)?;
+            let by = by.composed_in(op, RefusedOperand::Second)?;
             return match self {
                 // Copies of vectors are added by XOR, which numbers are not.
                 AnyLayout::Xor(whole) => Ok(whole.product(form, &Tiler::from(indices(&by)?))?.into()),
-                whole => Ok(whole.composed_in(op, Operand::First)?.product_composed(form, &by)?.into()),
+                whole => Ok(whole.composed_in(op, RefusedOperand::First)?.product_composed(form, &by)?.into()),
             };
         }
         combined! {
@@ -251,10 +257,10 @@ impl AnyLayout {
     pub fn blocked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "blocked_product";
         if by.is_map_of_bits() {
-            let by = by.composed_in(OP, Operand::Second)?;
+            let by = by.composed_in(OP, RefusedOperand::Second)?;
             return match self {
                 AnyLayout::Xor(whole) => Ok(whole.blocked_product(&indices(&by)?)?.into()),
-                whole => Ok(whole.composed_in(OP, Operand::First)?.blocked_product_composed(&by)?.into()),
+                whole => Ok(whole.composed_in(OP, RefusedOperand::First)?.blocked_product_composed(&by)?.into()),
             };
         }
         combined! {
@@ -271,10 +277,10 @@ impl AnyLayout {
     pub fn raked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "raked_product";
         if by.is_map_of_bits() {
-            let by = by.composed_in(OP, Operand::Second)?;
+            let by = by.composed_in(OP, RefusedOperand::Second)?;
             return match self {
                 AnyLayout::Xor(whole) => Ok(whole.raked_product(&indices(&by)?)?.into()),
-                whole => Ok(whole.composed_in(OP, Operand::First)?.raked_product_composed(&by)?.into()),
+                whole => Ok(whole.composed_in(OP, RefusedOperand::First)?.raked_product_composed(&by)?.into()),
             };
         }
         combined! {
@@ -295,17 +301,21 @@ impl AnyLayout {
             (AnyLayout::Integer(layout), Some(target)) => return Ok(layout.tile_to_shape(target, order)?.into()),
             (AnyLayout::Composed(map), Some(target)) => return Ok(map.tile_to_shape(target, order)?.into()),
             (AnyLayout::Xor(layout), Some(target)) => return Ok(layout.tile_to_shape(target, order)?.into()),
-            (AnyLayout::Xor(_), None) => return wrong_kind(OP, Operand::Second, "a shape whose extents are known"),
+            (AnyLayout::Xor(_), None) => {
+                return wrong_kind(OP, RefusedOperand::Second, "a shape whose extents are known");
+            }
             _ => {}
         }
-        let Some(target) = target.launch() else { return wrong_kind(OP, Operand::Second, "a shape or a layout") };
+        let Some(target) = target.launch() else {
+            return wrong_kind(OP, RefusedOperand::Second, "a shape or a layout");
+        };
         match self {
             AnyLayout::Coordinate(layout) => Ok(layout.tile_to_shape(&target, order)?.into()),
             AnyLayout::CoordinateComposed(map) => Ok(map.tile_to_shape(&target, order)?.into()),
             map if map.is_composed() => {
-                Ok(map.launch_composed_in(OP, Operand::First)?.tile_to_shape(&target, order)?.into())
+                Ok(map.launch_composed_in(OP, RefusedOperand::First)?.tile_to_shape(&target, order)?.into())
             }
-            layout => Ok(layout.launch_in(OP, Operand::First)?.tile_to_shape(&target, order)?.into()),
+            layout => Ok(layout.launch_in(OP, RefusedOperand::First)?.tile_to_shape(&target, order)?.into()),
         }
     }
 }
@@ -350,7 +360,7 @@ impl AnyLayout {
         match &*self.by_index()? {
             AnyLayout::Composed(map) => Ok(map.then(outer.clone())?.into()),
             AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.then(outer.clone())?)),
-            map => Ok(map.launch_composed_in(OP, Operand::Second)?.then(convert::symbolic_map(outer)?)?.into()),
+            map => Ok(map.launch_composed_in(OP, RefusedOperand::Second)?.then(convert::symbolic_map(outer)?)?.into()),
         }
     }
 
@@ -363,17 +373,17 @@ impl AnyLayout {
         let first = |shape: &Tree<i64>| Composed::new(map.clone(), 0, Layout::compact(shape)?);
         match &*self.by_index()? {
             left @ (AnyLayout::Integer(_) | AnyLayout::Composed(_)) => {
-                let left = left.composed_in(OP, Operand::First)?;
+                let left = left.composed_in(OP, RefusedOperand::First)?;
                 let map = left.map()?.after(&0, map)?;
                 Ok(Composed::new(map, 0, Layout::compact(&left.shape())?)?.into())
             }
             AnyLayout::Xor(layout) => Ok(vectors(first(&layout.shape())?.then_xor(layout)?)),
             left @ AnyLayout::Coordinate(_) => match left.known_shape() {
                 Some(shape) => left.after_map(&first(&shape)?.into()),
-                None => wrong_kind(OP, Operand::First, "a shape whose extents are known"),
+                None => wrong_kind(OP, RefusedOperand::First, "a shape whose extents are known"),
             },
             left => {
-                let left = left.launch_composed_in(OP, Operand::First)?;
+                let left = left.launch_composed_in(OP, RefusedOperand::First)?;
                 let map = left.map()?.after(&Expr::from(0), &convert::symbolic_map(map)?)?;
                 Ok(Composed::new(map, Expr::from(0), Layout::compact(&left.shape())?)?.into())
             }
@@ -388,7 +398,7 @@ impl AnyLayout {
         match &*self.by_index()? {
             AnyLayout::Xor(layout) => Ok(layout.clone()),
             AnyLayout::Integer(layout) => Layout::<Xor>::of_integers(layout),
-            map => map.composed_in("to_xor", Operand::First)?.to_xor(),
+            map => map.composed_in("to_xor", RefusedOperand::First)?.to_xor(),
         }
     }
 }

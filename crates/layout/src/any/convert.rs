@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::Step;
+use super::CoordinateStep;
 use crate::composed::{Composed, OuterMap};
 use crate::coordinate::{Coordinate, ModePath};
 use crate::refusal::error::LayoutError;
@@ -46,7 +46,7 @@ pub(crate) fn no_bits(step: &Xor) -> Option<i64> {
 }
 
 /// The step whose numbers are known.
-fn known_step(step: &Step) -> Option<Coordinate> {
+fn known_step(step: &CoordinateStep) -> Option<Coordinate> {
     let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
     terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
 }
@@ -80,34 +80,35 @@ pub(crate) fn known_layout(layout: &Layout<Expr>) -> Option<Layout> {
 
 /// Coordinate strides of which each is a plain number: a coordinate in a codomain that is not a
 /// tuple.
-fn plain(step: &Step) -> Option<Expr> {
+fn plain(step: &CoordinateStep) -> Option<Expr> {
     step.terms().all(|(path, _)| path.is_empty()).then(|| step.scale_at(ModePath::ROOT))
 }
 
-pub(crate) fn step_tree(tree: &Tree<Expr>) -> Tree<Step> {
-    tree.map(|number| Step::integer(number.clone()))
+pub(crate) fn step_tree(tree: &Tree<Expr>) -> Tree<CoordinateStep> {
+    tree.map(|number| CoordinateStep::integer(number.clone()))
 }
 
-pub(crate) fn plain_tree(tree: &Tree<Step>) -> Option<Tree<Expr>> {
+pub(crate) fn plain_tree(tree: &Tree<CoordinateStep>) -> Option<Tree<Expr>> {
     renumbered_tree(tree, plain)
 }
 
-pub(crate) fn step_layout(layout: &Layout<Expr>) -> Option<Layout<Step>> {
-    renumbered(layout, |extent| Some(extent.clone()), |stride| Some(Step::integer(stride.clone())))
+pub(crate) fn step_layout(layout: &Layout<Expr>) -> Option<Layout<CoordinateStep>> {
+    renumbered(layout, |extent| Some(extent.clone()), |stride| Some(CoordinateStep::integer(stride.clone())))
 }
 
-pub(crate) fn plain_layout(layout: &Layout<Step>) -> Option<Layout<Expr>> {
+pub(crate) fn plain_layout(layout: &Layout<CoordinateStep>) -> Option<Layout<Expr>> {
     renumbered(layout, |extent| Some(extent.clone()), plain)
 }
 
 /// A coordinate layout with known numbers.
-pub(crate) fn known_steps(layout: &Layout<Step>) -> Option<Layout<Coordinate>> {
+pub(crate) fn known_steps(layout: &Layout<CoordinateStep>) -> Option<Layout<Coordinate>> {
     renumbered(layout, Extent::known, known_step)
 }
 
 /// A coordinate layout whose numbers may become known at launch.
-pub(crate) fn launch_steps(layout: &Layout<Coordinate>) -> Layout<Step> {
-    let leaf = |leaf: &Leaf<Coordinate>| Leaf { extent: Expr::from(leaf.extent), stride: Step::from(&leaf.stride) };
+pub(crate) fn launch_steps(layout: &Layout<Coordinate>) -> Layout<CoordinateStep> {
+    let leaf =
+        |leaf: &Leaf<Coordinate>| Leaf { extent: Expr::from(leaf.extent), stride: CoordinateStep::from(&leaf.stride) };
     Layout::from_valid(layout.tree().map(leaf))
 }
 

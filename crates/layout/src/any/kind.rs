@@ -6,10 +6,10 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 
-use super::{AnyLayout, Step, convert, wrong_kind};
+use super::{AnyLayout, CoordinateStep, convert, wrong_kind};
 use crate::composed::Composed;
 use crate::coordinate::Coordinate;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::xor::Xor;
@@ -118,7 +118,7 @@ impl AnyLayout {
     ///
     /// Errors: it is of another kind ([`LayoutError::Kind`]).
     pub fn integers(&self) -> Result<&Layout, LayoutError> {
-        self.integer_in("layout", Operand::First)
+        self.integer_in("layout", RefusedOperand::First)
     }
 
     /// The layout of numbers that may become known at launch, where it is one.
@@ -132,7 +132,7 @@ impl AnyLayout {
 
     /// The layout of coordinates, where it is one; a number is a step in a codomain that is no
     /// tuple.
-    pub fn coordinate(&self) -> Option<Cow<'_, Layout<Step>>> {
+    pub fn coordinate(&self) -> Option<Cow<'_, Layout<CoordinateStep>>> {
         match self {
             AnyLayout::Coordinate(layout) => Some(Cow::Borrowed(layout)),
             _ => convert::step_layout(&*self.launch()?).map(Cow::Owned),
@@ -168,10 +168,14 @@ impl AnyLayout {
     /// Errors: its values are coordinates, or numbers that become known at launch
     /// ([`LayoutError::Kind`]); it is not representable.
     pub fn composed(&self) -> Result<Cow<'_, Composed>, LayoutError> {
-        self.composed_in("composed layout", Operand::First)
+        self.composed_in("composed layout", RefusedOperand::First)
     }
 
-    pub(super) fn composed_in(&self, op: &'static str, operand: Operand) -> Result<Cow<'_, Composed>, LayoutError> {
+    pub(super) fn composed_in(
+        &self,
+        op: &'static str,
+        operand: RefusedOperand,
+    ) -> Result<Cow<'_, Composed>, LayoutError> {
         match self {
             AnyLayout::Composed(map) => Ok(Cow::Borrowed(map)),
             AnyLayout::Integer(layout) => Ok(Cow::Owned(Composed::from(layout))),
@@ -190,13 +194,13 @@ impl AnyLayout {
     /// Errors: its values are coordinates or bit vectors, which a map of bits is only from index 0
     /// on ([`LayoutError::Kind`]); it is not representable.
     pub fn launch_composed(&self) -> Result<Cow<'_, Composed<Expr>>, LayoutError> {
-        self.launch_composed_in("composed layout", Operand::First)
+        self.launch_composed_in("composed layout", RefusedOperand::First)
     }
 
     pub(super) fn launch_composed_in(
         &self,
         op: &'static str,
-        operand: Operand,
+        operand: RefusedOperand,
     ) -> Result<Cow<'_, Composed<Expr>>, LayoutError> {
         match self {
             AnyLayout::Composed(map) => Ok(Cow::Owned(convert::symbolic_composed(map)?)),
@@ -215,19 +219,23 @@ impl AnyLayout {
         }
     }
 
-    pub(super) fn integer_in(&self, op: &'static str, operand: Operand) -> Result<&Layout, LayoutError> {
+    pub(super) fn integer_in(&self, op: &'static str, operand: RefusedOperand) -> Result<&Layout, LayoutError> {
         self.integer().map_or_else(|| wrong_kind(op, operand, self.not_integer()), Ok)
     }
 
-    pub(super) fn launch_in(&self, op: &'static str, operand: Operand) -> Result<Cow<'_, Layout<Expr>>, LayoutError> {
+    pub(super) fn launch_in(
+        &self,
+        op: &'static str,
+        operand: RefusedOperand,
+    ) -> Result<Cow<'_, Layout<Expr>>, LayoutError> {
         self.launch().map_or_else(|| wrong_kind(op, operand, self.not_integer()), Ok)
     }
 
     pub(super) fn coordinate_in(
         &self,
         op: &'static str,
-        operand: Operand,
-    ) -> Result<Cow<'_, Layout<Step>>, LayoutError> {
+        operand: RefusedOperand,
+    ) -> Result<Cow<'_, Layout<CoordinateStep>>, LayoutError> {
         match self.coordinate() {
             Some(layout) => Ok(layout),
             None if self.is_map_of_bits() => wrong_kind(op, operand, self.not_integer()),
@@ -235,7 +243,11 @@ impl AnyLayout {
         }
     }
 
-    pub(super) fn xor_in(&self, op: &'static str, operand: Operand) -> Result<Cow<'_, Layout<Xor>>, LayoutError> {
+    pub(super) fn xor_in(
+        &self,
+        op: &'static str,
+        operand: RefusedOperand,
+    ) -> Result<Cow<'_, Layout<Xor>>, LayoutError> {
         match (self.xor(), self) {
             (Some(layout), _) => Ok(layout),
             (None, AnyLayout::Integer(_)) => wrong_kind(op, operand, "a layout with XOR strides, as the other one has"),
@@ -260,8 +272,8 @@ impl From<Layout<Expr>> for AnyLayout {
     }
 }
 
-impl From<Layout<Step>> for AnyLayout {
-    fn from(layout: Layout<Step>) -> AnyLayout {
+impl From<Layout<CoordinateStep>> for AnyLayout {
+    fn from(layout: Layout<CoordinateStep>) -> AnyLayout {
         match convert::plain_layout(&layout) {
             Some(plain) => plain.into(),
             None => AnyLayout::Coordinate(Box::new(layout)),
@@ -305,8 +317,8 @@ impl From<Composed<Expr>> for AnyLayout {
     }
 }
 
-impl From<Composed<Step>> for AnyLayout {
-    fn from(map: Composed<Step>) -> AnyLayout {
+impl From<Composed<CoordinateStep>> for AnyLayout {
+    fn from(map: Composed<CoordinateStep>) -> AnyLayout {
         AnyLayout::CoordinateComposed(Box::new(map))
     }
 }

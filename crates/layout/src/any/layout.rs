@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use super::{AnyLayout, AnyTree, Kind, of_every_kind, wrong_kind};
 use crate::composed::Composed;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::value::layout::Layout;
 use crate::value::profile::Profile;
@@ -58,13 +58,13 @@ macro_rules! with_another {
                     const OP: &str = stringify!($name);
                     match self {
                         AnyLayout::Composed(map) => {
-                            Ok(map.$name($($argument,)* other.integer_in(OP, Operand::Second)?)?.into())
+                            Ok(map.$name($($argument,)* other.integer_in(OP, RefusedOperand::Second)?)?.into())
                         }
                         AnyLayout::LaunchComposed(map) => {
-                            Ok(map.$name($($argument,)* &*other.launch_in(OP, Operand::Second)?)?.into())
+                            Ok(map.$name($($argument,)* &*other.launch_in(OP, RefusedOperand::Second)?)?.into())
                         }
                         AnyLayout::CoordinateComposed(map) => {
-                            Ok(map.$name($($argument,)* &*other.coordinate_in(OP, Operand::Second)?)?.into())
+                            Ok(map.$name($($argument,)* &*other.coordinate_in(OP, RefusedOperand::Second)?)?.into())
                         }
                         _ => super::paired!(OP, self, other, (a, b) => Ok(a.$name($($argument,)* b)?.into())),
                     }
@@ -131,15 +131,15 @@ impl AnyLayout {
             return Ok(Layout::new(shape, stride)?.into());
         }
         let Some(shape) = shape.launch() else {
-            return wrong_kind(OP, Operand::First, "a number or a tuple of numbers");
+            return wrong_kind(OP, RefusedOperand::First, "a number or a tuple of numbers");
         };
         match (stride.launch(), stride.coordinate()) {
             _ if matches!(stride, AnyTree::Xor(_)) => {
-                wrong_kind(OP, Operand::First, "a shape of known numbers, for XOR strides")
+                wrong_kind(OP, RefusedOperand::First, "a shape of known numbers, for XOR strides")
             }
             (Some(stride), _) => Ok(Layout::new(&shape, &stride)?.into()),
             (None, Some(stride)) => Ok(Layout::new(&shape, &stride)?.into()),
-            _ => wrong_kind(OP, Operand::Second, "strides"),
+            _ => wrong_kind(OP, RefusedOperand::Second, "strides"),
         }
     }
 
@@ -159,7 +159,7 @@ impl AnyLayout {
         const OP: &str = "make_layout";
         let mut kinds = modes.iter().map(AnyLayout::kind);
         let kind = kinds.try_fold(Kind::Integer, Kind::join);
-        let place = |number: usize| if number == 0 { Operand::First } else { Operand::Second };
+        let place = |number: usize| if number == 0 { RefusedOperand::First } else { RefusedOperand::Second };
         let numbered = || modes.iter().enumerate().map(|(number, mode)| (mode, place(number)));
         match kind {
             Some(Kind::Integer) => {
@@ -182,7 +182,7 @@ impl AnyLayout {
                 let modes: Result<Vec<_>, _> = numbered().map(|(mode, at)| mode.composed_in(OP, at)).collect();
                 Ok(Composed::tuple(modes?.iter().map(|mode| &**mode))?.into())
             }
-            None => wrong_kind(OP, Operand::Second, "a layout of a kind that the others can be"),
+            None => wrong_kind(OP, RefusedOperand::Second, "a layout of a kind that the others can be"),
         }
     }
 
@@ -319,18 +319,20 @@ impl AnyLayout {
         match self.kind().join(with) {
             Some(kind) if kind == self.kind() => Ok(self.clone()),
             Some(Kind::Integer) => Ok(self.clone()),
-            Some(Kind::Launch) => Ok(AnyLayout::Launch(Box::new(self.launch_in(OP, Operand::First)?.into_owned()))),
+            Some(Kind::Launch) => {
+                Ok(AnyLayout::Launch(Box::new(self.launch_in(OP, RefusedOperand::First)?.into_owned())))
+            }
             Some(Kind::Coordinate) => {
-                Ok(AnyLayout::Coordinate(Box::new(self.coordinate_in(OP, Operand::First)?.into_owned())))
+                Ok(AnyLayout::Coordinate(Box::new(self.coordinate_in(OP, RefusedOperand::First)?.into_owned())))
             }
-            Some(Kind::Xor) => Ok(AnyLayout::Xor(self.xor_in(OP, Operand::First)?.into_owned())),
+            Some(Kind::Xor) => Ok(AnyLayout::Xor(self.xor_in(OP, RefusedOperand::First)?.into_owned())),
             Some(Kind::Composed) => {
-                Ok(AnyLayout::Composed(Box::new(self.composed_in(OP, Operand::First)?.into_owned())))
+                Ok(AnyLayout::Composed(Box::new(self.composed_in(OP, RefusedOperand::First)?.into_owned())))
             }
-            Some(Kind::LaunchComposed | Kind::CoordinateComposed) => {
-                Ok(AnyLayout::LaunchComposed(Box::new(self.launch_composed_in(OP, Operand::First)?.into_owned())))
-            }
-            None => wrong_kind(OP, Operand::First, "a layout of a kind that the other can be"),
+            Some(Kind::LaunchComposed | Kind::CoordinateComposed) => Ok(AnyLayout::LaunchComposed(Box::new(
+                self.launch_composed_in(OP, RefusedOperand::First)?.into_owned(),
+            ))),
+            None => wrong_kind(OP, RefusedOperand::First, "a layout of a kind that the other can be"),
         }
     }
 }

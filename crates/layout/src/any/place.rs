@@ -4,8 +4,8 @@
 //! of one; an XOR value is the number of its bits. A slice and what it leaves out add up:
 //! `A(c) = offset + R(d)`.
 
-use super::{AnyCoord, AnyLayout, AnyTree, Step, wrong_kind};
-use crate::refusal::error::{LayoutError, Operand};
+use super::{AnyCoord, AnyLayout, AnyTree, CoordinateStep, wrong_kind};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::coord::Coord;
 use crate::value::layout::Layout;
@@ -21,7 +21,7 @@ fn number(value: Xor) -> AnyTree {
 }
 
 /// The value of a coordinate layout as the nested coordinate that it is.
-fn position(layout: &Layout<Step>, value: &Step) -> Result<AnyTree, LayoutError> {
+fn position(layout: &Layout<CoordinateStep>, value: &CoordinateStep) -> Result<AnyTree, LayoutError> {
     Ok(value.in_profile(&layout.coprofile()?)?.into())
 }
 
@@ -42,13 +42,13 @@ macro_rules! sliced {
                     }
                     let coord: &Coord<Expr> = &coord.launch();
                     match self {
-                        AnyLayout::Xor(_) => wrong_kind(stringify!($name), Operand::Second, KNOWN),
+                        AnyLayout::Xor(_) => wrong_kind(stringify!($name), RefusedOperand::Second, KNOWN),
                         AnyLayout::Coordinate(layout) => Ok(layout.$name(coord)?.into()),
                         AnyLayout::CoordinateComposed(map) => Ok(map.$name(coord)?.into()),
                         map if map.is_composed() => {
-                            Ok(map.launch_composed_in(stringify!($name), Operand::First)?.$name(coord)?.into())
+                            Ok(map.launch_composed_in(stringify!($name), RefusedOperand::First)?.$name(coord)?.into())
                         }
-                        layout => Ok(layout.launch_in(stringify!($name), Operand::First)?.$name(coord)?.into()),
+                        layout => Ok(layout.launch_in(stringify!($name), RefusedOperand::First)?.$name(coord)?.into()),
                     }
                 }
             )*
@@ -107,13 +107,13 @@ impl AnyLayout {
                 _ => {}
             }
         }
-        let Some(coord) = coord.launch() else { return wrong_kind(OP, Operand::Second, "a coordinate") };
+        let Some(coord) = coord.launch() else { return wrong_kind(OP, RefusedOperand::Second, "a coordinate") };
         match self {
-            AnyLayout::Xor(_) => wrong_kind(OP, Operand::Second, KNOWN),
+            AnyLayout::Xor(_) => wrong_kind(OP, RefusedOperand::Second, KNOWN),
             AnyLayout::Coordinate(layout) => position(layout, &layout.eval_at(&coord)?),
             AnyLayout::CoordinateComposed(map) => Ok(map.eval_at(&coord)?.into()),
-            map if map.is_composed() => Ok(map.launch_composed_in(OP, Operand::First)?.eval_at(&coord)?.into()),
-            layout => Ok(layout.launch_in(OP, Operand::First)?.eval_at(&coord)?.into()),
+            map if map.is_composed() => Ok(map.launch_composed_in(OP, RefusedOperand::First)?.eval_at(&coord)?.into()),
+            layout => Ok(layout.launch_in(OP, RefusedOperand::First)?.eval_at(&coord)?.into()),
         }
     }
 
@@ -137,16 +137,16 @@ impl AnyLayout {
                 let (slice, offset) = map.slice_and_offset(coord)?;
                 Ok((slice.into(), offset.into()))
             }
-            (AnyLayout::Xor(_) | AnyLayout::Composed(_), None) => wrong_kind(OP, Operand::Second, KNOWN),
+            (AnyLayout::Xor(_) | AnyLayout::Composed(_), None) => wrong_kind(OP, RefusedOperand::Second, KNOWN),
             (AnyLayout::Coordinate(layout), _) => {
                 let (slice, offset) = layout.slice_and_offset(&coord.launch())?;
                 Ok((slice.into(), position(layout, &offset)?))
             }
             (map, _) if map.is_composed() => {
-                wrong_kind(OP, Operand::First, "a layout, or a composed layout of known numbers")
+                wrong_kind(OP, RefusedOperand::First, "a layout, or a composed layout of known numbers")
             }
             (layout, _) => {
-                let (slice, offset) = layout.launch_in(OP, Operand::First)?.slice_and_offset(&coord.launch())?;
+                let (slice, offset) = layout.launch_in(OP, RefusedOperand::First)?.slice_and_offset(&coord.launch())?;
                 Ok((slice.into(), offset.into()))
             }
         }
@@ -174,20 +174,20 @@ impl AnyLayout {
             }
         }
         let Some(coord): Option<Tree<Expr>> = coord.launch() else {
-            return wrong_kind(OP, Operand::Second, "a coordinate without _");
+            return wrong_kind(OP, RefusedOperand::Second, "a coordinate without _");
         };
         match self {
-            AnyLayout::Xor(_) => wrong_kind(OP, Operand::Second, KNOWN),
+            AnyLayout::Xor(_) => wrong_kind(OP, RefusedOperand::Second, KNOWN),
             AnyLayout::Coordinate(layout) => {
                 let (moved, offset) = layout.domain_offset(&coord)?;
                 Ok((moved.into(), Some(position(layout, &offset)?)))
             }
             AnyLayout::CoordinateComposed(map) => Ok((map.domain_offset(&coord)?.into(), None)),
             map if map.is_composed() => {
-                Ok((map.launch_composed_in(OP, Operand::First)?.domain_offset(&coord)?.into(), None))
+                Ok((map.launch_composed_in(OP, RefusedOperand::First)?.domain_offset(&coord)?.into(), None))
             }
             layout => {
-                let (moved, offset) = layout.launch_in(OP, Operand::First)?.domain_offset(&coord)?;
+                let (moved, offset) = layout.launch_in(OP, RefusedOperand::First)?.domain_offset(&coord)?;
                 Ok((moved.into(), Some(offset.into())))
             }
         }

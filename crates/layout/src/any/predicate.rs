@@ -5,8 +5,8 @@
 
 use alloc::vec::Vec;
 
-use super::{AnyLayout, AnyTree, Step, wrong_kind};
-use crate::refusal::error::{LayoutError, Operand};
+use super::{AnyLayout, AnyTree, CoordinateStep, wrong_kind};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
@@ -27,7 +27,7 @@ macro_rules! properties {
                         AnyLayout::Launch(layout) => layout.$name(),
                         $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
                         $(AnyLayout::Coordinate($coordinates) => $of_coordinates,)?
-                        map => Ok(map.integer_in(stringify!($name), Operand::First)?.$name()),
+                        map => Ok(map.integer_in(stringify!($name), RefusedOperand::First)?.$name()),
                     }
                 }
             )*
@@ -56,7 +56,7 @@ properties! {
 }
 
 /// Whether each coordinate in the coshape is the value of one index.
-fn onto_each_coordinate_once(layout: &Layout<Step>) -> Result<bool, LayoutError> {
+fn onto_each_coordinate_once(layout: &Layout<CoordinateStep>) -> Result<bool, LayoutError> {
     let along = |part: &Layout<Expr>| AnyLayout::from(part.clone()).is_bijective();
     Ok(layout.is_onto("is_bijective", along)? && layout.is_injective()?)
 }
@@ -75,7 +75,7 @@ impl AnyLayout {
             AnyLayout::Composed(map) => map.is_injective(),
             AnyLayout::Coordinate(layout) => layout.is_injective(),
             AnyLayout::LaunchComposed(map) => map.is_injective(),
-            _ => wrong_kind("is_injective", Operand::First, "a layout whose values are numbers"),
+            _ => wrong_kind("is_injective", RefusedOperand::First, "a layout whose values are numbers"),
         }
     }
 
@@ -87,7 +87,7 @@ impl AnyLayout {
     pub fn is_tractable(&self) -> Result<bool, LayoutError> {
         match self {
             AnyLayout::Launch(layout) => layout.is_tractable(),
-            map => Ok(map.integer_in("is_tractable", Operand::First)?.is_tractable()),
+            map => Ok(map.integer_in("is_tractable", RefusedOperand::First)?.is_tractable()),
         }
     }
 
@@ -99,7 +99,7 @@ impl AnyLayout {
         let values: Vec<i64> = match &*self.by_index()? {
             AnyLayout::Xor(layout) => return Ok(Tree::flat(layout.image()?)?.into()),
             AnyLayout::Composed(map) => map.image()?,
-            map => map.integer_in("image", Operand::First)?.image()?,
+            map => map.integer_in("image", RefusedOperand::First)?.image()?,
         };
         Ok(Tree::flat(values)?.into())
     }

@@ -6,7 +6,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::tree::with_tree;
-use super::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Step, convert};
+use super::{AnyCoord, AnyLayout, AnyTiler, AnyTree, CoordinateStep, convert};
 use crate::composed::Composed;
 use crate::refusal::error::LayoutError;
 use crate::symbolic::{Declarations, Expr, Symbolic};
@@ -129,7 +129,7 @@ impl FromStr for AnyLayout {
                 |text| names(text)?.coordinate_layout(text).map(AnyLayout::from),
                 |text| text.parse::<Composed>().map(AnyLayout::from),
                 |text| text.parse::<Composed<Expr>>().map(AnyLayout::from),
-                |text| text.parse::<Composed<Step>>().map(AnyLayout::from),
+                |text| text.parse::<Composed<CoordinateStep>>().map(AnyLayout::from),
             ],
         )
     }
@@ -186,7 +186,7 @@ impl FromStr for AnyTiler {
                         true => names.coordinate_layout(value).map(Tiler::Layout),
                         false => tiler_of_shape(&names.tree(value)?),
                     };
-                    read_tiler::<Step>(text, &read).map(AnyTiler::from)
+                    read_tiler::<CoordinateStep>(text, &read).map(AnyTiler::from)
                 },
                 |text| text.parse::<AnyLayout>().map(AnyTiler::from),
             ],
@@ -195,7 +195,7 @@ impl FromStr for AnyTiler {
 }
 
 /// The tiler by mode of a shape, of steps in a codomain that is no tuple.
-fn tiler_of_shape(shape: &Tree<Expr>) -> Result<Tiler<Step>, LayoutError> {
+fn tiler_of_shape(shape: &Tree<Expr>) -> Result<Tiler<CoordinateStep>, LayoutError> {
     let tiler = Tiler::from_shape(shape)?;
     let wanted = LayoutError::Syntax { at: 0, expected: "a tiler of coordinates" };
     convert::retiled(&tiler, &convert::step_layout).ok_or(wanted)

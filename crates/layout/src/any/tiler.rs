@@ -7,9 +7,9 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{AnyLayout, AnyTree, Step, convert};
+use super::{AnyLayout, AnyTree, CoordinateStep, convert};
 use crate::coordinate::Coordinate;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::tile::tiler::Tiler;
 use crate::value::number::Stride;
@@ -32,7 +32,7 @@ pub enum AnyTiler {
     /// With a number that becomes known at launch: `[M:1;_]`.
     Launch(Box<Tiler<Expr>>),
     /// With positions as coordinates: `2:64@0` in one of its modes.
-    Coordinate(Box<Tiler<Step>>),
+    Coordinate(Box<Tiler<CoordinateStep>>),
     /// A composed layout, or one of XOR steps, of the whole domain.
     Map(Box<AnyLayout>),
 }
@@ -77,7 +77,7 @@ impl AnyTiler {
         }
         match items.iter().map(AnyTiler::coordinate).collect::<Option<Vec<_>>>() {
             Some(steps) => Ok(Tiler::modes(steps.into_iter().map(Cow::into_owned))?.into()),
-            None => super::wrong_kind("tiler", Operand::First, "a layout, an extent, '_' or a tiler"),
+            None => super::wrong_kind("tiler", RefusedOperand::First, "a layout, an extent, '_' or a tiler"),
         }
     }
 
@@ -95,8 +95,10 @@ impl AnyTiler {
         if let (AnyTiler::Integer(tiler), AnyTree::Integer(shape)) = (self, shape) {
             return Ok(tiler.tiles_of(shape)?.into());
         }
-        let Some(tiler) = self.launch() else { return super::wrong_kind(OP, Operand::Second, "a tiler") };
-        let Some(shape) = shape.launch() else { return super::wrong_kind(OP, Operand::First, "a shape or a layout") };
+        let Some(tiler) = self.launch() else { return super::wrong_kind(OP, RefusedOperand::Second, "a tiler") };
+        let Some(shape) = shape.launch() else {
+            return super::wrong_kind(OP, RefusedOperand::First, "a shape or a layout");
+        };
         Ok(tiler.tiles_of(&shape)?.into())
     }
 
@@ -145,7 +147,7 @@ impl AnyTiler {
     }
 
     /// The tiler of coordinates, where it is one.
-    pub fn coordinate(&self) -> Option<Cow<'_, Tiler<Step>>> {
+    pub fn coordinate(&self) -> Option<Cow<'_, Tiler<CoordinateStep>>> {
         match self {
             AnyTiler::Coordinate(tiler) => Some(Cow::Borrowed(tiler)),
             _ => convert::retiled(&*self.launch()?, &convert::step_layout).map(Cow::Owned),
@@ -200,8 +202,8 @@ impl From<Tiler<Expr>> for AnyTiler {
     }
 }
 
-impl From<Tiler<Step>> for AnyTiler {
-    fn from(tiler: Tiler<Step>) -> AnyTiler {
+impl From<Tiler<CoordinateStep>> for AnyTiler {
+    fn from(tiler: Tiler<CoordinateStep>) -> AnyTiler {
         match convert::retiled(&tiler, &convert::plain_layout) {
             Some(plain) => plain.into(),
             None => AnyTiler::Coordinate(Box::new(tiler)),

@@ -7,9 +7,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{AnyCoord, Step, convert, of_every_kind, wrong_kind};
+use super::{AnyCoord, CoordinateStep, convert, of_every_kind, wrong_kind};
 use crate::coordinate::Coordinate;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::value::number::Extent;
 use crate::value::profile::Profile;
@@ -33,7 +33,7 @@ pub enum AnyTree {
     /// With a number that becomes known at launch: `(M,8)`.
     Launch(Box<Tree<Expr>>),
     /// Of steps along modes of a coordinate: `(1@0,2@1)`.
-    Coordinate(Box<Tree<Step>>),
+    Coordinate(Box<Tree<CoordinateStep>>),
     /// Of XOR steps: `(^1,^9)`.
     Xor(Tree<Xor>),
 }
@@ -90,7 +90,7 @@ macro_rules! with_another {
                     }
                     match (self.xor(), other.xor()) {
                         (Some(a), Some(b)) => Ok(a.$name($($argument,)* &b)?.into()),
-                        _ => wrong_kind(stringify!($name), Operand::Second, "a tuple of the same kind of steps"),
+                        _ => wrong_kind(stringify!($name), RefusedOperand::Second, "a tuple of the same kind of steps"),
                     }
                 }
             )*
@@ -130,7 +130,7 @@ impl AnyTree {
 
     /// The tree of coordinate steps, where it is one; a number is a step in a codomain that is no
     /// tuple.
-    pub fn coordinate(&self) -> Option<Tree<Step>> {
+    pub fn coordinate(&self) -> Option<Tree<CoordinateStep>> {
         match self {
             AnyTree::Coordinate(tree) => Some((**tree).clone()),
             _ => self.launch().map(|tree| convert::step_tree(&tree)),
@@ -183,7 +183,7 @@ impl AnyTree {
         }
         match modes().map(AnyTree::xor).collect::<Option<Vec<_>>>() {
             Some(modes) => Ok(Tree::tuple(&modes)?.into()),
-            None => wrong_kind("tuple", Operand::Second, "a tuple of the same kind of steps"),
+            None => wrong_kind("tuple", RefusedOperand::Second, "a tuple of the same kind of steps"),
         }
     }
 
@@ -274,8 +274,8 @@ impl From<Expr> for AnyTree {
     }
 }
 
-impl From<Step> for AnyTree {
-    fn from(step: Step) -> AnyTree {
+impl From<CoordinateStep> for AnyTree {
+    fn from(step: CoordinateStep) -> AnyTree {
         AnyTree::from(Tree::leaf(step))
     }
 }
@@ -295,8 +295,8 @@ impl From<Tree<Expr>> for AnyTree {
     }
 }
 
-impl From<Tree<Step>> for AnyTree {
-    fn from(tree: Tree<Step>) -> AnyTree {
+impl From<Tree<CoordinateStep>> for AnyTree {
+    fn from(tree: Tree<CoordinateStep>) -> AnyTree {
         match convert::plain_tree(&tree) {
             Some(numbers) => numbers.into(),
             None => AnyTree::Coordinate(Box::new(tree)),
@@ -306,7 +306,7 @@ impl From<Tree<Step>> for AnyTree {
 
 impl From<Tree<Coordinate>> for AnyTree {
     fn from(tree: Tree<Coordinate>) -> AnyTree {
-        tree.map(|step| Step::from(step)).into()
+        tree.map(|step| CoordinateStep::from(step)).into()
     }
 }
 

@@ -6,7 +6,7 @@ use super::combine::vectors;
 use super::{AnyLayout, wrong_kind};
 use crate::bits::matrix::BitMatrix;
 use crate::bits::swizzle::ratio;
-use crate::refusal::error::{LayoutError, Operand};
+use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::xor::Xor;
@@ -21,10 +21,10 @@ macro_rules! widths {
                         AnyLayout::Integer(layout) => Ok(layout.$name($($argument),*)?.into()),
                         AnyLayout::Launch(layout) => Ok(layout.$name($($argument),*)?.into()),
                         AnyLayout::Coordinate(_) => {
-                            wrong_kind(stringify!($name), Operand::First, "a layout whose values are numbers")
+                            wrong_kind(stringify!($name), RefusedOperand::First, "a layout whose values are numbers")
                         }
                         AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.$name($($argument),*)?)),
-                        map => Ok(map.composed_in(stringify!($name), Operand::First)?.$name($($argument),*)?.into()),
+                        map => Ok(map.composed_in(stringify!($name), RefusedOperand::First)?.$name($($argument),*)?.into()),
                     }
                 }
             )*
@@ -63,9 +63,9 @@ impl AnyLayout {
                 let recast = integers.recast(new_bits, old_bits)?;
                 Ok(Layout::<Xor>::of_integers(&recast).map_or_else(|_| recast.into(), AnyLayout::from))
             }
-            AnyLayout::Coordinate(_) => wrong_kind(OP, Operand::First, "a layout whose values are numbers"),
+            AnyLayout::Coordinate(_) => wrong_kind(OP, RefusedOperand::First, "a layout whose values are numbers"),
             AnyLayout::LaunchComposed(map) => Ok(map.recast(new_bits, old_bits)?.into()),
-            map => Ok(map.composed_in(OP, Operand::First)?.recast(new_bits, old_bits)?.into()),
+            map => Ok(map.composed_in(OP, RefusedOperand::First)?.recast(new_bits, old_bits)?.into()),
         }
     }
 
@@ -79,9 +79,9 @@ impl AnyLayout {
             AnyLayout::Integer(layout) => Ok(layout.max_alignment().into()),
             AnyLayout::Launch(layout) => Ok(layout.max_alignment()),
             AnyLayout::Coordinate(_) => {
-                wrong_kind("max_alignment", Operand::First, "a layout whose values are numbers")
+                wrong_kind("max_alignment", RefusedOperand::First, "a layout whose values are numbers")
             }
-            map => Ok(map.composed_in("max_alignment", Operand::First)?.max_alignment().into()),
+            map => Ok(map.composed_in("max_alignment", RefusedOperand::First)?.max_alignment().into()),
         }
     }
 
@@ -92,8 +92,8 @@ impl AnyLayout {
         match self {
             AnyLayout::Integer(layout) => BitMatrix::of_layout(layout),
             AnyLayout::Xor(layout) => layout.bit_matrix(),
-            map if map.is_composed() => map.composed_in("bit_matrix", Operand::First)?.bit_matrix(),
-            map => wrong_kind("bit_matrix", Operand::First, map.not_integer()),
+            map if map.is_composed() => map.composed_in("bit_matrix", RefusedOperand::First)?.bit_matrix(),
+            map => wrong_kind("bit_matrix", RefusedOperand::First, map.not_integer()),
         }
     }
 }

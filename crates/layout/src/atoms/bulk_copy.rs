@@ -85,14 +85,14 @@ pub enum BulkMode {
 pub struct BulkCopy {
     name: Box<str>,
     arch: Arch,
-    facts: Facts,
+    facts: BulkCopyFacts,
     /// The fewest and the most dimensions.
     dimensions: (usize, usize),
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct BulkCopyFacts {
     direction: BulkDirection,
     mode: BulkMode,
     multicast: bool,
@@ -103,21 +103,21 @@ pub struct Facts {
 pub type BulkFamily = Family<BulkCopy>;
 
 const fn family(arch: Arch, pattern: &'static str, direction: BulkDirection, mode: BulkMode) -> BulkFamily {
-    Family::new(arch, pattern, Facts { direction, mode, multicast: false, ctas: 1 })
+    Family::new(arch, pattern, BulkCopyFacts { direction, mode, multicast: false, ctas: 1 })
 }
 
 impl BulkFamily {
     const fn multicast(self) -> BulkFamily {
-        self.with_rule(Facts { multicast: true, ..*self.rule() })
+        self.with_rule(BulkCopyFacts { multicast: true, ..*self.rule() })
     }
 
     const fn paired(self) -> BulkFamily {
-        self.with_rule(Facts { ctas: 2, ..*self.rule() })
+        self.with_rule(BulkCopyFacts { ctas: 2, ..*self.rule() })
     }
 }
 
 impl Made for BulkCopy {
-    type Rule = Facts;
+    type Rule = BulkCopyFacts;
 
     const KIND: &'static str = "bulk copy";
 
@@ -125,7 +125,7 @@ impl Made for BulkCopy {
         &[FAMILIES]
     }
 
-    fn make(name: &str, arch: Arch, facts: &Facts) -> Result<BulkCopy, AtomError> {
+    fn make(name: &str, arch: Arch, facts: &BulkCopyFacts) -> Result<BulkCopy, AtomError> {
         let said = name.split(['_', ':']).find_map(|word| word.strip_suffix('D')?.parse::<usize>().ok());
         let all = match facts.mode {
             BulkMode::Bytes => (0, 0),

@@ -17,16 +17,16 @@ pub type MmaFamily = Family<MmaAtom>;
 
 /// How an atom is made.
 #[derive(Debug, Clone, Copy)]
-pub enum Rule {
+pub enum MmaRule {
     /// From a row of a table: the name contains the shape and the types, as `16x8x8_F32F16F16F32`.
-    Row(Row),
+    Row(MmaRow),
     /// From the rest of the name.
     Derived(fn(&Member<'_>) -> Result<MmaAtom, AtomError>),
 }
 
 /// A row of the published tables: thread-value layouts as text.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct MmaRow {
     pub(crate) threads: &'static str,
     pub(crate) a: &'static str,
     pub(crate) b: &'static str,
@@ -41,7 +41,7 @@ pub struct Member<'a> {
 
 impl Member<'_> {
     /// The atom with each place held by one thread.
-    pub(crate) fn atom(&self, shape: [i64; 3], types: MmaTypes, row: Row) -> Result<MmaAtom, AtomError> {
+    pub(crate) fn atom(&self, shape: [i64; 3], types: MmaTypes, row: MmaRow) -> Result<MmaAtom, AtomError> {
         let held = |text: &str| Ok::<_, AtomError>(text.parse::<Layout>()?.into());
         let operands = [held(row.a)?, held(row.b)?, held(row.c)?];
         MmaAtom::new(self.name, self.arch, shape, types, row.threads.parse()?, operands)
@@ -137,8 +137,8 @@ fn types_in(mut word: &str) -> Option<MmaTypes> {
 }
 
 impl MmaFamily {
-    pub(crate) const fn row(arch: Arch, pattern: &'static str, row: Row) -> MmaFamily {
-        Family::new(arch, pattern, Rule::Row(row))
+    pub(crate) const fn row(arch: Arch, pattern: &'static str, row: MmaRow) -> MmaFamily {
+        Family::new(arch, pattern, MmaRule::Row(row))
     }
 
     pub(crate) const fn derived(
@@ -146,6 +146,6 @@ impl MmaFamily {
         pattern: &'static str,
         make: fn(&Member<'_>) -> Result<MmaAtom, AtomError>,
     ) -> MmaFamily {
-        Family::new(arch, pattern, Rule::Derived(make))
+        Family::new(arch, pattern, MmaRule::Derived(make))
     }
 }

@@ -27,9 +27,9 @@ pub type CopyFamily = Family<CopyAtom>;
 
 /// How an atom is made.
 #[derive(Debug, Clone, Copy)]
-pub enum Rule {
+pub enum CopyRule {
     /// From a row of a table.
-    Row(Row),
+    Row(CopyRow),
     /// One thread copies the number of bits in the name, after this text.
     Bits(&'static str),
     /// One thread writes the whole block, and each element it reads several times: source,
@@ -41,7 +41,7 @@ pub enum Rule {
 
 /// A row of the published tables: each end as text, and how many threads name the same bits there.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct CopyRow {
     threads: i64,
     source: (&'static str, i64),
     destination: (&'static str, i64),
@@ -49,7 +49,7 @@ pub struct Row {
 }
 
 impl Made for CopyAtom {
-    type Rule = Rule;
+    type Rule = CopyRule;
 
     const KIND: &'static str = "copy";
 
@@ -57,7 +57,7 @@ impl Made for CopyAtom {
         ALL
     }
 
-    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<CopyAtom, AtomError> {
+    fn make(name: &str, arch: Arch, rule: &CopyRule) -> Result<CopyAtom, AtomError> {
         let layout = |(text, holders): (&str, i64)| Ok::<_, AtomError>(ThreadValue::shared(text.parse()?, holders));
         let number = |after: &str| {
             let text = name.split_once(after).map_or("", |(_, rest)| rest);
@@ -65,16 +65,16 @@ impl Made for CopyAtom {
             digits.parse::<i64>().map_err(|_| AtomError::unknown::<&str>(CopyAtom::KIND, name, []))
         };
         let (threads, [source, destination], reference) = match *rule {
-            Rule::Row(row) => (row.threads, [layout(row.source)?, layout(row.destination)?], row.reference),
-            Rule::Bits(after) => {
+            CopyRule::Row(row) => (row.threads, [layout(row.source)?, layout(row.destination)?], row.reference),
+            CopyRule::Bits(after) => {
                 let bits = Layout::tuple([&Layout::unit(), &Layout::mode_of(number(after)?, 1)?])?;
                 (1, [bits.clone().into(), bits.into()], CopyEnd::Source)
             }
-            Rule::Multiplied(source, destination, copies) => {
+            CopyRule::Multiplied(source, destination, copies) => {
                 let source = ThreadValue::multiplied(source.parse()?, copies);
                 (1, [source, layout((destination, 1))?], CopyEnd::Destination)
             }
-            Rule::Repeated(after, rule) => {
+            CopyRule::Repeated(after, rule) => {
                 let [mut source, mut destination] = rule(number(after)?)?;
                 let store = name.contains("_STORE_");
                 if store {

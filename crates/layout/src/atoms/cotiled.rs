@@ -101,9 +101,9 @@ impl TiledCopy {
                     let tiler = Tiler::modes(tiles.into_iter().map(Tiler::Layout))?;
                     return TiledCopy::of_thread_values(atom, bits, owned, tiler);
                 }
-                Err(Stop::No(no)) if order == Order::Increasing => reason = no,
-                Err(Stop::No(_)) => {}
-                Err(Stop::Layout(error)) => return Err((*error).into()),
+                Err(NoTiling::No(no)) if order == Order::Increasing => reason = no,
+                Err(NoTiling::No(_)) => {}
+                Err(NoTiling::Layout(error)) => return Err((*error).into()),
             }
         }
         Err(refuse(reason))
@@ -111,23 +111,23 @@ impl TiledCopy {
 }
 
 /// Why there is none: the question has that answer, or a number is too large.
-enum Stop {
+enum NoTiling {
     No(NoTile),
     Layout(Box<LayoutError>),
 }
 
-impl Stop {
+impl NoTiling {
     fn because(self, refuse: impl FnOnce(NoTile) -> AtomError) -> AtomError {
         match self {
-            Stop::No(reason) => refuse(reason),
-            Stop::Layout(error) => (*error).into(),
+            NoTiling::No(reason) => refuse(reason),
+            NoTiling::Layout(error) => (*error).into(),
         }
     }
 }
 
-impl From<LayoutError> for Stop {
-    fn from(error: LayoutError) -> Stop {
-        Stop::Layout(Box::new(error))
+impl From<LayoutError> for NoTiling {
+    fn from(error: LayoutError) -> NoTiling {
+        NoTiling::Layout(Box::new(error))
     }
 }
 
@@ -139,7 +139,7 @@ enum Order {
 }
 
 /// The tile of each mode, and where in them all each thread and value is.
-fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, Layout), Stop> {
+fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, Layout), NoTiling> {
     let mut owned: Vec<i64> = held.first().map_or(Vec::new(), |mode| mode.iter().map(|_| 0).collect());
     let (mut tiles, mut step) = (Vec::new(), 1_i64);
     for (mode, coordinates) in held.iter().enumerate() {
@@ -155,7 +155,7 @@ fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, L
         }
         let count = occur.len() as i64;
         place.extend(occur.iter().copied().zip(0..));
-        let tile = layout(&runs(&occur).ok_or(Stop::No(NoTile::Uneven { mode }))?)?;
+        let tile = layout(&runs(&occur).ok_or(NoTiling::No(NoTile::Uneven { mode }))?)?;
         for (owned, coordinate) in owned.iter_mut().zip(coordinates) {
             let steps = place.get(coordinate).and_then(|place| place.checked_mul(step));
             let sum = steps.and_then(|steps| owned.checked_add(steps));
@@ -164,7 +164,7 @@ fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, L
         step = step.checked_mul(count).ok_or(LayoutError::Overflow { op: "cotiled" })?;
         tiles.push(tile);
     }
-    let [threads, values] = layout_of(&owned, threads).ok_or(Stop::No(NoTile::Crooked))?;
+    let [threads, values] = layout_of(&owned, threads).ok_or(NoTiling::No(NoTile::Crooked))?;
     Ok((tiles, Layout::tuple([&layout(&threads)?, &layout(&values)?])?))
 }
 
@@ -220,7 +220,7 @@ fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
 /// The map from an offset to the coordinate of its element.
 struct Elements {
     modes: usize,
-    leaves: Vec<Place>,
+    leaves: Vec<DataLeaf>,
     /// The number of the element at each offset, first leaf fastest; none where the strides are the
     /// bases of a number.
     table: Option<BTreeMap<i64, i64>>,
@@ -228,7 +228,7 @@ struct Elements {
 
 /// A leaf of the data along which something changes: its mode, the step in the index of the mode
 /// and in that of the data, extent and stride.
-struct Place {
+struct DataLeaf {
     mode: usize,
     step: i64,
     index: i64,
@@ -237,12 +237,12 @@ struct Place {
 }
 
 impl Elements {
-    fn of(data: &Layout) -> Result<Elements, Stop> {
+    fn of(data: &Layout) -> Result<Elements, NoTiling> {
         let (mut leaves, mut index) = (Vec::new(), 1);
         for (mode, part) in data.modes().enumerate() {
             let mut step = 1;
             for leaf in part.leaves() {
-                leaves.push(Place { mode, step, index, extent: leaf.extent, stride: leaf.stride });
+                leaves.push(DataLeaf { mode, step, index, extent: leaf.extent, stride: leaf.stride });
                 // They divide the size of the data.
                 step *= leaf.extent;
                 index *= leaf.extent;
@@ -252,12 +252,12 @@ impl Elements {
         let modes = data.rank();
         if let Some(order) = descending(&moving) {
             // As digits, the longest stride first.
-            let mut leaves: Vec<Option<Place>> = leaves.into_iter().map(Some).collect();
+            let mut leaves: Vec<Option<DataLeaf>> = leaves.into_iter().map(Some).collect();
             let leaves = order.into_iter().filter_map(|at| leaves.get_mut(at)?.take()).collect();
             return Ok(Elements { modes, leaves, table: None });
         }
         if moving.size() > MAX_ELEMENTS {
-            return Err(Stop::No(NoTile::Large { limit: MAX_ELEMENTS }));
+            return Err(NoTiling::No(NoTile::Large { limit: MAX_ELEMENTS }));
         }
         leaves.retain(|leaf| leaf.stride != 0);
         let elements = Elements { modes, leaves, table: None };
@@ -265,7 +265,7 @@ impl Elements {
         for number in 0..moving.size() {
             if let Some(before) = table.insert(moving.eval(&number)?, number) {
                 let [first, second] = [before, number].map(|number| elements.index(number));
-                return Err(Stop::No(NoTile::Shared { first, second }));
+                return Err(NoTiling::No(NoTile::Shared { first, second }));
             }
         }
         Ok(Elements { table: Some(table), ..elements })
@@ -276,7 +276,7 @@ impl Elements {
         self.digits(number).map(|(digit, leaf)| digit * leaf.index).sum()
     }
 
-    fn digits(&self, mut number: i64) -> impl Iterator<Item = (i64, &Place)> {
+    fn digits(&self, mut number: i64) -> impl Iterator<Item = (i64, &DataLeaf)> {
         self.leaves.iter().map(move |leaf| {
             let digit = number % leaf.extent;
             number /= leaf.extent;
@@ -286,7 +286,7 @@ impl Elements {
 
     fn at(&self, offset: i64) -> Option<Vec<i64>> {
         let mut coordinate: Vec<i64> = (0..self.modes).map(|_| 0).collect();
-        let mut add = |digit: i64, leaf: &Place| {
+        let mut add = |digit: i64, leaf: &DataLeaf| {
             if let Some(mode) = coordinate.get_mut(leaf.mode) {
                 *mode += digit * leaf.step;
             }

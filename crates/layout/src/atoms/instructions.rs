@@ -18,7 +18,7 @@ mod xe;
 
 use crate::atoms::alias;
 use crate::atoms::arch::Arch;
-use crate::atoms::catalogue::{self, Member, MmaFamily, Rule};
+use crate::atoms::catalogue::{self, Member, MmaFamily, MmaRule};
 use crate::atoms::cpu;
 use crate::atoms::error::AtomError;
 use crate::atoms::family::{Family, sealed::Made};
@@ -45,7 +45,7 @@ pub(crate) const ALL: &[&[MmaFamily]] = &[
 ];
 
 impl Made for MmaAtom {
-    type Rule = Rule;
+    type Rule = MmaRule;
 
     const KIND: &'static str = catalogue::KIND;
 
@@ -53,11 +53,11 @@ impl Made for MmaAtom {
         ALL
     }
 
-    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<MmaAtom, AtomError> {
+    fn make(name: &str, arch: Arch, rule: &MmaRule) -> Result<MmaAtom, AtomError> {
         let member = Member { name, arch };
         match rule {
-            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
-            Rule::Derived(make) => make(&member),
+            MmaRule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
+            MmaRule::Derived(make) => make(&member),
         }
     }
 }

@@ -18,10 +18,10 @@ use alloc::vec::Vec;
 pub(crate) struct Pattern(pub(crate) &'static str);
 
 /// Plain text, and the choices in braces after it.
-type Part = (&'static str, Option<Vec<Cow<'static, str>>>);
+type PatternPart = (&'static str, Option<Vec<Cow<'static, str>>>);
 
 impl Pattern {
-    fn parts(self) -> impl Iterator<Item = Part> {
+    fn parts(self) -> impl Iterator<Item = PatternPart> {
         self.0.split('}').filter(|part| !part.is_empty()).map(|part| match part.split_once('{') {
             Some((plain, choices)) => (plain, Some(alternatives(choices))),
             None => (part, None),
@@ -30,13 +30,13 @@ impl Pattern {
 
     /// Whether a name is one of the pattern's.
     pub(crate) fn matches(self, name: &str) -> bool {
-        let parts: Vec<Part> = self.parts().collect();
+        let parts: Vec<PatternPart> = self.parts().collect();
         matches(name, &parts)
     }
 
     /// The name that a word spells, if it is one of the pattern's.
     pub(crate) fn spelt(self, word: &str) -> Option<String> {
-        let parts: Vec<Part> = self.parts().collect();
+        let parts: Vec<PatternPart> = self.parts().collect();
         spelt(word, &parts)
     }
 
@@ -67,7 +67,7 @@ fn alternatives(text: &'static str) -> Vec<Cow<'static, str>> {
 }
 
 /// Whether a name is made by the parts.
-fn matches(name: &str, parts: &[Part]) -> bool {
+fn matches(name: &str, parts: &[PatternPart]) -> bool {
     let Some(((plain, choices), others)) = parts.split_first() else { return name.is_empty() };
     let Some(rest) = name.strip_prefix(plain) else { return false };
     match choices {
@@ -95,7 +95,7 @@ pub fn word(name: &str) -> String {
 }
 
 /// The name that a word spells by the parts.
-fn spelt(text: &str, parts: &[Part]) -> Option<String> {
+fn spelt(text: &str, parts: &[PatternPart]) -> Option<String> {
     let Some(((plain, choices), others)) = parts.split_first() else {
         return text.is_empty().then(String::new);
     };

@@ -37,7 +37,7 @@ use crate::{Coordinate, Extent, Layout, Leaf, ModePath, Stride, Tiler};
 /// A leaf of the further values of a thread: the mode of the tile in which it steps, its step in
 /// the partitions there, and in those of them that make a tile.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct ValueGroup {
     mode: usize,
     extent: i64,
     apart: i64,
@@ -46,7 +46,7 @@ struct Group {
 
 /// A leaf of threads and values, as a step in one mode of the tile.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct TileStep {
     extent: i64,
     at: i64,
     further: bool,
@@ -76,7 +76,7 @@ impl TiledCopy {
         let first = fragment.mode(0).and_then(|mode| mode.size().known());
         let groups = match (self.parts, first) {
             (Some([part, along, across]), Some(first)) if part == first => {
-                let group = |mode, extent| Group { mode, extent, apart: 1, step: 1 };
+                let group = |mode, extent| ValueGroup { mode, extent, apart: 1, step: 1 };
                 Vec::from([group(0, along), group(1, across)])
             }
             (_, Some(first)) => {
@@ -135,7 +135,7 @@ impl TiledCopy {
 
     /// The decomposition of the values of a thread into copies of its first `first` ones; None if
     /// there is none.
-    fn groups(&self, first: i64) -> Result<Option<Vec<Group>>, AtomError> {
+    fn groups(&self, first: i64) -> Result<Option<Vec<ValueGroup>>, AtomError> {
         let (_, values) = sizes(&self.owned);
         if first < 1 || values % first != 0 {
             return Ok(None);
@@ -153,21 +153,21 @@ impl TiledCopy {
         let thread = self.owned.mode(0).unwrap_or(Layout::unit());
         let Ok(placed) = self.places()?.compose(&Layout::tuple([&thread, &inner, &outer])?) else { return Ok(None) };
         // The steps in each mode, and those of the further values in their own order.
-        let mut chains: Vec<Vec<Step>> = self.tile.iter().map(|_| Vec::new()).collect();
+        let mut chains: Vec<Vec<TileStep>> = self.tile.iter().map(|_| Vec::new()).collect();
         let mut further = Vec::new();
         for (part, leaves) in placed.modes().enumerate() {
             for leaf in leaves.leaves().iter().filter(|leaf| leaf.extent > 1) {
                 let Some((path, at)) = leaf.stride.term() else { return Ok(None) };
                 let Some(mode) = path.modes().next() else { return Ok(None) };
                 let Some(chain) = chains.get_mut(mode) else { return Ok(None) };
-                let step = Step { extent: leaf.extent, at: *at, further: part == 2 };
+                let step = TileStep { extent: leaf.extent, at: *at, further: part == 2 };
                 chain.push(step);
                 further.extend(step.further.then_some((mode, step)));
             }
         }
         for chain in &mut chains {
             chain.sort_by_key(|step| step.at);
-            let broken = |pair: &[Step]| match pair {
+            let broken = |pair: &[TileStep]| match pair {
                 [below, above] => below.extent.checked_mul(below.at).is_none_or(|covered| above.at % covered != 0),
                 _ => false,
             };
@@ -181,7 +181,7 @@ impl TiledCopy {
             // They divide the step.
             below.map(|step| step.extent).product::<i64>()
         };
-        let group = |(mode, Step { extent, at, .. }): &(usize, Step)| Group {
+        let group = |(mode, TileStep { extent, at, .. }): &(usize, TileStep)| ValueGroup {
             mode: *mode,
             extent: *extent,
             apart: at / below(*mode, *at, false),
@@ -206,8 +206,8 @@ impl TiledCopy {
 }
 
 /// The steps of a mode, the shortest first.
-fn in_order<'a>(groups: impl Iterator<Item = &'a Group>) -> Result<Layout, AtomError> {
-    let mut groups: Vec<&Group> = groups.filter(|group| group.extent > 1).collect();
+fn in_order<'a>(groups: impl Iterator<Item = &'a ValueGroup>) -> Result<Layout, AtomError> {
+    let mut groups: Vec<&ValueGroup> = groups.filter(|group| group.extent > 1).collect();
     groups.sort_by_key(|group| group.apart);
     if groups.is_empty() {
         return Ok(Layout::mode_of(1, 1)?);

@@ -13,16 +13,14 @@ use smallvec::SmallVec;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
 use crate::composed::OuterMap;
+use crate::ground::bounds::Wide;
 use crate::limits::MAX_BOXES;
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Leaf;
 
-/// Wide enough for every sum of products of two offsets.
-type Wide = i128;
-
 /// A box of coordinates, ordered by its bound and then, to come to an end, by how narrow it is.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct CoordinateBox {
     bound: Wide,
     narrowness: Wide,
     least: Wide,
@@ -46,7 +44,7 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
     }
     let part = |least: Wide, spans: Spans| {
         let width: Wide = steps.iter().zip(&spans).map(|(step, span)| step * Wide::from(*span)).sum();
-        Part { bound: bound(outer, least, least + width), narrowness: -width, least, spans }
+        CoordinateBox { bound: bound(outer, least, least + width), narrowness: -width, least, spans }
     };
     let mut parts = BinaryHeap::new();
     parts.push(part(least, spans));
@@ -54,7 +52,7 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
         if is_requested() {
             return None;
         }
-        let Part { bound, narrowness, least, spans: mut low } = parts.pop()?;
+        let CoordinateBox { bound, narrowness, least, spans: mut low } = parts.pop()?;
         if narrowness == 0 {
             return Some(bound);
         }

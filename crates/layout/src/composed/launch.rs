@@ -3,7 +3,7 @@
 //! Law: as for layouts ([`Symbolic`]): the outer map, the offset and the inner layout each have
 //! their parameters replaced.
 
-use super::{Composed, OuterMap, Place};
+use super::{Composed, InnerValue, OuterMap};
 use crate::refusal::error::LayoutError;
 use crate::symbolic::{Expr, Symbolic, Values};
 use crate::value::layout::Layout;
@@ -51,8 +51,8 @@ impl Symbolic for OuterMap<Expr> {
 
 impl<D> Symbolic for Composed<D>
 where
-    D: Place<Extent = Expr> + Symbolic,
-    D::Numbers: Place<Extent = i64>,
+    D: InnerValue<Extent = Expr> + Symbolic,
+    D::Numbers: InnerValue<Extent = i64>,
 {
     type Numbers = Composed<D::Numbers>;
 

@@ -7,7 +7,7 @@
 
 use core::ops::Range;
 
-use super::{Composed, Place};
+use super::{Composed, InnerValue};
 use crate::refusal::error::LayoutError;
 use crate::value::coord::Coord;
 use crate::value::layout::Layout;
@@ -15,7 +15,7 @@ use crate::value::number::Extent;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
-impl<D: Place> Composed<D> {
+impl<D: InnerValue> Composed<D> {
     /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors:
     /// as [`Layout::slice_and_offset`].
     ///

@@ -22,11 +22,9 @@ use smallvec::SmallVec;
 
 use crate::bits::matrix::Columns;
 use crate::bits::swizzle::Swizzle;
+use crate::ground::bounds::Wide;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::Leaf;
-
-/// Sums and weights. Every operation is checked.
-type Wide = i128;
 
 /// An integer function of `bits` bits: `c + sum of w_m * p_m`.
 #[derive(Clone, PartialEq, Eq)]

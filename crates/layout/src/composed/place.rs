@@ -16,7 +16,7 @@ use crate::value::tree::{Gatherer, Tree};
 
 /// The argument of an outer map of a [`Composed`]: the values of its inner layout. Integers,
 /// constant or not, and coordinates.
-pub trait Place: Stride {
+pub trait InnerValue: Stride {
     /// The offset as it is written: a number, or a nested coordinate of the outer layout.
     ///
     /// Errors: a coordinate does not fit the outer layout.
@@ -39,7 +39,7 @@ pub trait Place: Stride {
     fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
 }
 
-impl<N: Extent> Place for N {
+impl<N: Extent> InnerValue for N {
     fn offset_tree(&self, _outer: &OuterMap<N>) -> Result<Tree<N>, LayoutError> {
         Ok(Tree::leaf(self.clone()))
     }
@@ -75,7 +75,7 @@ impl<N: Extent> Place for N {
     }
 }
 
-impl<N: Extent> Place for Coordinate<N> {
+impl<N: Extent> InnerValue for Coordinate<N> {
     fn offset_tree(&self, outer: &OuterMap<N>) -> Result<Tree<N>, LayoutError> {
         let profile = match outer.first() {
             OuterMap::Layout(layout) => layout.profile().clone(),

@@ -23,7 +23,7 @@ use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
-use crate::value::profile::{Builder, Profile};
+use crate::value::profile::{Profile, ProfileBuilder};
 use crate::value::tree::{Leaves, Tree};
 
 impl OuterMap {
@@ -279,7 +279,7 @@ pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, Layout
 /// The layout with each leaf of a profile replaced by modes: several as a flat tuple, none as
 /// `1:0`.
 fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, LayoutError> {
-    let mut builder = Builder::new();
+    let mut builder = ProfileBuilder::new();
     builder.substitute(profile.as_ref(), &mut |leaf, out| match parts.get(leaf).map_or(0, |part| part.len()) {
         0 | 1 => out.leaf(),
         several => out.flat(several),

@@ -9,7 +9,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Composed, OuterMap, Place};
+use super::{Composed, InnerValue, OuterMap};
 use crate::coordinate::Coordinate;
 use crate::limits::MAX_CHAIN;
 use crate::refusal::error::{LayoutError, Limit};
@@ -19,7 +19,7 @@ use crate::value::number::Extent;
 use crate::value::tree::Tree;
 
 /// A kind of value whose composed layouts have a text.
-pub trait PlaceText: Place {
+pub trait PlaceText: InnerValue {
     /// The declarations of names in the text.
     type Names;
 
@@ -145,7 +145,7 @@ const MISSING: LayoutError =
     LayoutError::Syntax { at: 0, expected: "'o': a composed layout is outer o offset o layout" };
 
 /// A text `A o offset o .. o B`, read up to the last offset.
-struct Parts<'a, D: Place> {
+struct ComposedText<'a, D: InnerValue> {
     outer: Option<OuterMap<D::Extent>>,
     /// The last offset and where it begins.
     offset: Option<(&'a str, usize)>,
@@ -153,12 +153,12 @@ struct Parts<'a, D: Place> {
     last: (&'a str, usize),
 }
 
-impl<'a, D: PlaceText> Parts<'a, D> {
-    fn read(names: &D::Names, text: &'a str) -> Result<Parts<'a, D>, LayoutError> {
-        let mut parts = Parts { outer: None, offset: None, last: (text, 0) };
+impl<'a, D: PlaceText> ComposedText<'a, D> {
+    fn read(names: &D::Names, text: &'a str) -> Result<ComposedText<'a, D>, LayoutError> {
+        let mut parts = ComposedText { outer: None, offset: None, last: (text, 0) };
         let mut maps = 1;
         while let Some((map, after)) = split(parts.last.0) {
-            let map = Parts::<D>::map(names, map).map_err(|error| placed(error, parts.last.1))?;
+            let map = ComposedText::<D>::map(names, map).map_err(|error| placed(error, parts.last.1))?;
             parts.outer = Some(parts.extended(names, map)?);
             let begin = text.len() - after.len();
             let Some((offset, after)) = split(after) else { return Err(placed(MISSING, text.len())) };
@@ -198,9 +198,9 @@ impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
     /// `∘`.
     fn from_str(text: &str) -> Result<OuterMap<N>, LayoutError> {
         let names = N::names(text)?;
-        let mut parts = Parts::<N>::read(&names, text)?;
+        let mut parts = ComposedText::<N>::read(&names, text)?;
         let (last, begin) = parts.last;
-        let last = Parts::<N>::map(&names, last).map_err(|error| placed(error, begin))?;
+        let last = ComposedText::<N>::map(&names, last).map_err(|error| placed(error, begin))?;
         parts.extended(&names, last)
     }
 }
@@ -212,7 +212,7 @@ impl<D: PlaceText> FromStr for Composed<D> {
     /// of those with offsets between.
     fn from_str(text: &str) -> Result<Composed<D>, LayoutError> {
         let names = D::names(text)?;
-        let parts = Parts::<D>::read(&names, text)?;
+        let parts = ComposedText::<D>::read(&names, text)?;
         let (Some(outer), Some((offset, begin))) = (parts.outer, parts.offset) else {
             return Err(placed(MISSING, text.len()));
         };
@@ -225,7 +225,7 @@ impl<D: PlaceText> FromStr for Composed<D> {
     }
 }
 
-impl<D: Place> fmt::Display for Composed<D> {
+impl<D: InnerValue> fmt::Display for Composed<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Construction refuses an offset that does not fit.
         let offset = self.offset.offset_tree(&self.outer).map_err(|_| fmt::Error)?;
@@ -233,7 +233,7 @@ impl<D: Place> fmt::Display for Composed<D> {
     }
 }
 
-impl<D: Place> fmt::Debug for Composed<D> {
+impl<D: InnerValue> fmt::Debug for Composed<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Composed({self})")
     }

@@ -10,7 +10,7 @@
 //!
 //! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
 
-use super::{Composed, Place};
+use super::{Composed, InnerValue};
 use crate::algebra::inner::Inner;
 use crate::coordinate::Coordinate;
 use crate::refusal::error::{Fits, LayoutError};
@@ -26,7 +26,7 @@ pub(super) fn is_no_layout(error: &LayoutError) -> bool {
     matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::Undecided { .. })
 }
 
-impl<D: Place> Composed<D> {
+impl<D: InnerValue> Composed<D> {
     /// The map over `B` after `b`: `c -> A(offset + B(b(c)))`.
     ///
     /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes
@@ -138,7 +138,7 @@ impl<D: Place> Composed<D> {
     }
 }
 
-impl<D: Place> Composed<D> {
+impl<D: InnerValue> Composed<D> {
     /// The division in a form that is chosen as the program runs.
     ///
     /// Errors: as [`Layout::logical_divide`].
@@ -196,7 +196,7 @@ impl<N: Extent> Composed<N> {
     }
 }
 
-impl<D: Place + Blocks> Composed<D> {
+impl<D: InnerValue + Blocks> Composed<D> {
     /// The product in a form that is chosen as the program runs.
     ///
     /// Errors: as [`Layout::logical_product`].

@@ -18,7 +18,7 @@ use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::{Leaves, Tree};
 use crate::xor::compose::{push_modes, refusal};
-use crate::xor::function::{Verdict, modes};
+use crate::xor::function::{FunctionShape, modes};
 use crate::xor::{Xor, length, product};
 
 const OP: &str = "composition";
@@ -167,11 +167,13 @@ impl Composed {
                 found.len()
             } else {
                 match modes(extent, |index| vector(index.checked_mul(step)?)).fits(OP)? {
-                    Verdict::Modes(found) => push_modes(leaves, &found, leaf.extent),
-                    Verdict::Break { index, value, steps } => {
+                    FunctionShape::Modes(found) => push_modes(leaves, &found, leaf.extent),
+                    FunctionShape::Break { index, value, steps } => {
                         return Err(refusal(OP, None, Tree::leaf((index * step) as i64), value, steps));
                     }
-                    Verdict::Open => return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }),
+                    FunctionShape::Open => {
+                        return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize });
+                    }
                 }
             };
             tree.leaf(runs as u16);

@@ -35,13 +35,13 @@ use crate::value::number::Extent;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StaticTiler {
-    part: Part,
+    part: ConstantTiler,
     depth: usize,
     nodes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Part {
+enum ConstantTiler {
     Keep,
     Layout(StaticLayout),
     Modes(&'static [StaticTiler]),
@@ -49,11 +49,11 @@ enum Part {
 
 impl StaticTiler {
     /// `_`: the mode stays as it is.
-    pub const KEEP: StaticTiler = StaticTiler { part: Part::Keep, depth: 0, nodes: 1 };
+    pub const KEEP: StaticTiler = StaticTiler { part: ConstantTiler::Keep, depth: 0, nodes: 1 };
 
     /// The positions of one tile, as a layout into the domain.
     pub const fn layout(layout: StaticLayout) -> StaticTiler {
-        StaticTiler { part: Part::Layout(layout), depth: 0, nodes: 1 }
+        StaticTiler { part: ConstantTiler::Layout(layout), depth: 0, nodes: 1 }
     }
 
     /// The tiler that tiles mode `i` by the `i`-th of `items`; none where [`Tiler::modes`] refuses.
@@ -69,7 +69,7 @@ impl StaticTiler {
         if depth > MAX_DEPTH || nodes > MAX_NODES {
             return None;
         }
-        Some(StaticTiler { part: Part::Modes(items), depth, nodes })
+        Some(StaticTiler { part: ConstantTiler::Modes(items), depth, nodes })
     }
 
     /// The same tiler as a run-time value.
@@ -81,9 +81,9 @@ impl StaticTiler {
 impl<N: Extent> From<&StaticTiler> for Tiler<N> {
     fn from(tiler: &StaticTiler) -> Tiler<N> {
         match tiler.part {
-            Part::Keep => Tiler::Keep,
-            Part::Layout(layout) => Tiler::Layout(layout.into()),
-            Part::Modes(items) => {
+            ConstantTiler::Keep => Tiler::Keep,
+            ConstantTiler::Layout(layout) => Tiler::Layout(layout.into()),
+            ConstantTiler::Modes(items) => {
                 let items: Vec<Tiler<N>> = items.iter().map(Tiler::from).collect();
                 Tiler::Modes(TilerModes::from_valid(items, tiler.depth, tiler.nodes))
             }
@@ -119,9 +119,9 @@ impl fmt::Display for StaticTiler {
     /// As the [`Tiler`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {
-            Part::Keep => f.write_str("_"),
-            Part::Layout(layout) => layout.fmt(f),
-            Part::Modes(items) => {
+            ConstantTiler::Keep => f.write_str("_"),
+            ConstantTiler::Layout(layout) => layout.fmt(f),
+            ConstantTiler::Modes(items) => {
                 f.write_str("[")?;
                 for (position, item) in items.iter().enumerate() {
                     f.write_str(if position > 0 { ";" } else { "" })?;

@@ -58,7 +58,7 @@ fn no_path<N: Extent>(b: ProfileRef<'_>, number: usize, step: &Coordinate<N>, a:
 }
 
 /// The leaves that one path has to itself, by number.
-struct Group<'a, D: Stride> {
+struct PathGroup<'a, D: Stride> {
     path: ModePath,
     mode: TreeRef<'a, Leaf<D>>,
     members: SmallVec<[u16; 8]>,
@@ -68,8 +68,8 @@ struct Group<'a, D: Stride> {
 fn groups<'a, D: Stride>(
     a: TreeRef<'a, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
-) -> Result<Option<SmallVec<[Group<'a, D>; 4]>>, LayoutError> {
-    let mut groups: SmallVec<[Group<'a, D>; 4]> = SmallVec::new();
+) -> Result<Option<SmallVec<[PathGroup<'a, D>; 4]>>, LayoutError> {
+    let mut groups: SmallVec<[PathGroup<'a, D>; 4]> = SmallVec::new();
     for (number, leaf) in b.leaves.iter().enumerate().filter(|(_, leaf)| moves(leaf)) {
         let Some((path, _)) = leaf.stride.term() else { return Ok(None) };
         let member = number as u16;
@@ -77,7 +77,7 @@ fn groups<'a, D: Stride>(
             Some(group) => group.members.push(member),
             None => {
                 let mode = mode_at(a, path).ok_or_else(|| no_path(b.profile, number, &leaf.stride, a.profile))?;
-                groups.push(Group { path, mode, members: SmallVec::from_elem(member, 1) });
+                groups.push(PathGroup { path, mode, members: SmallVec::from_elem(member, 1) });
             }
         }
     }

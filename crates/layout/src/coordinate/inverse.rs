@@ -45,7 +45,7 @@ use crate::value::profile::Profile;
 use crate::value::tree::{Leaves, Tree};
 
 /// The leaves of a layout at one path.
-struct Part<N: Extent> {
+struct PathLeaves<N: Extent> {
     /// The whole layout, with the scales at the path as strides: its indices are those of the
     /// layout.
     within: Layout<N>,
@@ -55,8 +55,8 @@ struct Part<N: Extent> {
     spread: Layout<N>,
 }
 
-impl<N: Extent> Part<N> {
-    fn new(op: &'static str, layout: &Layout<Coordinate<N>>, path: ModePath) -> Result<Part<N>, LayoutError> {
+impl<N: Extent> PathLeaves<N> {
+    fn new(op: &'static str, layout: &Layout<Coordinate<N>>, path: ModePath) -> Result<PathLeaves<N>, LayoutError> {
         let scaled =
             |leaf: &Leaf<Coordinate<N>>| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) };
         let within = Layout::from_valid(layout.tree().map(scaled));
@@ -66,7 +66,7 @@ impl<N: Extent> Part<N> {
             alone.push(leaf.clone());
             spread.push(Leaf { extent: leaf.extent.clone(), stride: step });
         }
-        Ok(Part { within, alone: Layout::flat(alone)?, spread: Layout::flat(spread)? })
+        Ok(PathLeaves { within, alone: Layout::flat(alone)?, spread: Layout::flat(spread)? })
     }
 
     /// Places of the part as indices of the layout; none where there is no layout for it.
@@ -134,7 +134,7 @@ impl<N: Extent> Part<N> {
 fn over_codomain<N: Extent>(
     op: &'static str,
     layout: &Layout<Coordinate<N>>,
-    invert: impl Fn(&Part<N>) -> Result<Layout<N>, LayoutError>,
+    invert: impl Fn(&PathLeaves<N>) -> Result<Layout<N>, LayoutError>,
 ) -> Result<Layout<N>, LayoutError> {
     refuse_diagonal(op, layout)?;
     inverted(op, layout, profile_of(&paths(layout.leaves()))?, invert)
@@ -145,14 +145,14 @@ fn inverted<N: Extent>(
     op: &'static str,
     layout: &Layout<Coordinate<N>>,
     codomain: Profile,
-    invert: impl Fn(&Part<N>) -> Result<Layout<N>, LayoutError>,
+    invert: impl Fn(&PathLeaves<N>) -> Result<Layout<N>, LayoutError>,
 ) -> Result<Layout<N>, LayoutError> {
     let named = paths(layout.leaves());
     let mut modes: SmallVec<[Layout<N>; 4]> = SmallVec::new();
     unit_paths(codomain.as_ref(), &mut |path| {
         let path = path?;
         let mode = match named.binary_search(&path) {
-            Ok(_) => invert(&Part::new(op, layout, path)?)?,
+            Ok(_) => invert(&PathLeaves::new(op, layout, path)?)?,
             Err(_) => Layout::unit(),
         };
         modes.push(mode);
@@ -182,7 +182,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// assert_eq!(right("(4,5):(2@0,1@1)"), "(1,5):(0,4)"); // index 1 of mode 0 is not reached
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
-        over_codomain("right_inverse", self, Part::right_inverse)
+        over_codomain("right_inverse", self, PathLeaves::right_inverse)
     }
 
     /// A layout `R` of integers over the codomain with `L(R(L(k))) = L(k)` for every index `k`.
@@ -205,7 +205,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
             leaf.extent.is_one().proved()
                 || leaf.stride.term().is_some_and(|(_, scale)| N::zero().less(scale) == Truth::Proved)
         });
-        let invert = |part: &Part<N>| part.left_inverse(exact);
+        let invert = |part: &PathLeaves<N>| part.left_inverse(exact);
         let codomain = || profile_of(&paths(self.leaves()));
         match seen_enough(self)? {
             Some(seen) => inverted("left_inverse", &seen, codomain()?, invert),
@@ -314,7 +314,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
         holds: impl Fn(&Layout<N>) -> Result<bool, LayoutError>,
     ) -> Result<bool, LayoutError> {
         for path in paths(self.leaves()) {
-            if !holds(&Part::new(op, self, path)?.alone)? {
+            if !holds(&PathLeaves::new(op, self, path)?.alone)? {
                 return Ok(false);
             }
         }

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::fmt;
 
-use super::{Coordinate, Term, clash, text};
+use super::{Coordinate, CoordinateTerm, clash, text};
 use crate::algebra::compose::compose_integers;
 use crate::algebra::sum::add_integers;
 use crate::refusal::error::LayoutError;
@@ -24,7 +24,7 @@ impl<N: Extent> StrideKind for Coordinate<N> {
         if !step.second.is_none() {
             return self.add_sum(count, step);
         }
-        let Term { path, scale } = &step.first;
+        let CoordinateTerm { path, scale } = &step.first;
         let scale = scale.times(count)?;
         if scale.is_zero().proved() {
             return Some(());
@@ -37,7 +37,11 @@ impl<N: Extent> StrideKind for Coordinate<N> {
             (self.second.path, self.second.scale) = (*path, scale);
             return Some(());
         }
-        *self = self.plus(&Coordinate { first: Term { path: *path, scale }, second: Term::none(), more: None })?;
+        *self = self.plus(&Coordinate {
+            first: CoordinateTerm { path: *path, scale },
+            second: CoordinateTerm::none(),
+            more: None,
+        })?;
         Some(())
     }
 

@@ -13,8 +13,8 @@ use crate::emit::division::divide;
 use crate::emit::error::EmitError;
 use crate::emit::expression::{Parameters, unbounded};
 use crate::emit::graph::{Graph, Id, Variable};
-use crate::emit::place::{Place, Promise, named_by_path};
-use crate::emit::polynomial::Polynomial;
+use crate::emit::place::{Promise, Variables, named_by_path};
+use crate::emit::polynomial::EmittedPolynomial;
 use crate::emit::range::Range;
 use crate::symbolic::{Expr, Parameter, Symbolic};
 use crate::{Extent, Layout, Leaf, OuterMap, Profile, Stride};
@@ -23,14 +23,17 @@ use crate::{Extent, Layout, Leaf, OuterMap, Profile, Stride};
 const MAX_LEAVES: usize = 256;
 
 /// A mode: its extent, and its stride in every number of the value.
-pub(crate) type Mode = (Expr, Vec<Expr>);
+pub(crate) type EmittedMode = (Expr, Vec<Expr>);
 
-pub(crate) fn modes<D: Stride<Extent = Expr>>(layout: &Layout<D>, strides: impl Fn(&D) -> Vec<Expr>) -> Vec<Mode> {
+pub(crate) fn modes<D: Stride<Extent = Expr>>(
+    layout: &Layout<D>,
+    strides: impl Fn(&D) -> Vec<Expr>,
+) -> Vec<EmittedMode> {
     layout.leaves().iter().map(|leaf| (leaf.extent.clone(), strides(&leaf.stride))).collect()
 }
 
 /// A computation in the making.
-pub(crate) struct Builder {
+pub(crate) struct GraphBuilder {
     pub(crate) graph: Graph,
     pub(crate) parameters: Parameters,
     /// The coordinate that the variables make up.
@@ -40,15 +43,15 @@ pub(crate) struct Builder {
     pub(crate) variables: Vec<Id>,
 }
 
-impl Builder {
-    pub(crate) fn new(shape: &Profile, place: &Place) -> Result<Builder, EmitError> {
+impl GraphBuilder {
+    pub(crate) fn new(shape: &Profile, place: &Variables) -> Result<GraphBuilder, EmitError> {
         let profile = place.in_shape(shape)?;
         if profile.leaves() > MAX_LEAVES {
             return Err(EmitError::TooLarge { what: "a coordinate" });
         }
         let names = place.names(&profile)?;
         let (graph, parameters, variables) = (Graph::default(), Parameters::default(), Vec::new());
-        Ok(Builder { graph, parameters, profile, names, promise: place.promise(), variables })
+        Ok(GraphBuilder { graph, parameters, profile, names, promise: place.promise(), variables })
     }
 
     /// The variables, indices into parts of these sizes.
@@ -76,13 +79,17 @@ impl Builder {
     }
 
     /// The sums over all modes of every variable.
-    pub(crate) fn inner_products(&mut self, modes: &[Vec<Mode>], count: usize) -> Result<Vec<Polynomial>, EmitError> {
+    pub(crate) fn inner_products(
+        &mut self,
+        modes: &[Vec<EmittedMode>],
+        count: usize,
+    ) -> Result<Vec<EmittedPolynomial>, EmitError> {
         if count > MAX_LEAVES || modes.iter().map(Vec::len).sum::<usize>() > MAX_LEAVES {
             return Err(EmitError::TooLarge { what: "the layout" });
         }
         let mut digits = Vec::new();
         for (modes, index) in modes.iter().zip(self.variables.clone()) {
-            let index = Polynomial::of(&self.graph, index);
+            let index = EmittedPolynomial::of(&self.graph, index);
             digits.extend(self.digits(index, modes)?);
         }
         self.products(digits, count)
@@ -90,7 +97,11 @@ impl Builder {
 
     /// The digits of an index in the mixed radix of the extents, the last one unbounded, each with
     /// the strides that it counts. A digit that nothing counts is not computed.
-    fn digits<'a>(&mut self, index: Polynomial, modes: &'a [Mode]) -> Result<Vec<(Polynomial, &'a [Expr])>, EmitError> {
+    fn digits<'a>(
+        &mut self,
+        index: EmittedPolynomial,
+        modes: &'a [EmittedMode],
+    ) -> Result<Vec<(EmittedPolynomial, &'a [Expr])>, EmitError> {
         let too_large = || EmitError::TooLarge { what: "an expression" };
         let mut digits = Vec::new();
         // The digits so far take the index modulo `passed`; `rest` is still to be divided by that.
@@ -119,12 +130,12 @@ impl Builder {
     }
 
     /// The divisors of consecutive divisions: a shift costs less than a multiplication.
-    fn steps(&mut self, rest: &Polynomial, by: &Expr) -> Result<Vec<Polynomial>, EmitError> {
+    fn steps(&mut self, rest: &EmittedPolynomial, by: &Expr) -> Result<Vec<EmittedPolynomial>, EmitError> {
         let whole = self.parameters.polynomial(&mut self.graph, by)?;
         let power = match whole.single() {
             Some((factors, size)) if !factors.is_empty() && rest.range(&self.graph).not_negative() => {
                 let power = 1 << size.trailing_zeros().min(62);
-                Some([Polynomial::constant(power), Polynomial::term(factors.clone(), size / power)])
+                Some([EmittedPolynomial::constant(power), EmittedPolynomial::term(factors.clone(), size / power)])
             }
             _ => None,
         };
@@ -132,9 +143,13 @@ impl Builder {
     }
 
     /// The sums of digits times strides.
-    fn products(&mut self, digits: Vec<(Polynomial, &[Expr])>, count: usize) -> Result<Vec<Polynomial>, EmitError> {
+    fn products(
+        &mut self,
+        digits: Vec<(EmittedPolynomial, &[Expr])>,
+        count: usize,
+    ) -> Result<Vec<EmittedPolynomial>, EmitError> {
         let too_large = || EmitError::TooLarge { what: "an expression" };
-        let mut sums = vec![Polynomial::default(); count];
+        let mut sums = vec![EmittedPolynomial::default(); count];
         for (digit, strides) in digits {
             for (stride, sum) in strides.iter().zip(&mut sums).filter(|(stride, _)| !stride.is_zero().proved()) {
                 let stride = self.parameters.polynomial(&mut self.graph, stride)?;
@@ -150,9 +165,9 @@ impl Builder {
         &mut self,
         map: &OuterMap<N>,
         offset: &Expr,
-        value: Polynomial,
+        value: EmittedPolynomial,
         expr: fn(&N) -> Expr,
-    ) -> Result<Polynomial, EmitError> {
+    ) -> Result<EmittedPolynomial, EmitError> {
         let offset = self.parameters.polynomial(&mut self.graph, offset)?;
         let value = value.plus(&offset).ok_or(EmitError::TooLarge { what: "an expression" })?;
         let mut moves = Moves::default();
@@ -171,7 +186,7 @@ impl Builder {
             OuterMap::Bits(matrix) => moves.matrix(value.compute(&mut self.graph), matrix),
         }
         let id = moves.compute(&mut self.graph);
-        Ok(Polynomial::of(&self.graph, id))
+        Ok(EmittedPolynomial::of(&self.graph, id))
     }
 
     pub(crate) fn computation(self, numbers: Numbers) -> Computation {

@@ -15,7 +15,7 @@ use crate::emit::error::{EmitError, Width};
 use crate::emit::function::{Function, Results, Value};
 use crate::emit::graph::{Graph, Id, Op};
 use crate::emit::integer::Integer;
-use crate::emit::language::{ANY, Form, Level, Style, WHOLE};
+use crate::emit::language::{ANY, OperationForm, Precedence, Style, WHOLE};
 use crate::emit::range::Range;
 use crate::emit::spelling::{needed, spelled};
 
@@ -63,12 +63,12 @@ impl Computation {
     /// each has the same name.
     ///
     /// ```
-    /// use tilewright_layout::emit::{Language, Map, Place, Style, coordinate, value};
+    /// use tilewright_layout::emit::{Language, Map, Style, Variables, coordinate, value};
     /// use tilewright_layout::{Layout, symbolic::Expr};
     ///
     /// let layout: Layout<Expr> = "(12,N):(N,1)".parse().unwrap();
-    /// let digits = coordinate(&layout.shape(), &Place::index()).unwrap();
-    /// let both = digits.and(&value(&layout.into(), &Place::index()).unwrap()).unwrap();
+    /// let digits = coordinate(&layout.shape(), &Variables::index()).unwrap();
+    /// let both = digits.and(&value(&layout.into(), &Variables::index()).unwrap()).unwrap();
     /// assert_eq!(both.statements(Style::new(Language::C)).unwrap(), "\
     /// const int64_t c1 = i / 12;
     /// const int64_t c0 = i - c1 * 12;
@@ -155,11 +155,11 @@ impl Computation {
     /// Errors: as [`Computation::expressions`]; the name is not one.
     ///
     /// ```
-    /// use tilewright_layout::emit::{Language, Map, Place, Style, value};
+    /// use tilewright_layout::emit::{Language, Map, Style, Variables, value};
     /// use tilewright_layout::{Layout, symbolic::Expr};
     ///
     /// let layout: Layout<Expr> = "(M,K{div=8}):(K,1)".parse().unwrap();
-    /// let offset = value(&layout.into(), &Place::index()).unwrap();
+    /// let offset = value(&layout.into(), &Variables::index()).unwrap();
     /// assert_eq!(offset.function("offset", Style::new(Language::Rust)).unwrap(), "\
     /// #[inline]
     /// ##[allow(non_snake_case)]
@@ -361,13 +361,13 @@ impl Writer<'_> {
     }
 
     /// The text of an operation, and how tightly it binds.
-    fn text(&self, id: Id) -> (String, Level) {
+    fn text(&self, id: Id) -> (String, Precedence) {
         if let Some(name) = self.names.get(&id) {
             return (name.clone(), WHOLE);
         }
         let table = self.style.language.table();
         let op = self.graph.op(id);
-        let mut operands: Vec<(String, Level)> = op.operands().map(|operand| self.text(operand)).collect();
+        let mut operands: Vec<(String, Precedence)> = op.operands().map(|operand| self.text(operand)).collect();
         match op {
             Op::Integer(value) => return table.integer(value),
             Op::Truth(value) => return (table.truth(value).to_string(), WHOLE),
@@ -377,28 +377,28 @@ impl Writer<'_> {
             _ => {}
         }
         let Some(form) = table.form(op) else { return (String::new(), WHOLE) };
-        let at = |place: usize, least: Level| match operands.get(place) {
+        let at = |place: usize, least: Precedence| match operands.get(place) {
             Some((text, own)) if *own < least => format!("({text})"),
             Some((text, _)) => text.clone(),
             None => String::new(),
         };
         match form {
-            Form::Infix(symbol, own) => {
+            OperationForm::Infix(symbol, own) => {
                 let clear = |place: usize| self.unclear(op, place, symbol);
                 let left = at(0, if clear(0) { WHOLE } else { own });
                 let right = at(1, if clear(1) { WHOLE } else { own + 1 });
                 (format!("{left} {symbol} {right}"), own)
             }
-            Form::Prefix(symbol, own) => (format!("{symbol}{}", at(0, own + 1)), own),
-            Form::Call(name) => {
+            OperationForm::Prefix(symbol, own) => (format!("{symbol}{}", at(0, own + 1)), own),
+            OperationForm::Call(name) => {
                 let arguments: Vec<String> = (0..operands.len()).map(|place| at(place, ANY)).collect();
                 (format!("{name}({})", arguments.join(", ")), WHOLE)
             }
-            Form::Method(name) => {
+            OperationForm::Method(name) => {
                 let arguments: Vec<String> = (1..operands.len()).map(|place| at(place, ANY)).collect();
                 (format!("{}.{name}({})", at(0, WHOLE), arguments.join(", ")), WHOLE)
             }
-            Form::Pattern(pattern, own, least) => {
+            OperationForm::Pattern(pattern, own, least) => {
                 let text = (0..operands.len())
                     .fold(pattern.to_string(), |text, place| text.replace(&format!("{{{place}}}"), &at(place, least)));
                 (text, own)
@@ -413,7 +413,7 @@ impl Writer<'_> {
         let operand = op.operands().nth(place).filter(|operand| !self.names.contains_key(operand));
         let inner = operand.and_then(|operand| self.style.language.table().form(self.graph.op(operand)));
         match inner {
-            Some(Form::Infix(inner, _)) => on_bits && inner != symbol,
+            Some(OperationForm::Infix(inner, _)) => on_bits && inner != symbol,
             _ => false,
         }
     }

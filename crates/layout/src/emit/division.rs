@@ -7,24 +7,28 @@
 use alloc::vec::Vec;
 
 use crate::emit::graph::{Graph, Id};
-use crate::emit::polynomial::Polynomial;
+use crate::emit::polynomial::EmittedPolynomial;
 use crate::symbolic::Rounding;
 
 /// Quotient and remainder; `None` where a number is not representable.
-pub(crate) fn divide(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Option<(Polynomial, Polynomial)> {
+pub(crate) fn divide(
+    graph: &mut Graph,
+    n: &EmittedPolynomial,
+    d: &EmittedPolynomial,
+) -> Option<(EmittedPolynomial, EmittedPolynomial)> {
     if d.known() == Some(1) {
-        return Some((n.clone(), Polynomial::default()));
+        return Some((n.clone(), EmittedPolynomial::default()));
     }
     if let (Some(n), Some(d)) = (n.known(), d.known()) {
-        return Some((Polynomial::constant(n.checked_div(d)?), Polynomial::constant(n.checked_rem(d)?)));
+        return Some((EmittedPolynomial::constant(n.checked_div(d)?), EmittedPolynomial::constant(n.checked_rem(d)?)));
     }
     let own = n.range(graph);
     let divisor = d.range(graph);
     if own.magnitude().less(divisor) == Some(true) {
-        return Some((Polynomial::default(), n.clone()));
+        return Some((EmittedPolynomial::default(), n.clone()));
     }
     let (front, rest) = split(graph, n, d)?;
-    if rest == Polynomial::default() {
+    if rest == EmittedPolynomial::default() {
         return Some((front, rest));
     }
     let left = rest.range(graph);
@@ -40,18 +44,27 @@ pub(crate) fn divide(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Optio
 }
 
 /// The quotient and the remainder as operations.
-fn atoms(graph: &mut Graph, n: &Polynomial, d: &Polynomial, rounding: Rounding) -> (Polynomial, Polynomial) {
+fn atoms(
+    graph: &mut Graph,
+    n: &EmittedPolynomial,
+    d: &EmittedPolynomial,
+    rounding: Rounding,
+) -> (EmittedPolynomial, EmittedPolynomial) {
     let (n, d) = (n.compute(graph), d.compute(graph));
     // The remainder is the lower digit, and comes first in sums.
     let (remainder, quotient) = (graph.remainder(n, d, rounding), graph.quotient(n, d, rounding));
-    (Polynomial::of(graph, quotient), Polynomial::of(graph, remainder))
+    (EmittedPolynomial::of(graph, quotient), EmittedPolynomial::of(graph, remainder))
 }
 
 /// `n = d * front + rest`, by terms.
-fn split(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Option<(Polynomial, Polynomial)> {
-    let (mut front, mut rest) = (Polynomial::default(), Polynomial::default());
+fn split(
+    graph: &mut Graph,
+    n: &EmittedPolynomial,
+    d: &EmittedPolynomial,
+) -> Option<(EmittedPolynomial, EmittedPolynomial)> {
+    let (mut front, mut rest) = (EmittedPolynomial::default(), EmittedPolynomial::default());
     if n == d {
-        return Some((Polynomial::constant(1), rest));
+        return Some((EmittedPolynomial::constant(1), rest));
     }
     let Some((by, size)) = d.single() else { return Some((front, n.clone())) };
     for (factors, coefficient) in n.terms() {

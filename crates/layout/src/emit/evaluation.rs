@@ -8,12 +8,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::emit::bits::Moves;
-use crate::emit::builder::{Builder, Numbers, modes, with_expressions};
+use crate::emit::builder::{GraphBuilder, Numbers, modes, with_expressions};
 use crate::emit::error::EmitError;
 use crate::emit::graph::Id;
 use crate::emit::map::Map;
-use crate::emit::place::{Place, Promise, pieces};
-use crate::emit::polynomial::Polynomial;
+use crate::emit::place::{Promise, Variables, pieces};
+use crate::emit::polynomial::EmittedPolynomial;
 use crate::emit::range::Range;
 use crate::symbolic::Expr;
 use crate::{AnyLayout, Composed, Coordinate, Extent, Layout, Profile, Stride, Xor};
@@ -23,7 +23,7 @@ pub(crate) fn scales(stride: &Coordinate<Expr>, profile: &Profile) -> Vec<Expr> 
     stride.in_profile(profile).map(|tree| tree.leaves().to_vec()).unwrap_or_default()
 }
 
-pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+pub(crate) fn evaluated(map: &Map, place: &Variables) -> Result<(GraphBuilder, Numbers), EmitError> {
     match map {
         Map::Layout(layout) => of_layout(layout, place),
         Map::Swizzle(swizzle) => of_bits(place, None, |moves, offset| moves.swizzle(offset, *swizzle)),
@@ -36,7 +36,7 @@ pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), 
     }
 }
 
-fn of_layout(layout: &AnyLayout, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+fn of_layout(layout: &AnyLayout, place: &Variables) -> Result<(GraphBuilder, Numbers), EmitError> {
     match &*layout.by_index()? {
         AnyLayout::Integer(layout) => of_numbers(&Layout::from(layout), place),
         AnyLayout::Launch(layout) => of_numbers(layout, place),
@@ -52,14 +52,14 @@ fn of_layout(layout: &AnyLayout, place: &Place) -> Result<(Builder, Numbers), Em
     }
 }
 
-fn of_numbers(layout: &Layout<Expr>, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+fn of_numbers(layout: &Layout<Expr>, place: &Variables) -> Result<(GraphBuilder, Numbers), EmitError> {
     let (mut builder, sums) = linear(layout, place, 1, |stride| vec![stride.clone()])?;
     let ids = sums.iter().map(|sum| sum.compute(&mut builder.graph)).collect();
     Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
 }
 
-fn of_vectors(layout: &Layout<Xor>, place: &Place) -> Result<(Builder, Numbers), EmitError> {
-    let mut builder = Builder::new(layout.profile(), place)?;
+fn of_vectors(layout: &Layout<Xor>, place: &Variables) -> Result<(GraphBuilder, Numbers), EmitError> {
+    let mut builder = GraphBuilder::new(layout.profile(), place)?;
     let pieces = pieces(layout, &builder.profile)?;
     builder.variables(pieces.iter().map(|piece| Expr::from(piece.size())).collect())?;
     let mut moves = Moves::default();
@@ -74,8 +74,12 @@ fn of_vectors(layout: &Layout<Xor>, place: &Place) -> Result<(Builder, Numbers),
 }
 
 /// The image of the bits of one number, which is at most `end` and then nonnegative.
-fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> Result<(Builder, Numbers), EmitError> {
-    let mut builder = Builder::new(&Profile::leaf(), place)?;
+fn of_bits(
+    place: &Variables,
+    end: Option<i128>,
+    moved: impl Fn(&mut Moves, Id),
+) -> Result<(GraphBuilder, Numbers), EmitError> {
+    let mut builder = GraphBuilder::new(&Profile::leaf(), place)?;
     let range = match end {
         None if place.promise() == Promise::Nothing => Range::ALL,
         end => Range { least: Some(0), greatest: end },
@@ -92,9 +96,9 @@ fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> 
 /// The value of a composed layout.
 fn through<N: Extent>(
     composed: &Composed<N>,
-    place: &Place,
+    place: &Variables,
     expr: fn(&N) -> Expr,
-) -> Result<(Builder, Numbers), EmitError> {
+) -> Result<(GraphBuilder, Numbers), EmitError> {
     let inner = with_expressions(composed.inner(), expr)?;
     let (mut builder, sums) = linear(&inner, place, 1, |stride| vec![stride.clone()])?;
     let inner = sums.into_iter().next().unwrap_or_default();
@@ -106,11 +110,11 @@ fn through<N: Extent>(
 /// The inner products of a layout, as polynomials.
 fn linear<D: Stride<Extent = Expr>>(
     layout: &Layout<D>,
-    place: &Place,
+    place: &Variables,
     count: usize,
     strides: impl Fn(&D) -> Vec<Expr>,
-) -> Result<(Builder, Vec<Polynomial>), EmitError> {
-    let mut builder = Builder::new(layout.profile(), place)?;
+) -> Result<(GraphBuilder, Vec<EmittedPolynomial>), EmitError> {
+    let mut builder = GraphBuilder::new(layout.profile(), place)?;
     let pieces = pieces(layout, &builder.profile)?;
     builder.variables(pieces.iter().map(Layout::size).collect())?;
     let mut all = Vec::new();
@@ -122,7 +126,7 @@ fn linear<D: Stride<Extent = Expr>>(
 }
 
 /// The same function with the fewest modes: of the indices that the promise admits.
-fn coalesced<D: Stride>(layout: &Layout<D>, place: &Place) -> Result<Layout<D>, EmitError> {
+fn coalesced<D: Stride>(layout: &Layout<D>, place: &Variables) -> Result<Layout<D>, EmitError> {
     Ok(match place.promise() {
         Promise::Inside => layout.coalesce()?,
         Promise::NotNegative | Promise::Nothing => layout.coalesce_z()?,

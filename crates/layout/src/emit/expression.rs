@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use crate::emit::division::divided;
 use crate::emit::error::EmitError;
 use crate::emit::graph::{Graph, Id, Variable};
-use crate::emit::polynomial::Polynomial;
+use crate::emit::polynomial::EmittedPolynomial;
 use crate::emit::range::Range;
 use crate::symbolic::{Expr, Node, Parameter, Rounding};
 
@@ -22,19 +22,19 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// The polynomial of an expression.
-    pub(crate) fn polynomial(&mut self, graph: &mut Graph, expr: &Expr) -> Result<Polynomial, EmitError> {
+    pub(crate) fn polynomial(&mut self, graph: &mut Graph, expr: &Expr) -> Result<EmittedPolynomial, EmitError> {
         self.of_node(graph, &expr.node())?.ok_or(EmitError::TooLarge { what: "an expression" })
     }
 
-    fn of_node(&mut self, graph: &mut Graph, node: &Node) -> Result<Option<Polynomial>, EmitError> {
+    fn of_node(&mut self, graph: &mut Graph, node: &Node) -> Result<Option<EmittedPolynomial>, EmitError> {
         Ok(Some(match node {
-            Node::Integer(value) => Polynomial::constant(*value),
+            Node::Integer(value) => EmittedPolynomial::constant(*value),
             Node::Parameter(parameter) => {
                 let id = self.variable(graph, parameter)?;
-                Polynomial::of(graph, id)
+                EmittedPolynomial::of(graph, id)
             }
             Node::Sum(nodes) => {
-                let mut sum = Polynomial::default();
+                let mut sum = EmittedPolynomial::default();
                 for node in nodes {
                     let Some(next) = self.of_node(graph, node)?.and_then(|term| sum.plus(&term)) else {
                         return Ok(None);
@@ -44,7 +44,7 @@ impl Parameters {
                 sum
             }
             Node::Product(nodes) => {
-                let mut product = Polynomial::constant(1);
+                let mut product = EmittedPolynomial::constant(1);
                 for node in nodes {
                     let Some(next) = self.of_node(graph, node)?.and_then(|factor| product.times(&factor)) else {
                         return Ok(None);
@@ -58,8 +58,8 @@ impl Parameters {
                 match (rounding, n.single(), d.known()) {
                     (Rounding::Exact, Some((factors, coefficient)), Some(d)) => {
                         match divided(graph, factors, coefficient, &[], d) {
-                            Some((factors, coefficient)) => Polynomial::term(factors, coefficient),
-                            None => quotient(graph, &n, &Polynomial::constant(d), Rounding::Exact),
+                            Some((factors, coefficient)) => EmittedPolynomial::term(factors, coefficient),
+                            None => quotient(graph, &n, &EmittedPolynomial::constant(d), Rounding::Exact),
                         }
                     }
                     _ => quotient(graph, &n, &d, *rounding),
@@ -69,13 +69,13 @@ impl Parameters {
                 let (Some(n), Some(d)) = (self.of_node(graph, n)?, self.of_node(graph, d)?) else { return Ok(None) };
                 let (n, d) = (n.compute(graph), d.compute(graph));
                 let id = graph.remainder(n, d, *rounding);
-                Polynomial::of(graph, id)
+                EmittedPolynomial::of(graph, id)
             }
             Node::Minimum(a, b) => {
                 let (Some(a), Some(b)) = (self.of_node(graph, a)?, self.of_node(graph, b)?) else { return Ok(None) };
                 let (a, b) = (a.compute(graph), b.compute(graph));
                 let id = graph.minimum(a, b);
-                Polynomial::of(graph, id)
+                EmittedPolynomial::of(graph, id)
             }
         }))
     }
@@ -106,8 +106,8 @@ pub(crate) fn unbounded(parameter: &Parameter) -> Option<&Parameter> {
     (facts.least().is_none() || facts.greatest().is_none()).then_some(parameter)
 }
 
-fn quotient(graph: &mut Graph, n: &Polynomial, d: &Polynomial, rounding: Rounding) -> Polynomial {
+fn quotient(graph: &mut Graph, n: &EmittedPolynomial, d: &EmittedPolynomial, rounding: Rounding) -> EmittedPolynomial {
     let (n, d) = (n.compute(graph), d.compute(graph));
     let id = graph.quotient(n, d, rounding);
-    Polynomial::of(graph, id)
+    EmittedPolynomial::of(graph, id)
 }

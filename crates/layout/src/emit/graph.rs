@@ -107,7 +107,7 @@ pub(crate) struct Variable {
 }
 
 #[derive(Clone, Debug)]
-struct Made {
+struct MadeNode {
     op: Op,
     range: Range,
     /// The lowest number of a variable in it.
@@ -118,7 +118,7 @@ struct Made {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     variables: Vec<Variable>,
-    made: Vec<Made>,
+    made: Vec<MadeNode>,
     known: BTreeMap<Op, Id>,
 }
 
@@ -191,7 +191,7 @@ impl Graph {
             _ => op.operands().map(|operand| self.first(operand)).min().unwrap_or(usize::MAX),
         };
         let id = Id(self.made.len() as u32);
-        self.made.push(Made { op, range, first });
+        self.made.push(MadeNode { op, range, first });
         self.known.insert(op, id);
         id
     }

@@ -55,7 +55,7 @@ impl Language {
     /// Every language.
     pub const ALL: [Language; 5] = [Language::Rust, Language::C, Language::Cuda, Language::Python, Language::Triton];
 
-    pub(crate) fn table(self) -> &'static dyn Table {
+    pub(crate) fn table(self) -> &'static dyn OperationTable {
         match self {
             Language::Rust => &rust::Rust,
             Language::C => &c::C { cuda: false },
@@ -107,35 +107,35 @@ impl FromStr for Language {
 }
 
 /// How tightly a text binds; the higher the tighter.
-pub(crate) type Level = u8;
+pub(crate) type Precedence = u8;
 
 /// A text that nothing can tear apart: a name, a number, a call.
-pub(crate) const WHOLE: Level = 20;
+pub(crate) const WHOLE: Precedence = 20;
 /// The lowest: anything may stand there.
-pub(crate) const ANY: Level = 0;
+pub(crate) const ANY: Precedence = 0;
 
 /// How an operation is written.
-pub(crate) enum Form {
+pub(crate) enum OperationForm {
     /// The operator between the operands; it binds to the left.
-    Infix(&'static str, Level),
+    Infix(&'static str, Precedence),
     /// The operator before the operand.
-    Prefix(&'static str, Level),
+    Prefix(&'static str, Precedence),
     /// A function of the operands.
     Call(&'static str),
     /// A method of the first operand, with the others as arguments.
     Method(&'static str),
     /// A text with `{0}`, `{1}` and `{2}` for the operands, which must bind as tightly as the last
     /// level.
-    Pattern(&'static str, Level, Level),
+    Pattern(&'static str, Precedence, Precedence),
 }
 
 /// The operations of a graph in a language.
-pub(crate) trait Table: Sync {
+pub(crate) trait OperationTable: Sync {
     /// How an operation is written; `None` for one that the language lacks.
-    fn form(&self, op: Op) -> Option<Form>;
+    fn form(&self, op: Op) -> Option<OperationForm>;
 
     /// A number.
-    fn integer(&self, value: i64) -> (String, Level);
+    fn integer(&self, value: i64) -> (String, Precedence);
 
     /// `true` or `false`.
     fn truth(&self, value: bool) -> &'static str;
@@ -157,33 +157,33 @@ pub(crate) trait Table: Sync {
 
 /// The levels of the operators that all languages share, in order.
 pub(crate) mod level {
-    use super::Level;
+    use super::Precedence;
 
-    pub(crate) const UNARY: Level = 15;
-    pub(crate) const PRODUCT: Level = 14;
-    pub(crate) const SUM: Level = 13;
-    pub(crate) const SHIFT: Level = 12;
-    pub(crate) const AND: Level = 11;
-    pub(crate) const XOR: Level = 10;
+    pub(crate) const UNARY: Precedence = 15;
+    pub(crate) const PRODUCT: Precedence = 14;
+    pub(crate) const SUM: Precedence = 13;
+    pub(crate) const SHIFT: Precedence = 12;
+    pub(crate) const AND: Precedence = 11;
+    pub(crate) const XOR: Precedence = 10;
     /// Comparisons, below the operators on bits; C has them above.
-    pub(crate) const COMPARE: Level = 8;
-    pub(crate) const BOTH: Level = 4;
-    pub(crate) const CHOICE: Level = 2;
+    pub(crate) const COMPARE: Precedence = 8;
+    pub(crate) const BOTH: Precedence = 4;
+    pub(crate) const CHOICE: Precedence = 2;
 }
 
 /// The operators that all languages write alike.
-pub(crate) fn common(op: Op) -> Option<Form> {
+pub(crate) fn common(op: Op) -> Option<OperationForm> {
     Some(match op {
-        Op::Negative(_) => Form::Prefix("-", level::UNARY),
-        Op::Sum(..) => Form::Infix("+", level::SUM),
-        Op::Difference(..) => Form::Infix("-", level::SUM),
-        Op::Product(..) => Form::Infix("*", level::PRODUCT),
-        Op::Left(..) => Form::Infix("<<", level::SHIFT),
-        Op::Right(..) => Form::Infix(">>", level::SHIFT),
-        Op::Bits(..) => Form::Infix("&", level::AND),
-        Op::Xor(..) => Form::Infix("^", level::XOR),
-        Op::Less(..) => Form::Infix("<", level::COMPARE),
-        Op::AtLeast(..) => Form::Infix(">=", level::COMPARE),
+        Op::Negative(_) => OperationForm::Prefix("-", level::UNARY),
+        Op::Sum(..) => OperationForm::Infix("+", level::SUM),
+        Op::Difference(..) => OperationForm::Infix("-", level::SUM),
+        Op::Product(..) => OperationForm::Infix("*", level::PRODUCT),
+        Op::Left(..) => OperationForm::Infix("<<", level::SHIFT),
+        Op::Right(..) => OperationForm::Infix(">>", level::SHIFT),
+        Op::Bits(..) => OperationForm::Infix("&", level::AND),
+        Op::Xor(..) => OperationForm::Infix("^", level::XOR),
+        Op::Less(..) => OperationForm::Infix("<", level::COMPARE),
+        Op::AtLeast(..) => OperationForm::Infix(">=", level::COMPARE),
         _ => return None,
     })
 }

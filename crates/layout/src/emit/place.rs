@@ -17,24 +17,24 @@ use crate::{Layout, LayoutError, Profile, Stride, Tree};
 /// about them.
 ///
 /// ```
-/// use tilewright_layout::emit::{Language, Map, Place, Promise, Style, value};
+/// use tilewright_layout::emit::{Language, Map, Promise, Style, Variables, value};
 ///
 /// let map = Map::from("(4,8):(8,1)".parse::<tilewright_layout::Layout>().unwrap());
-/// let text = |place: &Place| value(&map, place).unwrap().expression(Style::new(Language::C)).unwrap();
-/// assert_eq!(text(&Place::index()), "(i & 3) * 8 + (i >> 2)");
-/// assert_eq!(text(&Place::leaves()), "i0 * 8 + i1");
-/// assert_eq!(text(&Place::leaves().named(["row", "col"])), "row * 8 + col");
-/// assert_eq!(text(&Place::index().promised(Promise::Nothing)), "i % 4 * 8 + i / 4");
+/// let text = |place: &Variables| value(&map, place).unwrap().expression(Style::new(Language::C)).unwrap();
+/// assert_eq!(text(&Variables::index()), "(i & 3) * 8 + (i >> 2)");
+/// assert_eq!(text(&Variables::leaves()), "i0 * 8 + i1");
+/// assert_eq!(text(&Variables::leaves().named(["row", "col"])), "row * 8 + col");
+/// assert_eq!(text(&Variables::index().promised(Promise::Nothing)), "i % 4 * 8 + i / 4");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    form: Form,
+pub struct Variables {
+    form: PlaceForm,
     names: Option<Vec<String>>,
     promise: Promise,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum PlaceForm {
     Index,
     Modes,
     Leaves,
@@ -53,39 +53,39 @@ pub enum Promise {
     Nothing,
 }
 
-impl Place {
+impl Variables {
     /// One variable `i`: an index into the whole, first mode fastest.
-    pub fn index() -> Place {
-        Place::of(Form::Index)
+    pub fn index() -> Variables {
+        Variables::of(PlaceForm::Index)
     }
 
     /// A variable for each top-level mode: `i0`, `i1`, ..
-    pub fn modes() -> Place {
-        Place::of(Form::Modes)
+    pub fn modes() -> Variables {
+        Variables::of(PlaceForm::Modes)
     }
 
     /// A variable for each leaf of the shape: `i0`, `i1`, .., and `i0_1` for mode 1 of mode 0.
-    pub fn leaves() -> Place {
-        Place::of(Form::Leaves)
+    pub fn leaves() -> Variables {
+        Variables::of(PlaceForm::Leaves)
     }
 
     /// A variable for each leaf of a profile, to which the shape must be weakly congruent.
-    pub fn profile(profile: Profile) -> Place {
-        Place::of(Form::Profile(profile))
+    pub fn profile(profile: Profile) -> Variables {
+        Variables::of(PlaceForm::Profile(profile))
     }
 
-    fn of(form: Form) -> Place {
-        Place { form, names: None, promise: Promise::Inside }
+    fn of(form: PlaceForm) -> Variables {
+        Variables { form, names: None, promise: Promise::Inside }
     }
 
     /// The same with these names, one for each variable.
-    pub fn named<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Place {
-        Place { names: Some(names.into_iter().map(Into::into).collect()), ..self }
+    pub fn named<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Variables {
+        Variables { names: Some(names.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// The same with another promise.
-    pub fn promised(self, promise: Promise) -> Place {
-        Place { promise, ..self }
+    pub fn promised(self, promise: Promise) -> Variables {
+        Variables { promise, ..self }
     }
 
     /// The promise.
@@ -96,11 +96,11 @@ impl Place {
     /// The profile of the coordinate in a shape of the given profile.
     pub(crate) fn in_shape(&self, shape: &Profile) -> Result<Profile, LayoutError> {
         Ok(match &self.form {
-            Form::Index => Profile::leaf(),
-            Form::Modes if shape.is_leaf() => Profile::leaf(),
-            Form::Modes => Profile::flat(shape.rank())?,
-            Form::Leaves => shape.clone(),
-            Form::Profile(profile) => profile.clone(),
+            PlaceForm::Index => Profile::leaf(),
+            PlaceForm::Modes if shape.is_leaf() => Profile::leaf(),
+            PlaceForm::Modes => Profile::flat(shape.rank())?,
+            PlaceForm::Leaves => shape.clone(),
+            PlaceForm::Profile(profile) => profile.clone(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! Sums of products of operations, and the operations that compute them.
 //!
 //! Law: equal polynomials in the same operations are the same value here; and what
-//! [`Polynomial::compute`] adds to a graph has the value of the polynomial, with factors in front
-//! of what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
+//! [`EmittedPolynomial::compute`] adds to a graph has the value of the polynomial, with factors in
+//! front of what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -16,25 +16,25 @@ const MAX_TERMS: usize = 1024;
 
 /// The coefficient of each product; none is 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Polynomial {
+pub(crate) struct EmittedPolynomial {
     terms: BTreeMap<Vec<Id>, i64>,
 }
 
-impl Polynomial {
-    pub(crate) fn constant(value: i64) -> Polynomial {
-        Polynomial::term(Vec::new(), value)
+impl EmittedPolynomial {
+    pub(crate) fn constant(value: i64) -> EmittedPolynomial {
+        EmittedPolynomial::term(Vec::new(), value)
     }
 
-    pub(crate) fn term(mut factors: Vec<Id>, coefficient: i64) -> Polynomial {
+    pub(crate) fn term(mut factors: Vec<Id>, coefficient: i64) -> EmittedPolynomial {
         factors.sort();
-        Polynomial { terms: (coefficient != 0).then_some((factors, coefficient)).into_iter().collect() }
+        EmittedPolynomial { terms: (coefficient != 0).then_some((factors, coefficient)).into_iter().collect() }
     }
 
     /// The polynomial of one operation.
-    pub(crate) fn of(graph: &Graph, id: Id) -> Polynomial {
+    pub(crate) fn of(graph: &Graph, id: Id) -> EmittedPolynomial {
         match graph.constant(id) {
-            Some(value) => Polynomial::constant(value),
-            None => Polynomial::term(vec![id], 1),
+            Some(value) => EmittedPolynomial::constant(value),
+            None => EmittedPolynomial::term(vec![id], 1),
         }
     }
 
@@ -55,7 +55,7 @@ impl Polynomial {
         self.terms().next().filter(|_| self.terms.len() == 1)
     }
 
-    pub(crate) fn plus(mut self, other: &Polynomial) -> Option<Polynomial> {
+    pub(crate) fn plus(mut self, other: &EmittedPolynomial) -> Option<EmittedPolynomial> {
         for (factors, coefficient) in other.terms() {
             self.add(factors.clone(), coefficient)?;
         }
@@ -72,11 +72,11 @@ impl Polynomial {
         (self.terms.len() <= MAX_TERMS).then_some(())
     }
 
-    pub(crate) fn times(&self, other: &Polynomial) -> Option<Polynomial> {
+    pub(crate) fn times(&self, other: &EmittedPolynomial) -> Option<EmittedPolynomial> {
         if self.terms.len().checked_mul(other.terms.len())? > 4 * MAX_TERMS {
             return None;
         }
-        let mut product = Polynomial::default();
+        let mut product = EmittedPolynomial::default();
         for (left, a) in self.terms() {
             for (right, b) in other.terms() {
                 let mut factors: Vec<Id> = left.iter().chain(right).copied().collect();
@@ -106,7 +106,7 @@ impl Polynomial {
 }
 
 /// A part of a sum: what is added, or taken away.
-struct Part {
+struct Summand {
     id: Id,
     negative: bool,
 }
@@ -135,7 +135,7 @@ fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
     sum.unwrap_or_else(|| graph.integer(0))
 }
 
-fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<Part>) {
+fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<Summand>) {
     while let Some((_, coefficient)) = terms.first() {
         // The operand that most terms share, the later variable if several do: the rest begins with
         // the earlier ones.
@@ -159,7 +159,7 @@ fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<P
             });
             let inner = sum_of(graph, less.collect());
             let id = ordered_product(graph, inner, factor);
-            parts.push(Part { id, negative: false });
+            parts.push(Summand { id, negative: false });
             terms = without;
             continue;
         }
@@ -194,15 +194,15 @@ fn ordered_product(graph: &mut Graph, a: Id, b: Id) -> Id {
     if graph.first(b) < graph.first(a) { graph.product(b, a) } else { graph.product(a, b) }
 }
 
-fn scaled(graph: &mut Graph, id: Id, size: u64, negative: bool) -> Part {
-    let Part { id: by, negative } = number(graph, size, negative);
-    Part { id: graph.product(id, by), negative }
+fn scaled(graph: &mut Graph, id: Id, size: u64, negative: bool) -> Summand {
+    let Summand { id: by, negative } = number(graph, size, negative);
+    Summand { id: graph.product(id, by), negative }
 }
 
 /// A number of this size; the least number has a sign of its own.
-fn number(graph: &mut Graph, size: u64, negative: bool) -> Part {
+fn number(graph: &mut Graph, size: u64, negative: bool) -> Summand {
     match i64::try_from(size) {
-        Ok(size) => Part { id: graph.integer(size), negative },
-        Err(_) => Part { id: graph.integer(i64::MIN), negative: false },
+        Ok(size) => Summand { id: graph.integer(size), negative },
+        Err(_) => Summand { id: graph.integer(i64::MIN), negative: false },
     }
 }

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::emit::graph::{Graph, Id, Op};
-use crate::emit::language::Table;
+use crate::emit::language::OperationTable;
 use crate::symbolic::Rounding;
 
 /// The operations that the results need, operands first.
@@ -23,7 +23,7 @@ pub(crate) fn needed(graph: &Graph, results: &[Id]) -> Vec<Id> {
 
 /// The graph of the results in the operations of a language, and the results there; `named` tells
 /// whether parts get names.
-pub(crate) fn spelled(graph: &Graph, results: &[Id], table: &dyn Table, named: bool) -> (Graph, Vec<Id>) {
+pub(crate) fn spelled(graph: &Graph, results: &[Id], table: &dyn OperationTable, named: bool) -> (Graph, Vec<Id>) {
     let mut new = Graph::with_variables_of(graph);
     let mut place: BTreeMap<Id, Id> = BTreeMap::new();
     let order = needed(graph, results);
@@ -74,7 +74,7 @@ fn is_negative(graph: &mut Graph, a: Id) -> Id {
     graph.less(a, zero)
 }
 
-fn quotient(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn Table) -> Id {
+fn quotient(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn OperationTable) -> Id {
     if table.form(Op::Quotient(n, d, rounding)).is_some() {
         return graph.quotient(n, d, rounding);
     }
@@ -106,7 +106,7 @@ fn quotient(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn Tab
     }
 }
 
-fn remainder(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn Table) -> Id {
+fn remainder(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn OperationTable) -> Id {
     if table.form(Op::Remainder(n, d, rounding)).is_some() {
         return graph.remainder(n, d, rounding);
     }

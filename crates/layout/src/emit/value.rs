@@ -9,13 +9,13 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::emit::builder::Builder;
+use crate::emit::builder::GraphBuilder;
 use crate::emit::builder::Numbers;
 use crate::emit::computation::Computation;
 use crate::emit::error::EmitError;
 use crate::emit::evaluation::{evaluated, scales};
 use crate::emit::map::Map;
-use crate::emit::place::{Place, Promise, pieces};
+use crate::emit::place::{Promise, Variables, pieces};
 use crate::symbolic::Expr;
 use crate::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
 
@@ -25,16 +25,16 @@ use crate::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
 /// Errors: the coordinate does not fit the shape; the names do not; a number is not representable.
 ///
 /// ```
-/// use tilewright_layout::emit::{Language, Map, Place, Style, value};
+/// use tilewright_layout::emit::{Language, Map, Style, Variables, value};
 /// use tilewright_layout::{Layout, Tiler, symbolic::Expr};
 ///
 /// let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
 /// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
 /// let tiled = matrix.zipped_divide(&tiler).unwrap();
-/// let offset = value(&tiled.into(), &Place::leaves()).unwrap();
+/// let offset = value(&tiled.into(), &Variables::leaves()).unwrap();
 /// assert_eq!(offset.expression(Style::new(Language::Cuda)).unwrap(), "(i0_0 + i1_0 * 128) * K + i0_1 + i1_1 * 64");
 /// ```
-pub fn value(map: &Map, place: &Place) -> Result<Computation, EmitError> {
+pub fn value(map: &Map, place: &Variables) -> Result<Computation, EmitError> {
     let (builder, numbers) = evaluated(map, place)?;
     Ok(builder.computation(numbers))
 }
@@ -45,11 +45,11 @@ pub fn value(map: &Map, place: &Place) -> Result<Computation, EmitError> {
 /// Errors: as [`value`]; an extent is not positive.
 ///
 /// ```
-/// use tilewright_layout::emit::{Language, Place, Style, coordinate};
+/// use tilewright_layout::emit::{Language, Style, Variables, coordinate};
 /// use tilewright_layout::{Tree, symbolic::Expr};
 ///
 /// let shape: Tree<Expr> = "(8,(M,N))".parse().unwrap();
-/// let digits = coordinate(&shape, &Place::index()).unwrap();
+/// let digits = coordinate(&shape, &Variables::index()).unwrap();
 /// let python = digits.function("idx2crd", Style::new(Language::Python)).unwrap();
 /// assert_eq!(python, "\
 /// def idx2crd(i, M):
@@ -58,9 +58,9 @@ pub fn value(map: &Map, place: &Place) -> Result<Computation, EmitError> {
 ///     return (i & 7, (t0 - q0 * M, q0))
 /// ");
 /// ```
-pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, EmitError> {
+pub fn coordinate(shape: &Tree<Expr>, place: &Variables) -> Result<Computation, EmitError> {
     let layout = Layout::compact(shape)?;
-    let mut builder = Builder::new(layout.profile(), place)?;
+    let mut builder = GraphBuilder::new(layout.profile(), place)?;
     let pieces = pieces(&layout, &builder.profile)?;
     let count = layout.leaves().len();
     let mut modes = Vec::new();
@@ -94,7 +94,7 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 /// Errors: as [`value`]; another number of bounds than of numbers.
 ///
 /// ```
-/// use tilewright_layout::emit::{Language, Place, Style, inside};
+/// use tilewright_layout::emit::{Language, Style, Variables, inside};
 /// use tilewright_layout::{Coordinate, Layout, Tiler, Tree, symbolic::Expr};
 ///
 /// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is ragged, the last
@@ -103,10 +103,10 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 /// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
 /// let rows: Layout<Coordinate<Expr>> = Layout::identity(&shape).unwrap();
 /// let tiled = rows.zipped_divide(&tiler).unwrap();
-/// let inside = inside(&tiled.into(), &shape, &Place::leaves()).unwrap();
+/// let inside = inside(&tiled.into(), &shape, &Variables::leaves()).unwrap();
 /// assert_eq!(inside.expression(Style::new(Language::C)).unwrap(), "i0_1 + i1_1 * 64 < K");
 /// ```
-pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computation, EmitError> {
+pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Variables) -> Result<Computation, EmitError> {
     let (mut builder, numbers) = evaluated(map, place)?;
     let count = numbers.ids.len();
     let number_of = bounded(map, bounds, count)?;

@@ -1,4 +1,8 @@
-//! Intervals of numbers, whose ends may be open.
+//! Intervals of numbers, whose ends may be open, and numbers wide enough for products of two.
+
+/// Integers of searches and bounds: wide enough for every product of two 64-bit numbers, and for
+/// sums of such products that stay below 2^126.
+pub(crate) type Wide = i128;
 
 /// The least and the greatest value; `i64::MIN` and `i64::MAX` mean no bound.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -17,7 +17,7 @@
 //! Mutual refinement is sufficient for a composite to exist, and not necessary:
 //! [`crate::morphism::classify()`] says what it misses.
 
-use crate::morphism::error::{MorphismError, Part, overflow};
+use crate::morphism::error::{CompositionSide, MorphismError, overflow};
 use crate::morphism::mutual::{MutualRefinement, refused, walk};
 use crate::morphism::nest::NestMorphism;
 use crate::morphism::square::Square;
@@ -52,11 +52,11 @@ const OP: &str = "compose_by_refinement";
 /// ```
 pub fn compose_by_refinement(outer: &Layout, inner: &Layout) -> Result<Layout, MorphismError> {
     if !is_tractable(inner) {
-        return Err(obstacle(inner, Part::Inner));
+        return Err(obstacle(inner, CompositionSide::Inner));
     }
     let coalesced = outer.coalesce()?;
     if !is_tractable(&coalesced) {
-        return Err(obstacle(outer, Part::Outer));
+        return Err(obstacle(outer, CompositionSide::Outer));
     }
     let composite = inner.cut_leaves(|mode, pieces| {
         if mode.extent == 1 || mode.stride == 0 {
@@ -126,7 +126,7 @@ impl From<LayoutError> for Stopped {
 /// The refusal in full: where the walk along both tuples stops, or else the number.
 #[cold]
 fn refusal(inner: &Layout, coalesced: &Layout, stopped: Stopped) -> MorphismError {
-    let first = match standard(inner, Part::Inner) {
+    let first = match standard(inner, CompositionSide::Inner) {
         Ok(first) => first,
         Err(error) => return error,
     };
@@ -226,9 +226,10 @@ impl WorkedComposition {
     ///
     /// Errors: as [`compose_by_refinement`].
     pub fn new(outer: &Layout, inner: &Layout) -> Result<WorkedComposition, MorphismError> {
-        let first = standard(inner, Part::Inner)?;
+        let first = standard(inner, CompositionSide::Inner)?;
         let coalesced = outer.coalesce()?;
-        let second = standard(&coalesced, Part::Outer).map_err(|_| obstacle(outer, Part::Outer))?;
+        let second =
+            standard(&coalesced, CompositionSide::Outer).map_err(|_| obstacle(outer, CompositionSide::Outer))?;
         // The codomain need not be representable as a size; no outer layout is that large.
         if size(OP, first.flatten().codomain()).is_err() {
             let (codomain, domain) = (first.flatten().codomain(), second.flatten().domain());

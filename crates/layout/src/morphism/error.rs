@@ -19,7 +19,7 @@ pub enum Side {
 
 /// One of the two layouts of a composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum CompositionSide {
     /// The layout by itself: no composition.
     Alone,
     /// The one that is applied first.
@@ -176,7 +176,7 @@ pub enum MorphismError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTractable {
     /// The layout.
-    pub part: Part,
+    pub part: CompositionSide,
     /// The layout.
     pub layout: Box<str>,
     /// The mode that reaches over the next one's stride, by path; or the one of negative stride.

@@ -7,7 +7,7 @@ use core::fmt;
 
 use crate::Refusal;
 use crate::morphism::error::{
-    Apart, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side,
+    Apart, CompositionSide, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Side,
 };
 
 impl fmt::Display for Side {
@@ -38,11 +38,11 @@ fn mode(path: &[usize]) -> String {
 impl fmt::Display for NotTractable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.part {
-            Part::Alone => "",
-            Part::Inner => "the inner layout, ",
-            Part::Outer => "the outer layout, ",
+            CompositionSide::Alone => "",
+            CompositionSide::Inner => "the inner layout, ",
+            CompositionSide::Outer => "the outer layout, ",
         })?;
-        let comma = if self.part == Part::Alone { "" } else { "," };
+        let comma = if self.part == CompositionSide::Alone { "" } else { "," };
         let (extent, stride) = self.leaf;
         write!(f, "{}{comma} is not tractable: ", self.layout)?;
         match &self.next {

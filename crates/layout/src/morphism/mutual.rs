@@ -33,11 +33,11 @@ pub(crate) struct Piece {
     pub(crate) second: u16,
 }
 
-pub(crate) type Pieces = SmallVec<[Piece; 12]>;
+pub(crate) type PieceList = SmallVec<[Piece; 12]>;
 
 /// The position at which the walk stops: the entry of the first tuple and its rest, the same of the
 /// second, and the pieces before.
-pub(crate) struct Stop {
+pub(crate) struct StopPosition {
     left: (usize, i64),
     right: Option<(usize, i64)>,
     before: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Stop {
 
 /// The leaves of the refined second tuple, in order; entries are positive.
 #[inline]
-pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
+pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<PieceList, StopPosition> {
     let mut digits = CommonDigits::new([first, second]);
     let piece = |extent, first: Option<usize>, second: usize| Piece {
         extent,
@@ -53,18 +53,18 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
         second: second as u16,
     };
     let shared = digits.by_ref().map(|Digit { extent, parts: [(i, _), (j, _)] }| piece(extent, Some(i), j));
-    let mut pieces: Pieces = shared.collect();
+    let mut pieces: PieceList = shared.collect();
     // The product of the pieces divides the first tuple, whose size is representable up to here;
     // otherwise the message says less.
-    let before = |pieces: &Pieces| pieces.iter().fold(1_i64, |before, piece| before.saturating_mul(piece.extent));
+    let before = |pieces: &PieceList| pieces.iter().fold(1_i64, |before, piece| before.saturating_mul(piece.extent));
     let [(mut i, mut taken), (mut j, mut taken_of_second)] = digits.next_parts();
     if let Some([left, right]) = digits.left() {
-        return Err(Stop { left: (i, left), right: Some((j, right)), before: before(&pieces) });
+        return Err(StopPosition { left: (i, left), right: Some((j, right)), before: before(&pieces) });
     }
     while let Some(entry) = first.get(i) {
         // The second tuple has ended; what follows may only be entries 1.
         if entry / taken > 1 {
-            return Err(Stop { left: (i, entry / taken), right: None, before: before(&pieces) });
+            return Err(StopPosition { left: (i, entry / taken), right: None, before: before(&pieces) });
         }
         if let Some(last) = second.len().checked_sub(1) {
             pieces.push(piece(1, Some(i), last));
@@ -80,8 +80,8 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
 
 /// The refusal where the walk stopped.
 #[cold]
-pub(crate) fn refused(first: &[i64], second: &[i64], stop: Stop) -> MorphismError {
-    let Stop { left, right, before } = stop;
+pub(crate) fn refused(first: &[i64], second: &[i64], stop: StopPosition) -> MorphismError {
+    let StopPosition { left, right, before } = stop;
     let (first, second) = (text(first), text(second));
     MorphismError::NoMutualRefinement(Box::new(NoMutualRefinement { first, second, left, right, before }))
 }

@@ -16,7 +16,7 @@
 use alloc::boxed::Box;
 use alloc::string::ToString;
 
-use crate::morphism::error::{MorphismError, NotTractable, Part, overflow};
+use crate::morphism::error::{CompositionSide, MorphismError, NotTractable, overflow};
 use crate::morphism::nest::{NestMorphism, extents, steps};
 use crate::morphism::pointed::{Images, PointedMap};
 use crate::morphism::tuple::{Entries, TupleMorphism};
@@ -25,11 +25,11 @@ use smallvec::SmallVec;
 
 /// The modes of a layout that move, in the order of their strides: stride, extent, number of the
 /// leaf.
-pub(crate) type Moving = SmallVec<[(i64, i64, u16); 8]>;
+pub(crate) type MovingModes = SmallVec<[(i64, i64, u16); 8]>;
 
 /// Lists the moving modes of a layout, in order; whether the layout is tractable.
 #[inline]
-fn list_moving(leaves: &[Leaf], modes: &mut Moving) -> bool {
+fn list_moving(leaves: &[Leaf], modes: &mut MovingModes) -> bool {
     for (leaf, Leaf { extent, stride }) in leaves.iter().enumerate() {
         if *extent == 1 || *stride == 0 {
             continue;
@@ -57,7 +57,7 @@ fn list_moving(leaves: &[Leaf], modes: &mut Moving) -> bool {
 
 /// Why a layout is not tractable.
 #[cold]
-pub(crate) fn obstacle(layout: &Layout, part: Part) -> MorphismError {
+pub(crate) fn obstacle(layout: &Layout, part: CompositionSide) -> MorphismError {
     let path = |leaf: usize| layout.profile().path(leaf);
     let mut modes: SmallVec<[(i64, i64, usize); 8]> = SmallVec::new();
     let text: Box<str> = layout.to_string().into();
@@ -97,7 +97,7 @@ pub(crate) fn obstacle(layout: &Layout, part: Part) -> MorphismError {
 /// assert!(!tractable("((8,8),(5,5)):((8,1),(10,2))"));
 /// ```
 pub fn is_tractable(layout: &Layout) -> bool {
-    list_moving(layout.leaves(), &mut Moving::new())
+    list_moving(layout.leaves(), &mut MovingModes::new())
 }
 
 /// Nothing, or why no morphism encodes the layout.
@@ -114,7 +114,7 @@ pub fn is_tractable(layout: &Layout) -> bool {
 /// );
 /// ```
 pub fn tractability(layout: &Layout) -> Result<(), MorphismError> {
-    if is_tractable(layout) { Ok(()) } else { Err(obstacle(layout, Part::Alone)) }
+    if is_tractable(layout) { Ok(()) } else { Err(obstacle(layout, CompositionSide::Alone)) }
 }
 
 /// The standard morphism that encodes a layout (3.1.2.5).
@@ -131,12 +131,12 @@ pub fn tractability(layout: &Layout) -> Result<(), MorphismError> {
 /// assert_eq!(standard("(2,2,2,2):(24,0,3,480)"), "(2,2,2,2) -> (3,2,4,2,10,2) : (4,*,2,6)");
 /// ```
 pub fn standard_representation(layout: &Layout) -> Result<NestMorphism, MorphismError> {
-    standard(layout, Part::Alone)
+    standard(layout, CompositionSide::Alone)
 }
 
 /// As [`standard_representation`], for a part of a composition.
-pub(crate) fn standard(layout: &Layout, part: Part) -> Result<NestMorphism, MorphismError> {
-    let mut modes = Moving::new();
+pub(crate) fn standard(layout: &Layout, part: CompositionSide) -> Result<NestMorphism, MorphismError> {
+    let mut modes = MovingModes::new();
     if !list_moving(layout.leaves(), &mut modes) {
         return Err(obstacle(layout, part));
     }

@@ -22,23 +22,23 @@ use crate::{LayoutError, Literal, Tree};
 
 /// An image as it is written.
 #[derive(Clone, Copy)]
-struct Image(Option<usize>);
+struct WrittenImage(Option<usize>);
 
-impl Literal for Image {
-    fn read(text: &mut Cursor<'_>) -> Result<Image, LayoutError> {
+impl Literal for WrittenImage {
+    fn read(text: &mut Cursor<'_>) -> Result<WrittenImage, LayoutError> {
         if text.eat(b'*') {
-            return Ok(Image(None));
+            return Ok(WrittenImage(None));
         }
         let expected = "a place of the codomain, counted from 1, or '*'";
         let at = text.at();
         match text.integer().ok().and_then(|place| usize::try_from(place).ok()?.checked_sub(1)) {
-            Some(place) => Ok(Image(Some(place))),
+            Some(place) => Ok(WrittenImage(Some(place))),
             None => Err(LayoutError::Syntax { at, expected }),
         }
     }
 }
 
-impl fmt::Display for Image {
+impl fmt::Display for WrittenImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_image(f, self.0)
     }
@@ -72,7 +72,7 @@ impl FromStr for NestMorphism {
 fn over(
     domain: &Tree<i64>,
     codomain: &Tree<i64>,
-    images: Tree<Image>,
+    images: Tree<WrittenImage>,
     at: usize,
 ) -> Result<NestMorphism, MorphismError> {
     if images.leaves().len() != domain.leaves().len() {
@@ -104,7 +104,7 @@ impl NestMorphism {
 
 impl fmt::Display for NestMorphism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let images: Vec<Image> = self.map().images().map(Image).collect();
+        let images: Vec<WrittenImage> = self.map().images().map(WrittenImage).collect();
         let images = Tree::new(self.domain_profile().clone(), images).map_err(|_| fmt::Error)?;
         write!(f, "{} -> {} : {images}", self.domain(), self.codomain())
     }

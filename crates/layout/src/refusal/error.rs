@@ -31,7 +31,7 @@ pub enum Limit {
 
 /// The operand of an operation that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Operand {
+pub enum RefusedOperand {
     /// The first, or the only one: `A`.
     #[default]
     First,
@@ -338,7 +338,7 @@ pub enum LayoutError {
         /// The operation.
         op: &'static str,
         /// The operand.
-        operand: Operand,
+        operand: RefusedOperand,
         /// The expected kind, in words.
         wanted: &'static str,
     },

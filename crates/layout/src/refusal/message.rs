@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::ground::tree::Tree;
 use crate::limits::{MAX_CHAIN, MAX_DEPTH, MAX_NODES, MAX_PATH, MAX_PATH_MODE};
-use crate::refusal::error::{DIVIDE, LayoutError, Limit, Operand};
+use crate::refusal::error::{DIVIDE, LayoutError, Limit, RefusedOperand};
 use crate::refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
@@ -173,7 +173,7 @@ impl fmt::Display for LayoutError {
             LayoutError::Open { op, question } => write!(f, "{op}: {question}"),
             LayoutError::NotXor(not) => not.fmt(f),
             LayoutError::Kind { op, operand, wanted } => {
-                let letter = if *operand == Operand::First { "A" } else { "B" };
+                let letter = if *operand == RefusedOperand::First { "A" } else { "B" };
                 write!(f, "{op}: {letter} must be {wanted}")
             }
         }

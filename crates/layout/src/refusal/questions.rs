@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use crate::refusal::error::{DIVIDE, LayoutError, Operand, Path};
+use crate::refusal::error::{DIVIDE, LayoutError, Path, RefusedOperand};
 
 /// Why something is refused, whichever crate refuses it.
 ///
@@ -114,24 +114,24 @@ impl LayoutError {
     }
 
     /// The operand that the error is about, and the path of the mode in it.
-    pub fn place(&self) -> Option<(Operand, Path)> {
+    pub fn place(&self) -> Option<(RefusedOperand, Path)> {
         let (operand, path) = match self {
-            LayoutError::NotCongruent { path, .. } => (Operand::Second, path),
-            LayoutError::Negative { op: DIVIDE, path, .. } => (Operand::Second, path),
-            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => (Operand::First, path),
+            LayoutError::NotCongruent { path, .. } => (RefusedOperand::Second, path),
+            LayoutError::Negative { op: DIVIDE, path, .. } => (RefusedOperand::Second, path),
+            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => (RefusedOperand::First, path),
             LayoutError::Rank { path, .. }
             | LayoutError::NotDivisible { path, .. }
-            | LayoutError::Apart { path, .. } => (Operand::First, path),
-            LayoutError::Carry(carry) => return Some((Operand::Second, carry.crossing().path)),
-            LayoutError::Uneven(uneven) => (Operand::Second, &uneven.mode.path),
-            LayoutError::OutOfDomain { .. } => return Some((Operand::Second, Path::new())),
-            LayoutError::NotXor(not) => (Operand::Second, &not.mode.as_ref()?.path),
-            LayoutError::NotChain(chain) if chain.op == DIVIDE => (Operand::Second, &chain.outer.0),
-            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (Operand::First, &chain.outer.0),
-            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (Operand::Second, path),
-            LayoutError::Mixed(mixed) => (Operand::Second, &mixed.second.0),
-            LayoutError::NoPath { path, .. } => (Operand::Second, path),
-            LayoutError::Diagonal { path, .. } => (Operand::First, path),
+            | LayoutError::Apart { path, .. } => (RefusedOperand::First, path),
+            LayoutError::Carry(carry) => return Some((RefusedOperand::Second, carry.crossing().path)),
+            LayoutError::Uneven(uneven) => (RefusedOperand::Second, &uneven.mode.path),
+            LayoutError::OutOfDomain { .. } => return Some((RefusedOperand::Second, Path::new())),
+            LayoutError::NotXor(not) => (RefusedOperand::Second, &not.mode.as_ref()?.path),
+            LayoutError::NotChain(chain) if chain.op == DIVIDE => (RefusedOperand::Second, &chain.outer.0),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (RefusedOperand::First, &chain.outer.0),
+            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (RefusedOperand::Second, path),
+            LayoutError::Mixed(mixed) => (RefusedOperand::Second, &mixed.second.0),
+            LayoutError::NoPath { path, .. } => (RefusedOperand::Second, path),
+            LayoutError::Diagonal { path, .. } => (RefusedOperand::First, path),
             LayoutError::Kind { operand, .. } => return Some((*operand, Path::new())),
             _ => return None,
         };

@@ -17,7 +17,7 @@
 use smallvec::SmallVec;
 
 use super::expression::Expr;
-use super::polynomial::{Atom, Made, Monomial, Operation, Term, Terms};
+use super::polynomial::{Atom, MadeAtom, Monomial, Operation, Term, Terms};
 
 pub(crate) use crate::ground::bounds::Bounds;
 
@@ -74,7 +74,7 @@ fn by_atom(p: &Expr, atom: &Atom, left: &mut u32) -> Option<bool> {
 }
 
 /// `rest + slope * floor(n/d)` at the ends of the quotient.
-fn quotient_ends(made: &Made, rest: &Expr, slope: &Expr, left: &mut u32) -> Option<bool> {
+fn quotient_ends(made: &MadeAtom, rest: &Expr, slope: &Expr, left: &mut u32) -> Option<bool> {
     let (n, d) = (&made.left, &made.right);
     // d times the value, where d times the quotient is `end`.
     let at = |end: &Expr| rest.times_expr(d)?.plus_expr(&slope.times_expr(end)?);

@@ -37,15 +37,15 @@ use crate::value::number::{Extent, Stride, Truth};
 /// assert_eq!(Expr::from(256).divides(&m), Truth::Open);
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Expr(Form);
+pub struct Expr(ExprForm);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Form {
+enum ExprForm {
     Known(i64),
     Symbolic(Arc<Polynomial>),
 }
 
-use Form::{Known, Symbolic};
+use ExprForm::{Known, Symbolic};
 
 impl From<i64> for Expr {
     #[inline(always)]

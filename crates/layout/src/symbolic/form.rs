@@ -14,7 +14,7 @@ use core::fmt;
 
 use super::expression::Expr;
 use super::parameter::Parameter;
-use super::polynomial::{self, Atom, Made, Operation, Term};
+use super::polynomial::{self, Atom, MadeAtom, Operation, Term};
 use super::quotient;
 use crate::value::number::gcd;
 
@@ -117,7 +117,7 @@ fn divided(expr: &Expr) -> impl Iterator<Item = Atom> {
 }
 
 /// `expr = factor * (n - d * quotient) + others`, if that is not longer.
-fn remainder_in(expr: &Expr, atom: &Atom, made: &Made) -> Option<(Expr, Expr)> {
+fn remainder_in(expr: &Expr, atom: &Atom, made: &MadeAtom) -> Option<(Expr, Expr)> {
     let one = core::iter::once(atom.clone()).collect();
     let mut slope = Vec::new();
     for term in expr.terms().iter() {
@@ -150,7 +150,7 @@ fn remainder_in(expr: &Expr, atom: &Atom, made: &Made) -> Option<(Expr, Expr)> {
 }
 
 /// How a quotient that is rounded down, or toward zero, is rounded as far as its dividend shows.
-fn rounding(made: &Made) -> Rounding {
+fn rounding(made: &MadeAtom) -> Rounding {
     match made.operation {
         _ if quotient::at_least(&made.left, 0) => Rounding::Plain,
         Operation::Truncated => Rounding::TowardZero,
@@ -158,12 +158,12 @@ fn rounding(made: &Made) -> Rounding {
     }
 }
 
-fn remainder_node(made: &Made) -> Node {
+fn remainder_node(made: &MadeAtom) -> Node {
     Node::Remainder(Box::new(made.left.node()), Box::new(made.right.node()), rounding(made))
 }
 
 /// A quotient as one that is rounded up, and whether that is one more.
-fn rounded_up(made: &Made) -> Option<(Node, bool)> {
+fn rounded_up(made: &MadeAtom) -> Option<(Node, bool)> {
     if made.operation != Operation::Floor {
         return None;
     }

@@ -27,7 +27,7 @@ pub(crate) enum Atom {
     /// A parameter, divided by its known divisor.
     Unit(Parameter),
     /// A quotient or a minimum.
-    Made(Arc<Made>),
+    Made(Arc<MadeAtom>),
 }
 
 impl Ord for Atom {
@@ -54,7 +54,7 @@ impl PartialOrd for Atom {
 
 /// An atom made from two expressions.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Made {
+pub(crate) struct MadeAtom {
     /// One more than that of anything inside.
     pub(crate) height: u32,
     pub(crate) operation: Operation,

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::expression::Expr;
 use super::polynomial::Term;
-use crate::algebra::complement::{Moving, by_stride};
+use crate::algebra::complement::{MovingMode, by_stride};
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
 use crate::value::kind::ExtentKind;
@@ -28,18 +28,18 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::Tree;
 
-type Modes = SmallVec<[Moving<Expr>; 8]>;
+type SymbolicModes = SmallVec<[MovingMode<Expr>; 8]>;
 
 /// An answer in the making: false as soon as one thing fails for every value, open where one may
 /// fail.
-struct Verdict {
+struct PartialAnswer {
     op: &'static str,
     open: Option<LayoutError>,
 }
 
-impl Verdict {
-    fn new(op: &'static str) -> Verdict {
-        Verdict { op, open: None }
+impl PartialAnswer {
+    fn new(op: &'static str) -> PartialAnswer {
+        PartialAnswer { op, open: None }
     }
 
     fn ask(&mut self, condition: Condition, left: &Expr, right: &Expr) {
@@ -111,7 +111,7 @@ fn same_given(a: &Expr, b: &Expr, extent: &Expr) -> Truth {
 
 /// Takes the modes that step down, which `op` must not have; whether the predicate is false for
 /// one.
-fn steps_down(verdict: &mut Verdict, layout: &Layout<Expr>) -> bool {
+fn steps_down(verdict: &mut PartialAnswer, layout: &Layout<Expr>) -> bool {
     layout.leaves().iter().filter(|leaf| !leaf.extent.is_one().proved()).any(|leaf| {
         let forward = not(leaf.stride.less(&Expr::zero()));
         verdict.refutes(forward, &leaf.extent, (Condition::AtMost, &Expr::zero(), &leaf.stride))
@@ -128,7 +128,7 @@ fn sparse(layout: &Layout<Expr>) -> bool {
 }
 
 /// Whether the values of a layout form an interval.
-fn interval(mut verdict: Verdict, layout: &Layout<Expr>) -> Result<bool, LayoutError> {
+fn interval(mut verdict: PartialAnswer, layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     if sparse(layout) {
         return Ok(false);
     }
@@ -151,7 +151,7 @@ pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     if let Some(numbers) = numbers(layout) {
         return numbers.is_injective();
     }
-    let mut verdict = Verdict::new(OP);
+    let mut verdict = PartialAnswer::new(OP);
     for leaf in layout.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
         if !leaf.extent.is_one().proved() && verdict.fails(&leaf.extent) {
             return Ok(false);
@@ -183,7 +183,7 @@ pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
 
 /// The same layout with constants, if extents are constants and strides are constants times one
 /// nonzero expression.
-fn scaled(modes: &[Moving<Expr>]) -> Option<Layout> {
+fn scaled(modes: &[MovingMode<Expr>]) -> Option<Layout> {
     let (_, first, _) = modes.first()?;
     let lead = first.terms().first()?.coefficient;
     let content = first
@@ -197,7 +197,7 @@ fn scaled(modes: &[Moving<Expr>]) -> Option<Layout> {
             .map(|term| Term { monomial: term.monomial.clone(), coefficient: term.coefficient / content })
             .collect(),
     );
-    let leaf = |(extent, stride, _): &Moving<Expr>| {
+    let leaf = |(extent, stride, _): &MovingMode<Expr>| {
         let (factor, rest) = stride.divide(&unit)?;
         rest.is_zero().proved().then_some(())?;
         Some(Leaf { extent: extent.known()?, stride: factor.known()? })
@@ -224,7 +224,7 @@ fn meet(layout: &Layout<Expr>) -> bool {
 }
 
 /// Whether there are more coordinates than multiples of the least stride within reach.
-fn crowded(modes: &[Moving<Expr>], reach: &Expr) -> Option<bool> {
+fn crowded(modes: &[MovingMode<Expr>], reach: &Expr) -> Option<bool> {
     let (_, unit, _) = modes.first()?;
     if !modes.iter().all(|(_, stride, _)| unit.divides(stride).proved()) {
         return None;
@@ -248,7 +248,7 @@ impl Layout<Expr> {
     /// assert!(!surjective("(M{min=2},K):(2*K,1)").unwrap());
     /// ```
     pub fn is_surjective(&self) -> Result<bool, LayoutError> {
-        let mut verdict = Verdict::new("is_surjective");
+        let mut verdict = PartialAnswer::new("is_surjective");
         if steps_down(&mut verdict, self) {
             return Ok(false);
         }
@@ -269,7 +269,7 @@ impl Layout<Expr> {
     /// assert_eq!(error.to_string(), "is_bijective: needs 1 to be less than M; declare `M{min=2}`");
     /// ```
     pub fn is_bijective(&self) -> Result<bool, LayoutError> {
-        let mut verdict = Verdict::new("is_bijective");
+        let mut verdict = PartialAnswer::new("is_bijective");
         if steps_down(&mut verdict, self) {
             return Ok(false);
         }
@@ -312,7 +312,7 @@ impl Layout<Expr> {
     /// assert_eq!(error.to_string(), "is_contiguous: needs 1 to be less than K; declare `K{min=2}`");
     /// ```
     pub fn is_contiguous(&self) -> Result<bool, LayoutError> {
-        interval(Verdict::new("is_contiguous"), self)
+        interval(PartialAnswer::new("is_contiguous"), self)
     }
 
     /// Whether the values increase strictly with the index, for every admissible value.
@@ -328,7 +328,7 @@ impl Layout<Expr> {
     /// assert!(!ordered("(M{min=2},K{min=2}):(K,1)").unwrap());
     /// ```
     pub fn is_ordered(&self) -> Result<bool, LayoutError> {
-        let mut verdict = Verdict::new("is_ordered");
+        let mut verdict = PartialAnswer::new("is_ordered");
         let mut reach = Expr::zero();
         for Leaf { extent, stride } in self.leaves().iter().filter(|leaf| !leaf.extent.is_one().proved()) {
             let holds = reach.less_given(stride, &[extent]);
@@ -355,7 +355,7 @@ impl Layout<Expr> {
     /// assert_eq!(error.to_string(), "is_tractable: needs S to be a multiple of 8; declare `S{div=8}`");
     /// ```
     pub fn is_tractable(&self) -> Result<bool, LayoutError> {
-        let mut verdict = Verdict::new("is_tractable");
+        let mut verdict = PartialAnswer::new("is_tractable");
         if steps_down(&mut verdict, self) {
             return Ok(false);
         }
@@ -374,7 +374,7 @@ impl Layout<Expr> {
     }
 
     /// The sorted modes; the question that is open already, where their order is not known.
-    fn asked(&self, verdict: &mut Verdict) -> Result<Modes, LayoutError> {
+    fn asked(&self, verdict: &mut PartialAnswer) -> Result<SymbolicModes, LayoutError> {
         by_stride(verdict.op, self).map_err(|error| verdict.open.take().unwrap_or(error))
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::expression::Expr;
 use super::parameter::Parameter;
-use super::polynomial::{self, Atom, Made, Operation, Term};
+use super::polynomial::{self, Atom, MadeAtom, Operation, Term};
 use super::values::Symbolic;
 use crate::refusal::evidence::{Condition, Question};
 use crate::value::number::{Extent, gcd, lcm};
@@ -83,7 +83,7 @@ fn bound(expr: &Expr) -> Option<Parameter> {
 }
 
 /// A bound of a parameter for which a multiple of a quotient compensates a negative part.
-fn quotient_bound(made: &Made, least: i64, coefficient: i64) -> Option<Parameter> {
+fn quotient_bound(made: &MadeAtom, least: i64, coefficient: i64) -> Option<Parameter> {
     let missing = least.checked_neg().filter(|missing| *missing > 0)?;
     let up = missing.checked_add(coefficient - 1)? / coefficient;
     let divisor = made.right.known().filter(|divisor| *divisor > 0)?;

@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 
 use super::bounds::{Bounds, not_negative};
 use super::expression::Expr;
-use super::polynomial::{self, Atom, MAX_HEIGHT, Made, Monomial, Operation, Term};
+use super::polynomial::{self, Atom, MAX_HEIGHT, MadeAtom, Monomial, Operation, Term};
 use crate::value::number::{Truth, gcd};
 
 /// How often a quotient is rewritten before it stays as it is.
@@ -174,7 +174,7 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
         }
         Operation::Minimum => own.minimum(other),
     };
-    Some(Expr::of_atom(Atom::Made(Arc::new(Made { height, operation, left, right, bounds })), 1))
+    Some(Expr::of_atom(Atom::Made(Arc::new(MadeAtom { height, operation, left, right, bounds })), 1))
 }
 
 /// The quotient rounded up, by a positive number.

@@ -26,7 +26,7 @@ use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 /// Which division.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum DivisionRule {
     /// Rounded up.
     Up,
     /// Rounded down.
@@ -35,12 +35,12 @@ enum Rule {
     Exact,
 }
 
-impl Rule {
+impl DivisionRule {
     fn op(self) -> &'static str {
         match self {
-            Rule::Up => "ceil_div",
-            Rule::Down => "floor_div",
-            Rule::Exact => "shape_div",
+            DivisionRule::Up => "ceil_div",
+            DivisionRule::Down => "floor_div",
+            DivisionRule::Exact => "shape_div",
         }
     }
 }
@@ -64,7 +64,7 @@ impl<N: Extent> Tree<N> {
     /// ```
     pub fn ceil_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
         let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), Rule::Up, &mut out, &mut Path::new())?;
+        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Up, &mut out, &mut Path::new())?;
         out.finish()
     }
 
@@ -86,7 +86,7 @@ impl<N: Extent> Tree<N> {
     /// ```
     pub fn floor_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
         let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), Rule::Down, &mut out, &mut Path::new())?;
+        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Down, &mut out, &mut Path::new())?;
         out.finish()
     }
 
@@ -108,7 +108,7 @@ impl<N: Extent> Tree<N> {
     /// ```
     pub fn shape_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
         let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), Rule::Exact, &mut out, &mut Path::new())?;
+        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Exact, &mut out, &mut Path::new())?;
         out.finish()
     }
 
@@ -214,21 +214,23 @@ fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> 
     }
 }
 
-fn quotient<N: Extent>(a: &N, b: &N, rule: Rule, path: &[usize]) -> Result<N, LayoutError> {
+fn quotient<N: Extent>(a: &N, b: &N, rule: DivisionRule, path: &[usize]) -> Result<N, LayoutError> {
     match rule {
-        Rule::Up => quotient_up(a, b, rule.op()),
-        Rule::Down => quotient_down(a, b, rule.op()),
-        Rule::Exact => quotient_exact(a, b, rule.op(), path),
+        DivisionRule::Up => quotient_up(a, b, rule.op()),
+        DivisionRule::Down => quotient_down(a, b, rule.op()),
+        DivisionRule::Exact => quotient_exact(a, b, rule.op(), path),
     }
 }
 
 /// `a` divided by the product of `divisors`.
-fn by_product<N: Extent>(a: &N, divisors: &[N], rule: Rule, path: &[usize]) -> Result<N, LayoutError> {
+fn by_product<N: Extent>(a: &N, divisors: &[N], rule: DivisionRule, path: &[usize]) -> Result<N, LayoutError> {
     match rule {
         // Rounding once is rounding at each step, which cannot overflow.
-        Rule::Down => divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_down(&rest, divisor, rule.op())),
-        Rule::Up => divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_up(&rest, divisor, rule.op())),
-        Rule::Exact => {
+        DivisionRule::Down => {
+            divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_down(&rest, divisor, rule.op()))
+        }
+        DivisionRule::Up => divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_up(&rest, divisor, rule.op())),
+        DivisionRule::Exact => {
             if let Some(divisor) = divisors.iter().find(|divisor| !N::zero().less(divisor).proved()) {
                 return Err(not_positive(rule.op(), "the divisor", divisor));
             }
@@ -240,7 +242,7 @@ fn by_product<N: Extent>(a: &N, divisors: &[N], rule: Rule, path: &[usize]) -> R
 fn divide<N: Extent>(
     a: TreeRef<'_, N>,
     b: TreeRef<'_, N>,
-    rule: Rule,
+    rule: DivisionRule,
     out: &mut Gatherer<N>,
     path: &mut Path,
 ) -> Result<(), LayoutError> {
@@ -256,7 +258,7 @@ fn divide<N: Extent>(
         return Ok(());
     }
     let (rank, divisors) = (a.rank(), b.rank());
-    if divisors > rank || (rule == Rule::Exact && divisors != rank) {
+    if divisors > rank || (rule == DivisionRule::Exact && divisors != rank) {
         return Err(rank_error(op, path, divisors, rank));
     }
     out.open();
@@ -279,7 +281,7 @@ fn divide<N: Extent>(
 fn divide_by<N: Extent>(
     a: TreeRef<'_, N>,
     divisor: N,
-    rule: Rule,
+    rule: DivisionRule,
     out: &mut Gatherer<N>,
     path: &mut Path,
 ) -> Result<N, LayoutError> {
@@ -295,7 +297,7 @@ fn divide_by<N: Extent>(
         divide_by(mode, rest.clone(), rule, out, path)?;
         // What the last mode leaves of the divisor is not asked for, and may not exist.
         if modes.peek().is_some() {
-            let used = if rule == Rule::Down { Rule::Up } else { rule };
+            let used = if rule == DivisionRule::Down { DivisionRule::Up } else { rule };
             rest = by_product(&rest, mode.leaves, used, path)?;
         }
         path.pop();
@@ -341,7 +343,7 @@ fn evenly<N: Extent>(a: TreeRef<'_, N>, tiler: TreeRef<'_, N>) -> Result<Truth, 
     const OP: &str = "evenly_divides";
     if let (true, Some(tile)) = (tiler.is_leaf(), tiler.leaves.first()) {
         let mut tiles = Gatherer::new();
-        divide_by(a, tile.clone(), Rule::Up, &mut tiles, &mut Path::new())?;
+        divide_by(a, tile.clone(), DivisionRule::Up, &mut tiles, &mut Path::new())?;
         let covered = product_of(tiles.finish()?.leaves(), OP)?.times(tile);
         let size = product_of(a.leaves, OP)?;
         // More than can be represented is more than the size.

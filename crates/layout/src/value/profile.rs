@@ -6,7 +6,7 @@
 
 mod write;
 
-pub(crate) use self::write::{Builder, ROOM, Splitting, push_flat};
+pub(crate) use self::write::{ProfileBuilder, ROOM, Splitting, push_flat};
 pub use crate::ground::profile::Profile;
 pub(crate) use crate::ground::profile::{LEAF, Nodes, ProfileRef};
 use crate::refusal::error::LayoutError;
@@ -38,7 +38,7 @@ impl Profile {
     /// Errors: more than [`MAX_NODES`](crate::limits::MAX_NODES) nodes or deeper than
     /// [`MAX_DEPTH`](crate::limits::MAX_DEPTH).
     pub fn tuple<'a>(modes: impl IntoIterator<Item = &'a Profile>) -> Result<Profile, LayoutError> {
-        let mut builder = Builder::new();
+        let mut builder = ProfileBuilder::new();
         builder.open();
         for mode in modes {
             builder.append(mode.as_ref());
@@ -51,8 +51,8 @@ impl Profile {
     ///
     /// Errors: as [`Profile::tuple`].
     pub fn substitute<'a>(&self, mut parts: impl FnMut(usize) -> &'a Profile) -> Result<Profile, LayoutError> {
-        let mut builder = Builder::new();
-        builder.substitute(self.as_ref(), &mut |leaf, out: &mut Builder| out.append(parts(leaf).as_ref()));
+        let mut builder = ProfileBuilder::new();
+        builder.substitute(self.as_ref(), &mut |leaf, out: &mut ProfileBuilder| out.append(parts(leaf).as_ref()));
         builder.finish()
     }
 }

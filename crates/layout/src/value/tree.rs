@@ -12,7 +12,7 @@ pub use crate::ground::tree::Tree;
 pub(crate) use crate::ground::tree::{Leaves, TreeRef};
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Carry;
-use crate::value::profile::{Builder, Nodes, Profile};
+use crate::value::profile::{Nodes, Profile, ProfileBuilder};
 
 impl<T> Tree<T> {
     /// The tuple of the given leaves.
@@ -97,7 +97,7 @@ impl<T: Clone> Tree<T> {
     pub fn group(&self, range: Range<usize>) -> Result<Tree<T>, LayoutError> {
         let rank = self.rank();
         check_range("group", &range, rank)?;
-        let mut builder = Builder::new();
+        let mut builder = ProfileBuilder::new();
         builder.open();
         for (position, mode) in self.profile.as_ref().modes().enumerate() {
             if position == range.start {
@@ -220,14 +220,14 @@ fn check_range(op: &'static str, range: &Range<usize>, rank: usize) -> Result<()
 
 /// Builds a tree out of parts of others, from left to right.
 pub struct Gatherer<T> {
-    builder: Builder,
+    builder: ProfileBuilder,
     leaves: Leaves<T>,
 }
 
 impl<T: Clone> Gatherer<T> {
     #[inline]
     pub(crate) fn new() -> Gatherer<T> {
-        Gatherer { builder: Builder::new(), leaves: Leaves::new() }
+        Gatherer { builder: ProfileBuilder::new(), leaves: Leaves::new() }
     }
 
     #[inline]

@@ -34,7 +34,7 @@ const OP: &str = "divides";
 
 /// What becomes of a part that is smaller than a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rounding {
+pub enum Remainder {
     /// It counts as a tile, which hangs over the end.
     Ceil,
     /// It is left over.
@@ -43,12 +43,12 @@ pub enum Rounding {
     Exact,
 }
 
-impl fmt::Display for Rounding {
+impl fmt::Display for Remainder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rounding::Ceil => "ceil",
-            Rounding::Floor => "floor",
-            Rounding::Exact => "exact",
+            Remainder::Ceil => "ceil",
+            Remainder::Floor => "floor",
+            Remainder::Exact => "exact",
         })
     }
 }
@@ -79,11 +79,11 @@ impl<N: Extent> fmt::Display for Ragged<N> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division<N: Extent = i64> {
     /// How it was rounded.
-    pub rounding: Rounding,
+    pub rounding: Remainder,
     /// How many tiles there are, in the nesting of the shape; modes that the tiler does not name
     /// stay.
     pub quotient: Tree<N>,
-    /// The leaves that are not a whole number of tiles. None under [`Rounding::Exact`].
+    /// The leaves that are not a whole number of tiles. None under [`Remainder::Exact`].
     pub ragged: Vec<Ragged<N>>,
 }
 
@@ -105,7 +105,7 @@ pub enum Indivisible<N: Extent = i64> {
     /// A tile goes on from this leaf into the next and does not fill it a whole number of times.
     Straddles {
         /// How it was to be rounded.
-        rounding: Rounding,
+        rounding: Remainder,
         /// The leaf.
         at: Ragged<N>,
     },
@@ -154,14 +154,14 @@ impl<N: Extent> fmt::Display for Indivisible<N> {
 }
 
 /// Why a division stops.
-enum Stop<N: Extent> {
+enum DivisionStop<N: Extent> {
     Fails(Indivisible<N>),
     Undecided(LayoutError),
 }
 
-impl<N: Extent> From<LayoutError> for Stop<N> {
-    fn from(error: LayoutError) -> Stop<N> {
-        Stop::Undecided(error)
+impl<N: Extent> From<LayoutError> for DivisionStop<N> {
+    fn from(error: LayoutError) -> DivisionStop<N> {
+        DivisionStop::Undecided(error)
     }
 }
 
@@ -169,44 +169,44 @@ impl<N: Extent> From<LayoutError> for Stop<N> {
 /// [`Tiler::from_shape`].
 ///
 /// ```
-/// use tilewright_layout::verify::{self, Rounding};
+/// use tilewright_layout::verify::{self, Remainder};
 /// use tilewright_layout::{Tiler, Tree};
 ///
 /// let divides = |shape: &str, tiler: &str, rounding| {
 ///     let (shape, tiler): (Tree<i64>, Tiler) = (shape.parse().unwrap(), tiler.parse().unwrap());
 ///     verify::divides(&shape, &tiler, rounding).to_string()
 /// };
-/// assert_eq!(divides("(8,(4,6))", "[4:1;12:1]", Rounding::Exact), "holds: exact division gives (2,(1,2))");
+/// assert_eq!(divides("(8,(4,6))", "[4:1;12:1]", Remainder::Exact), "holds: exact division gives (2,(1,2))");
 /// assert_eq!(
-///     divides("(10,8)", "[4:1;_]", Rounding::Ceil),
+///     divides("(10,8)", "[4:1;_]", Remainder::Ceil),
 ///     "holds: ceil division gives (3,8); in mode 0, extent 10 is 2 tiles of 4 and 2 more"
 /// );
 /// assert_eq!(
-///     divides("(4,6)", "6:1", Rounding::Ceil),
+///     divides("(4,6)", "6:1", Remainder::Ceil),
 ///     "fails: ceil division: in mode 0, a tile takes 6 of extent 4, which does not divide 6, and goes on in the next mode"
 /// );
 /// ```
 pub fn divides<N: Extent>(
     shape: &Tree<N>,
     tiler: &Tiler<N>,
-    rounding: Rounding,
+    rounding: Remainder,
 ) -> Verdict<Division<N>, Indivisible<N>> {
     let mut ragged = Vec::new();
     let quotient = positive(shape).and_then(|()| divide(shape, tiler, rounding, &mut Path::new(), &mut ragged));
     match quotient {
         Ok(quotient) => Verdict::Holds(Division { rounding, quotient, ragged }),
-        Err(Stop::Fails(indivisible)) => Verdict::Fails(indivisible),
-        Err(Stop::Undecided(error)) => Verdict::Undecided(error),
+        Err(DivisionStop::Fails(indivisible)) => Verdict::Fails(indivisible),
+        Err(DivisionStop::Undecided(error)) => Verdict::Undecided(error),
     }
 }
 
-fn positive<N: Extent>(shape: &Tree<N>) -> Result<(), Stop<N>> {
+fn positive<N: Extent>(shape: &Tree<N>) -> Result<(), DivisionStop<N>> {
     for (leaf, extent) in shape.leaves().iter().enumerate() {
         match N::zero().less(extent) {
             Truth::Proved => {}
             Truth::Refuted => {
                 let path = shape.profile().path(leaf);
-                return Err(Stop::Fails(Indivisible::Extent { path, extent: extent.clone() }));
+                return Err(DivisionStop::Fails(Indivisible::Extent { path, extent: extent.clone() }));
             }
             Truth::Open => return Err(LayoutError::open(OP, Condition::Less, &N::zero(), extent).into()),
         }
@@ -217,17 +217,17 @@ fn positive<N: Extent>(shape: &Tree<N>) -> Result<(), Stop<N>> {
 fn divide<N: Extent>(
     shape: &Tree<N>,
     tiler: &Tiler<N>,
-    rounding: Rounding,
+    rounding: Remainder,
     path: &mut Path,
     ragged: &mut Vec<Ragged<N>>,
-) -> Result<Tree<N>, Stop<N>> {
+) -> Result<Tree<N>, DivisionStop<N>> {
     match tiler {
         Tiler::Keep => Ok(shape.clone()),
         Tiler::Layout(tile) => use_up(shape, block(tile, path)?, rounding, path, ragged),
         Tiler::Modes(tilers) => {
             let (tilers, rank) = (tilers.items(), shape.rank());
             if tilers.len() > rank {
-                return Err(Stop::Fails(Indivisible::Rank { path: path.clone(), tilers: tilers.len(), rank }));
+                return Err(DivisionStop::Fails(Indivisible::Rank { path: path.clone(), tilers: tilers.len(), rank }));
             }
             let mut quotients = Vec::with_capacity(rank);
             let mut rest = tilers.iter();
@@ -253,16 +253,16 @@ fn divide<N: Extent>(
 }
 
 /// How many consecutive indices a tile and its complement cover.
-fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, Stop<N>> {
+fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, DivisionStop<N>> {
     match tile.complement(&N::one()) {
         Ok(rest) => {
             let block = tile.filter_zeros().size().times(&rest.size());
             Ok(block.fits(OP)?)
         }
         Err(error @ (LayoutError::Overflow { .. } | LayoutError::Open { .. } | LayoutError::Undecided { .. })) => {
-            Err(Stop::Undecided(error))
+            Err(DivisionStop::Undecided(error))
         }
-        Err(error) => Err(Stop::Fails(Indivisible::Tile { path: path.clone(), error: Box::new(error) })),
+        Err(error) => Err(DivisionStop::Fails(Indivisible::Tile { path: path.clone(), error: Box::new(error) })),
     }
 }
 
@@ -270,10 +270,10 @@ fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, Stop<N>> {
 fn use_up<N: Extent>(
     shape: &Tree<N>,
     block: N,
-    rounding: Rounding,
+    rounding: Remainder,
     path: &[usize],
     ragged: &mut Vec<Ragged<N>>,
-) -> Result<Tree<N>, Stop<N>> {
+) -> Result<Tree<N>, DivisionStop<N>> {
     let extents = shape.leaves();
     // Leaves of extent 1 after it have no room for a block to go on in.
     let last = extents.iter().rposition(|extent| !extent.is_one().proved()).unwrap_or(0);
@@ -303,10 +303,10 @@ fn quotient<N: Extent>(
     extent: &N,
     block: N,
     last: bool,
-    rounding: Rounding,
+    rounding: Remainder,
     path: impl FnOnce() -> Path,
     ragged: &mut Vec<Ragged<N>>,
-) -> Result<N, Stop<N>> {
+) -> Result<N, DivisionStop<N>> {
     let (whole, remainder) = if extent.less(&block).proved() {
         (N::zero(), extent.clone())
     } else {
@@ -319,13 +319,13 @@ fn quotient<N: Extent>(
     }
     let at = Ragged { path: path(), extent: extent.clone(), block, whole, remainder };
     if !last && !at.block.less(extent).proved() {
-        return Err(Stop::Fails(Indivisible::Straddles { rounding, at }));
+        return Err(DivisionStop::Fails(Indivisible::Straddles { rounding, at }));
     }
     let quotient = match rounding {
-        Rounding::Exact => return Err(Stop::Fails(Indivisible::Remainder(at))),
-        Rounding::Ceil => at.whole.plus(&N::one()).fits(OP)?,
-        Rounding::Floor if at.whole.is_zero().proved() => return Err(Stop::Fails(Indivisible::NoTile(at))),
-        Rounding::Floor => at.whole.clone(),
+        Remainder::Exact => return Err(DivisionStop::Fails(Indivisible::Remainder(at))),
+        Remainder::Ceil => at.whole.plus(&N::one()).fits(OP)?,
+        Remainder::Floor if at.whole.is_zero().proved() => return Err(DivisionStop::Fails(Indivisible::NoTile(at))),
+        Remainder::Floor => at.whole.clone(),
     };
     ragged.push(at);
     Ok(quotient)

@@ -24,7 +24,7 @@ impl fmt::Display for Injective {
 
 /// Two coordinates with one offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collision {
+pub struct SharedOffset {
     /// Two indices, the first less than the second.
     pub indices: (i64, i64),
     /// Their coordinates.
@@ -33,7 +33,7 @@ pub struct Collision {
     pub offset: i64,
 }
 
-impl fmt::Display for Collision {
+impl fmt::Display for SharedOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (a, b) = &self.coordinates;
         write!(f, "the coordinates {} and {} both have offset {}", At(a), At(b), self.offset)
@@ -51,14 +51,14 @@ impl fmt::Display for Collision {
 /// let layout: Layout = "(4,4):(1,2)".parse().unwrap();
 /// assert_eq!(verify::injective(&layout).to_string(), "fails: the coordinates (2,0) and (0,1) both have offset 2");
 /// ```
-pub fn injective(layout: &Layout) -> Verdict<Injective, Collision> {
+pub fn injective(layout: &Layout) -> Verdict<Injective, SharedOffset> {
     decide(layout).into()
 }
 
-fn decide(layout: &Layout) -> Result<Result<Injective, Collision>, LayoutError> {
+fn decide(layout: &Layout) -> Result<Result<Injective, SharedOffset>, LayoutError> {
     let Some(indices) = layout.collision()? else { return Ok(Ok(Injective { size: layout.size() })) };
     let shape = layout.shape();
     let coordinate = |index: i64| idx2crd(&Tree::leaf(index), &shape);
     let coordinates = (coordinate(indices.0)?, coordinate(indices.1)?);
-    Ok(Err(Collision { indices, coordinates, offset: layout.eval(&indices.0)? }))
+    Ok(Err(SharedOffset { indices, coordinates, offset: layout.eval(&indices.0)? }))
 }

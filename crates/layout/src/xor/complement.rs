@@ -36,7 +36,7 @@ use crate::value::tree::Leaves;
 use crate::xor::{BITS, Xor, flat, length, product};
 
 /// The moving modes of a layout, cut into those of extent 2 and the odd rest of each.
-pub(crate) struct Moving {
+pub(crate) struct CutModes {
     /// The strides of the modes of extent 2, and their distances in the index.
     pub(crate) twos: SmallVec<[(u64, i64); 16]>,
     /// What is left of the other modes.
@@ -52,13 +52,13 @@ pub(crate) struct Odd {
     whole: i64,
 }
 
-impl Moving {
-    pub(crate) fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Moving, LayoutError> {
-        Moving::try_of(layout).fits(op)
+impl CutModes {
+    pub(crate) fn of(op: &'static str, layout: &Layout<Xor>) -> Result<CutModes, LayoutError> {
+        CutModes::try_of(layout).fits(op)
     }
 
-    fn try_of(layout: &Layout<Xor>) -> Option<Moving> {
-        let mut moving = Moving { twos: SmallVec::new(), odd: SmallVec::new() };
+    fn try_of(layout: &Layout<Xor>) -> Option<CutModes> {
+        let mut moving = CutModes { twos: SmallVec::new(), odd: SmallVec::new() };
         let modes = coalesced(layout.leaves())?;
         for (leaf, step) in modes.iter().zip(index_steps(&modes)?) {
             let (extent, stride) = (leaf.extent.unsigned_abs(), leaf.stride.bits());
@@ -154,7 +154,7 @@ impl Layout<Xor> {
     /// ```
     pub fn weak_complement(&self, target: &i64) -> Result<Layout<Xor>, LayoutError> {
         const OP: &str = "weak_complement";
-        fill(OP, &Moving::of(OP, self)?.span(OP)?, 0, Some(*target))
+        fill(OP, &CutModes::of(OP, self)?.span(OP)?, 0, Some(*target))
     }
 
     /// The weak complement without a target: the last mode has extent 1 and the step at which the
@@ -163,13 +163,13 @@ impl Layout<Xor> {
     /// Errors: a vector is not representable.
     pub fn weak_complement_open(&self) -> Result<Layout<Xor>, LayoutError> {
         const OP: &str = "weak_complement";
-        fill(OP, &Moving::of(OP, self)?.span(OP)?, 0, None)
+        fill(OP, &CutModes::of(OP, self)?.span(OP)?, 0, None)
     }
 }
 
 fn whole(layout: &Layout<Xor>, target: Option<i64>) -> Result<Layout<Xor>, LayoutError> {
     const OP: &str = "complement";
-    let moving = Moving::of(OP, layout)?;
+    let moving = CutModes::of(OP, layout)?;
     let space = moving.space()?;
     if let Some(collapse) = space.kernel().first() {
         let steps = moving.twos.iter().enumerate().filter(|(bit, _)| collapse >> bit & 1 == 1);

@@ -46,11 +46,11 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::{Tree, nested};
-use crate::xor::function::{Modes, Verdict, modes};
+use crate::xor::function::{FunctionShape, XorModes, modes};
 use crate::xor::{Xor, product};
 
 /// A level of the outer layout.
-struct Level {
+struct XorLevel {
     /// `M_k`; `u64::MAX` for the last, which has no end.
     extent: u64,
     /// `D_k`
@@ -64,18 +64,18 @@ struct Level {
 }
 
 /// The outer layout as a function on all integers.
-struct Outer {
-    levels: ArrayVec<Level, { MAX_LEVELS + 1 }>,
+struct XorOuter {
+    levels: ArrayVec<XorLevel, { MAX_LEVELS + 1 }>,
 }
 
-impl Outer {
-    fn read(leaves: &[Leaf<Xor>]) -> Option<Outer> {
+impl XorOuter {
+    fn read(leaves: &[Leaf<Xor>]) -> Option<XorOuter> {
         let mut levels = ArrayVec::new();
-        let level = |extent, stride: Xor| Level { extent, stride: stride.bits(), digit: 0, bits: 0, reach: 0 };
+        let level = |extent, stride: Xor| XorLevel { extent, stride: stride.bits(), digit: 0, bits: 0, reach: 0 };
         let last =
             each_coalesced(leaves, true, |mode| levels.try_push(level(mode.extent.unsigned_abs(), mode.stride)).ok())?;
         levels.try_push(level(u64::MAX, last.map_or(Xor::zero(), |last| last.stride))).ok()?;
-        Some(Outer { levels })
+        Some(XorOuter { levels })
     }
 
     /// Takes up a run of steps `step`: `A(step)`, and how many of them make no carry by themselves,
@@ -151,7 +151,7 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
     }
     // Every index that B reaches is representable.
     let (_, greatest) = b.range()?;
-    let mut outer = Outer::read(a.leaves()).fits(OP)?;
+    let mut outer = XorOuter::read(a.leaves()).fits(OP)?;
     let mut result = Layout::blank();
     match by_structure(&mut outer, b, greatest, &mut result)? {
         true => Ok(result),
@@ -160,7 +160,12 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
 }
 
 /// Writes the composite, if it is seen to exist without looking at values.
-fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layout<Xor>) -> Result<bool, LayoutError> {
+fn by_structure(
+    outer: &mut XorOuter,
+    b: &Layout,
+    greatest: i64,
+    result: &mut Layout<Xor>,
+) -> Result<bool, LayoutError> {
     let (nodes, leaves) = result.parts_mut();
     let mut room = ROOM;
     let mut tree = Splitting::new(b.as_ref().profile, nodes, &mut room);
@@ -217,11 +222,11 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
         let size = leaf.extent.unsigned_abs();
         let along = |index: u64| value_at(a, leaf.stride.checked_mul(i64::try_from(index).ok()?)?);
         match modes(size, along).fits(OP)? {
-            Verdict::Modes(found) => {
+            FunctionShape::Modes(found) => {
                 let runs = push_modes(leaves, &found, leaf.extent);
                 tree.leaf(runs as u16);
             }
-            Verdict::Break { index, value, steps } => {
+            FunctionShape::Break { index, value, steps } => {
                 let path = b.profile().path(number);
                 let mode = Some(BMode { path, extent: leaf.extent, stride: leaf.stride });
                 let mut place: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves().len());
@@ -230,7 +235,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
                 }
                 return Err(refusal(OP, mode, nested(b.profile(), &place), value, steps));
             }
-            Verdict::Open => open = true,
+            FunctionShape::Open => open = true,
         }
     }
     tree.finish()?;
@@ -246,7 +251,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
 }
 
 /// Writes the modes of one leaf, and gives their number.
-pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, found: &Modes, extent: i64) -> usize {
+pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, found: &XorModes, extent: i64) -> usize {
     if found.is_empty() {
         leaves.push(Leaf { extent, stride: Xor::zero() });
         return 1;

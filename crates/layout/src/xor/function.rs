@@ -22,12 +22,12 @@ use crate::limits::MAX_XOR_VALUES;
 use crate::xor::product;
 
 /// Extents and strides of modes, the first one fastest.
-pub(crate) type Modes = SmallVec<[(u64, u64); 8]>;
+pub(crate) type XorModes = SmallVec<[(u64, u64); 8]>;
 
 /// What the values of a function say.
-pub(crate) enum Verdict {
+pub(crate) enum FunctionShape {
     /// These coalesced modes have them.
-    Modes(Modes),
+    Modes(XorModes),
     /// No layout with XOR strides has them: at `index` the value is `value`, where a mode that
     /// begins as they do has `steps`.
     Break { index: u64, value: u64, steps: u64 },
@@ -36,42 +36,42 @@ pub(crate) enum Verdict {
 }
 
 /// The modes of a function on `0 .. size`; `None` when a value is not representable.
-pub(crate) fn modes(size: u64, value: impl Fn(u64) -> Option<u64>) -> Option<Verdict> {
+pub(crate) fn modes(size: u64, value: impl Fn(u64) -> Option<u64>) -> Option<FunctionShape> {
     let known = (0..size.min(MAX_XOR_VALUES)).map(value).collect::<Option<Vec<u64>>>()?;
-    let mut found = Modes::new();
+    let mut found = XorModes::new();
     let (mut begin, mut count) = (1, size);
     while count > 1 {
-        let part = Part { known: &known, begin, count };
+        let part = FunctionPart { known: &known, begin, count };
         let step = part.at(1)?;
         let Some((at, value)) = part.first_break(step) else {
             if part.seen() < count {
-                return Some(Verdict::Open);
+                return Some(FunctionShape::Open);
             }
             found.push((count, step));
             break;
         };
         let Some(extent) = part.first_extent(at, step) else {
             let steps = product(at, step).unwrap_or(u64::MAX);
-            return Some(Verdict::Break { index: at * begin, value, steps });
+            return Some(FunctionShape::Break { index: at * begin, value, steps });
         };
         if part.seen() < count {
-            return Some(Verdict::Open);
+            return Some(FunctionShape::Open);
         }
         found.push((extent, step));
         begin *= extent;
         count /= extent;
     }
-    Some(Verdict::Modes(found))
+    Some(FunctionShape::Modes(found))
 }
 
 /// The values at the multiples of `begin`, of which there are `count`, as far as they are known.
-struct Part<'a> {
+struct FunctionPart<'a> {
     known: &'a [u64],
     begin: u64,
     count: u64,
 }
 
-impl Part<'_> {
+impl FunctionPart<'_> {
     fn at(&self, index: u64) -> Option<u64> {
         self.known.get(usize::try_from(index.checked_mul(self.begin)?).ok()?).copied()
     }

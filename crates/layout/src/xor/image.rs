@@ -14,7 +14,7 @@ use crate::limits::{MAX_IMAGE, MAX_XOR_VALUES};
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Layout;
-use crate::xor::complement::Moving;
+use crate::xor::complement::CutModes;
 use crate::xor::{Xor, product};
 
 /// The values of a layout.
@@ -30,7 +30,7 @@ pub(crate) struct Image {
 
 impl Image {
     pub(crate) fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Image, LayoutError> {
-        let moving = Moving::of(op, layout)?;
+        let moving = CutModes::of(op, layout)?;
         let space = moving.space()?.image();
         let count = moving.odd.iter().try_fold(1_u64, |count, odd| count.checked_mul(odd.extent));
         if count.is_none_or(|count| count > MAX_XOR_VALUES) {
@@ -102,7 +102,7 @@ impl Layout<Xor> {
     /// Errors: a vector, or the power of two, is not representable.
     pub fn coshape(&self) -> Result<i64, LayoutError> {
         const OP: &str = "coshape";
-        let bits = Moving::of(OP, self)?.span(OP)?.outputs();
+        let bits = CutModes::of(OP, self)?.span(OP)?.outputs();
         if bits >= 63 { Err(LayoutError::overflow(OP)) } else { Ok(1 << bits) }
     }
 
@@ -121,7 +121,7 @@ impl Layout<Xor> {
         if self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride.bits() == 0) {
             return Ok(false);
         }
-        let moving = Moving::of(OP, self)?;
+        let moving = CutModes::of(OP, self)?;
         let space = moving.space()?;
         if !space.is_injective() {
             return Ok(false);

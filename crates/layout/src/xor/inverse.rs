@@ -38,9 +38,9 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::Leaves;
 use crate::xor::convert::layout_of_columns;
-use crate::xor::function::Modes;
+use crate::xor::function::XorModes;
 use crate::xor::{Xor, flat};
-use left::Refusal;
+use left::NoLeftInverse;
 
 const OP_RIGHT: &str = "right_inverse";
 
@@ -90,13 +90,13 @@ impl Layout<Xor> {
         if self.size().unsigned_abs() > MAX_XOR_VALUES {
             return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize });
         }
-        let table = Table::of(OP, self)?;
+        let table = OffsetTable::of(OP, self)?;
         match left::search(&table) {
             Ok(modes) => layout_of(OP, &modes),
-            Err(Refusal::Halted) => {
+            Err(NoLeftInverse::Halted) => {
                 interrupt::check(OP).and(Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_STEPS }))
             }
-            Err(Refusal::None { offset, index }) => {
+            Err(NoLeftInverse::None { offset, index }) => {
                 let none = NoInverse { index: index as i64, offset: offset as i64 };
                 Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(none)))
             }
@@ -104,7 +104,7 @@ impl Layout<Xor> {
     }
 }
 
-fn layout_of(op: &'static str, modes: &Modes) -> Result<Layout<Xor>, LayoutError> {
+fn layout_of(op: &'static str, modes: &XorModes) -> Result<Layout<Xor>, LayoutError> {
     let mut leaves = Leaves::new();
     for (extent, stride) in modes {
         let leaf = Leaf { extent: *extent as i64, stride: Xor::within(*stride).fits(op)? };
@@ -122,20 +122,20 @@ fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError
 }
 
 /// The offsets of a layout.
-struct Table {
+struct OffsetTable {
     /// By index.
     values: Vec<u64>,
     /// With their indices, sorted.
     offsets: Vec<(u64, u64)>,
 }
 
-impl Table {
-    fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Table, LayoutError> {
+impl OffsetTable {
+    fn of(op: &'static str, layout: &Layout<Xor>) -> Result<OffsetTable, LayoutError> {
         let values = (0..layout.size()).map(|index| layout.eval(&index).map(Xor::bits));
         let values = values.collect::<Result<Vec<u64>, _>>().map_err(|_| LayoutError::overflow(op))?;
         let mut offsets: Vec<(u64, u64)> = values.iter().zip(0..).map(|(value, index)| (*value, index)).collect();
         offsets.sort_unstable();
-        Ok(Table { values, offsets })
+        Ok(OffsetTable { values, offsets })
     }
 
     /// Whether a vector is an index with this offset.

@@ -20,7 +20,7 @@ use crate::value::number::Stride;
 use crate::value::tree::{Leaves, Tree};
 use crate::xor::Xor;
 use crate::xor::compose::{push_modes, refusal};
-use crate::xor::function::{Verdict, modes};
+use crate::xor::function::{FunctionShape, modes};
 
 const OP: &str = "layout_add";
 
@@ -40,13 +40,13 @@ pub(crate) fn add(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, Layou
         Some(Xor::eval(&x, &index)?.bits() ^ Xor::eval(&y, &index)?.bits())
     };
     match modes(left.unsigned_abs(), value).fits(OP)? {
-        Verdict::Modes(found) => {
+        FunctionShape::Modes(found) => {
             let mut leaves = Leaves::new();
             push_modes(&mut leaves, &found, 1);
             Layout::flat(leaves)
         }
-        Verdict::Break { index, value, steps } => Err(refusal(OP, None, Tree::leaf(index as i64), value, steps)),
-        Verdict::Open => Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }),
+        FunctionShape::Break { index, value, steps } => Err(refusal(OP, None, Tree::leaf(index as i64), value, steps)),
+        FunctionShape::Open => Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::random::Random;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::verify::{self, Indivisible, MissingMode, Rounding, Verdict};
+use tilewright_layout::verify::{self, Indivisible, MissingMode, Remainder, Verdict};
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Truth, Xor, coordinates};
 
 fn tree(text: &str) -> Tree<i64> {

@@ -12,7 +12,7 @@ use crate::error::MeshError;
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// How processes find each other.
     Hello,
     /// Elements.
@@ -26,7 +26,8 @@ pub(super) enum Kind {
     Waiting,
 }
 
-const KINDS: [Kind; 5] = [Kind::Hello, Kind::Data, Kind::Text, Kind::Failed, Kind::Waiting];
+const KINDS: [FrameKind; 5] =
+    [FrameKind::Hello, FrameKind::Data, FrameKind::Text, FrameKind::Failed, FrameKind::Waiting];
 
 /// The most bytes of a frame that is no data.
 pub(super) const MAX_TEXT: usize = 1 << 24;
@@ -63,7 +64,7 @@ impl Failure {
     }
 }
 
-pub(super) fn send(mut stream: &TcpStream, kind: Kind, call: u64, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn send(mut stream: &TcpStream, kind: FrameKind, call: u64, bytes: &[u8]) -> Result<(), Failure> {
     let mut head = Vec::with_capacity(24);
     head.extend_from_slice(&MAGIC);
     head.push(KINDS.iter().position(|own| *own == kind).unwrap_or(0) as u8);
@@ -78,7 +79,7 @@ pub(super) const HEAD: usize = 24;
 
 /// The head of a frame.
 pub(super) struct Head {
-    kind: Kind,
+    kind: FrameKind,
     call: u64,
     pub length: u64,
 }
@@ -99,7 +100,7 @@ impl Head {
         bytes.iter().zip(&MAGIC).all(|(byte, own)| byte == own)
     }
 
-    pub fn is_of(&self, kind: Kind, call: u64) -> bool {
+    pub fn is_of(&self, kind: FrameKind, call: u64) -> bool {
         self.kind == kind && self.call == call
     }
 }
@@ -144,15 +145,15 @@ fn body(stream: &mut impl Read, length: u64, limit: usize) -> Result<Vec<u8>, Fa
 /// bytes that is expected, if it is known.
 pub(super) fn receive(
     stream: &mut impl Read,
-    kind: Kind,
+    kind: FrameKind,
     call: u64,
     length: Option<usize>,
 ) -> Result<Vec<u8>, Failure> {
     loop {
         let head = head(stream)?;
         match head.kind {
-            Kind::Waiting => drop(body(stream, head.length, MAX_TEXT)?),
-            Kind::Failed => return Err(reported(&body(stream, head.length, MAX_TEXT)?)),
+            FrameKind::Waiting => drop(body(stream, head.length, MAX_TEXT)?),
+            FrameKind::Failed => return Err(reported(&body(stream, head.length, MAX_TEXT)?)),
             own if own != kind || head.call != call => {
                 return Err(Failure::Gone("it does something else".to_owned()));
             }
@@ -175,11 +176,11 @@ fn reported(bytes: &[u8]) -> Failure {
 /// failures are passed over.
 pub(super) fn waiting(mut stream: &TcpStream) -> Result<Option<MeshError>, Failure> {
     let head = head(&mut stream)?;
-    let limit = if head.kind == Kind::Data { usize::MAX } else { MAX_TEXT };
+    let limit = if head.kind == FrameKind::Data { usize::MAX } else { MAX_TEXT };
     let bytes = body(&mut stream, head.length, limit)?;
     match head.kind {
-        Kind::Failed => Err(reported(&bytes)),
-        Kind::Waiting => Ok(Some(decoded(&String::from_utf8_lossy(&bytes)))),
+        FrameKind::Failed => Err(reported(&bytes)),
+        FrameKind::Waiting => Ok(Some(decoded(&String::from_utf8_lossy(&bytes)))),
         _ => Ok(None),
     }
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::frame::{Failure, Kind, encoded, receive, send};
+use super::frame::{Failure, FrameKind, encoded, receive, send};
 use super::{Engine, Meanwhile, Place, Progress, difference, missing_message};
 use crate::error::MeshError;
 use crate::limits::MAX_DEVICES;
@@ -110,8 +110,8 @@ impl Interrupter {
 }
 
 /// The frames that a call sends, and those that it waits for: rank, kind and bytes, or length.
-type Sends<'a> = Vec<(usize, Kind, &'a [u8])>;
-type Receives = Vec<(usize, Kind, Option<usize>)>;
+type Sends<'a> = Vec<(usize, FrameKind, &'a [u8])>;
+type Receives = Vec<(usize, FrameKind, Option<usize>)>;
 
 impl Processes {
     /// The most that is waited for a process that does not answer, if nothing else is said.
@@ -216,7 +216,7 @@ impl Processes {
             for (rank, length) in sources.iter().copied() {
                 let report = report.clone();
                 scope.spawn(move || {
-                    let come = peer(rank).and_then(|mut peer| receive(&mut peer, Kind::Data, call, Some(length)));
+                    let come = peer(rank).and_then(|mut peer| receive(&mut peer, FrameKind::Data, call, Some(length)));
                     // Nobody listens after a failure.
                     let _ = report.send((rank, come.map(Some)));
                 });
@@ -231,7 +231,7 @@ impl Processes {
                 if let Some(Progress::Ready(rank, bytes)) = progress {
                     let report = report.clone();
                     scope.spawn(move || {
-                        let sent = peer(rank).and_then(|peer| send(peer, Kind::Data, call, &bytes));
+                        let sent = peer(rank).and_then(|peer| send(peer, FrameKind::Data, call, &bytes));
                         let _ = report.send((rank, sent.map(|()| None)));
                     });
                     running += 1;
@@ -294,7 +294,7 @@ impl Processes {
     fn report(&self, error: &MeshError) {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
-            let _ = send(peer, Kind::Failed, self.calls, encoded(error).as_bytes());
+            let _ = send(peer, FrameKind::Failed, self.calls, encoded(error).as_bytes());
         }
     }
 
@@ -353,8 +353,8 @@ impl Engine for Processes {
         sends: &[(usize, Vec<u8>)],
         receives: &mut [(usize, Vec<u8>)],
     ) -> Result<(), MeshError> {
-        let outgoing = sends.iter().map(|(rank, bytes)| (*rank, Kind::Data, bytes.as_slice())).collect();
-        let incoming = receives.iter().map(|(rank, bytes)| (*rank, Kind::Data, Some(bytes.len()))).collect();
+        let outgoing = sends.iter().map(|(rank, bytes)| (*rank, FrameKind::Data, bytes.as_slice())).collect();
+        let incoming = receives.iter().map(|(rank, bytes)| (*rank, FrameKind::Data, Some(bytes.len()))).collect();
         // The received frames replace the places, so free the memory of these first.
         receives.iter_mut().for_each(|(_, place)| *place = Vec::new());
         let frames = self.call(step, outgoing, incoming)?;
@@ -377,15 +377,18 @@ impl Engine for Processes {
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {
         let others: Vec<usize> = (1..self.ranks()).collect();
         if self.rank > 0 {
-            return self.call(step, vec![(0, Kind::Text, text.as_bytes())], vec![(0, Kind::Text, None)]).map(drop);
+            return self
+                .call(step, vec![(0, FrameKind::Text, text.as_bytes())], vec![(0, FrameKind::Text, None)])
+                .map(drop);
         }
-        let answers = self.call(step, Vec::new(), others.iter().map(|rank| (*rank, Kind::Text, None)).collect())?;
+        let answers =
+            self.call(step, Vec::new(), others.iter().map(|rank| (*rank, FrameKind::Text, None)).collect())?;
         for (rank, answer) in others.iter().zip(&answers) {
             if let Some(error) = difference(text, &String::from_utf8_lossy(answer), *rank) {
                 return Err(self.fail(error));
             }
         }
-        self.transfer(step, others.iter().map(|rank| (*rank, Kind::Text, [].as_slice())).collect(), Vec::new())
+        self.transfer(step, others.iter().map(|rank| (*rank, FrameKind::Text, [].as_slice())).collect(), Vec::new())
             .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
             .map(drop)
     }

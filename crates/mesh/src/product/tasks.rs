@@ -40,16 +40,16 @@ pub(super) struct Group {
 }
 
 /// A part of a matrix that goes to or comes from a device.
-struct Part {
+struct MatrixPart {
     rank: usize,
     rows: Vec<bool>,
     columns: Vec<bool>,
 }
 
-impl Part {
+impl MatrixPart {
     /// The rows and columns of a message, on the side that is a matrix of `height` rows without
     /// gaps: that which is written, or that which is read.
-    fn of(message: &Message, rank: usize, [height, width]: [i64; 2], written: bool) -> Part {
+    fn of(message: &Message, rank: usize, [height, width]: [i64; 2], written: bool) -> MatrixPart {
         let side = |read: i64, write: i64| if written { write } else { read };
         let starts = message.footprint.starts.iter().map(|(read, write)| side(*read, *write));
         let (mut rows, mut columns): (Vec<i64>, Vec<i64>) =
@@ -73,7 +73,7 @@ impl Part {
             }
             marks
         };
-        Part { rank, rows: marked(rows, height), columns: marked(columns, width) }
+        MatrixPart { rank, rows: marked(rows, height), columns: marked(columns, width) }
     }
 }
 
@@ -108,16 +108,17 @@ pub(super) fn groups(
     operands: [&[Message]; 2],
     sums: &[(usize, Message)],
 ) -> Vec<Group> {
-    let remote = |messages: &[Message], sizes| -> Vec<Part> {
+    let remote = |messages: &[Message], sizes| -> Vec<MatrixPart> {
         let remote = messages.iter().filter(|message| message.from != own);
-        remote.map(|message| Part::of(message, message.from, sizes, true)).collect()
+        remote.map(|message| MatrixPart::of(message, message.from, sizes, true)).collect()
     };
     let [of_a, of_b] = operands;
     let (a, b) = (remote(of_a, [m, k]), remote(of_b, [k, n]));
     let taken = sums.iter().filter(|(rank, _)| *rank != own);
-    let taken: Vec<Part> = taken.map(|(rank, message)| Part::of(message, *rank, [m, n], false)).collect();
-    let rows = |parts: &'_ [Part]| -> Vec<Vec<bool>> { parts.iter().map(|part| part.rows.clone()).collect() };
-    let columns = |parts: &'_ [Part]| -> Vec<Vec<bool>> { parts.iter().map(|part| part.columns.clone()).collect() };
+    let taken: Vec<MatrixPart> = taken.map(|(rank, message)| MatrixPart::of(message, *rank, [m, n], false)).collect();
+    let rows = |parts: &'_ [MatrixPart]| -> Vec<Vec<bool>> { parts.iter().map(|part| part.rows.clone()).collect() };
+    let columns =
+        |parts: &'_ [MatrixPart]| -> Vec<Vec<bool>> { parts.iter().map(|part| part.columns.clone()).collect() };
     let along = |size: i64, first: Vec<Vec<bool>>, second: Vec<Vec<bool>>| {
         ranges(size, first.iter().chain(&second).map(Vec::as_slice))
     };

@@ -10,7 +10,7 @@ use crate::uneven::rounded_up;
 
 /// A leaf of a mode, along offsets or along an axis of the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Leaf {
+pub(super) struct CutLeaf {
     pub extent: i64,
     /// The axis and the step along it; none where it steps along offsets.
     pub along: Option<(usize, i64)>,
@@ -20,14 +20,14 @@ pub(super) struct Leaf {
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
     /// The leaves, the fastest first.
-    pub leaves: Vec<Leaf>,
+    pub leaves: Vec<CutLeaf>,
     /// How many positions there are.
     pub size: i64,
 }
 
 impl Cut {
     pub fn whole(size: i64) -> Cut {
-        Cut { leaves: vec![Leaf { extent: size, along: None }], size }
+        Cut { leaves: vec![CutLeaf { extent: size, along: None }], size }
     }
 
     /// Whether all parts have equal sizes.
@@ -48,7 +48,7 @@ impl Cut {
             return self.take(1, axis, parts);
         };
         local.extent = rounded_up(local.extent, parts);
-        self.leaves.insert(1, Leaf { extent: parts, along: Some((axis, 1)) });
+        self.leaves.insert(1, CutLeaf { extent: parts, along: Some((axis, 1)) });
         true
     }
 
@@ -81,14 +81,14 @@ impl Cut {
             if extent % taken != 0 || wanted % taken != 0 {
                 return false;
             }
-            let mut own = Leaf { extent: taken, along: None };
+            let mut own = CutLeaf { extent: taken, along: None };
             if skipped > 1 {
                 skipped /= taken;
             } else {
                 left /= taken;
                 own.along = Some((axis, left));
             }
-            let rest = Leaf { extent: extent / taken, along: None };
+            let rest = CutLeaf { extent: extent / taken, along: None };
             leaves.splice(at..=at, if rest.extent == 1 { vec![own] } else { vec![rest, own] });
             at += usize::from(rest.extent > 1);
         }

@@ -12,7 +12,7 @@ use super::{Cut, arguments, cut_rows};
 use crate::error::MeshError;
 use crate::mesh::Mesh;
 use crate::sharded::{MeshMode, ShardedLayout};
-use crate::spec::cut::Leaf;
+use crate::spec::cut::CutLeaf;
 
 const EXPECTED: &str = "PartitionSpec(..), NamedSharding(mesh=.., spec=..), GSPMDSharding({devices=[2,4]<=[8]}), \
                         [Shard(0), Replicate()], or DTensorSpec(mesh=.., placements=(..))";
@@ -104,7 +104,7 @@ impl Mesh {
             return Mesh::of_shardy(&format!("<{}>", inner.0));
         }
         let inner = arguments(own, "GSPMDSharding").and_then(|parts| parts.first().copied()).unwrap_or(own);
-        let devices = Devices::of(inner).ok_or_else(|| fail(text))?;
+        let devices = ShardingDevices::of(inner).ok_or_else(|| fail(text))?;
         let extents = match &devices.order {
             Order::Iota { shape, .. } => shape.clone(),
             Order::Listed(all) => vec![all.len() as i64],
@@ -134,7 +134,7 @@ enum Order {
 }
 
 /// `devices=[..]..` of a sharding of GSPMD.
-struct Devices {
+struct ShardingDevices {
     tiles: Vec<i64>,
     order: Order,
     /// How many of the last axes of tiles hold copies.
@@ -151,8 +151,8 @@ fn bracketed(text: &str) -> Option<(Vec<i64>, &str)> {
     Some((numbers(inner)?, rest))
 }
 
-impl Devices {
-    fn of(text: &str) -> Option<Devices> {
+impl ShardingDevices {
+    fn of(text: &str) -> Option<ShardingDevices> {
         let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
         let (tiles, rest) = bracketed(inner.trim().strip_prefix("devices=")?)?;
         let (order, rest) = match rest.strip_prefix("<=") {
@@ -190,7 +190,7 @@ impl Devices {
             Order::Listed(all) => Some(all.len() as i64),
         };
         let fits = product(&tiles).is_some() && product(&tiles) == count && replicated <= tiles.len();
-        fits.then_some(Devices { tiles, order, replicated })
+        fits.then_some(ShardingDevices { tiles, order, replicated })
     }
 
     /// For each axis of tiles, the extents and steps in ranks that lead along it, the slowest
@@ -246,7 +246,7 @@ fn gspmd(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshEr
         }
         return cut_rows(mesh, shape, &whole(shape), (Vec::new(), Vec::new()), corner);
     }
-    let devices = Devices::of(text).ok_or_else(|| fail(text))?;
+    let devices = ShardingDevices::of(text).ok_or_else(|| fail(text))?;
     let count: i64 = devices.tiles.iter().product();
     if count != mesh.size() as i64 {
         let to = format!("{count} devices");
@@ -263,11 +263,11 @@ fn gspmd(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshEr
         if *size < 1 || size % parts != 0 {
             return Err(MeshError::Uneven { mode, size: *size, parts });
         }
-        let mut leaves = vec![Leaf { extent: size / parts, along: None }];
+        let mut leaves = vec![CutLeaf { extent: size / parts, along: None }];
         for (extent, step) in factors.iter().rev() {
             let along = on_axes(mesh, *extent, *step).ok_or_else(|| fail(text))?;
             leaves.extend(
-                along.into_iter().map(|mode| Leaf { extent: mode.extent, along: Some((mode.axis, mode.step)) }),
+                along.into_iter().map(|mode| CutLeaf { extent: mode.extent, along: Some((mode.axis, mode.step)) }),
             );
         }
         cuts.push(Cut { leaves, size: *size });

@@ -12,7 +12,7 @@ use super::{Cut, cut_rows};
 use crate::error::MeshError;
 use crate::mesh::Mesh;
 use crate::sharded::{MeshMode, ShardedLayout};
-use crate::spec::cut::Leaf;
+use crate::spec::cut::CutLeaf;
 
 const EXPECTED: &str = "#sdy.sharding<@mesh, [{\"x\"}, {}]>, or sdy.mesh @mesh = <[\"x\"=2, \"y\"=4]>";
 
@@ -97,8 +97,10 @@ impl ShardedLayout {
             let count = along.iter().try_fold(1_i64, |count, own| count.checked_mul(own.extent));
             let uneven = MeshError::Uneven { mode, size: *size, parts: count.unwrap_or(i64::MAX) };
             let count = count.filter(|count| *size > 0 && size % count == 0).ok_or(uneven)?;
-            let mut leaves = vec![Leaf { extent: size / count, along: None }];
-            leaves.extend(along.iter().rev().map(|own| Leaf { extent: own.extent, along: Some((own.axis, own.step)) }));
+            let mut leaves = vec![CutLeaf { extent: size / count, along: None }];
+            leaves.extend(
+                along.iter().rev().map(|own| CutLeaf { extent: own.extent, along: Some((own.axis, own.step)) }),
+            );
             cuts.push(Cut { leaves, size: *size });
         }
         let sums = sharding.unreduced.iter().map(&mut take).collect::<Result<Vec<MeshMode>, MeshError>>()?;
@@ -148,12 +150,12 @@ impl Part {
 }
 
 /// A mesh as it is written.
-struct Written {
+struct WrittenSharding {
     axes: Vec<(String, i64)>,
     devices: Option<Vec<i64>>,
 }
 
-impl Written {
+impl WrittenSharding {
     fn made(&self) -> Result<Mesh, MeshError> {
         let axes: Vec<(&str, i64)> = self.axes.iter().map(|(name, extent)| (name.as_str(), *extent)).collect();
         let Some(devices) = &self.devices else { return Mesh::row_major(&axes) };
@@ -170,7 +172,7 @@ impl Written {
 
 struct Sharding {
     /// The mesh, where it stands in the text.
-    mesh: Option<Written>,
+    mesh: Option<WrittenSharding>,
     modes: Vec<Vec<Part>>,
     replicated: Vec<Part>,
     unreduced: Vec<Part>,
@@ -227,7 +229,7 @@ impl<'a> Scan<'a> {
     }
 
     /// `<["x"=2, "y"=4], device_ids=[..]>`; none inside for a mesh of one device.
-    fn mesh(&mut self) -> Option<Option<Written>> {
+    fn mesh(&mut self) -> Option<Option<WrittenSharding>> {
         self.eat("<").then_some(())?;
         let mut axes = Vec::new();
         if self.eat("[") {
@@ -244,7 +246,7 @@ impl<'a> Scan<'a> {
             devices = Some(self.list("]", Scan::number)?);
         }
         self.eat(">").then_some(())?;
-        Some((!axes.is_empty()).then_some(Written { axes, devices }))
+        Some((!axes.is_empty()).then_some(WrittenSharding { axes, devices }))
     }
 
     fn part(&mut self) -> Option<Part> {

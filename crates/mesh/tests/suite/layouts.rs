@@ -1,7 +1,7 @@
 //! Meshes and layouts over them: what is refused, what is said as JAX and PyTorch say it, and the
 //! names of steps.
 
-use tilewright_mesh::{Exchange, Kind, Machine, Mesh, MeshError, ShardedLayout, reshard};
+use tilewright_mesh::{Exchange, Machine, Mesh, MeshError, ShardedLayout, StepKind, reshard};
 
 fn mesh(text: &str) -> Mesh {
     text.parse().unwrap()
@@ -233,25 +233,25 @@ fn shardings_are_read_as_they_print_themselves() {
 #[test]
 fn steps_have_the_names_of_collectives() {
     for (over, from, to, kind, most) in [
-        ("x=4", "(4,4):(1,1@x)", "(4,4):(1,1@x)", Kind::Nothing, 0),
-        ("x=4", "((2,2),4):((1,2),1@x)", "(4,4):(1,1@x)", Kind::Nothing, 0),
-        ("x=4", "((2,2),4):((2,1),1@x)", "(4,4):(1,1@x)", Kind::Relayout, 0),
-        ("x=4", "(4,4):(1,4) copied 4:1@x", "(4,4):(1,1@x)", Kind::Slice, 0),
-        ("x=4", "(4,4):(1,1@x)", "(4,4):(1,4) copied 4:1@x", Kind::AllGather, 12),
-        ("x=2", "(4,2):(1,1@x)", "(4,2):(1,4) copied 2:1@x", Kind::AllGather, 4),
-        ("x=4", "(4,4):(1,1@x)", "(4,4):(4,1) at 2@x", Kind::Gather, 12),
-        ("x=4", "16:1 at 1@x", "16:1 copied 4:1@x", Kind::Broadcast, 16),
-        ("x=4", "(4,4):(1,4)", "(4,4):(1,1@x)", Kind::Scatter, 4),
-        ("x=4", "(4,4):(1,1@x)", "(4,4):(1@x,1)", Kind::AllToAll, 3),
-        ("x=2", "(2,2):(1,1@x)", "(2,2):(1@x,1)", Kind::AllToAll, 1),
-        ("x=2", "16:1", "16:1 at 1@x", Kind::PointToPoint, 16),
-        ("x=2,y=2", "(8,2,2):(1,1@x,1@y)", "(8,2,2):(1,1@y,1@x)", Kind::PointToPoint, 8),
-        ("x=4", "(4,4):(1,4) summed 4:1@x", "(4,4):(1,1@x)", Kind::ReduceScatter, 12),
-        ("x=4", "16:1 summed 4:1@x", "16:1 copied 4:1@x", Kind::AllReduce, 48),
-        ("x=4", "16:1 summed 4:1@x", "16:1", Kind::Reduce, 48),
-        ("x=4", "16:1 copied 4:1@x", "16:1 summed 4:1@x", Kind::Slice, 0),
-        ("x=4", "16:1 summed 4:1@x", "16:1 summed 4:1@x", Kind::Nothing, 0),
-        ("x=2,y=2", "(8,2):(1,8) summed (2,2):(1@x,1@y)", "(8,2):(1,1@x) summed 2:1@y", Kind::ReduceScatter, 8),
+        ("x=4", "(4,4):(1,1@x)", "(4,4):(1,1@x)", StepKind::Nothing, 0),
+        ("x=4", "((2,2),4):((1,2),1@x)", "(4,4):(1,1@x)", StepKind::Nothing, 0),
+        ("x=4", "((2,2),4):((2,1),1@x)", "(4,4):(1,1@x)", StepKind::Relayout, 0),
+        ("x=4", "(4,4):(1,4) copied 4:1@x", "(4,4):(1,1@x)", StepKind::Slice, 0),
+        ("x=4", "(4,4):(1,1@x)", "(4,4):(1,4) copied 4:1@x", StepKind::AllGather, 12),
+        ("x=2", "(4,2):(1,1@x)", "(4,2):(1,4) copied 2:1@x", StepKind::AllGather, 4),
+        ("x=4", "(4,4):(1,1@x)", "(4,4):(4,1) at 2@x", StepKind::Gather, 12),
+        ("x=4", "16:1 at 1@x", "16:1 copied 4:1@x", StepKind::Broadcast, 16),
+        ("x=4", "(4,4):(1,4)", "(4,4):(1,1@x)", StepKind::Scatter, 4),
+        ("x=4", "(4,4):(1,1@x)", "(4,4):(1@x,1)", StepKind::AllToAll, 3),
+        ("x=2", "(2,2):(1,1@x)", "(2,2):(1@x,1)", StepKind::AllToAll, 1),
+        ("x=2", "16:1", "16:1 at 1@x", StepKind::PointToPoint, 16),
+        ("x=2,y=2", "(8,2,2):(1,1@x,1@y)", "(8,2,2):(1,1@y,1@x)", StepKind::PointToPoint, 8),
+        ("x=4", "(4,4):(1,4) summed 4:1@x", "(4,4):(1,1@x)", StepKind::ReduceScatter, 12),
+        ("x=4", "16:1 summed 4:1@x", "16:1 copied 4:1@x", StepKind::AllReduce, 48),
+        ("x=4", "16:1 summed 4:1@x", "16:1", StepKind::Reduce, 48),
+        ("x=4", "16:1 copied 4:1@x", "16:1 summed 4:1@x", StepKind::Slice, 0),
+        ("x=4", "16:1 summed 4:1@x", "16:1 summed 4:1@x", StepKind::Nothing, 0),
+        ("x=2,y=2", "(8,2):(1,8) summed (2,2):(1@x,1@y)", "(8,2):(1,1@x) summed 2:1@y", StepKind::ReduceScatter, 8),
     ] {
         let step = Exchange::new(&layout(over, from), &layout(over, to)).unwrap();
         assert_eq!((step.kind(), step.traffic().most_received()), (kind, most), "{from} to {to}");
@@ -266,12 +266,12 @@ fn sums_and_broadcasts_go_in_parts() {
     };
     let large = "1048576:1";
     let copied = "1048576:1 copied 8:1@x";
-    assert_eq!(kinds("x=8", "1048576:1 summed 8:1@x", copied), [Kind::ReduceScatter, Kind::AllGather]);
-    assert_eq!(kinds("x=8", large, copied), [Kind::Scatter, Kind::AllGather]);
+    assert_eq!(kinds("x=8", "1048576:1 summed 8:1@x", copied), [StepKind::ReduceScatter, StepKind::AllGather]);
+    assert_eq!(kinds("x=8", large, copied), [StepKind::Scatter, StepKind::AllGather]);
     // What is small goes at once, as one latency counts for more.
-    assert_eq!(kinds("x=8", "64:1 summed 8:1@x", "64:1 copied 8:1@x"), [Kind::AllReduce]);
+    assert_eq!(kinds("x=8", "64:1 summed 8:1@x", "64:1 copied 8:1@x"), [StepKind::AllReduce]);
     // No mode can be cut in two.
-    assert_eq!(kinds("x=2", "1048575:1 summed 2:1@x", "1048575:1 copied 2:1@x"), [Kind::AllReduce]);
+    assert_eq!(kinds("x=2", "1048575:1 summed 2:1@x", "1048575:1 copied 2:1@x"), [StepKind::AllReduce]);
 }
 
 #[test]

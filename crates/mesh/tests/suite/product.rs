@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_mesh::{Kind, Machine, Mesh, MeshError, Role, ShardedLayout, multiply};
+use tilewright_mesh::{Machine, Mesh, MeshError, Role, ShardedLayout, StepKind, multiply};
 
 const CASES: usize = 300;
 
@@ -95,11 +95,14 @@ fn schedules_follow_from_layouts() {
     // Columns of A and rows of B lie together: each device multiplies what it has, and the sums are
     // scattered. Columns of D want A gathered, rows of D want B gathered.
     let depth = kinds(&columns, &rows, &rows);
-    assert_eq!(depth, (vec![Role::Depth], [vec![Kind::Nothing], vec![Kind::Nothing], vec![Kind::ReduceScatter]]));
+    assert_eq!(
+        depth,
+        (vec![Role::Depth], [vec![StepKind::Nothing], vec![StepKind::Nothing], vec![StepKind::ReduceScatter]])
+    );
     let (roles, [a, b, _]) = kinds(&rows, &columns, &columns);
-    assert_eq!((roles, a, b), (vec![Role::Columns], vec![Kind::AllGather], vec![Kind::Nothing]));
+    assert_eq!((roles, a, b), (vec![Role::Columns], vec![StepKind::AllGather], vec![StepKind::Nothing]));
     let (roles, [a, b, _]) = kinds(&rows, &columns, &rows);
-    assert_eq!((roles, a, b), (vec![Role::Rows], vec![Kind::Nothing], vec![Kind::AllGather]));
+    assert_eq!((roles, a, b), (vec![Role::Rows], vec![StepKind::Nothing], vec![StepKind::AllGather]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use oracle::{Axes, Oracle, Random, random_layout, random_mesh};
-use tilewright_mesh::{Kind, Machine, Mesh, ShardedLayout, reshard};
+use tilewright_mesh::{Machine, Mesh, ShardedLayout, StepKind, reshard};
 
 const CASES: usize = 20_000;
 const POISON: i64 = -1_000_003;
@@ -27,19 +27,19 @@ fn plans_do_what_the_definition_says() {
     }
     // Every kind of step came up.
     let all = [
-        Kind::Nothing,
-        Kind::Relayout,
-        Kind::Slice,
-        Kind::AllGather,
-        Kind::Gather,
-        Kind::Broadcast,
-        Kind::Scatter,
-        Kind::AllToAll,
-        Kind::PointToPoint,
-        Kind::ReduceScatter,
-        Kind::AllReduce,
-        Kind::Reduce,
-        Kind::Exchange,
+        StepKind::Nothing,
+        StepKind::Relayout,
+        StepKind::Slice,
+        StepKind::AllGather,
+        StepKind::Gather,
+        StepKind::Broadcast,
+        StepKind::Scatter,
+        StepKind::AllToAll,
+        StepKind::PointToPoint,
+        StepKind::ReduceScatter,
+        StepKind::AllReduce,
+        StepKind::Reduce,
+        StepKind::Exchange,
     ];
     for kind in all {
         assert!(kinds.contains_key(&kind.to_string()), "{kind} never: {kinds:?}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use oracle::Random;
 use processes::between;
 use tilewright_mesh::{
-    Kind, Machine, Mesh, MeshError, Reduction, ShardedLayout, argmax, map, multiply, reduce, reshard, softmax,
+    Machine, Mesh, MeshError, Reduction, ShardedLayout, StepKind, argmax, map, multiply, reduce, reshard, softmax,
 };
 
 /// What cuts a tensor along an axis.
@@ -384,11 +384,11 @@ fn steps_between_unequal_parts_have_the_names_of_collectives() {
     let mesh = Mesh::row_major(&[("x", 4)]).unwrap();
     let layout = |text: &str| ShardedLayout::of_placements(&mesh, &[10, 7], &format!("[{text}]")).unwrap();
     for (from, to, kind) in [
-        ("Shard(0)", "Shard(0)", Kind::Nothing),
-        ("Shard(0)", "Replicate()", Kind::AllGather),
-        ("Replicate()", "Shard(1)", Kind::Slice),
-        ("Shard(0)", "Shard(1)", Kind::AllToAll),
-        ("Partial()", "Shard(0)", Kind::ReduceScatter),
+        ("Shard(0)", "Shard(0)", StepKind::Nothing),
+        ("Shard(0)", "Replicate()", StepKind::AllGather),
+        ("Replicate()", "Shard(1)", StepKind::Slice),
+        ("Shard(0)", "Shard(1)", StepKind::AllToAll),
+        ("Partial()", "Shard(0)", StepKind::ReduceScatter),
     ] {
         let plan = reshard(&layout(from), &layout(to), 4, &Machine::HGX_H200).unwrap();
         assert_eq!(plan.steps()[0].kind, kind, "{from} to {to}: {plan}");

@@ -5,7 +5,8 @@
 use tilewright_layout::morphism::{MorphismError, NestMorphism};
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 use tilewright_layout::{
-    AnyLayout, AnyTiler, AnyTree, BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Step, Stride, Tree,
+    AnyLayout, AnyTiler, AnyTree, BitMatrix, CoordinateStep, Extent, Layout, LayoutError, LinearLayout, ModePath,
+    Stride, Tree,
 };
 
 use super::{Evaluated, Evaluator};
@@ -90,7 +91,7 @@ impl Evaluator<'_> {
             })?;
             along = along.then(mode).map_err(refuse)?;
         }
-        Ok(Value::from(Step::step(scale, along)))
+        Ok(Value::from(CoordinateStep::step(scale, along)))
     }
 
     /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is

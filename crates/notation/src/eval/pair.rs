@@ -28,7 +28,7 @@ pub struct Pair {
 }
 
 /// An error of one of two programs: 0 for the left one, 1 for the right one.
-type Side = Box<(usize, Diagnostic)>;
+type SideError = Box<(usize, Diagnostic)>;
 
 /// Evaluates two programs with shared unknown numbers: names, and each `?` with the one at the same
 /// position on the other side.
@@ -45,7 +45,7 @@ type Side = Box<(usize, Diagnostic)>;
 /// let [left, right] = pair("(4,M{div=8}):(1,4)", "(4,M):(1,4)");
 /// assert_eq!(left, right);
 /// ```
-pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair, Side> {
+pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair, SideError> {
     let sources = [left, right];
     let mut programs = [Program::default(), Program::default()];
     let mut environments = [env.clone(), env.clone()];
@@ -63,7 +63,7 @@ pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair,
 }
 
 /// Joins what both sides say of a name.
-fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), Side> {
+fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), SideError> {
     for (name, own) in &mut a.parameters {
         let Some(other) = b.parameters.get_mut(name) else { continue };
         let both = joined(own.facts(), other.facts(), 0..right.len(), name)?;
@@ -74,7 +74,7 @@ fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), Side> {
 }
 
 /// Identifies each `?` of the right with the one at its position on the left; returns their number.
-fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, Side> {
+fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, SideError> {
     let [first, second] = programs;
     let count = |program: &Program| program.unnamed.iter().flatten().count();
     let (left, right) = (count(first), count(second));
@@ -98,7 +98,7 @@ fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usiz
 }
 
 /// The union of the facts about a number.
-fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, Side> {
+fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, SideError> {
     left.and(right).map_err(|error| {
         let message = format!("no number has the facts that both sides say of {name}: {{{left}}} and {{{right}}}");
         let error = Diagnostic::new(error.code(), place.clone(), message);

@@ -1,7 +1,9 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Composed, Extent, Layout, LayoutError, OuterMap, Step, Stride, Swizzle, Tree};
+use tilewright_layout::{
+    AnyLayout, Composed, CoordinateStep, Extent, Layout, LayoutError, OuterMap, Stride, Swizzle, Tree,
+};
 
 use super::{Function, bits, numeric};
 use crate::arguments::{Arguments, Fault, at};
@@ -46,7 +48,7 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         return compose(Arguments { function: a.function, values: (&parts).into() });
     }
     if let Some(Value::Layout(AnyLayout::Coordinate(inner))) = a.get(inner) {
-        return Ok(Composed::new(outer(&a, 0)?, Step::of_tree(&between)?, (**inner).clone())?.into());
+        return Ok(Composed::new(outer(&a, 0)?, CoordinateStep::of_tree(&between)?, (**inner).clone())?.into());
     }
     let [between] = between.leaves() else { return a.kind(offset, "an integer offset") };
     let known = match known_outer(&a, 0) {

@@ -2,7 +2,7 @@
 
 use tilewright_layout::{LinearLayout, Tree};
 
-use super::Function;
+use super::{Function, Run};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
@@ -19,8 +19,6 @@ fn linear<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a LinearLayout, Fa
 pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(linear(&a, 0)?.compose(linear(&a, 1)?)?.into())
 }
-
-type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
 /// The variant of a function of layouts or matrices for a linear layout, if it keeps the names.
 pub(crate) fn of_linear(function: &str) -> Option<Run> {

@@ -1,6 +1,6 @@
 //! Functions that make layouts from shapes, strides, orders and other layouts.
 
-use tilewright_layout::{AnyLayout, Layout, LayoutError, Operand, Step, compact_order};
+use tilewright_layout::{AnyLayout, CoordinateStep, Layout, LayoutError, RefusedOperand, compact_order};
 
 use super::{Function, MANY, numeric};
 use crate::arguments::{Arguments, Fault, among, is_map};
@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 // The error is about the first mode whose kind differs from the common kind of the
                 // others.
                 LayoutError::Kind { wanted, operand, .. } => {
-                    let odd = (0..a.len()).filter(|at| *at > 0 || operand == Operand::First);
+                    let odd = (0..a.len()).filter(|at| *at > 0 || operand == RefusedOperand::First);
                     let meets = |at: &usize| AnyLayout::tuple(modes.get(..=*at).unwrap_or_default()).is_ok();
                     Fault::Kind { argument: odd.into_iter().find(|at| !meets(at)).unwrap_or(0), wanted }
                 }
@@ -158,7 +158,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(Layout::<Step>::identity(&a.launch_shape(0)?)?.into()),
+        run: |a| Ok(Layout::<CoordinateStep>::identity(&a.launch_shape(0)?)?.into()),
     },
 ];
 

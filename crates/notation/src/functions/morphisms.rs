@@ -6,7 +6,7 @@ use tilewright_layout::morphism::{
 };
 use tilewright_layout::{AnyTree, Tree};
 
-use super::{Function, MANY, spans};
+use super::{Function, MANY, Run, spans};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
@@ -50,8 +50,6 @@ pub(super) fn realised(f: &NestMorphism, at: &Value) -> Result<Value, Fault> {
 pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(morphism(&a, 0)?.compose(morphism(&a, 1)?)?.into())
 }
-
-type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
 /// The variant of a function of layouts for a morphism, if there is one.
 pub(crate) fn of_morphism(function: &str) -> Option<Run> {

@@ -11,7 +11,7 @@ use tilewright_kernel::machine::Machine;
 use crate::error::PlanError;
 use crate::gemm::fitted::{BAND, FILLED_WAVES, LEAST_BAND, PING_PONG_COLUMNS, SHORT_WORK, TAIL_SPLITS};
 use crate::gemm::model::{is_bare, seconds};
-use crate::gemm::plan::{Plan, Tile};
+use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::product::count;
@@ -60,7 +60,7 @@ impl Plan {
 
 /// The admitted plan that takes the least time.
 pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&Plan) -> bool) -> Plan {
-    let first = Tile {
+    let first = TileChoice {
         swapped: false,
         rows: 64,
         columns: 64,
@@ -92,7 +92,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
             let others = others.map(|columns| (columns, false)).collect::<Vec<_>>();
             for (columns, usual) in usual.iter().map(|columns| (*columns, true)).chain(others) {
                 if usual && (rows, warpgroups) == (128, 2) && columns >= PING_PONG_COLUMNS {
-                    let tile = Tile {
+                    let tile = TileChoice {
                         swapped,
                         rows,
                         columns,
@@ -109,7 +109,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                     }
                 }
                 for blocks_per_sm in 1..=3 {
-                    let tile = |split_k, cluster| Tile {
+                    let tile = |split_k, cluster| TileChoice {
                         swapped,
                         rows,
                         columns,
@@ -156,7 +156,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
 
 /// The plans of a tile. If the raster band is short only because that leaves no tiles outside, and
 /// the work is long, there is a second plan with a longer band, which reads operands less often.
-fn banded(problem: &Problem, machine: &Machine, tile: Tile) -> impl Iterator<Item = Plan> {
+fn banded(problem: &Problem, machine: &Machine, tile: TileChoice) -> impl Iterator<Item = Plan> {
     let plan = Plan::tiled(problem, machine, tile);
     let few = plan.raster_band < LEAST_BAND && is_bare(problem) && problem.operations() >= SHORT_WORK;
     let other = few

@@ -16,7 +16,7 @@ const POISON: u8 = 0xa5;
 
 /// What a check of a GEMM looked at.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct ProductReport {
     /// What the interpreter executed, kernel by kernel.
     pub checked: Vec<Checked>,
     /// How many elements of D and of reductions of rows or columns were compared: all.
@@ -42,7 +42,7 @@ impl Product {
     /// ```
     ///
     /// Errors: the interpreter finds a defect; D is not what the definition says.
-    pub fn check(&self) -> Result<Report, Unchecked> {
+    pub fn check(&self) -> Result<ProductReport, Unchecked> {
         let problem = self.problem();
         let numbers = |operand: ProductTensor, element: Element, count: usize| {
             let seed = match operand {
@@ -63,7 +63,10 @@ impl Product {
     /// elements of a tensor.
     ///
     /// Errors: as [`Product::check`].
-    pub fn check_on(&self, numbers: &dyn Fn(ProductTensor, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
+    pub fn check_on(
+        &self,
+        numbers: &dyn Fn(ProductTensor, Element, usize) -> Vec<u8>,
+    ) -> Result<ProductReport, Unchecked> {
         let problem = self.problem();
         let mut memory = Memory::default();
         memory.give(0, problem, numbers)?;
@@ -71,7 +74,7 @@ impl Product {
         // split tail.
         let checked = memory.run(self.steps(), problem.row_groups().is_some() || self.plan().tail > 0)?;
         let (compared, worst) = memory.compare(0, problem)?;
-        Ok(Report { checked, compared, worst })
+        Ok(ProductReport { checked, compared, worst })
     }
 }
 
@@ -91,7 +94,7 @@ impl Products {
     /// ```
     ///
     /// Errors: the interpreter finds a defect; a D is not what the definition says.
-    pub fn check(&self) -> Result<Report, Unchecked> {
+    pub fn check(&self) -> Result<ProductReport, Unchecked> {
         self.check_on(&|problem, operand, element, count| {
             let seed = match operand {
                 ProductTensor::A => 1,
@@ -110,7 +113,7 @@ impl Products {
     pub fn check_on(
         &self,
         numbers: &dyn Fn(usize, ProductTensor, Element, usize) -> Vec<u8>,
-    ) -> Result<Report, Unchecked> {
+    ) -> Result<ProductReport, Unchecked> {
         let mut memory = Memory::default();
         for (at, problem) in self.problems().problems().iter().enumerate() {
             memory.give(at, problem, &|operand, element, count| numbers(at, operand, element, count))?;
@@ -121,7 +124,7 @@ impl Products {
             let (own, distance) = memory.compare(at, problem)?;
             (compared, worst) = (compared + own, worst.max(distance));
         }
-        Ok(Report { checked, compared, worst })
+        Ok(ProductReport { checked, compared, worst })
     }
 }
 

@@ -45,11 +45,11 @@ impl Expected {
 const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
 
 /// The bits of an element of a tensor, by its offset.
-type Bits<'a> = dyn Fn(ProductTensor, i64) -> u64 + 'a;
+type ElementBits<'a> = dyn Fn(ProductTensor, i64) -> u64 + 'a;
 
 impl Problem {
     /// The dot product of a row of A and a column of B, and a bound on its rounding error.
-    fn sum(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
+    fn sum(&self, input: &ElementBits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let operand_value = |operand, at: i64| {
             let bits = input(operand, at);
             // tf32 instructions ignore the low bits.
@@ -99,7 +99,7 @@ impl Problem {
     }
 
     /// The scale of A times the scale of B of a block along K; 1 if there are none.
-    fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
+    fn scale(&self, input: &ElementBits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
         let Some(scales) = self.scales() else { return Ok(1.0) };
         let [m, n, _] = self.mma_sizes();
         let of = |scales: ProductTensor, matrix_of: &Matrix, at: i64, extent: i64| {
@@ -112,7 +112,11 @@ impl Problem {
 
     /// The element of D at a row, a column and a matrix before it is rounded to its type, and a
     /// bound on its rounding error.
-    pub(crate) fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
+    pub(crate) fn number(
+        &self,
+        input: &ElementBits<'_>,
+        [row, column, matrix]: [i64; 3],
+    ) -> Result<(f64, f64), LayoutError> {
         let columns = match self.pairs() {
             None => vec![column],
             Some(pairs) => pairs.columns(column, self.sizes()[1]).to_vec(),
@@ -132,7 +136,7 @@ impl Problem {
     /// the matrix is that of the group ([`Problem::row_group_of`]).
     ///
     /// Errors: an offset does not fit in 64 bits.
-    pub fn expected(&self, input: &Bits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
+    pub fn expected(&self, input: &ElementBits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
         let (value, bound) = self.number(input, at)?;
         self.rounded((value, bound), at)
     }
@@ -156,7 +160,7 @@ impl Problem {
     /// Errors: an offset does not fit in 64 bits.
     pub fn expected_reduction(
         &self,
-        input: &Bits<'_>,
+        input: &ElementBits<'_>,
         number: usize,
         [at, matrix]: [i64; 2],
     ) -> Result<Option<Expected>, LayoutError> {

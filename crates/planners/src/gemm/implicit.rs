@@ -36,7 +36,7 @@ pub(crate) struct Fold {
     /// further axes of K that do not share a dimension with an axis of rows.
     a: Vec<(i64, i64)>,
     /// The dimension of A for each further axis of K.
-    along: Vec<Along>,
+    along: Vec<ImplicitAxis>,
     /// The first coordinate of A along each dimension: negative if images have padding.
     /// borders.
     origin: Vec<i64>,
@@ -46,7 +46,7 @@ pub(crate) struct Fold {
 
 /// How A advances along an axis of K.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Along {
+struct ImplicitAxis {
     dimension: usize,
     /// How far it shifts the coordinate of an existing dimension; None if it is a dimension of its
     /// own.
@@ -109,7 +109,7 @@ fn strides(leaves: &[(i64, i64)], parts: &[i64]) -> Option<Vec<i64>> {
 
 /// Extents and strides of the dimensions of A, how A advances along the axes of K, and its first
 /// coordinates.
-type Dimensions = (Vec<(i64, i64)>, Vec<Along>, Vec<i64>);
+type Dimensions = (Vec<(i64, i64)>, Vec<ImplicitAxis>, Vec<i64>);
 
 /// The dimensions for axes of rows and of K. An axis of K along which A has the stride of an axis
 /// of rows shares its dimension.
@@ -118,7 +118,7 @@ fn joined(rows: Vec<(i64, i64)>, steps: &[(i64, i64)]) -> Dimensions {
     dimensions.push((steps[0].0, 1));
     for (extent, stride) in steps.iter().skip(1) {
         let same = dimensions[..own].iter().position(|(_, row)| row == stride);
-        along.push(Along { dimension: same.unwrap_or(dimensions.len()), shift: same.map(|_| 1) });
+        along.push(ImplicitAxis { dimension: same.unwrap_or(dimensions.len()), shift: same.map(|_| 1) });
         match same {
             Some(at) => dimensions[at].0 += extent - 1,
             None => dimensions.push((*extent, *stride)),
@@ -151,7 +151,7 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
         if dimension == modes.len() {
             modes.push(mode);
         }
-        along.push(Along { dimension, shift: Some(by) });
+        along.push(ImplicitAxis { dimension, shift: Some(by) });
     }
     // Two axes along one mode would be one axis. A mode without an axis has no padding, and neither
     // has an image of one column or row: a tensor map has no dimension of extent 1.
@@ -307,7 +307,7 @@ impl Fold {
         let mut at = boxed.at.clone();
         at.push(first.clone());
         at.resize(self.a.len(), Expr::from(0));
-        for (Along { dimension, shift: by }, digit) in self.along.iter().zip(others) {
+        for (ImplicitAxis { dimension, shift: by }, digit) in self.along.iter().zip(others) {
             match by {
                 Some(by) => shift[*dimension] = plus(&shift[*dimension], &times(digit, &Expr::from(*by))?)?,
                 None => at[*dimension] = digit.clone(),

@@ -99,13 +99,13 @@ pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
 impl Plan {
     /// The plan of a tile, with as many stages as fit and as many blocks as the machine holds at
     /// once.
-    pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
+    pub fn tiled(problem: &Problem, machine: &Machine, tile: TileChoice) -> Plan {
         Plan::in_bands(problem, machine, tile, 1)
     }
 
     /// The same with a raster band of at least `least` tiles, if there are as many.
-    pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: Tile, least: i64) -> Plan {
-        let Tile { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong } = tile;
+    pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
+        let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong } = tile;
         let (stages, raster_band, blocks, programmatic_launch, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
             swapped,
@@ -150,9 +150,9 @@ impl Plan {
     }
 
     /// The tile that the plan was made from.
-    pub(crate) fn tile(&self) -> Tile {
+    pub(crate) fn tile(&self) -> TileChoice {
         let Plan { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = *self;
-        Tile { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong }
+        TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong }
     }
 
     /// The plan of one problem of a list: the same raster band, or a smaller one that leaves fewer
@@ -445,7 +445,7 @@ fn raster(problem: &Problem, tiles: i64, cluster: i64, least: i64) -> i64 {
 
 /// The choices from which a plan is made: see the fields of [`Plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tile {
+pub struct TileChoice {
     /// B is along the rows of a tile.
     pub swapped: bool,
     /// Rows of a tile.

@@ -18,7 +18,7 @@ use crate::error::PlanError;
 use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
-use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
+use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 use crate::relayout::relayout;
 use crate::terms::Place;
 use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
@@ -44,7 +44,7 @@ type Located = (Matrix, ProductTensor);
 pub(crate) struct Prepared {
     pub(crate) inner: Problem,
     /// The tensors of the inner problem.
-    pub(crate) operands: Operands,
+    pub(crate) operands: ProductTensors,
     pub(crate) before: Vec<Step>,
     pub(crate) after: Vec<Step>,
     /// Bytes of each piece of workspace.
@@ -62,7 +62,7 @@ impl Prepared {
     pub(crate) fn like(problem: &Problem, machine: &Machine, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),
-            operands: Operands {
+            operands: ProductTensors {
                 a: ProductTensor::A,
                 b: ProductTensor::B,
                 inputs: Vec::new(),

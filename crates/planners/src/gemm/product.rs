@@ -12,7 +12,7 @@ use crate::gemm::plan::{Plan, needs_wgmma};
 use crate::gemm::prepare::Prepared;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped;
-use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
+use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 use crate::planned::Planned;
 use crate::terms::Meaning;
 
@@ -96,7 +96,7 @@ impl Product {
         }
         let mut steps = before;
         let kernel = mainloop::kernel("product_groups", &inner, (plan, machine), true)?;
-        let Operands { a, b, inputs, scales, d } = operands;
+        let ProductTensors { a, b, inputs, scales, d } = operands;
         // What the GEMM reads: A, B, epilogue inputs, and the table of row groups.
         let mut read = [vec![a, b], inputs.clone(), scales.clone()].concat();
         let gemm = |operands: Vec<ProductTensor>| Step::new(StepKind::Gemm, kernel, operands, "multiplies".to_string());

@@ -14,12 +14,12 @@ use crate::gemm::fitted::BAND;
 use crate::gemm::lines;
 use crate::gemm::mainloop;
 use crate::gemm::model;
-use crate::gemm::plan::{Plan, Tile, needs_wgmma};
+use crate::gemm::plan::{Plan, TileChoice, needs_wgmma};
 use crate::gemm::prepare::{Alike, Prepared};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::list::Problems;
 use crate::gemm::problem::matrix::Contiguous;
-use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
+use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 
 /// The most bytes of the arguments of a launch. A tensor map takes 128 bytes and a tensor one
 /// address.
@@ -42,7 +42,7 @@ struct Ready {
     /// The problems with the most k-tiles come first, in the layouts that the kernel reads.
     problems: Vec<Problem>,
     /// The index of each problem in the list, and its tensors.
-    operands: Vec<(usize, Operands)>,
+    operands: Vec<(usize, ProductTensors)>,
     before: Vec<Step>,
     after: Vec<Step>,
     workspaces: Vec<i64>,
@@ -85,9 +85,10 @@ impl Ready {
             };
             ready.before.extend(prepared.before.into_iter().map(own));
             ready.after.extend(prepared.after.into_iter().map(own));
-            let Operands { a, b, inputs, scales, d } = prepared.operands;
+            let ProductTensors { a, b, inputs, scales, d } = prepared.operands;
             let all = |tensors: Vec<ProductTensor>| tensors.into_iter().map(moved).collect();
-            let operands = Operands { a: moved(a), b: moved(b), inputs: all(inputs), scales: all(scales), d: moved(d) };
+            let operands =
+                ProductTensors { a: moved(a), b: moved(b), inputs: all(inputs), scales: all(scales), d: moved(d) };
             ready.operands.push((number, operands));
             ready.workspaces.extend(prepared.workspaces);
             ready.problems.push(prepared.inner);
@@ -100,7 +101,7 @@ impl Ready {
         let mut largest: Vec<&Problem> = self.problems.iter().collect();
         largest.sort_by_key(|problem| std::cmp::Reverse(problem.operations()));
         largest.dedup_by_key(|problem| problem.mma_sizes());
-        let mut tiles: Vec<Tile> = Vec::new();
+        let mut tiles: Vec<TileChoice> = Vec::new();
         for problem in largest.into_iter().take(PLANNED_PROBLEMS) {
             for (_, plan) in Plan::candidates(problem, machine) {
                 let tile = plan.tile();
@@ -109,7 +110,7 @@ impl Ready {
                 }
             }
         }
-        let plan = |tile: Tile| {
+        let plan = |tile: TileChoice| {
             let mut plan = Plan::tiled(&self.problems[0], machine, tile);
             let stages = |problem: &Problem| plan.most_stages(problem, machine);
             plan.stages = self.problems.iter().map(stages).min().unwrap_or(0);
@@ -192,9 +193,10 @@ impl Products {
             return Err(PlanError::TooLarge { what: "bytes of arguments", asked: bytes, limit: ARGUMENT_BYTES });
         }
         // A and B of all problems, then all epilogue inputs, then all D.
-        let all = |part: &dyn Fn(&Operands) -> Vec<ProductTensor>| {
-            let of =
-                |(number, own): &(usize, Operands)| part(own).into_iter().map(|own| (*number, own)).collect::<Vec<_>>();
+        let all = |part: &dyn Fn(&ProductTensors) -> Vec<ProductTensor>| {
+            let of = |(number, own): &(usize, ProductTensors)| {
+                part(own).into_iter().map(|own| (*number, own)).collect::<Vec<_>>()
+            };
             ready.operands.iter().flat_map(of).collect::<Vec<(usize, ProductTensor)>>()
         };
         let results = all(&|own| vec![own.d]);

@@ -42,7 +42,7 @@ pub enum StepKind {
 
 /// The tensors of a GEMM kernel, by their roles.
 #[derive(Debug, Clone)]
-pub(crate) struct Operands {
+pub(crate) struct ProductTensors {
     pub(crate) a: ProductTensor,
     pub(crate) b: ProductTensor,
     /// The epilogue inputs, in their order.

@@ -28,13 +28,13 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, Kerne
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use super::problem::{Axis, Problem};
+use super::problem::{ReducedAxis, ReductionProblem};
 use crate::error::PlanError;
 use crate::fitted::REDUCTIONS;
-use crate::rows::{Rows, placed};
+use crate::rows::{RowsPlan, placed};
 use crate::terms::Statistic;
 use crate::units::{VECTOR, div_up, gcd, widest};
-use shape::{Shape, Work};
+use shape::{ReductionShape, ReductionWork};
 
 /// How blocks iterate over a problem.
 #[derive(Debug, Clone)]
@@ -42,13 +42,13 @@ pub(super) struct Walk {
     machine: Machine,
     statistic: Statistic,
     element: Element,
-    problem: Problem,
+    problem: ReductionProblem,
     vector: i64,
     /// The tensors begin at multiples of this number of elements.
     alignment: i64,
     /// Whether vectors go along a reduced axis.
     inner: bool,
-    pub(super) shape: Shape,
+    pub(super) shape: ReductionShape,
     /// Whether the last block combines the shares.
     pub(super) at_once: bool,
 }
@@ -62,7 +62,7 @@ struct Seeker {
 }
 
 /// Axes in vectors: extents, and strides of the tensor.
-fn extents(axes: &[Axis], vector: i64) -> Vec<i64> {
+fn extents(axes: &[ReducedAxis], vector: i64) -> Vec<i64> {
     let mut extents: Vec<i64> = axes.iter().map(|axis| axis.extent).collect();
     match extents.first_mut() {
         Some(first) => *first /= vector,
@@ -85,11 +85,11 @@ impl Walk {
     pub(super) fn new(
         machine: &Machine,
         statistic: Statistic,
-        problem: &Problem,
+        problem: &ReductionProblem,
         element: Element,
         alignment: i64,
     ) -> Result<Walk, PlanError> {
-        let one = |axes: &[Axis]| axes.first().is_some_and(|axis| axis.stride == 1);
+        let one = |axes: &[ReducedAxis]| axes.first().is_some_and(|axis| axis.stride == 1);
         let inner = one(&problem.reduced);
         let vectors =
             if inner { problem.reduced.first() } else { problem.kept.first().filter(|axis| axis.stride == 1) };
@@ -110,8 +110,8 @@ impl Walk {
             return Err(PlanError::TooLarge { what: "places of a result", asked: count, limit: i32::MAX.into() });
         }
         // Elements that are contiguous in memory go to adjacent threads.
-        let beside = |axes: &[Axis]| axes.first().map_or(i64::MAX, |axis| axis.stride);
-        let work = Work {
+        let beside = |axes: &[ReducedAxis]| axes.first().map_or(i64::MAX, |axis| axis.stride);
+        let work = ReductionWork {
             reduced,
             places,
             vector: vector * bytes,
@@ -290,9 +290,11 @@ impl Walk {
         // All parts have the same distribution: vectors as wide as the widest type allows.
         let bytes = kept.iter().map(|element| i64::from(element.bytes())).max().unwrap_or(1);
         let alignment = self.alignment.min(VECTOR / bytes);
-        let rows: Vec<Rows> = kept
+        let rows: Vec<RowsPlan> = kept
             .into_iter()
-            .map(|element| Rows::in_registers(&self.machine, REDUCTIONS.threads, self.shape.shares, element, alignment))
+            .map(|element| {
+                RowsPlan::in_registers(&self.machine, REDUCTIONS.threads, self.shape.shares, element, alignment)
+            })
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {
             let matrices: Vec<_> = rows
@@ -306,7 +308,7 @@ impl Walk {
             let element = statistic.result(self.element);
             let y = k.tensor_of(element, "y", Layout::strided((results, 1), (1, results)), Role::Output)?;
             let y = placed(y, element, self.alignment)?;
-            Rows::state_resident_blocks(k, &rows.iter().collect::<Vec<_>>())?;
+            RowsPlan::state_resident_blocks(k, &rows.iter().collect::<Vec<_>>())?;
             let mut held = Vec::new();
             for (part, (rows, matrix)) in rows.iter().zip(&matrices).enumerate() {
                 let loaded = rows.load_beside(k, matrix, Some(statistic.nothing(k, part, rows.element())))?;
@@ -323,7 +325,7 @@ impl Walk {
             let found = statistic.result_of(&all, count as f64)?;
             rows[0].store_results(k, &y, &found.to(element)?)
         })?;
-        let plan = rows.first().map_or(String::new(), Rows::plan);
+        let plan = rows.first().map_or(String::new(), RowsPlan::plan);
         Ok((kernel, plan))
     }
 }

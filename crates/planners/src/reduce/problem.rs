@@ -10,7 +10,7 @@ use crate::error::PlanError;
 
 /// An axis: its extent, its stride, and the stride of its indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(super) struct ReducedAxis {
     pub(super) extent: i64,
     pub(super) stride: i64,
     pub(super) place: i64,
@@ -18,11 +18,11 @@ pub(super) struct Axis {
 
 /// A reduction of some modes of a layout.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct ReductionProblem {
     /// The kept axes, sorted by stride.
-    pub(super) kept: Vec<Axis>,
+    pub(super) kept: Vec<ReducedAxis>,
     /// The reduced axes, sorted by stride.
-    pub(super) reduced: Vec<Axis>,
+    pub(super) reduced: Vec<ReducedAxis>,
     /// The kept modes of the layout, their layout in the result, and the reduced modes.
     pub(super) from: Layout,
     pub(super) to: Layout,
@@ -30,10 +30,10 @@ pub(super) struct Problem {
 }
 
 /// Modes with an extent greater than 1, sorted by stride and merged where contiguous.
-fn sorted(mut axes: Vec<Axis>, places: bool) -> Vec<Axis> {
+fn sorted(mut axes: Vec<ReducedAxis>, places: bool) -> Vec<ReducedAxis> {
     axes.retain(|axis| axis.extent > 1);
     axes.sort_by_key(|axis| (axis.stride, axis.place));
-    let mut joined: Vec<Axis> = Vec::new();
+    let mut joined: Vec<ReducedAxis> = Vec::new();
     for axis in axes {
         match joined.last_mut() {
             Some(last)
@@ -48,22 +48,22 @@ fn sorted(mut axes: Vec<Axis>, places: bool) -> Vec<Axis> {
 }
 
 /// The extents and strides of some modes, leaf by leaf, numbered in their order.
-fn leaves(layout: &Layout) -> Vec<Axis> {
+fn leaves(layout: &Layout) -> Vec<ReducedAxis> {
     let mut place = 1;
     let axis = |leaf: &tilewright_layout::Leaf<i64>| {
-        let axis = Axis { extent: leaf.extent, stride: leaf.stride, place };
+        let axis = ReducedAxis { extent: leaf.extent, stride: leaf.stride, place };
         place *= leaf.extent;
         axis
     };
     layout.leaves().iter().map(axis).collect()
 }
 
-impl Problem {
+impl ReductionProblem {
     /// The reduction of a layout along some of its modes. With `places`, indices are tracked: axes
     /// are merged only if their indices are contiguous, too.
     ///
     /// Errors: there is no such mode, or it is named twice; an element lies before the tensor.
-    pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<Problem, PlanError> {
+    pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<ReductionProblem, PlanError> {
         let rank = layout.rank();
         let twice = |(at, mode): (usize, &usize)| modes[..at].contains(mode);
         if let Some(at) = modes.iter().enumerate().position(|(at, mode)| *mode >= rank || twice((at, mode))) {
@@ -91,7 +91,7 @@ impl Problem {
         }
         let mut strides = strides.into_iter();
         let to = Layout::new(&from.shape(), &from.shape().map(|_| strides.next().unwrap_or(0)))?;
-        Ok(Problem { kept: sorted(kept, false), reduced: sorted(leaves(&along), places), from, to, along })
+        Ok(ReductionProblem { kept: sorted(kept, false), reduced: sorted(leaves(&along), places), from, to, along })
     }
 
     /// The number of elements of a result, and the number of results.
@@ -113,12 +113,12 @@ impl Problem {
     pub(super) fn as_rows(&self) -> Option<i64> {
         let row = match self.reduced[..] {
             [] => 1,
-            [Axis { extent, stride: 1, .. }] => extent,
+            [ReducedAxis { extent, stride: 1, .. }] => extent,
             _ => return None,
         };
         match self.kept[..] {
             [] => Some(row),
-            [Axis { stride, .. }] if stride == row => Some(row),
+            [ReducedAxis { stride, .. }] if stride == row => Some(row),
             _ => None,
         }
     }

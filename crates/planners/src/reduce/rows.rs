@@ -3,11 +3,11 @@
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
-use crate::rows::{Held, Rows, placed};
+use crate::rows::{Held, RowsPlan, placed};
 use crate::terms::Statistic;
 
 /// The kernel for any number of rows.
-pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, KernelError> {
+pub(super) fn kernel(statistic: Statistic, rows: &RowsPlan) -> Result<Kernel, KernelError> {
     let element = rows.element();
     Kernel::build("reduce_rows", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -36,7 +36,7 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
 /// The argmax of each row: first the maximum, then the first vector that has it, then its first
 /// element in that vector, which one thread of a row reads again. That takes fewer instructions
 /// than carrying an index along with each element.
-fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
+fn place<'k>(k: &'k Build, rows: &RowsPlan, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
     let kept = Statistic::ArgMaximum.wide(rows.element());
     let most = |numbers: &[Num<'k>]| {
         let wide = |x: &Num<'k>| x.to(kept);

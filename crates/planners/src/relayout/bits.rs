@@ -28,7 +28,7 @@ use super::{Sides, blocks};
 use crate::error::PlanError;
 use crate::terms::Place;
 
-pub(super) use plan::Bits;
+pub(super) use plan::BitsPlan;
 
 /// A part of an index, and the bits that may be set in it.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ fn vector<'k>(view: &View<'k>, at: &Expr) -> Result<View<'k>, KernelError> {
 }
 
 /// The kernel.
-pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
+pub(super) fn kernel(sides: &Sides, plan: &BitsPlan, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
     let places = |place: &Place| match &place.bits {
         None => Ok(place.layout.leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).collect()),
         Some(_) => place.modes_over_bits().ok_or_else(|| PlanError::Kind { layout: place.to_string() }),

@@ -26,7 +26,7 @@ pub(super) struct Share {
 
 /// The coordinate of a thread in an iteration.
 #[derive(Debug, Clone)]
-pub(super) struct Iteration {
+pub(super) struct ThreadIteration {
     /// Along each axis: the coordinate of the thread in the first iteration, and the constant that
     /// this iteration adds.
     pub(super) digits: Vec<(Expr, i64)>,
@@ -34,7 +34,7 @@ pub(super) struct Iteration {
     pub(super) again: (Expr, i64),
 }
 
-impl Iteration {
+impl ThreadIteration {
     /// The coordinate along an axis, by the number of the axis in the list.
     pub(super) fn at(&self, number: usize) -> Result<Expr, KernelError> {
         let (digit, further) = &self.digits[number];
@@ -120,14 +120,14 @@ impl Share {
         &self,
         k: &Build,
         group: &Expr,
-        body: impl Fn(Vec<Iteration>) -> Result<(), KernelError>,
+        body: impl Fn(Vec<ThreadIteration>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let used: i64 = self.groups.iter().product();
         let mut own = if self.axes.is_empty() { Vec::new() } else { k.coordinate(group, &self.groups)? };
         if let (Some(digit), Some(groups), true) = (own.last_mut(), self.groups.last(), used < self.all) {
             *digit = k.clamped(digit, *groups)?;
         }
-        let iterations = |again: Expr| -> Vec<Iteration> {
+        let iterations = |again: Expr| -> Vec<ThreadIteration> {
             let count: i64 = self.iterations.iter().product();
             let (last, step) = (self.groups.last().copied().unwrap_or(1), self.iterations.last().copied().unwrap_or(1));
             (0..count)
@@ -138,7 +138,7 @@ impl Share {
                             number /= iterations;
                             (digit.clone(), further)
                         });
-                    Iteration { digits: digits.collect(), again: (again.clone(), last * step) }
+                    ThreadIteration { digits: digits.collect(), again: (again.clone(), last * step) }
                 })
                 .collect()
         };
@@ -154,7 +154,11 @@ impl Share {
 
     /// Whether a coordinate is inside the box along all axes but the last, if iterations may go
     /// past the box.
-    pub(super) fn inside<'k>(&self, k: &'k Build, iteration: &Iteration) -> Result<Option<Flag<'k>>, KernelError> {
+    pub(super) fn inside<'k>(
+        &self,
+        k: &'k Build,
+        iteration: &ThreadIteration,
+    ) -> Result<Option<Flag<'k>>, KernelError> {
         let mut inside = None;
         for at in 0..self.axes.len().saturating_sub(1) {
             inside = both(inside, k.unless_less(&iteration.at(at)?, &Expr::from(self.extents[at]))?);

@@ -20,11 +20,11 @@ use crate::error::PlanError;
 use crate::fitted::{self, RELAYOUTS};
 use crate::units::{LANES, div_up};
 
-const FITTED: &fitted::Squares = &RELAYOUTS.squares;
+const FITTED: &fitted::FittedSquares = &RELAYOUTS.squares;
 
 /// The box of a block, and its squares.
 #[derive(Debug, Clone)]
-pub(super) struct Squares {
+pub(super) struct SquaresPlan {
     /// Axes of a run of the source, and the extent of the box along each: powers of two.
     source: Vec<(usize, i64)>,
     /// The same for the destination.
@@ -77,20 +77,20 @@ fn cached(sides: &Sides) -> bool {
     most.is_some_and(|most| size <= *most)
 }
 
-impl Squares {
+impl SquaresPlan {
     /// The box with the longest runs on both sides that makes enough blocks; None if the law does
     /// not hold.
-    pub(super) fn plan(sides: &Sides) -> Option<Squares> {
+    pub(super) fn plan(sides: &Sides) -> Option<SquaresPlan> {
         let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.side);
         let boxes = powers()
             .flat_map(|a| powers().map(move |b| (a, b)))
             .filter(|(a, b)| (LANES..=FITTED.most).contains(&(a * b)));
         // Vectors as wide as the alignment allows, at least one word.
         let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
-        let aligned = |square: &i64| Squares::new(sides, (1, 1), *square).is_some();
+        let aligned = |square: &i64| SquaresPlan::new(sides, (1, 1), *square).is_some();
         let vectors: &[i64] = if widest == 1 && cached(sides) { &[8] } else { &[16, 8] };
         let square = vectors.iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
-        let boxes = boxes.filter_map(|squares| Squares::new(sides, squares, square));
+        let boxes = boxes.filter_map(|squares| SquaresPlan::new(sides, squares, square));
         let rated = boxes.filter_map(|found| Some((found.rate(sides)?, found)));
         // Of equal ones the first, whose runs of the source are shorter.
         rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, found)| found)
@@ -141,7 +141,7 @@ impl Squares {
         Some((read * written, size, shape))
     }
 
-    fn new(sides: &Sides, squares: (i64, i64), square: i64) -> Option<Squares> {
+    fn new(sides: &Sides, squares: (i64, i64), square: i64) -> Option<SquaresPlan> {
         let axes = &sides.axes;
         let source = run(axes, |axis| axis.source, squares.0 * square)?;
         let destination = run(axes, |axis| axis.destination, squares.1 * square)?;
@@ -157,7 +157,7 @@ impl Squares {
             && sides.kept >= square;
         // 8-bit elements have squares of 256 elements, and need runs of 256 on both sides.
         let few = squares.0 * squares.1 * square * square <= FITTED.elements.max(256 * square * square);
-        (apart && whole && few).then_some(Squares { source, destination, square, sides: squares })
+        (apart && whole && few).then_some(SquaresPlan { source, destination, square, sides: squares })
     }
 
     /// The extent of the box along each axis.
@@ -191,7 +191,7 @@ impl Squares {
 }
 
 /// The kernel.
-pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError> {
+pub(super) fn kernel(sides: &Sides, plan: &SquaresPlan) -> Result<Kernel, PlanError> {
     let axes = &sides.axes;
     let (square, (across, down)) = (plan.square, plan.sides);
     let (row, rows) = (across * square, down * square);
@@ -271,7 +271,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
 /// The box of a block as two modes: along a run of the source, and along a run of the destination.
 fn box_at<'k>(
     view: &View<'k>,
-    plan: &Squares,
+    plan: &SquaresPlan,
     outer: &Coord<Expr>,
     tile: &Tree<i64>,
     inner: &Coord<Expr>,

@@ -9,7 +9,7 @@ use crate::units::{div_up, gcd};
 
 /// A box of axes.
 #[derive(Debug, Clone)]
-pub(super) struct Tile {
+pub(super) struct AxisBox {
     /// The extent of the box along each axis; 1 along axes that it does not use.
     pub(super) extents: Vec<i64>,
     /// The axes along which a run of the source goes, the fastest first.
@@ -42,11 +42,11 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, 
     (found, last)
 }
 
-impl Tile {
+impl AxisBox {
     /// The box with runs of about `wanted` elements, and of at least `least` elements, if there are
     /// as many. Runs that are cut are cut at multiples of `units` elements, if they are longer than
     /// that.
-    pub(super) fn new(axes: &[Axis], wanted: (i64, i64), units: (i64, i64), least: i64) -> Tile {
+    pub(super) fn new(axes: &[Axis], wanted: (i64, i64), units: (i64, i64), least: i64) -> AxisBox {
         let (source, source_last) = run(axes, |axis| axis.source, wanted.0);
         let (destination, last) = run(axes, |axis| axis.destination, wanted.1);
         let mut extents = vec![1; axes.len()];
@@ -74,7 +74,7 @@ impl Tile {
                 break;
             }
         }
-        Tile { extents, source, destination, beside }
+        AxisBox { extents, source, destination, beside }
     }
 
     /// The axes of the box that are not in a run of the source, in the order of the destination:

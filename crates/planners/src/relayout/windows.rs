@@ -34,7 +34,7 @@ use tilewright_layout::symbolic::Expr;
 
 use super::share::Share;
 use super::sum::{Sum, times};
-use super::tile::Tile;
+use super::tile::AxisBox;
 use super::{Sides, blocks};
 use crate::axes::Axis;
 use crate::error::PlanError;
@@ -43,8 +43,8 @@ use crate::units::div_up;
 
 /// A tile, and how threads iterate over it.
 #[derive(Debug, Clone)]
-pub(super) struct Windows {
-    tile: Tile,
+pub(super) struct WindowsPlan {
+    tile: AxisBox,
     threads: i64,
     /// Bytes of a word, elements of the source in a word, elements of the destination in a chunk,
     /// and bytes of a chunk.
@@ -89,9 +89,9 @@ pub(super) struct Windows {
     alike: bool,
 }
 
-impl Windows {
+impl WindowsPlan {
     /// The best tile for these axes; None if a run of either side is a single element.
-    pub(super) fn plan(sides: &Sides) -> Option<Windows> {
+    pub(super) fn plan(sides: &Sides) -> Option<WindowsPlan> {
         // Only offsets without a swizzle have runs of memory. The element after the last whole word
         // of the source has a unique coordinate only if no element is repeated.
         let plain = sides.maps.iter().all(Option::is_none);
@@ -142,7 +142,7 @@ impl Windows {
 struct Writer<'k, 'a> {
     k: &'k Build,
     sides: &'a Sides,
-    plan: &'a Windows,
+    plan: &'a WindowsPlan,
     /// The index of the tile along each axis, and its origin.
     numbers: Vec<Expr>,
     starts: Vec<Expr>,
@@ -168,7 +168,7 @@ fn store<'k>(
 }
 
 /// The kernel.
-pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError> {
+pub(super) fn kernel(sides: &Sides, plan: &WindowsPlan) -> Result<Kernel, PlanError> {
     let counts = plan.tile.counts(&sides.axes);
     let total = blocks(counts.iter().try_fold(1_i64, |total, count| total.checked_mul(*count)).unwrap_or(i64::MAX))?;
     let modes = |step: fn(&Axis) -> i64| -> Vec<(i64, i64)> {

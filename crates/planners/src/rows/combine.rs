@@ -10,7 +10,7 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, KernelE
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use super::{Beside, Held, Rows, at_run};
+use super::{Held, RowVector, RowsPlan, at_run};
 use crate::fitted::ROWS;
 use crate::units::{LANES, power_from};
 
@@ -29,7 +29,7 @@ pub(crate) fn together<'k>(
     all.ok_or(LayoutError::Overflow { op: "runs" }.into())
 }
 
-impl Rows {
+impl RowsPlan {
     /// Writes `to` of each run in f32, and of the matching runs of weights and bias, to a matrix.
     /// If there are several runs, weights are loaded before earlier runs are stored: no load is
     /// moved past a store.
@@ -37,7 +37,7 @@ impl Rows {
         &self,
         k: &'k Build,
         held: &Held<'k>,
-        beside: &[Beside<'k>],
+        beside: &[RowVector<'k>],
         matrix: &View<'k>,
         each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<(), KernelError> {
@@ -207,7 +207,7 @@ pub(crate) fn pairwise<'k>(mut numbers: Vec<Num<'k>>, combine: impl Fn(Num<'k>, 
     numbers[0]
 }
 
-impl Rows {
+impl RowsPlan {
     /// One number of each thread for its row, as `(R,A,W)`.
     pub(crate) fn of_each<'k>(&self, k: &'k Build, number: Num<'k>) -> Result<Distributed<'k>, KernelError> {
         let fragment = k.register(number.element(), "1")?;

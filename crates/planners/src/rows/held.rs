@@ -10,7 +10,7 @@ use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use super::{Rows, at_run};
+use super::{RowsPlan, at_run};
 use crate::fitted::ROWS;
 use crate::units::div_up;
 
@@ -61,14 +61,14 @@ impl<'k> Held<'k> {
 }
 
 /// Weights or a bias.
-pub(crate) struct Beside<'k> {
+pub(crate) struct RowVector<'k> {
     tile: View<'k>,
     held: Distribution,
     /// The first runs, which have been loaded already.
     early: Vec<Distributed<'k>>,
 }
 
-impl<'k> Beside<'k> {
+impl<'k> RowVector<'k> {
     pub(super) fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
         match self.early.get(run) {
             Some(run) => Ok(run.clone()),
@@ -77,7 +77,7 @@ impl<'k> Beside<'k> {
     }
 }
 
-impl Rows {
+impl RowsPlan {
     /// Whether weights and bias are loaded early: if warps wait for each other, or lanes have
     /// registers to spare.
     fn reads_early(&self) -> bool {
@@ -87,10 +87,10 @@ impl Rows {
 
     /// Weights or a bias, `(1,N)`. They are in L1 or L2, and most of them are loaded late. As many
     /// as registers hold are loaded at once, before threads wait for each other.
-    pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
+    pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<RowVector<'k>, KernelError> {
         let [_, part] = self.at(k)?;
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
-        let mut beside = Beside { tile, held, early: Vec::new() };
+        let mut beside = RowVector { tile, held, early: Vec::new() };
         if self.reads_early() {
             let runs = self.vectors.min(ROWS.early_elements / self.vector) as usize;
             beside.early = (0..runs).map(|run| beside.run(run)).collect::<Result<_, _>>()?;
@@ -106,12 +106,12 @@ impl Rows {
         matrix: &View<'k>,
         other: Option<Num<'k>>,
     ) -> Result<Held<'k>, KernelError> {
-        Rows::state_resident_blocks(k, &[self])?;
+        RowsPlan::state_resident_blocks(k, &[self])?;
         self.load_beside(k, matrix, other)
     }
 
-    /// As [`Rows::load`], in a kernel that holds rows of several matrices and declares once for all
-    /// of them how many blocks should be resident.
+    /// As [`RowsPlan::load`], in a kernel that holds rows of several matrices and declares once for
+    /// all of them how many blocks should be resident.
     pub(crate) fn load_beside<'k>(
         &self,
         k: &'k Build,
@@ -164,7 +164,7 @@ impl Rows {
     }
 }
 
-impl Rows {
+impl RowsPlan {
     /// Elements of a run of a block.
     pub(super) fn run_length(&self) -> i64 {
         self.lanes * self.warps * self.vector

@@ -19,8 +19,8 @@ use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
-pub(crate) use self::shape::Shape;
-use super::{Rows, at_run};
+pub(crate) use self::shape::ClusterShape;
+use super::{RowsPlan, at_run};
 use crate::error::PlanError;
 use crate::fitted::{ROWS, Scale};
 use crate::terms::RowMatrix;
@@ -33,19 +33,19 @@ const GIVEN: i64 = BULK_CHUNK_BYTES as i64 / 4;
 
 /// Persistent clusters for rows of one length.
 pub(crate) struct Persistent {
-    rows: Rows,
+    rows: RowsPlan,
     clusters: i64,
     /// Resident blocks on a multiprocessor.
     resident: i64,
 }
 
 /// Weights or a bias: the part of this block, run by run.
-pub(crate) struct Kept<'k> {
+pub(crate) struct KeptVector<'k> {
     runs: Vec<Distributed<'k>>,
 }
 
 /// The row of an iteration: the part that this block has.
-pub(crate) struct Iteration<'a, 'k> {
+pub(crate) struct RowIteration<'a, 'k> {
     k: &'k Build,
     plan: &'a Persistent,
     runs: Vec<View<'k>>,
@@ -100,7 +100,7 @@ impl Persistent {
         (kept, powers): (i64, bool),
     ) -> Result<Option<Persistent>, PlanError> {
         let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
-        let Some(shape) = Shape::of(&machine.multiprocessor, count, kept, powers) else { return Ok(None) };
+        let Some(shape) = ClusterShape::of(&machine.multiprocessor, count, kept, powers) else { return Ok(None) };
         // Clusters beyond those that are resident start when others end, and find no rows left.
         let multiprocessors = Scale::of(machine).by_multiprocessors(ROWS.persistent.multiprocessors);
         let clusters = (multiprocessors * shape.resident / shape.blocks).max(1);
@@ -113,13 +113,13 @@ impl Persistent {
     pub(crate) fn with_clusters(
         machine: &Machine,
         matrix: RowMatrix,
-        (shape, clusters): (Shape, i64),
+        (shape, clusters): (ClusterShape, i64),
     ) -> Result<Option<Persistent>, PlanError> {
-        let Shape { blocks, warps, vectors, resident } = shape;
+        let ClusterShape { blocks, warps, vectors, resident } = shape;
         if matrix.vectors().is_none() {
             return Ok(None);
         }
-        let rows = Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors))?;
+        let rows = RowsPlan::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors))?;
         Ok(Some(Persistent { rows, clusters, resident }))
     }
 
@@ -136,7 +136,7 @@ impl Persistent {
 
     /// The plan, in a sentence.
     pub(crate) fn plan(&self) -> String {
-        let Rows { blocks, vectors, vector, .. } = self.rows;
+        let RowsPlan { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
         format!(
             "{clusters} clusters of {blocks} blocks of {threads} threads; a cluster that is done takes the next row; \
@@ -145,7 +145,7 @@ impl Persistent {
     }
 
     /// How rows are held.
-    pub(crate) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &RowsPlan {
         &self.rows
     }
 
@@ -159,7 +159,7 @@ impl Persistent {
     }
 
     /// Declares the number of blocks, and loads this block's part of weights and bias.
-    pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
+    pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<KeptVector<'k>>, KernelError> {
         k.threads(self.threads())?;
         k.resident(self.resident as u32)?;
         k.grid(Axis::X, self.rows.blocks * self.clusters)?;
@@ -170,7 +170,7 @@ impl Persistent {
             let tile = self.rows.cut(row, 1, [Expr::from(0), part.clone()])?;
             let runs =
                 (0..self.rows.vectors as usize).map(|run| tile.slice(at_run(run)?)?.load_distributed_predicated(&held));
-            Ok(Kept { runs: runs.collect::<Result<_, KernelError>>()? })
+            Ok(KeptVector { runs: runs.collect::<Result<_, KernelError>>()? })
         };
         beside.iter().map(read).collect()
     }
@@ -180,9 +180,9 @@ impl Persistent {
         &self,
         k: &'k Build,
         x: &View<'k>,
-        body: impl FnOnce(&Iteration<'_, 'k>) -> Result<(), KernelError>,
+        body: impl FnOnce(&RowIteration<'_, 'k>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let Rows { element, vectors, warps, blocks, .. } = self.rows;
+        let RowsPlan { element, vectors, warps, blocks, .. } = self.rows;
         let part = self.part(k)?;
         let (copy, length) = (self.rows.copy_of_runs()?, self.rows.run_length());
         let layout = Layout::strided((1, length, vectors, STAGES), (length, 1, length, length * vectors))?;
@@ -211,7 +211,7 @@ impl Persistent {
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
             let (at, exchange) = ([claim.now().clone(), part.clone()], &exchange);
             let refill = |run: usize| fetch(&claim.ahead()?, &stage, run as i64);
-            body(&Iteration { k, plan: self, runs, at, exchange, refill: &refill, ask: &|| claim.ask() })?;
+            body(&RowIteration { k, plan: self, runs, at, exchange, refill: &refill, ask: &|| claim.ask() })?;
             k.commit_async();
             Ok(())
         })?;
@@ -222,7 +222,7 @@ impl Persistent {
     }
 }
 
-impl<'k> Iteration<'_, 'k> {
+impl<'k> RowIteration<'_, 'k> {
     /// The runs, each as `(R,A,W)`, loaded on demand. Elements past the end of the row are 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
         // Loaded again each time: keeping them would fill the registers.
@@ -328,7 +328,7 @@ impl<'k> Iteration<'_, 'k> {
     /// matrix. The buffer of a run is refilled as soon as the run has been read.
     pub(crate) fn write(
         &self,
-        beside: &[Kept<'k>],
+        beside: &[KeptVector<'k>],
         matrix: &View<'k>,
         each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<(), KernelError> {

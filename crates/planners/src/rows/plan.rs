@@ -8,7 +8,7 @@
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 
-use super::{Persistent, Rows};
+use super::{Persistent, RowsPlan};
 use crate::error::PlanError;
 use crate::fitted::{ROWS, l2_share};
 use crate::planned::{Planned, distinct};
@@ -18,7 +18,7 @@ use crate::units::{BLOCK_THREADS, LANES, div_up};
 
 /// The computation of a row kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum RowComputation {
     Softmax,
     RmsNorm,
     LayerNorm,
@@ -27,7 +27,7 @@ pub(crate) enum Work {
 /// A way to hold rows.
 pub(crate) enum Way {
     /// Each row by a block or a cluster of blocks, or several rows by a block.
-    Held(Rows),
+    Held(RowsPlan),
     /// Persistent clusters claim rows.
     Persistent(Persistent),
     /// Rows are not held: a block reads its row twice.
@@ -38,7 +38,7 @@ pub(crate) enum Way {
 /// Guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: i64 = 8;
 
-impl Work {
+impl RowComputation {
     /// The fastest way for a matrix on a machine.
     ///
     /// Errors: there are too many columns; as the kernel.
@@ -57,10 +57,10 @@ impl Work {
         kernel(together.unwrap_or(alone))
     }
 
-    /// The kernels of all ways to hold the rows: first that of [`Work::plan`], then the others that
-    /// can be carried out, without duplicates.
+    /// The kernels of all ways to hold the rows: first that of [`RowComputation::plan`], then the
+    /// others that can be carried out, without duplicates.
     ///
-    /// Errors: as [`Work::plan`].
+    /// Errors: as [`RowComputation::plan`].
     pub(crate) fn candidates(
         self,
         machine: &Machine,
@@ -71,12 +71,12 @@ impl Work {
         let mut others = vec![self.by_block(machine, matrix)?, Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))];
         if machine.target == Target::Sm90a {
             let persistent = match self {
-                Work::Softmax => Persistent::of_softmax(machine, matrix)?,
+                RowComputation::Softmax => Persistent::of_softmax(machine, matrix)?,
                 norm => Persistent::new(machine, matrix, norm.beside())?,
             };
             others.extend(self.of_few(machine, matrix)?.map(Way::Held));
             others.extend(persistent.map(Way::Persistent));
-            others.extend(Rows::in_cluster(machine, matrix)?.map(Way::Held));
+            others.extend(RowsPlan::in_cluster(machine, matrix)?.map(Way::Held));
         }
         Ok(distinct(first, others.into_iter().map(kernel)))
     }
@@ -84,9 +84,9 @@ impl Work {
     /// The number of weight and bias vectors.
     fn beside(self) -> usize {
         match self {
-            Work::Softmax => 0,
-            Work::RmsNorm => 1,
-            Work::LayerNorm => 2,
+            RowComputation::Softmax => 0,
+            RowComputation::RmsNorm => 1,
+            RowComputation::LayerNorm => 2,
         }
     }
 
@@ -97,7 +97,7 @@ impl Work {
         if let Some(rows) = self.by_largest(machine, matrix)? {
             return Ok(Way::Held(rows));
         }
-        match Rows::new(machine, matrix, self.beside()) {
+        match RowsPlan::new(machine, matrix, self.beside()) {
             Err(PlanError::TooLarge { .. }) => Ok(Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))),
             rows => Ok(Way::Held(rows?)),
         }
@@ -113,7 +113,7 @@ impl Work {
         let cached = self.is_cached(machine, matrix);
         let persistent = match self {
             _ if cached => None,
-            Work::Softmax => Persistent::of_softmax(machine, matrix)?,
+            RowComputation::Softmax => Persistent::of_softmax(machine, matrix)?,
             norm => Persistent::new(machine, matrix, norm.beside())?,
         };
         if let Some(plan) = persistent {
@@ -121,10 +121,10 @@ impl Work {
         }
         // For many rows, one block is faster for `rms_norm` if it holds a row: it makes only one
         // pass.
-        if self == Work::RmsNorm && matches!(alone, Way::Held(_)) && !cached {
+        if self == RowComputation::RmsNorm && matches!(alone, Way::Held(_)) && !cached {
             return Ok(None);
         }
-        Ok(Rows::in_cluster(machine, matrix)?.map(Way::Held))
+        Ok(RowsPlan::in_cluster(machine, matrix)?.map(Way::Held))
     }
 
     /// Whether there are so few rows that they fit in the L2 cache, or almost.
@@ -135,17 +135,17 @@ impl Work {
         let (half, held) = (2 * short, 4 * short);
         let [widely, once, narrowly] = ROWS.few.cached_l2_percent;
         let percent = match self {
-            Work::Softmax if vectors <= held => widely,
-            Work::Softmax => once,
-            Work::RmsNorm if vectors <= half => once,
-            Work::LayerNorm if vectors <= short => widely,
-            Work::RmsNorm | Work::LayerNorm => narrowly,
+            RowComputation::Softmax if vectors <= held => widely,
+            RowComputation::Softmax => once,
+            RowComputation::RmsNorm if vectors <= half => once,
+            RowComputation::LayerNorm if vectors <= short => widely,
+            RowComputation::RmsNorm | RowComputation::LayerNorm => narrowly,
         };
         rows.saturating_mul(matrix.row_bytes()) <= l2_share(machine, percent)
     }
 
     /// Rows in the registers of the largest blocks, at most two on each multiprocessor.
-    fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+    fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
         let each = ROWS.few.rows_of_largest * i64::from(matrix.element.bytes()) / 4;
         let most = each * i64::from(machine.multiprocessors);
         let kept = ROWS.register_vectors;
@@ -157,13 +157,13 @@ impl Work {
         if matrix.rows.is_none_or(|rows| rows > most) {
             return Ok(None);
         }
-        let rows = Rows::in_blocks(machine, matrix, (1, warps), (kept, 0))?;
-        Ok(Some(Rows { beside: self.beside(), ..rows }))
+        let rows = RowsPlan::in_blocks(machine, matrix, (1, warps), (kept, 0))?;
+        Ok(Some(RowsPlan { beside: self.beside(), ..rows }))
     }
 
     /// Few rows, each in the registers of a cluster, or half of a long row in its shared memory,
     /// all at once.
-    fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+    fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return Ok(None) };
         let (kept, full, few) = (ROWS.register_vectors, ROWS.threads_of_several, &ROWS.few);
         if vectors <= kept * full {
@@ -183,12 +183,12 @@ impl Work {
             // multiprocessors without a block.
             let most = match self {
                 _ if vectors <= kept * BLOCK_THREADS => few.warps_short,
-                Work::Softmax if vectors >= long && warps <= full / LANES && each == kept => few.warps_long,
+                RowComputation::Softmax if vectors >= long && warps <= full / LANES && each == kept => few.warps_long,
                 _ => few.warps_other,
             };
             if rows.saturating_mul(blocks * warps) <= most * i64::from(machine.multiprocessors) {
-                let rows = Rows::in_blocks(machine, matrix, (blocks, warps), (each, each - kept))?;
-                return Ok(Some(Rows { beside: self.beside(), ..rows }));
+                let rows = RowsPlan::in_blocks(machine, matrix, (blocks, warps), (each, each - kept))?;
+                return Ok(Some(RowsPlan { beside: self.beside(), ..rows }));
             }
         }
         Ok(None)
@@ -202,19 +202,19 @@ mod tests {
     use super::*;
     use crate::{layer_norm, rms_norm, softmax};
 
-    fn planned(card: &str, work: Work, matrix: RowMatrix) -> Planned {
+    fn planned(card: &str, work: RowComputation, matrix: RowMatrix) -> Planned {
         let machine = Machine::named(card).unwrap();
         match work {
-            Work::Softmax => softmax(&machine, matrix),
-            Work::RmsNorm => rms_norm(&machine, matrix, 1e-5),
-            Work::LayerNorm => layer_norm(&machine, matrix, 1e-5),
+            RowComputation::Softmax => softmax(&machine, matrix),
+            RowComputation::RmsNorm => rms_norm(&machine, matrix, 1e-5),
+            RowComputation::LayerNorm => layer_norm(&machine, matrix, 1e-5),
         }
         .unwrap()
     }
 
     /// Checks two rows, for a device with clusters of `cluster` blocks, and for one without
     /// clusters.
-    fn check(work: Work, matrix: RowMatrix, cluster: u32) {
+    fn check(work: RowComputation, matrix: RowMatrix, cluster: u32) {
         let plans = ["H200", "A100"].map(|card| planned(card, work, matrix).sized(&[("M", 2)]));
         let blocks = plans.each_ref().map(|plan| plan.kernel().program().cluster_size());
         assert_eq!(blocks, [cluster, 1], "{}", plans[0]);
@@ -231,19 +231,19 @@ mod tests {
         // last run, and one block for targets without clusters; rows that begin at odd offsets,
         // which one block reads twice.
         for (work, columns, element, cluster) in [
-            (Work::Softmax, 65_540, Element::F32, 4),
-            (Work::Softmax, 36_888, Element::F32, 2),
-            (Work::Softmax, 40_008, Element::Bf16, 1),
-            (Work::Softmax, 70_000, Element::F16, 8),
-            (Work::RmsNorm, 65_540, Element::F32, 8),
-            (Work::RmsNorm, 20_000, Element::F32, 1),
-            (Work::RmsNorm, 200_000, Element::F32, 8),
-            (Work::LayerNorm, 20_000, Element::F16, 2),
-            (Work::LayerNorm, 30_000, Element::F16, 4),
-            (Work::LayerNorm, 70_000, Element::F16, 8),
-            (Work::LayerNorm, 80_000, Element::F32, 16),
-            (Work::LayerNorm, 152_000, Element::F32, 8),
-            (Work::LayerNorm, 33_001, Element::F32, 1),
+            (RowComputation::Softmax, 65_540, Element::F32, 4),
+            (RowComputation::Softmax, 36_888, Element::F32, 2),
+            (RowComputation::Softmax, 40_008, Element::Bf16, 1),
+            (RowComputation::Softmax, 70_000, Element::F16, 8),
+            (RowComputation::RmsNorm, 65_540, Element::F32, 8),
+            (RowComputation::RmsNorm, 20_000, Element::F32, 1),
+            (RowComputation::RmsNorm, 200_000, Element::F32, 8),
+            (RowComputation::LayerNorm, 20_000, Element::F16, 2),
+            (RowComputation::LayerNorm, 30_000, Element::F16, 4),
+            (RowComputation::LayerNorm, 70_000, Element::F16, 8),
+            (RowComputation::LayerNorm, 80_000, Element::F32, 16),
+            (RowComputation::LayerNorm, 152_000, Element::F32, 8),
+            (RowComputation::LayerNorm, 33_001, Element::F32, 1),
         ] {
             check(work, RowMatrix::new(columns, element), cluster);
         }
@@ -254,7 +254,7 @@ mod tests {
         // Clusters whose number of warps is a power of two or not; rows that fill them, end within
         // a run, or leave the last blocks and threads without elements; half of a row in shared
         // memory.
-        for work in [Work::Softmax, Work::RmsNorm, Work::LayerNorm] {
+        for work in [RowComputation::Softmax, RowComputation::RmsNorm, RowComputation::LayerNorm] {
             for (columns, element, rows, cluster) in [
                 (16_384, Element::F32, 2, 8),
                 (8200, Element::F32, 2, 4),
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_way_is_that_of_so_many_rows() {
-        use Work::{LayerNorm, RmsNorm, Softmax};
+        use RowComputation::{LayerNorm, RmsNorm, Softmax};
         for (work, columns, element, rows, wanted) in [
             (Softmax, 16_384, Element::F32, 33, "a cluster of 8 blocks of 128 threads a row, 4 vectors"),
             (Softmax, 16_384, Element::F32, 34, "a block of 1024 threads a row, 4 vectors"),

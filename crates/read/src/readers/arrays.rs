@@ -15,7 +15,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Argument, Kind, Stopped, Term, read_arguments, read_python};
+use crate::term::{Argument, Stopped, Term, TermKind, read_arguments, read_python};
 use crate::tuple::value;
 use crate::width::element_bits;
 
@@ -261,7 +261,7 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
         }
     };
     let tuple = |term: &Term| match &term.kind {
-        Kind::Call(name, arguments) if name.ends_with("Size") => arguments.first()?.value()?.numbers(),
+        TermKind::Call(name, arguments) if name.ends_with("Size") => arguments.first()?.value()?.numbers(),
         _ => term.numbers(),
     };
     let find = |names: &[&str]| {
@@ -271,15 +271,15 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
     let size = parts
         .iter()
         .filter_map(Argument::value)
-        .find(|term| matches!(&term.kind, Kind::Call(name, _) if name == "torch.Size"));
+        .find(|term| matches!(&term.kind, TermKind::Call(name, _) if name == "torch.Size"));
     let shape = find(&["shape", "size"]).or(size).and_then(tuple)?;
     let strides = find(&["strides", "stride", "__stride"]).and_then(tuple);
     let own_elements = find(&["stride"]).is_some() || size.is_some();
     let kind = find(&["dtype", "typestr"]);
     let kind = kind.and_then(|term| match &term.kind {
-        Kind::Word(word) | Kind::Text(word) => Some(word.as_str()),
-        Kind::Call(_, arguments) => match &arguments.first()?.value()?.kind {
-            Kind::Word(word) | Kind::Text(word) => Some(word.as_str()),
+        TermKind::Word(word) | TermKind::Text(word) => Some(word.as_str()),
+        TermKind::Call(_, arguments) => match &arguments.first()?.value()?.kind {
+            TermKind::Word(word) | TermKind::Text(word) => Some(word.as_str()),
             _ => None,
         },
         _ => None,
@@ -317,9 +317,9 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
 /// 'shape': (16, 8), ..}`. Without strides the last dimension is contiguous.
 fn read_interface(context: &Context<'_>, at: usize) -> Option<Found> {
     let term = read_python(context.source, at).ok()?;
-    let Kind::List('{', entries) = &term.kind else { return None };
+    let TermKind::List('{', entries) = &term.kind else { return None };
     let shape = argument(entries, "shape", usize::MAX)?.numbers()?;
-    let Kind::Text(typestr) = &argument(entries, "typestr", usize::MAX)?.kind else { return None };
+    let TermKind::Text(typestr) = &argument(entries, "typestr", usize::MAX)?.kind else { return None };
     let span = term.place.clone();
     let width = width_of_dtype(typestr).or(context.options.element_bits);
     let answer = match argument(entries, "strides", usize::MAX) {

@@ -100,7 +100,7 @@ pub struct Meanings<'a, 'b> {
     depth: usize,
 }
 
-type Answer = Option<Result<Reading, Refused>>;
+type CppReading = Option<Result<Reading, Refused>>;
 
 impl<'a, 'b> Meanings<'a, 'b> {
     /// Those of a text.
@@ -126,7 +126,7 @@ impl<'a, 'b> Meanings<'a, 'b> {
     }
 
     /// What a tree means; none for what is no layout. Shapes and numbers count with `whole`.
-    pub fn of(&self, node: &Node, whole: bool) -> Answer {
+    pub fn of(&self, node: &Node, whole: bool) -> CppReading {
         let span = node.span.clone();
         match node.name.as_str() {
             "Tensor" => self.tensor(node),

@@ -68,7 +68,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return atom(context, at, cursor);
     }
     let Some((text, kind)) = operand(&mut cursor, 0) else { return unread(context, at) };
-    if kind != Kind::Layout {
+    if kind != DslKind::Layout {
         return None;
     }
     let span = at..cursor.at;
@@ -138,97 +138,97 @@ fn atom(context: &Context<'_>, at: usize, mut cursor: Cursor<'_>) -> Option<Foun
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DslKind {
     Numbers,
     Layout,
     Swizzle,
 }
 
 /// One operand in our notation.
-fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
+fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, DslKind)> {
     if depth > MAX_DEPTH {
         return None;
     }
     cursor.blanks_of_python();
     if let Some(open @ (b'(' | b'[')) = cursor.peek() {
         let (items, _) = arguments(cursor, if open == b'(' { b')' } else { b']' }, depth)?;
-        let numbers = items.iter().all(|(_, kind)| *kind == Kind::Numbers);
+        let numbers = items.iter().all(|(_, kind)| *kind == DslKind::Numbers);
         let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
-        return numbers.then(|| (format!("({})", texts.join(",")), Kind::Numbers));
+        return numbers.then(|| (format!("({})", texts.join(",")), DslKind::Numbers));
     }
     if let Some(number) = cursor.integer() {
         let more = cursor.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-        return (!more).then(|| (number.to_string(), Kind::Numbers));
+        return (!more).then(|| (number.to_string(), DslKind::Numbers));
     }
     let _ = cursor.eat("cute.");
     let name = cursor.word()?;
     if cursor.peek() != Some(b'(') {
         // A mode that is kept.
         if name == "None" && depth > 1 {
-            return Some(("_".to_owned(), Kind::Numbers));
+            return Some(("_".to_owned(), DslKind::Numbers));
         }
         // A name in a shape; `.` or an operator after it makes it something else.
         cursor.blanks(false);
         let alone = depth > 1 && matches!(cursor.peek(), Some(b',' | b')' | b']'));
         let free = name.starts_with(|c: char| c.is_ascii_alphabetic()) && tilewright_notation::function(name).is_none();
         return (alone && free && !["None", "True", "False", "o"].contains(&name))
-            .then(|| (name.to_owned(), Kind::Numbers));
+            .then(|| (name.to_owned(), DslKind::Numbers));
     }
     let (items, keywords) = arguments(cursor, b')', depth)?;
     let keyword = |name: &str| keywords.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    let kinds: Vec<Kind> = items.iter().map(|(_, kind)| *kind).collect();
+    let kinds: Vec<DslKind> = items.iter().map(|(_, kind)| *kind).collect();
     let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
     let known =
         |names: &[&str]| keywords.iter().all(|(key, _)| names.contains(&key.as_str()) || key == "loc" || key == "ip");
-    let layout = |text: String| Some((text, Kind::Layout));
+    let layout = |text: String| Some((text, DslKind::Layout));
     match (name, texts.as_slice(), kinds.as_slice()) {
-        ("make_layout", [shape], [Kind::Numbers]) if known(&["stride"]) => match keyword("stride") {
+        ("make_layout", [shape], [DslKind::Numbers]) if known(&["stride"]) => match keyword("stride") {
             Some(stride) => layout(format!("{shape}:{stride}")),
             None => layout(format!("col_major({shape})")),
         },
-        ("make_layout", [shape, stride], [Kind::Numbers, Kind::Numbers]) if known(&[]) => {
+        ("make_layout", [shape, stride], [DslKind::Numbers, DslKind::Numbers]) if known(&[]) => {
             layout(format!("{shape}:{stride}"))
         }
-        ("make_ordered_layout", [shape, rest @ ..], [Kind::Numbers, ..]) if known(&["order"]) => {
+        ("make_ordered_layout", [shape, rest @ ..], [DslKind::Numbers, ..]) if known(&["order"]) => {
             let order = keyword("order").or(rest.first().copied())?;
             layout(format!("make_ordered_layout({shape},{order})"))
         }
-        ("make_identity_layout" | "make_identity_tensor", [shape], [Kind::Numbers]) if known(&[]) => {
+        ("make_identity_layout" | "make_identity_tensor", [shape], [DslKind::Numbers]) if known(&[]) => {
             layout(format!("make_identity_layout({shape})"))
         }
-        ("make_swizzle", [bits, base, shift], [Kind::Numbers, ..]) if known(&[]) => {
-            Some((format!("S<{bits},{base},{shift}>"), Kind::Swizzle))
+        ("make_swizzle", [bits, base, shift], [DslKind::Numbers, ..]) if known(&[]) => {
+            Some((format!("S<{bits},{base},{shift}>"), DslKind::Swizzle))
         }
         (
             "make_composed_layout",
             [outer, offset, inner],
-            [Kind::Swizzle | Kind::Layout, Kind::Numbers, Kind::Layout],
+            [DslKind::Swizzle | DslKind::Layout, DslKind::Numbers, DslKind::Layout],
         ) if known(&[]) => layout(format!("{} o {offset} o ({inner})", wrapped(outer, kinds.first()))),
         ("make_composed_layout", [], []) if known(&["inner", "offset", "outer"]) => {
             let (inner, offset, outer) = (keyword("inner")?, keyword("offset")?, keyword("outer")?);
-            let kind = if inner.starts_with("S<") && inner.ends_with('>') { Kind::Swizzle } else { Kind::Layout };
+            let kind = if inner.starts_with("S<") && inner.ends_with('>') { DslKind::Swizzle } else { DslKind::Layout };
             layout(format!("{} o {offset} o ({outer})", wrapped(inner, Some(&kind))))
         }
-        ("recast_layout", [new, old, inner], [Kind::Numbers, Kind::Numbers, Kind::Layout]) if known(&[]) => {
+        ("recast_layout", [new, old, inner], [DslKind::Numbers, DslKind::Numbers, DslKind::Layout]) if known(&[]) => {
             layout(format!("recast_layout({new},{old},{inner})"))
         }
-        ("select" | "get", [inner, rest @ ..], [Kind::Layout, ..]) if known(&["mode"]) && rest.len() < 2 => {
+        ("select" | "get", [inner, rest @ ..], [DslKind::Layout, ..]) if known(&["mode"]) && rest.len() < 2 => {
             let modes = keyword("mode").or(rest.first().copied())?;
             layout(format!("{name}({inner},{})", modes.trim_matches(['(', ')'])))
         }
-        ("group_modes", [inner, begin, end], [Kind::Layout, Kind::Numbers, Kind::Numbers]) if known(&[]) => {
+        ("group_modes", [inner, begin, end], [DslKind::Layout, DslKind::Numbers, DslKind::Numbers]) if known(&[]) => {
             layout(format!("group({inner},{begin},{end})"))
         }
-        ("flatten" | "filter" | "filter_zeros", [inner], [Kind::Layout]) if known(&[]) => {
+        ("flatten" | "filter" | "filter_zeros", [inner], [DslKind::Layout]) if known(&[]) => {
             layout(format!("{name}({inner})"))
         }
-        ("append" | "prepend", [inner, other], [Kind::Layout, Kind::Layout]) if known(&[]) => {
+        ("append" | "prepend", [inner, other], [DslKind::Layout, DslKind::Layout]) if known(&[]) => {
             layout(format!("{name}({inner},{other})"))
         }
-        ("slice_" | "dice", [inner, coordinate], [Kind::Layout, Kind::Numbers]) if known(&[]) => {
+        ("slice_" | "dice", [inner, coordinate], [DslKind::Layout, DslKind::Numbers]) if known(&[]) => {
             layout(format!("{}({inner},{coordinate})", name.trim_end_matches('_')))
         }
-        ("tile_to_shape", [inner, shape, rest @ ..], [Kind::Layout, Kind::Numbers, ..]) if known(&["order"]) => {
+        ("tile_to_shape", [inner, shape, rest @ ..], [DslKind::Layout, DslKind::Numbers, ..]) if known(&["order"]) => {
             let order = keyword("order").or(rest.first().copied())?;
             layout(format!("tile_to_shape({inner},{shape},{order})"))
         }
@@ -236,25 +236,25 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
             "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" | "logical_product" | "zipped_product"
             | "tiled_product" | "flat_product" | "blocked_product" | "raked_product",
             [inner],
-            [Kind::Layout],
+            [DslKind::Layout],
         ) if known(&["tiler"]) => layout(format!("{name}({inner},{})", keyword("tiler")?)),
         (
             "composition" | "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" | "logical_product"
             | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product" | "raked_product"
             | "tile_to_shape" | "coalesce" | "right_inverse" | "left_inverse" | "complement",
             [_, ..],
-            [Kind::Layout, ..],
+            [DslKind::Layout, ..],
         ) if known(&[]) => layout(format!("{name}({})", texts.join(","))),
         _ => None,
     }
 }
 
 /// A layout in parentheses; a swizzle as it is.
-fn wrapped(text: &str, kind: Option<&Kind>) -> String {
-    if kind == Some(&Kind::Swizzle) { text.to_owned() } else { format!("({text})") }
+fn wrapped(text: &str, kind: Option<&DslKind>) -> String {
+    if kind == Some(&DslKind::Swizzle) { text.to_owned() } else { format!("({text})") }
 }
 
-type Items = (Vec<(String, Kind)>, Vec<(String, String)>);
+type Items = (Vec<(String, DslKind)>, Vec<(String, String)>);
 
 /// Operands in parentheses, and those with names.
 fn arguments(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Option<Items> {

@@ -205,16 +205,16 @@ fn inner_layout(source: &str, part: Range<usize>) -> Option<(String, bool)> {
 }
 
 /// What the attributes of a pointer say.
-struct Pointer<'a> {
+struct IrPointer<'a> {
     kind: &'a str,
     what: &'static str,
     align: Option<i64>,
     swizzle: Option<Swizzle>,
 }
 
-impl<'a> Pointer<'a> {
-    fn of(source: &'a str, parts: &[Range<usize>]) -> Option<Pointer<'a>> {
-        let mut pointer = Pointer { kind: "", what: "tensor", align: None, swizzle: None };
+impl<'a> IrPointer<'a> {
+    fn of(source: &'a str, parts: &[Range<usize>]) -> Option<IrPointer<'a>> {
+        let mut pointer = IrPointer { kind: "", what: "tensor", align: None, swizzle: None };
         for (at, part) in parts.iter().enumerate() {
             let text = source.get(part.clone())?;
             match text {
@@ -271,7 +271,7 @@ fn memory(
     if quotes && !context.source.get(last.clone())?.starts_with('"') {
         return None;
     }
-    let pointer = Pointer::of(context.source, attributes)?;
+    let pointer = IrPointer::of(context.source, attributes)?;
     let (text, _) = inner_layout(context.source, last.clone())?;
     let span = last.clone();
     Some((|| {
@@ -292,7 +292,7 @@ fn memory(
 
 /// The swizzle of a pointer; none where it has none.
 fn pointer(context: &Context<'_>, parts: &[Range<usize>], system: System) -> Option<Result<Reading, Refused>> {
-    let pointer = Pointer::of(context.source, parts)?;
+    let pointer = IrPointer::of(context.source, parts)?;
     pointer.swizzle?;
     let span = parts.first()?.start..parts.last()?.end;
     Some((|| {

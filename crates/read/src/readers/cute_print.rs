@@ -52,7 +52,7 @@ pub const READER: Reader = Reader {
 };
 
 /// A pointer as it is printed.
-struct Pointer {
+struct PrintedPointer {
     /// The memory, as a phrase for [`Reading::what`].
     what: &'static str,
     bits: i64,
@@ -174,10 +174,10 @@ fn resume(source: &str, at: usize) -> usize {
     if shape { last } else { next.max(at + 1) }
 }
 
-type Answer = Box<dyn FnOnce(std::ops::Range<usize>) -> Result<Reading, Refused>>;
+type PrintReading = Box<dyn FnOnce(std::ops::Range<usize>) -> Result<Reading, Refused>>;
 
 /// One text; what it means, once its place is known.
-fn text(cursor: &mut Cursor<'_>) -> Option<Answer> {
+fn text(cursor: &mut Cursor<'_>) -> Option<PrintReading> {
     if let Some(coordinate) = counted(cursor) {
         let layout = layout_text(cursor)?;
         return Some(Box::new(move |span| coordinates(&coordinate, &layout, span)));
@@ -338,7 +338,7 @@ fn behind(cursor: &mut Cursor<'_>) -> Option<String> {
 }
 
 /// `smem_ptr[16b](0x7f..)` and its like.
-fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
+fn pointer(cursor: &mut Cursor<'_>) -> Option<PrintedPointer> {
     // Older headers write the width behind the name: `smem_ptr_16b(unset)`. Elements of less than a
     // byte have a place in their byte: `subptr[4b](0x400.0)`.
     const MEMORIES: &[(&str, &str)] = &[
@@ -386,7 +386,7 @@ fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
                 Some(_) => None,
             }
         };
-        cursor.eat(")").then_some(Pointer { what, bits, address, sharing })
+        cursor.eat(")").then_some(PrintedPointer { what, bits, address, sharing })
     })();
     if pointer.is_none() {
         cursor.at = kept;
@@ -414,7 +414,7 @@ fn coordinates(coordinate: &str, layout: &str, span: std::ops::Range<usize>) -> 
     Ok(if zero { reading } else { reading.note(format!("its coordinates count from {coordinate} on")) })
 }
 
-fn tensor(pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+fn tensor(pointer: &PrintedPointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
     let unit = Unit::Elements { bits: Some(pointer.bits) };
     let layout = value(&sparse::stored(layout, pointer.sharing, span.clone())?, span)?;
     let reading = Reading::new(System::CutePrint, pointer.what, layout, unit);
@@ -422,7 +422,12 @@ fn tensor(pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Resu
 }
 
 /// A layout behind a swizzle of byte addresses.
-fn swizzled(swizzle: &str, pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+fn swizzled(
+    swizzle: &str,
+    pointer: &PrintedPointer,
+    layout: &str,
+    span: std::ops::Range<usize>,
+) -> Result<Reading, Refused> {
     let bytes: Swizzle =
         swizzle.parse().map_err(|error| Refused::contradiction(span.clone(), format!("{swizzle}: {error}")))?;
     let (own, note) = swizzle_of_elements(bytes, pointer.bits, span.clone())?;

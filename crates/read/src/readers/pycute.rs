@@ -17,7 +17,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Part, Reading, Unit};
 use crate::refused::Refused;
 use crate::system::System;
-use crate::term::{Argument, Kind, Term, read_python};
+use crate::term::{Argument, Term, TermKind, read_python};
 use crate::tuple::value;
 
 /// The row of the table.
@@ -64,8 +64,8 @@ pub(super) fn is_plain(source: &str, at: usize) -> bool {
 /// Numbers and tuples of them, as in our notation.
 fn tuple(term: &Term, depth: usize) -> Option<String> {
     match &term.kind {
-        Kind::Number(number) => Some(number.to_string()),
-        Kind::List('(', items) if depth <= MAX_DEPTH => {
+        TermKind::Number(number) => Some(number.to_string()),
+        TermKind::List('(', items) if depth <= MAX_DEPTH => {
             let parts = items.iter().map(|item| match item.name {
                 None => tuple(item.value()?, depth + 1),
                 Some(_) => None,

@@ -14,7 +14,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Meaning, Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Kind, Term, read as read_term};
+use crate::term::{Term, TermKind, read as read_term};
 
 /// The row of the table for JAX.
 pub const JAX: Reader = Reader {
@@ -200,7 +200,7 @@ fn own_shape(text: &str) -> Option<Vec<i64>> {
     };
     let shape = argument(&argument(&term, "tensor_meta")?, "shape")?;
     match &shape.kind {
-        Kind::Call(_, arguments) => arguments.first()?.value()?.numbers(),
+        TermKind::Call(_, arguments) => arguments.first()?.value()?.numbers(),
         _ => shape.numbers(),
     }
 }

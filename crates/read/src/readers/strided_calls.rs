@@ -15,7 +15,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Argument, Kind, Term, read_python};
+use crate::term::{Argument, Term, TermKind, read_python};
 use crate::width::element_bits;
 
 const SIGNS: &[&str] = &[
@@ -98,7 +98,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
 
 /// The numbers of a tuple or a list.
 fn numbers(term: &Term) -> Option<Vec<i64>> {
-    matches!(term.kind, Kind::List('(' | '[', _)).then(|| term.numbers()).flatten()
+    matches!(term.kind, TermKind::List('(' | '[', _)).then(|| term.numbers()).flatten()
 }
 
 fn elements(

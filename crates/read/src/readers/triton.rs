@@ -35,7 +35,7 @@ use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Kind, Stopped, Term, read as read_term, read_python};
+use crate::term::{Stopped, Term, TermKind, read as read_term, read_python};
 use crate::width::element_bits;
 
 pub use printed::READER as PRINTED;
@@ -220,7 +220,7 @@ fn extents(word: &str) -> Option<(Vec<i64>, &str)> {
 fn of_type(context: &Context<'_>, term: &Term, aliases: Aliases<'_>) -> Option<Result<Reading, Refused>> {
     let (name, arguments) = term.call()?;
     let first = arguments.first()?;
-    let Some(Kind::Word(word)) = first.values.first().map(|term| &term.kind) else { return None };
+    let Some(TermKind::Word(word)) = first.values.first().map(|term| &term.kind) else { return None };
     let (shape, element) = extents(word)?;
     // `128x!tt.ptr<f16>`: pointers.
     let bits = if first.values.len() > 1 { Some(64) } else { element_bits(element) };

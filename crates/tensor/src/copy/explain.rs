@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::Plan;
-use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
+use super::plan::{Body, DividedSide, Loops, Move, STAGED_ROW};
 use crate::memory::LINE;
 
 impl fmt::Display for Plan {
@@ -27,15 +27,15 @@ impl Plan {
             write!(f, "\n  loop: {}, ", count(each.count, "time"))?;
             write!(f, "source {:+} bytes, destination {:+} bytes", each.src, each.dst)?;
             match each.part {
-                Part::Whole => {}
-                Part::Across(last) => write!(f, "; the last is {last} across")?,
-                Part::Along(last) => write!(f, "; the last is {last} along")?,
-                Part::Flip([0, dst]) => write!(f, "; the last flips {dst} in the places of the destination")?,
-                Part::Flip([src, 0]) => write!(f, "; the last flips {src} in the places of the source")?,
-                Part::Flip([src, dst]) => {
+                DividedSide::Whole => {}
+                DividedSide::Across(last) => write!(f, "; the last is {last} across")?,
+                DividedSide::Along(last) => write!(f, "; the last is {last} along")?,
+                DividedSide::Flip([0, dst]) => write!(f, "; the last flips {dst} in the places of the destination")?,
+                DividedSide::Flip([src, 0]) => write!(f, "; the last flips {src} in the places of the source")?,
+                DividedSide::Flip([src, dst]) => {
                     write!(f, "; the last flips {src} in the places of the source, {dst} in those of the destination")?
                 }
-                Part::Run(last) => write!(f, "; the last is a run of {}", count(last, "byte"))?,
+                DividedSide::Run(last) => write!(f, "; the last is a run of {}", count(last, "byte"))?,
             }
         }
         let tile = &loops.tile;

@@ -17,12 +17,12 @@ const RUN: usize = 512;
 pub(super) struct Batch {
     /// Where in the buffer each of them is put.
     pub(super) places: Vec<isize>,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<JoinedRun>,
 }
 
 /// What is contiguous in the buffer as in the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct JoinedRun {
     pub(super) at: usize,
     /// The place in the destination.
     pub(super) to: isize,
@@ -47,14 +47,14 @@ impl Batch {
         let mut order: Vec<usize> = (0..columns.len()).collect();
         order.sort_by_key(|column| columns.get(*column));
         let mut places = vec![0; columns.len()];
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<JoinedRun> = Vec::new();
         for (rank, column) in order.into_iter().enumerate() {
             let (Some(place), Some(to)) = (places.get_mut(column), columns.get(column)) else { continue };
             let at = rank * row;
             *place = at as isize;
             match runs.last_mut() {
                 Some(run) if run.to.wrapping_add_unsigned(run.bytes) == *to => run.bytes += row,
-                _ => runs.push(Run { at, to: *to, bytes: row }),
+                _ => runs.push(JoinedRun { at, to: *to, bytes: row }),
             }
         }
         Batch { places, runs }

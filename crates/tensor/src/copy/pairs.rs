@@ -3,7 +3,7 @@
 //! Law: the table has the places of all axes that are not additive, and of parts of others. With
 //! the loops around it, every element is visited once.
 
-use super::plan::{DST, Move, SRC, Table, Tile};
+use super::plan::{CopyTile, DST, Move, SRC, Table};
 use crate::domain::{Space, Step};
 use crate::memory::{LINE, PAGE};
 
@@ -17,7 +17,7 @@ const PAGES: usize = 5;
 
 /// The tile of the places of axes that are not additive, in the order of the destination, and of as
 /// many others as make whole lines of it.
-pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: usize) -> Tile {
+pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: usize) -> CopyTile {
     let line = (LINE / unit.min(LINE)).max(1);
     loop {
         lines.sort_unstable_by_key(|[src, dst]| (*dst, *src));
@@ -36,13 +36,13 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: 
             next.map(|at| (2..=room.min(steps[at].extent)).rev().find(|part| steps[at].extent.is_multiple_of(*part)));
         let (Some(at), Some(Some(part))) = (next, parts) else {
             let (src, dst) = lines.iter().map(|[src, dst]| (*src, *dst)).unzip();
-            return Tile {
+            return CopyTile {
                 how: Move::Pairs,
                 unit,
                 across: Table::one(),
                 along: Table { src, dst },
                 rows,
-                ..Tile::default()
+                ..CopyTile::default()
             };
         };
         let step = steps.remove(at);

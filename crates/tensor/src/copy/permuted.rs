@@ -18,7 +18,7 @@
 //! An axis that flips bits and that neither side needs is a loop of two iterations, the second of
 //! which flips its bits in all rows.
 
-use super::plan::{COLUMNS, DST, Loop, Masks, Move, Part, SRC, TRANSPOSED_ROW, Table, Tile};
+use super::plan::{COLUMNS, CopyTile, DST, DividedSide, Masks, Move, SRC, TRANSPOSED_ROW, Table, TileLoop};
 use crate::domain::{Space, Step};
 use crate::memory::LINE;
 
@@ -27,8 +27,8 @@ const LEAST_ROW: usize = 16;
 
 /// A tile, the loops around it, and what they add to the origin on each side.
 pub(super) struct PermutedTile {
-    pub(super) tile: Tile,
-    pub(super) outer: Vec<Loop>,
+    pub(super) tile: CopyTile,
+    pub(super) outer: Vec<TileLoop>,
     pub(super) origin: [isize; 2],
 }
 
@@ -43,7 +43,7 @@ enum By {
 
 /// An axis of the domain.
 #[derive(Debug, Clone)]
-struct Axis {
+struct PermutedAxis {
     extent: usize,
     by: [By; 2],
 }
@@ -51,7 +51,7 @@ struct Axis {
 /// The axes that make the rows of one side, those with short steps first.
 struct Chain {
     side: usize,
-    axes: Vec<Axis>,
+    axes: Vec<PermutedAxis>,
     /// The bytes of a row so far.
     bytes: usize,
     /// The size `2^k` of the block in which bits are flipped.
@@ -77,9 +77,10 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
     if used.iter().any(|used| used % unit != 0) {
         return None;
     }
-    let plain =
-        steps.iter().map(|step| Axis { extent: step.extent, by: [By::Add(step.by[SRC]), By::Add(step.by[DST])] });
-    let mut axes: Vec<Axis> = non_additive.into_iter().chain(plain).collect();
+    let plain = steps
+        .iter()
+        .map(|step| PermutedAxis { extent: step.extent, by: [By::Add(step.by[SRC]), By::Add(step.by[DST])] });
+    let mut axes: Vec<PermutedAxis> = non_additive.into_iter().chain(plain).collect();
     let mut outer = Vec::new();
     let (mut across, mut along) = (Chain::new(SRC, unit), Chain::new(DST, unit));
     let wide = TRANSPOSED_ROW.min(COLUMNS * unit);
@@ -124,14 +125,14 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
         if flipped == 0 { 0 } else { LINE.min(1 << flipped.trailing_zeros()) }
     });
     let places = |count: usize| (0..count).map(|k| (k * unit) as isize).collect();
-    let tile = Tile {
+    let tile = CopyTile {
         how: Move::Permuted,
         unit,
         across: Table { src: places(columns.len()), dst: columns },
         along: Table { dst: places(rows.len()), src: rows },
         rows: true,
         masks: Masks { across: across_masks, along: along_masks, parts },
-        ..Tile::default()
+        ..CopyTile::default()
     };
     let origin = [0_isize.checked_sub_unsigned(bases[SRC])?, 0_isize.checked_sub_unsigned(bases[DST])?];
     Some(PermutedTile { tile, outer, origin })
@@ -139,14 +140,14 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
 
 /// The axes that are not additive, as what they add or flip, and the bits of the first place on
 /// each side where some are flipped; none if they do anything else.
-fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
+fn flips(space: &Space<2>) -> Option<(Vec<PermutedAxis>, [usize; 2])> {
     let mut bases = [0; 2];
     for (side, base) in bases.iter_mut().enumerate() {
         if space.non_additive.iter().any(|axis| axis.by[side].is_none()) {
             *base = usize::try_from(space.first[side]).ok()?;
         }
     }
-    let mut axes: Vec<Axis> = Vec::with_capacity(space.non_additive.len());
+    let mut axes: Vec<PermutedAxis> = Vec::with_capacity(space.non_additive.len());
     let mut stride = 1;
     for non_additive in &space.non_additive {
         let mut by = [By::Add(0), By::Add(0)];
@@ -162,7 +163,7 @@ fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
                 }
             };
         }
-        axes.push(Axis { extent: non_additive.extent, by });
+        axes.push(PermutedAxis { extent: non_additive.extent, by });
         stride *= non_additive.extent;
     }
     for (number, line) in space.table.iter().enumerate() {
@@ -178,7 +179,7 @@ fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
 }
 
 /// What the positions of axes add and flip on each side, at an index of the axes.
-fn sum(axes: &[Axis], index: usize) -> ([isize; 2], [usize; 2]) {
+fn sum(axes: &[PermutedAxis], index: usize) -> ([isize; 2], [usize; 2]) {
     let (mut rest, mut added, mut flipped) = (index, [0_isize; 2], [0; 2]);
     for axis in axes {
         let position = rest % axis.extent;
@@ -203,7 +204,7 @@ impl By {
     }
 }
 
-impl Axis {
+impl PermutedAxis {
     /// Whether the axis continues rows of `bytes` bytes: position `k` begins, or flips what begins,
     /// `k` rows further on.
     fn continues(&self, side: usize, bytes: usize) -> bool {
@@ -218,7 +219,7 @@ impl Axis {
 
     /// The axis as a loop. One that flips bits has two iterations. `high` holds the bits above the
     /// blocks that are flipped so far; no two axes flip the same.
-    fn outer(self, blocks: [usize; 2], high: &mut [usize; 2]) -> Option<Loop> {
+    fn outer(self, blocks: [usize; 2], high: &mut [usize; 2]) -> Option<TileLoop> {
         let (mut by, mut masks) = ([0; 2], [0; 2]);
         for (side, what) in self.by.iter().enumerate() {
             by[side] = match what {
@@ -235,8 +236,8 @@ impl Axis {
                 }
             };
         }
-        let part = if masks == [0; 2] { Part::Whole } else { Part::Flip(masks) };
-        Some(Loop { count: self.extent, src: by[SRC], dst: by[DST], part })
+        let part = if masks == [0; 2] { DividedSide::Whole } else { DividedSide::Flip(masks) };
+        Some(TileLoop { count: self.extent, src: by[SRC], dst: by[DST], part })
     }
 }
 
@@ -247,7 +248,14 @@ impl Chain {
 
     /// Takes the axis that continues the rows, or what is wanted of it, if rows have less than
     /// `least` bytes. The rest becomes a loop. False if there is none.
-    fn take(&mut self, axes: &mut Vec<Axis>, least: usize, wanted: usize, unit: usize, outer: &mut Vec<Loop>) -> bool {
+    fn take(
+        &mut self,
+        axes: &mut Vec<PermutedAxis>,
+        least: usize,
+        wanted: usize,
+        unit: usize,
+        outer: &mut Vec<TileLoop>,
+    ) -> bool {
         if self.full || self.bytes >= least {
             return false;
         }
@@ -261,9 +269,9 @@ impl Chain {
         if let ([By::Add(src), By::Add(dst)], true) = (&axis.by, chunk < axis.extent) {
             let count = axis.extent.div_ceil(chunk);
             let rest = (axis.extent - (count - 1) * chunk) * (self.bytes / unit);
-            let part = if self.side == SRC { Part::Across(rest) } else { Part::Along(rest) };
+            let part = if self.side == SRC { DividedSide::Across(rest) } else { DividedSide::Along(rest) };
             let by = chunk as isize;
-            outer.push(Loop { count, src: src.wrapping_mul(by), dst: dst.wrapping_mul(by), part });
+            outer.push(TileLoop { count, src: src.wrapping_mul(by), dst: dst.wrapping_mul(by), part });
             axis.extent = chunk;
             self.full = true;
         }
@@ -277,7 +285,7 @@ impl Chain {
 
     /// How much of an axis is taken: all of one that flips bits, and of others equal parts as far
     /// as possible, in whole lines.
-    fn chunk(&self, axis: &Axis, wanted: usize) -> usize {
+    fn chunk(&self, axis: &PermutedAxis, wanted: usize) -> usize {
         let most = (wanted / self.bytes).max(1);
         if axis.by.iter().any(|by| matches!(by, By::Flip(_))) || axis.extent <= most + most / 4 {
             return axis.extent;

@@ -61,17 +61,17 @@ pub struct CopyOptions {
 
 /// A loop around the tiles: byte steps on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(super) struct TileLoop {
     pub(super) count: usize,
     pub(super) src: isize,
     pub(super) dst: isize,
     /// What is different in the last iteration.
-    pub(super) part: Part,
+    pub(super) part: DividedSide,
 }
 
 /// Which side of a tile a loop divides, and how much of it the last iteration has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DividedSide {
     /// Neither.
     Whole,
     /// The rows across.
@@ -121,7 +121,7 @@ pub(super) enum Move {
 
 /// What is moved at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Tile {
+pub(super) struct CopyTile {
     pub(super) how: Move,
     /// The bytes of a run, or of an element that is transposed.
     pub(super) unit: usize,
@@ -146,8 +146,8 @@ pub(super) struct Loops {
     pub(super) src: isize,
     pub(super) dst: isize,
     /// The outermost first.
-    pub(super) outer: Vec<Loop>,
-    pub(super) tile: Tile,
+    pub(super) outer: Vec<TileLoop>,
+    pub(super) tile: CopyTile,
     pub(super) streaming: bool,
     /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
     pub(super) aligned: usize,
@@ -205,11 +205,11 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     } else {
         pairs(space.table, &mut steps, unit)
     };
-    outer.extend(steps.iter().map(|step| Loop {
+    outer.extend(steps.iter().map(|step| TileLoop {
         count: step.extent,
         src: step.by[SRC],
         dst: step.by[DST],
-        part: Part::Whole,
+        part: DividedSide::Whole,
     }));
     // Long steps outermost: then what comes next is near on one side at least.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
@@ -217,7 +217,7 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     // Except that rows of the source are read on to their ends: the hardware prefetcher loads
     // beyond a tile what the next one needs.
     let transposes = matches!(tile.how, Move::Transpose | Move::Permuted);
-    if let Some(at) = outer.iter().position(|each| transposes && matches!(each.part, Part::Across(_))) {
+    if let Some(at) = outer.iter().position(|each| transposes && matches!(each.part, DividedSide::Across(_))) {
         let across = outer.remove(at);
         outer.push(across);
     }
@@ -232,10 +232,12 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
         loops.tile.before = before.len();
         loops.tile.sources = [before.as_slice(), &loops.tile.along.src].concat();
         let row = loops.tile.along.len() * unit;
-        let ends = loops.outer.iter().all(|each| !matches!(each.part, Part::Along(_)));
+        let ends = loops.outer.iter().all(|each| !matches!(each.part, DividedSide::Along(_)));
         if ends && streaming {
-            let few =
-                loops.outer.iter().find_map(|each| if let Part::Across(few) = each.part { Some(few) } else { None });
+            let few = loops
+                .outer
+                .iter()
+                .find_map(|each| if let DividedSide::Across(few) = each.part { Some(few) } else { None });
             let columns = &loops.tile.across.dst;
             let part = few.and_then(|few| columns.get(..few)).unwrap_or_default();
             let joined = [columns, part].map(|columns| batches(columns, row, LINE / unit));
@@ -250,7 +252,9 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
 /// The rows before a transposed tile, if a loop along continues them.
 fn rows_before(loops: &Loops, unit: usize) -> Vec<isize> {
     let places = &loops.tile.along.src;
-    let Some(along) = loops.outer.iter().find(|each| matches!(each.part, Part::Along(_))) else { return Vec::new() };
+    let Some(along) = loops.outer.iter().find(|each| matches!(each.part, DividedSide::Along(_))) else {
+        return Vec::new();
+    };
     let last = places.get(places.len().saturating_sub(64 / unit)..).unwrap_or_default();
     if last.len() * unit < 64 { Vec::new() } else { last.iter().map(|place| place.wrapping_sub(along.src)).collect() }
 }
@@ -330,7 +334,7 @@ impl Side {
     }
 
     /// Takes an axis, or what is wanted of it. The rest becomes a loop.
-    fn take(&mut self, step: Step<2>, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
+    fn take(&mut self, step: Step<2>, multiple: usize, part: impl Fn(usize) -> DividedSide, outer: &mut Vec<TileLoop>) {
         let len = self.offsets.len();
         let wanted = (self.wanted / len).max(1);
         if step.extent.saturating_mul(len) <= self.wanted + self.wanted / 4 {
@@ -350,7 +354,7 @@ impl Side {
         self.full = true;
         let by = chunk as isize;
         let (src, dst) = (step.by[SRC].wrapping_mul(by), step.by[DST].wrapping_mul(by));
-        outer.push(Loop { count, src, dst, part: part(rest * len) });
+        outer.push(TileLoop { count, src, dst, part: part(rest * len) });
     }
 }
 
@@ -360,8 +364,8 @@ fn additive_tile(
     steps: &mut Vec<Step<2>>,
     [unit, element]: [usize; 2],
     options: &CopyOptions,
-    outer: &mut Vec<Loop>,
-) -> Tile {
+    outer: &mut Vec<TileLoop>,
+) -> CopyTile {
     let unit_step = unit as isize;
     let contiguous = steps.iter().any(|step| step.by[SRC] == unit_step);
     let transposes = matches!(unit, 1 | 2 | 4 | 8)
@@ -393,14 +397,14 @@ fn additive_tile(
         if let Some(at) = at_along.filter(|_| !yields) {
             let step = steps.remove(at);
             along.onward = step.by[DST].checked_mul(step.extent as isize);
-            along.take(step, line, Part::Along, outer);
+            along.take(step, line, DividedSide::Along, outer);
         } else if at_across.is_none() {
             break;
         }
         if let Some(at) = if across.full { None } else { find(steps, across.onward, |step| step.by[SRC]) } {
             let step = steps.remove(at);
             across.onward = step.by[SRC].checked_mul(step.extent as isize);
-            across.take(step, line, Part::Across, outer);
+            across.take(step, line, DividedSide::Across, outer);
         }
     }
     if !transposes {
@@ -409,11 +413,11 @@ fn additive_tile(
             rows = rows && steps.first().map(|step| step.by[DST]) == along.onward;
             let step = steps.remove(0);
             along.onward = step.by[DST].checked_mul(step.extent as isize);
-            along.take(step, 1, Part::Along, outer);
+            along.take(step, 1, DividedSide::Along, outer);
         }
         while !across.full {
             let Some(at) = (0..steps.len()).min_by_key(|at| steps[*at].by[SRC].unsigned_abs()) else { break };
-            across.take(steps.remove(at), 1, Part::Across, outer);
+            across.take(steps.remove(at), 1, DividedSide::Across, outer);
         }
     }
     let mut run = unit;
@@ -425,18 +429,18 @@ fn additive_tile(
         let chunk = unit.div_ceil(count).next_multiple_of(PAGE);
         let count = unit.div_ceil(chunk);
         let by = chunk as isize;
-        outer.push(Loop { count, src: by, dst: by, part: Part::Run(unit - (count - 1) * chunk) });
+        outer.push(TileLoop { count, src: by, dst: by, part: DividedSide::Run(unit - (count - 1) * chunk) });
         run = chunk;
     }
     let how = if transposes { Move::Transpose } else { Move::Runs };
-    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, ..Tile::default() }
+    CopyTile { how, unit: run, across: across.offsets, along: along.offsets, rows, ..CopyTile::default() }
 }
 
 /// The tile of an axis along which the destination is contiguous and the source repeats.
-fn splat_tile(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
+fn splat_tile(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<TileLoop>) -> CopyTile {
     let mut along = Side::new(unit, RUN);
     if let Some(at) = steps.iter().position(|step| step.by[DST] == unit as isize && step.by[SRC] == 0) {
-        along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);
+        along.take(steps.remove(at), 64 / unit.min(64), DividedSide::Along, outer);
     }
-    Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, ..Tile::default() }
+    CopyTile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, ..CopyTile::default() }
 }

@@ -19,21 +19,21 @@
 use rayon::prelude::*;
 
 use super::joined::Batch;
-use super::plan::{Body, Loops, Masks, Move, Part, STAGED_ROW};
+use super::plan::{Body, DividedSide, Loops, Masks, Move, STAGED_ROW};
 use crate::domain::{self, Addressing};
 use crate::memory::LINE;
-use crate::simd::{self, Edge, Instructions, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
+use crate::simd::{self, CacheLine, Edge, Instructions, Pieces, Rectangle, Scratch, Stores, Stripe, StripeRows};
 use crate::threads::Threads;
 
 /// A pointer that threads share. They use it for disjoint places, by the invariant of this module.
 #[derive(Clone, Copy)]
-struct Shared<P>(P);
+struct SharedPointer<P>(P);
 // SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
 // writes.
-unsafe impl<P> Send for Shared<P> {}
+unsafe impl<P> Send for SharedPointer<P> {}
 // SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
 // writes.
-unsafe impl<P> Sync for Shared<P> {}
+unsafe impl<P> Sync for SharedPointer<P> {}
 
 /// The least bytes that are worth waking another thread.
 const SHARE: usize = 1 << 19;
@@ -76,7 +76,7 @@ impl Work<'_> {
             Threads::One => 1,
             _ => ((most * PARTS) as i64).min(count).max(1),
         };
-        let pointers = (Shared(src), Shared(dst));
+        let pointers = (SharedPointer(src), SharedPointer(dst));
         let part = |number: usize| {
             let (first, end) = (part_start(count, parts, number), part_start(count, parts, number + 1));
             let (src, dst) = pointers;
@@ -94,7 +94,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The invariant of this module.
-    unsafe fn part(&self, src: Shared<*const u8>, dst: Shared<*mut u8>, first: i64, end: i64) {
+    unsafe fn part(&self, src: SharedPointer<*const u8>, dst: SharedPointer<*mut u8>, first: i64, end: i64) {
         let (src, dst) = (src.0, dst.0);
         match self.body {
             // SAFETY: the caller vouches for all places of the plan, of which these iterations
@@ -144,10 +144,10 @@ impl Work<'_> {
             for (each, digit) in outer.iter().zip(&digits) {
                 let last = *digit + 1 == each.count;
                 match each.part {
-                    Part::Across(few) if last => across = few,
-                    Part::Run(few) if last => unit = few,
-                    Part::Flip(masks) if last => flips = [flips[0] ^ masks[0], flips[1] ^ masks[1]],
-                    Part::Along(few) => {
+                    DividedSide::Across(few) if last => across = few,
+                    DividedSide::Run(few) if last => unit = few,
+                    DividedSide::Flip(masks) if last => flips = [flips[0] ^ masks[0], flips[1] ^ masks[1]],
+                    DividedSide::Along(few) => {
                         (begins, ends) = (*digit == 0, last);
                         along = if last { few } else { along };
                     }
@@ -257,7 +257,7 @@ impl Work<'_> {
             // rows.
             return unsafe { self.transpose_joined(loops, place, buffer, scratch) };
         }
-        let kept = buffer.cast::<Line>();
+        let kept = buffer.cast::<CacheLine>();
         // Lines are joined between elements.
         let keeps =
             loops.streaming && !whole && loops.kept() && (place.dst as usize | loops.aligned).is_multiple_of(unit);
@@ -284,7 +284,7 @@ impl Work<'_> {
         // lines are kept, the buffer has one for each column.
         unsafe {
             self.stripes(
-                &Block { src: place.src, rows, dst, columns, unit, beyond: tile.across.len() * unit },
+                &TransposedBlock { src: place.src, rows, dst, columns, unit, beyond: tile.across.len() * unit },
                 stores,
                 scratch,
             )
@@ -340,12 +340,17 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The law of stripes, for each of them.
-    unsafe fn stripes(&self, block: &Block<'_>, stores: impl Fn(usize, usize, bool) -> Stores, scratch: &mut Scratch) {
-        let Block { src, rows, dst, columns, unit, beyond } = *block;
+    unsafe fn stripes(
+        &self,
+        block: &TransposedBlock<'_>,
+        stores: impl Fn(usize, usize, bool) -> Stores,
+        scratch: &mut Scratch,
+    ) {
+        let TransposedBlock { src, rows, dst, columns, unit, beyond } = *block;
         let group = LINE / unit;
         let stripe = |number: usize| rows.chunks(group).nth(number);
         let (count, far) = (rows.len().div_ceil(group), simd::stripes_ahead(self.instructions, unit, columns.len()));
-        let [mut here, mut next] = [Rows::NONE; 2];
+        let [mut here, mut next] = [StripeRows::NONE; 2];
         for number in 0..count {
             let Some(some) = stripe(number) else { break };
             here.set(src, some, unit);
@@ -379,7 +384,7 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the tile; the buffer has room for all rows of a batch,
             // and its runs are the places of its columns.
             unsafe {
-                let block = Block { src, rows, dst: buffer, columns: places, unit, beyond };
+                let block = TransposedBlock { src, rows, dst: buffer, columns: places, unit, beyond };
                 self.stripes(&block, |_, _, _| Stores::Ordinary, scratch);
                 for run in runs {
                     let (from, to) = (buffer.wrapping_add(run.at), place.dst.wrapping_offset(run.to));
@@ -393,7 +398,7 @@ impl Work<'_> {
 
 /// Rows to be transposed: element `i` of row `j` goes to `dst + columns[i] + j * unit`.
 #[derive(Clone, Copy)]
-struct Block<'a> {
+struct TransposedBlock<'a> {
     src: *const u8,
     rows: &'a [isize],
     dst: *mut u8,

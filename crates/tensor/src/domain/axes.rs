@@ -21,7 +21,7 @@ type Modes = (Vec<i64>, Vec<i64>);
 
 /// One digit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Axis<const N: usize> {
+pub(super) struct DomainAxis<const N: usize> {
     pub(super) extent: i64,
     /// What a step adds on each side: to the place where the axis is additive, otherwise to the
     /// argument of the map.
@@ -32,7 +32,7 @@ pub(super) struct Axis<const N: usize> {
 
 /// The axes of operands of one size; none where they have no common digits, or a number is not
 /// representable.
-pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
+pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<DomainAxis<N>>> {
     // The modes as they are may have more digits in common, so that a map leaves more of them
     // additive.
     let mut axes = refine(sides, sides.map(moving_modes)).or_else(|| refine(sides, sides.map(coalesced_modes)))?;
@@ -67,11 +67,11 @@ fn coalesced_modes(side: &Addressing) -> Modes {
 
 /// The digits in which each mode is a group of neighbours. On sides with a map none is additive
 /// yet.
-fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<Vec<Axis<N>>> {
+fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<Vec<DomainAxis<N>>> {
     let mut digits = CommonDigits::new(modes.each_ref().map(|(extents, _)| extents.as_slice()));
     let mut axes = Vec::new();
     for Digit { extent, parts } in digits.by_ref() {
-        let mut axis = Axis { extent, step: [0; N], non_additive: sides.map(Addressing::is_mapped) };
+        let mut axis = DomainAxis { extent, step: [0; N], non_additive: sides.map(Addressing::is_mapped) };
         for ((step, (_, strides)), (mode, below)) in axis.step.iter_mut().zip(&modes).zip(parts) {
             *step = strides.get(mode)?.checked_mul(below)?;
         }
@@ -81,7 +81,11 @@ fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<
 }
 
 /// Finds the additive axes of a side with a map, and splits those of which a part is additive.
-fn find_additive<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &Addressing) -> Option<Vec<Axis<N>>> {
+fn find_additive<const N: usize>(
+    mut axes: Vec<DomainAxis<N>>,
+    number: usize,
+    side: &Addressing,
+) -> Option<Vec<DomainAxis<N>>> {
     // An axis with step 0 is additive through any map.
     for axis in axes.iter_mut().filter(|axis| axis.step[number] == 0) {
         axis.non_additive[number] = false;
@@ -96,7 +100,7 @@ fn find_additive<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &A
         if let Some(period) = bits.period() {
             axes = cut(axes, number, period)?;
         }
-        let within = |axis: &&Axis<N>| axis.step[number] % unit != 0;
+        let within = |axis: &&DomainAxis<N>| axis.step[number] % unit != 0;
         let reach = axes.iter().filter(within).try_fold(side.offset() % unit, |reach, axis| {
             let step = Some(axis.step[number]).filter(|step| *step > 0)?;
             reach.checked_add(step.checked_mul(axis.extent - 1)?)
@@ -120,7 +124,7 @@ fn find_additive<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &A
 }
 
 /// Splits the axes that step across multiples of `at` on one side, where that divides them.
-fn cut<const N: usize>(axes: Vec<Axis<N>>, number: usize, at: i64) -> Option<Vec<Axis<N>>> {
+fn cut<const N: usize>(axes: Vec<DomainAxis<N>>, number: usize, at: i64) -> Option<Vec<DomainAxis<N>>> {
     let mut parts = Vec::new();
     for axis in axes {
         let step = axis.step[number];
@@ -135,24 +139,24 @@ fn cut<const N: usize>(axes: Vec<Axis<N>>, number: usize, at: i64) -> Option<Vec
 }
 
 /// The first `inner` positions of an axis, and the rest.
-fn split<const N: usize>(axis: Axis<N>, inner: i64) -> Option<[Axis<N>; 2]> {
-    let mut rest = Axis { extent: axis.extent / inner, ..axis };
+fn split<const N: usize>(axis: DomainAxis<N>, inner: i64) -> Option<[DomainAxis<N>; 2]> {
+    let mut rest = DomainAxis { extent: axis.extent / inner, ..axis };
     for step in &mut rest.step {
         *step = step.checked_mul(inner)?;
     }
-    Some([Axis { extent: inner, ..axis }, rest])
+    Some([DomainAxis { extent: inner, ..axis }, rest])
 }
 
 /// The rule of columns: where no sum carries, an axis is additive if its columns share no bit with
 /// those of other axes, nor with each other.
 fn by_columns<const N: usize>(
-    axes: Vec<Axis<N>>,
+    axes: Vec<DomainAxis<N>>,
     number: usize,
     side: &Addressing,
     bits: &Bits,
-) -> Option<Vec<Axis<N>>> {
+) -> Option<Vec<DomainAxis<N>>> {
     // Additive axes need no columns: they step by whole periods, or within the unit.
-    let mut parts: Vec<Axis<N>> = Vec::new();
+    let mut parts: Vec<DomainAxis<N>> = Vec::new();
     for axis in &axes {
         let mut rest = *axis;
         while axis.non_additive[number] && rest.extent > 2 && rest.extent % 2 == 0 {
@@ -192,7 +196,7 @@ fn by_columns<const N: usize>(
         images.push((image, even));
     }
     // Other axes may add within the unit or by whole periods. Otherwise a sum with them is no XOR.
-    let inside = |axis: &Axis<N>| {
+    let inside = |axis: &DomainAxis<N>| {
         axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0)
     };
     if parts.iter().any(|axis| !axis.non_additive[number] && !inside(axis)) {

@@ -8,7 +8,7 @@
 //! other end.
 
 use super::addressing::Addressing;
-use super::axes::{Axis, common_axes};
+use super::axes::{DomainAxis, common_axes};
 
 /// The most places in a table.
 const MAX_PLACES: usize = 1 << 12;
@@ -49,7 +49,7 @@ impl<const N: usize> Space<N> {
     /// why there is none.
     pub(crate) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
         let axes = common_axes(sides).ok_or("the shapes have no common refinement")?;
-        let non_additive: Vec<Axis<N>> =
+        let non_additive: Vec<DomainAxis<N>> =
             axes.iter().filter(|axis| axis.non_additive.contains(&true)).copied().collect();
         if non_additive.iter().fold(1, |places: usize, axis| places.saturating_mul(axis.extent as usize)) > MAX_PLACES {
             return Err("a map permutes too many places");
@@ -60,8 +60,8 @@ impl<const N: usize> Space<N> {
     fn in_bytes(
         sides: [&Addressing; N],
         elements: [usize; N],
-        axes: &[Axis<N>],
-        non_additive: &[Axis<N>],
+        axes: &[DomainAxis<N>],
+        non_additive: &[DomainAxis<N>],
     ) -> Option<Space<N>> {
         let of =
             |side: usize, place: i64| isize::try_from(place).ok()?.checked_mul(isize::try_from(elements[side]).ok()?);
@@ -164,7 +164,7 @@ fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
 }
 
 /// The places of axes that are not additive, relative to the first.
-fn places<const N: usize>(sides: [&Addressing; N], first: [i64; N], axes: &[Axis<N>]) -> Option<Vec<[i64; N]>> {
+fn places<const N: usize>(sides: [&Addressing; N], first: [i64; N], axes: &[DomainAxis<N>]) -> Option<Vec<[i64; N]>> {
     // For each side, what additive axes add to the place, and what the others add to the argument
     // of the map.
     let mut sums: Vec<[(i64, i64); N]> = vec![[(0, 0); N]];

@@ -35,12 +35,14 @@ float_kernels! {
 pub(in crate::gemm) mod byte_pairs {
     use core::arch::x86_64::*;
 
-    use crate::gemm::kernel::{KernelSet, MicroKernel, Tile, kernel_set, kernel_table, word_moves, write_nothing};
+    use crate::gemm::kernel::{
+        KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, word_moves, write_nothing,
+    };
 
-    pub(in crate::gemm) struct Kernel;
+    pub(in crate::gemm) struct BytePairs;
 
     // The blocks below run inside `kernel_set`, which enables the instructions.
-    impl MicroKernel for Kernel {
+    impl MicroKernel for BytePairs {
         const LANES: usize = 8;
         const PREFETCH_STEPS: isize = 16;
 
@@ -74,7 +76,7 @@ pub(in crate::gemm) mod byte_pairs {
     }
 
     kernel_set! {
-        Kernel, features: "avx2,fma", group: 2, extra: 0, write_nothing,
+        BytePairs, features: "avx2,fma", group: 2, extra: 0, write_nothing,
         packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],

@@ -46,7 +46,7 @@ macro_rules! byte_kernels {
         pub(in crate::gemm) mod $module {
             use core::arch::x86_64::*;
 
-            use crate::gemm::kernel::{KernelSet, MicroKernel, Tile, kernel_set, kernel_table, word_moves};
+            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, word_moves};
 
             pub(in crate::gemm) struct Kernel;
 
@@ -120,12 +120,14 @@ pub(in crate::gemm) mod dot_halves {
     use core::arch::x86_64::*;
     use core::mem::transmute;
 
-    use crate::gemm::kernel::{KernelSet, MicroKernel, Tile, kernel_set, kernel_table, word_moves, write_nothing};
+    use crate::gemm::kernel::{
+        KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, word_moves, write_nothing,
+    };
 
-    pub(in crate::gemm) struct Kernel;
+    pub(in crate::gemm) struct DotHalves;
 
     // The blocks below run inside `kernel_set`, which enables the instructions.
-    impl MicroKernel for Kernel {
+    impl MicroKernel for DotHalves {
         const LANES: usize = 16;
         const PREFETCH_STEPS: isize = 8;
 
@@ -161,7 +163,7 @@ pub(in crate::gemm) mod dot_halves {
     }
 
     kernel_set! {
-        Kernel, features: "avx512f,avx512bf16", group: 2, extra: 0, write_nothing,
+        DotHalves, features: "avx512f,avx512bf16", group: 2, extra: 0, write_nothing,
         packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],

@@ -3,7 +3,7 @@
 //! Law: floats round as IEEE 754 says; integers are taken modulo `2^32`.
 
 /// A number that products are added up in.
-pub trait Element: Copy + PartialEq + Default + Send + Sync {
+pub trait SumElement: Copy + PartialEq + Default + Send + Sync {
     /// The scalar one.
     const ONE: Self;
     /// `self + beta * old`.
@@ -12,7 +12,7 @@ pub trait Element: Copy + PartialEq + Default + Send + Sync {
     fn times(self, alpha: Self) -> Self;
 }
 
-impl Element for f32 {
+impl SumElement for f32 {
     const ONE: f32 = 1.0;
     #[inline(always)]
     fn plus(self, beta: f32, old: f32) -> f32 {
@@ -24,7 +24,7 @@ impl Element for f32 {
     }
 }
 
-impl Element for f64 {
+impl SumElement for f64 {
     const ONE: f64 = 1.0;
     #[inline(always)]
     fn plus(self, beta: f64, old: f64) -> f64 {
@@ -36,7 +36,7 @@ impl Element for f64 {
     }
 }
 
-impl Element for i32 {
+impl SumElement for i32 {
     const ONE: i32 = 1;
     #[inline(always)]
     fn plus(self, beta: i32, old: i32) -> i32 {
@@ -48,7 +48,7 @@ impl Element for i32 {
     }
 }
 
-impl Element for half::f16 {
+impl SumElement for half::f16 {
     const ONE: half::f16 = half::f16::ONE;
     /// In single precision, rounded to 16 bits once.
     #[inline(always)]

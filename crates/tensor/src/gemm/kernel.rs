@@ -28,7 +28,7 @@ mod sum;
 #[cfg(target_arch = "x86_64")]
 mod table;
 
-use super::element::Element;
+use super::element::SumElement;
 use super::prefetch::Prefetch;
 #[cfg(target_arch = "x86_64")]
 pub(super) use sum::{micro_kernel, multiply_adds};
@@ -41,7 +41,7 @@ pub(super) use table::{float_kernels, kernel_set, kernel_table, word_moves};
 /// and those of `c` written, which nobody else uses meanwhile. A kernel that is not one for edges
 /// reads `a` up to a whole number of vectors.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tile<W, C> {
+pub(super) struct KernelTile<W, C> {
     /// The number of steps along K, in words.
     pub k: usize,
     /// The first word of A. Rows are contiguous.
@@ -70,8 +70,9 @@ pub(super) struct Tile<W, C> {
 
 /// A micro-kernel of a certain number of vectors and columns.
 ///
-/// *Invariant*, upheld by the caller: that of the [`Tile`], and a processor with the instructions.
-pub(super) type Run<W, C> = unsafe fn(&Tile<W, C>);
+/// *Invariant*, upheld by the caller: that of the [`KernelTile`], and a processor with the
+/// instructions.
+pub(super) type KernelFunction<W, C> = unsafe fn(&KernelTile<W, C>);
 
 /// The register-level contract of a micro-kernel: a vector register of one processor, and what the
 /// loop over K does with it.
@@ -88,7 +89,7 @@ pub(super) trait MicroKernel {
     /// What a lane of A and B holds. A word is as large as an element of C.
     type Word: Copy + Default;
     /// An element of C.
-    type Element: Element;
+    type Element: SumElement;
     /// A vector register: [`LANES`](Self::LANES) words, or as many elements.
     type Vector: Copy;
     /// Which lanes of a vector are used at an edge.
@@ -157,11 +158,11 @@ pub(super) struct KernelSet<W: 'static, C: 'static> {
     /// *Invariant*, upheld by the caller: a processor with the instructions.
     pub multiply_adds: unsafe fn(usize) -> usize,
     /// For packed panels of A and B.
-    pub packed: &'static [&'static [Run<W, C>]],
+    pub packed: &'static [&'static [KernelFunction<W, C>]],
     /// For any step and column of B, whole vectors of A.
-    pub strided: &'static [&'static [Run<W, C>]],
+    pub strided: &'static [&'static [KernelFunction<W, C>]],
     /// For any step and column of B. A is read no further than its rows.
-    pub edge: &'static [&'static [Run<W, C>]],
+    pub edge: &'static [&'static [KernelFunction<W, C>]],
 }
 
 /// Writes no words below a slice: for kernels that correct nothing.

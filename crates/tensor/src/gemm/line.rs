@@ -1,8 +1,8 @@
 //! Offsets along one dimension of an operand.
 //!
 //! **Law.** An integer layout of `(rows, columns)` is additive over its modes: `offset(i, j) =
-//! rows(i) + columns(j)`. A [`Line`] is one of the two functions, coalesced. A map that is not
-//! additive, such as a swizzled layout, is evaluated at every place instead.
+//! rows(i) + columns(j)`. A [`DimensionOffsets`] is one of the two functions, coalesced. A map that
+//! is not additive, such as a swizzled layout, is evaluated at every place instead.
 
 use tilewright_layout::Leaf;
 
@@ -10,7 +10,7 @@ use crate::offsets::Offsets;
 
 /// The offsets along one dimension: those of a coalesced layout.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct DimensionOffsets {
     extent: usize,
     /// The first leaf.
     inner: usize,
@@ -19,18 +19,18 @@ pub struct Line {
     outer: Vec<(usize, isize)>,
 }
 
-impl Line {
+impl DimensionOffsets {
     /// The offsets of one leaf.
     #[inline]
-    fn leaf(leaf: &Leaf) -> Option<Line> {
+    fn leaf(leaf: &Leaf) -> Option<DimensionOffsets> {
         let (extent, stride) = (usize::try_from(leaf.extent).ok()?, isize::try_from(leaf.stride).ok()?);
-        Some(Line { extent, inner: extent, stride, outer: Vec::new() })
+        Some(DimensionOffsets { extent, inner: extent, stride, outer: Vec::new() })
     }
 
     /// The offsets of the leaves of a mode; none where an extent or a stride does not fit into a
     /// `usize`.
-    fn new(mode: &[Leaf]) -> Option<Line> {
-        let mut line = Line { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
+    fn new(mode: &[Leaf]) -> Option<DimensionOffsets> {
+        let mut line = DimensionOffsets { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
         for leaf in mode.iter().filter(|leaf| leaf.extent > 1) {
             let (extent, stride) = (usize::try_from(leaf.extent).ok()?, isize::try_from(leaf.stride).ok()?);
             let (last, step) =
@@ -50,9 +50,9 @@ impl Line {
     /// The lines of the two modes of a layout; none where its offsets are not the sums of two
     /// lines.
     #[inline]
-    pub fn pair(layout: &impl Offsets) -> Option<(Line, Line)> {
+    pub fn pair(layout: &impl Offsets) -> Option<(DimensionOffsets, DimensionOffsets)> {
         if let Some([row, column]) = layout.flat_leaves() {
-            return Some((Line::leaf(row)?, Line::leaf(column)?));
+            return Some((DimensionOffsets::leaf(row)?, DimensionOffsets::leaf(column)?));
         }
         // Of the nodes in preorder, a leaf is 0 and a tuple the number of nodes under it, itself
         // included.
@@ -60,7 +60,7 @@ impl Line {
         let first = profile.nodes().get(1..)?;
         let nodes = first.get(..usize::from(*first.first()?).max(1))?;
         let (rows, columns) = leaves.split_at_checked(nodes.iter().filter(|node| **node == 0).count())?;
-        Some((Line::new(rows)?, Line::new(columns)?))
+        Some((DimensionOffsets::new(rows)?, DimensionOffsets::new(columns)?))
     }
 
     /// The number of positions.

@@ -4,14 +4,14 @@
 //! what its name says, for every task of the plan.
 
 use super::blocking::{Blocking, balanced, shared_bytes};
-use super::element::Element;
-use super::product::{Backend, Places, Product};
+use super::element::SumElement;
+use super::product::{Backend, MatrixPlaces, Product};
 use super::tasks::task_extents;
 use super::workspace::Room;
 use crate::memory::{LINE, PAGE};
 
 /// How a product is divided.
-pub struct Plan {
+pub struct ProductPlan {
     pub blocking: Blocking,
     /// The rows and columns of a task.
     pub task: [usize; 2],
@@ -44,18 +44,18 @@ const MAX_SET_CONFLICTS: usize = 40;
 /// How often an operand is read in place at the most, once for each slice of the other operand.
 const MAX_PASSES_IN_PLACE: usize = 20;
 
-impl Plan {
+impl ProductPlan {
     /// The plan of a product on some micro-kernels.
-    pub(super) fn new<S, W, C: Element>(backend: &Backend<S, W, C>, product: &Product<'_, S, C>) -> Plan {
+    pub(super) fn new<S, W, C: SumElement>(backend: &Backend<S, W, C>, product: &Product<'_, S, C>) -> ProductPlan {
         let kernels = backend.kernels;
         let blocking = Blocking::new(kernels, product.extents);
         let [m, n, k] = product.extents;
         let packed = m.saturating_mul(k.div_ceil(kernels.group)).saturating_mul(size_of::<W>());
-        let shares = packed <= shared_bytes(product.threads) && matches!(product.a.places, Places::Lines(..));
+        let shares = packed <= shared_bytes(product.threads) && matches!(product.a.places, MatrixPlaces::Lines(..));
         let [rows, columns] = task_extents(product.extents, &blocking, product.threads, shares);
         let Blocking { mr, nr, mc, nc, kc } = blocking;
         let depth = kc.min(k);
-        let in_place = |places: &Places<'_>, slice: [usize; 2], passes: usize| match places {
+        let in_place = |places: &MatrixPlaces<'_>, slice: [usize; 2], passes: usize| match places {
             _ if !backend.in_place => None,
             places => strides_in_place::<S>(places, slice, passes),
         };
@@ -69,7 +69,8 @@ impl Plan {
             Blocking { mc: mc.min(rows.next_multiple_of(mr)), nc: nc.min(columns.next_multiple_of(nr)), ..blocking };
         let Blocking { mc, nc, .. } = blocking;
         let words = depth.div_ceil(kernels.group);
-        let gathers = [&product.a.places, &product.b.places].iter().any(|places| matches!(places, Places::Each(_)));
+        let gathers =
+            [&product.a.places, &product.b.places].iter().any(|places| matches!(places, MatrixPlaces::Each(_)));
         let mut room = Room::default();
         let single_slice = rows <= mc;
         let held = if single_slice { nr } else { nc };
@@ -78,7 +79,7 @@ impl Plan {
         let gathered_at = room.of::<S>(if gathers { mr.max(nr) * depth } else { 0 });
         let offsets = mc + nc + nr + 2 * depth;
         let offsets_at = room.of::<isize>(offsets);
-        Plan {
+        ProductPlan {
             blocking,
             task: [rows, columns],
             a,
@@ -98,9 +99,9 @@ impl Plan {
 /// The strides along the rows and along K of an operand of `S` that is read in place: there is one
 /// each way, few slices of the other operand pass, and a slice of these rows and steps stays in the
 /// L1 cache meanwhile.
-fn strides_in_place<S>(places: &Places<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
+fn strides_in_place<S>(places: &MatrixPlaces<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
     match places {
-        Places::Lines(rows, steps) if passes <= MAX_PASSES_IN_PLACE => {
+        MatrixPlaces::Lines(rows, steps) if passes <= MAX_PASSES_IN_PLACE => {
             let strides = [rows.stride(1)?, steps.stride(0)?];
             (set_conflicts(slice, strides, size_of::<S>()) <= MAX_SET_CONFLICTS).then_some(strides)
         }

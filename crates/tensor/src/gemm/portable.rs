@@ -4,8 +4,8 @@
 //! Law: that of [`super::kernel`]. Reason for unsafe code: they read and write where the others do.
 #![allow(unsafe_code)]
 
-use super::element::Element;
-use super::kernel::{CHAINS, KernelSet, Tile, write_nothing};
+use super::element::SumElement;
+use super::kernel::{CHAINS, KernelSet, KernelTile, write_nothing};
 
 /// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their
 /// sums take half of sixteen registers of 16 bytes.
@@ -44,8 +44,8 @@ kernels!(
 ///
 /// The invariant of the tile.
 #[allow(clippy::needless_range_loop)]
-unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(
-    tile: &Tile<T, T>,
+unsafe fn kernel<T: SumElement, const ROWS: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(
+    tile: &KernelTile<T, T>,
 ) {
     let mut sums = [[T::default(); ROWS]; N];
     let (mut a, mut b) = (tile.a, tile.b);
@@ -88,7 +88,7 @@ unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: b
 /// # Safety
 ///
 /// None: no memory is used.
-unsafe fn multiply_adds<T: Element, const ROWS: usize>(steps: usize) -> usize {
+unsafe fn multiply_adds<T: SumElement, const ROWS: usize>(steps: usize) -> usize {
     let operand = std::hint::black_box([T::default(); ROWS]);
     let mut sums = [[T::default(); ROWS]; CHAINS / 2];
     for _ in 0..steps {

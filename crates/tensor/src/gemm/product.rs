@@ -6,38 +6,38 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::element::Element;
+use super::element::SumElement;
 use super::kernel::KernelSet;
-use super::line::Line;
+use super::line::DimensionOffsets;
 use super::pack::Pack;
-use super::plan::Plan;
-use super::shared::Shared;
+use super::plan::ProductPlan;
+use super::shared::SharedBlocks;
 use super::small;
 use super::task::{self, Share};
 use crate::threads::Threads;
 
 /// Where the elements of a matrix lie.
-pub enum Places<'a> {
+pub enum MatrixPlaces<'a> {
     /// At the sum of the offsets of the row and of the column.
-    Lines(Line, Line),
+    Lines(DimensionOffsets, DimensionOffsets),
     /// Where a function of row and column says.
     Each(&'a (dyn Fn(usize, usize) -> isize + Sync)),
 }
 
 /// An operand: rows along M or N, columns along K.
-pub struct Operand<'a, S> {
+pub struct ProductOperand<'a, S> {
     /// The element at offset 0. *Invariant*: every offset of the places leads to a number that may
     /// be read, from any thread.
     pub from: *const S,
-    pub places: Places<'a>,
+    pub places: MatrixPlaces<'a>,
 }
 
 /// The matrix that is written.
-pub struct Target<'a, C> {
+pub struct ProductTarget<'a, C> {
     /// The element at offset 0. *Invariant*: every offset of the places leads to an element that
     /// nobody else uses, and different places to different elements.
     pub to: *mut C,
-    pub places: Places<'a>,
+    pub places: MatrixPlaces<'a>,
 }
 
 /// What is multiplied: the extents M, N and K, the numbers, and the most threads.
@@ -45,9 +45,9 @@ pub struct Product<'a, S, C> {
     pub extents: [usize; 3],
     pub alpha: C,
     pub beta: C,
-    pub a: Operand<'a, S>,
-    pub b: Operand<'a, S>,
-    pub c: Target<'a, C>,
+    pub a: ProductOperand<'a, S>,
+    pub b: ProductOperand<'a, S>,
+    pub c: ProductTarget<'a, C>,
     pub threads: usize,
     /// Whether A and B are exchanged, and M and N with them.
     pub transposed: bool,
@@ -62,7 +62,7 @@ impl<S, C> Product<'_, S, C> {
     /// also `C^T = B^T * A^T`.
     #[inline]
     pub fn transpose_to_columns(&mut self) {
-        let Places::Lines(rows, columns) = &mut self.c.places else { return };
+        let MatrixPlaces::Lines(rows, columns) = &mut self.c.places else { return };
         if rows.stride(1) == Some(1) || columns.stride(1) != Some(1) {
             return;
         }
@@ -89,7 +89,7 @@ const SMALL: usize = 1 << 23;
 /// The same where there are several threads.
 pub(super) const SMALL_ON_THREADS: usize = 1 << 20;
 
-impl<S: Copy + Default, W: Copy, C: Element> Backend<S, W, C> {
+impl<S: Copy + Default, W: Copy, C: SumElement> Backend<S, W, C> {
     /// Computes a product.
     pub fn run(&self, product: &Product<'_, S, C>) {
         let threads = product.threads;
@@ -97,11 +97,11 @@ impl<S: Copy + Default, W: Copy, C: Element> Backend<S, W, C> {
             return;
         }
         let [m, n, _] = product.extents;
-        let plan = Plan::new(self, product);
+        let plan = ProductPlan::new(self, product);
         let [rows, columns] = plan.task;
         let across = m.div_ceil(rows);
         let tasks = across * n.div_ceil(columns);
-        let shared = plan.shared.map(|[blocks, bytes]| Shared::new(blocks, bytes));
+        let shared = plan.shared.map(|[blocks, bytes]| SharedBlocks::new(blocks, bytes));
         let task = |number: usize| {
             let (i, j) = (number % across * rows, number / across * columns);
             let share = shared.as_ref().map(|blocks| Share { blocks, task: number, tasks });

@@ -10,10 +10,10 @@
 use half::{bf16, f16};
 use tilewright_layout::atoms::{Arch, MmaTypes, ValueType};
 
-use super::element::Element;
+use super::element::SumElement;
 use super::kernel::KernelSet;
 use super::pack::{self, Same, Widened};
-use super::plan::Plan;
+use super::plan::ProductPlan;
 use super::portable;
 use super::product::{Backend, Product};
 #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ pub struct Route<S: Numbers> {
     /// Whether this machine has the instructions.
     pub available: fn() -> bool,
     /// How a product is divided.
-    pub plan: fn(&Product<'_, S, S::Sum>) -> Plan,
+    pub plan: fn(&Product<'_, S, S::Sum>) -> ProductPlan,
     /// Multiplies and adds in registers alone, in chains of so many steps. Returns how many
     /// multiplications that were.
     ///
@@ -60,7 +60,7 @@ mod sealed {
 /// products are added up in `f32`, and `i8`, whose products are added up in `i32`, modulo `2^32`.
 pub trait Numbers: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// What products are added up in.
-    type Sum: Element;
+    type Sum: SumElement;
     /// The types of numbers and sums, as atoms call them.
     #[doc(hidden)]
     const TYPES: MmaTypes;
@@ -94,7 +94,7 @@ macro_rules! routes {
                 available: || $available,
                 plan: |product| {
                     let backend = Backend { kernels: &$kernels, pack_a: $pack_a, pack_b: $pack_b, in_place: $in_place };
-                    Plan::new(&backend, product)
+                    ProductPlan::new(&backend, product)
                 },
                 // SAFETY: the caller has asked for the instructions.
                 multiply_adds: |steps| unsafe { multiply_adds(&$kernels, steps) },

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::workspace::Workspace;
+use super::workspace::ProductWorkspace;
 
 /// The states of a block: nobody has asked for it, a thread is packing it, it is packed.
 const FREE: u8 = 0;
@@ -19,8 +19,8 @@ const PACKED: u8 = 2;
 const SPINS: usize = 1 << 10;
 
 /// Room for all blocks of an operand.
-pub(super) struct Shared {
-    workspace: Workspace,
+pub(super) struct SharedBlocks {
+    workspace: ProductWorkspace,
     states: Vec<AtomicU8>,
     /// The bytes from one block to the next.
     block: usize,
@@ -28,7 +28,7 @@ pub(super) struct Shared {
 
 // SAFETY: the memory of a block is written by the one thread that took it from FREE to PACKING, and
 // read by others only after that thread stored PACKED with release ordering.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedBlocks {}
 
 /// What the state of a block becomes when its packing ends, also by a panic.
 struct Outcome<'a> {
@@ -42,11 +42,11 @@ impl Drop for Outcome<'_> {
     }
 }
 
-impl Shared {
+impl SharedBlocks {
     /// Room for so many blocks of so many bytes.
-    pub fn new(blocks: usize, block: usize) -> Shared {
+    pub fn new(blocks: usize, block: usize) -> SharedBlocks {
         let states = std::iter::repeat_with(|| AtomicU8::new(FREE)).take(blocks).collect();
-        Shared { workspace: Workspace::take_shared(blocks.saturating_mul(block)), states, block }
+        SharedBlocks { workspace: ProductWorkspace::take_shared(blocks.saturating_mul(block)), states, block }
     }
 
     /// Whether a block is packed, or being packed.
@@ -88,12 +88,12 @@ impl Shared {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::Shared;
+    use super::SharedBlocks;
 
     #[test]
     fn each_block_is_packed_once_and_seen_by_all() {
         const WORDS: usize = 1000;
-        let shared = Shared::new(7, WORDS * 8);
+        let shared = SharedBlocks::new(7, WORDS * 8);
         let packed = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_the_block_to_the_next() {
-        let shared = Shared::new(1, 64);
+        let shared = SharedBlocks::new(1, 64);
         let (begun, packed) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let failed = std::thread::scope(|scope| {
             let failing = scope.spawn(|| {

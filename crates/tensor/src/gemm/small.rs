@@ -5,10 +5,10 @@
 #![allow(unsafe_code)]
 
 use super::blocking::register_tile;
-use super::element::Element;
+use super::element::SumElement;
 use super::prefetch::Prefetch;
-use super::product::{Backend, Places, Product, SMALL_ON_THREADS};
-use super::tile::{Part, Slices, each_tile};
+use super::product::{Backend, MatrixPlaces, Product, SMALL_ON_THREADS};
+use super::tile::{ProductPart, Slices, each_tile};
 
 /// How often B is read in such a product at the most, once for each slice of A. Products that
 /// threads would not share are exempt.
@@ -17,7 +17,7 @@ const MAX_PASSES: usize = 10;
 /// Computes a product of at most so many multiplications. False, and nothing is done, if there are
 /// more, or an operand has to be packed.
 #[inline]
-pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
+pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     backend: &Backend<S, W, C>,
     product: &Product<'_, S, C>,
     most: usize,
@@ -29,7 +29,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     if !backend.in_place || work > most || work > SMALL_ON_THREADS && passes > MAX_PASSES {
         return false;
     }
-    let (Places::Lines(a_rows, a_steps), Places::Lines(b_rows, b_steps), Places::Lines(down, across)) =
+    let (MatrixPlaces::Lines(a_rows, a_steps), MatrixPlaces::Lines(b_rows, b_steps), MatrixPlaces::Lines(down, across)) =
         (&product.a.places, &product.b.places, &product.c.places)
     else {
         return false;
@@ -44,7 +44,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     let mr = lanes * vectors;
     let a = Slices { from: product.a.from.cast(), slice: mr as isize, step: a_step, row: 1 };
     let b = Slices { from: product.b.from.cast(), slice: b_row * nr as isize, step: b_step, row: b_row };
-    let part = Part { tile: [mr, nr], extents: [m, n], words: k, edge: true };
+    let part = ProductPart { tile: [mr, nr], extents: [m, n], words: k, edge: true };
     each_tile(
         kernels,
         part,

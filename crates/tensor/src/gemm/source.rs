@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::kernel::KernelSet;
 use super::pack::{Pack, Panels};
 use super::prefetch::Prefetch;
-use super::product::{Operand, Places};
+use super::product::{MatrixPlaces, ProductOperand};
 use super::tile::Slices;
 use crate::memory::LINE;
 
@@ -24,7 +24,7 @@ const CONTIGUOUS_BYTES: usize = 256;
 /// An operand during a task.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a, S, W: 'static, C: 'static> {
-    pub operand: &'a Operand<'a, S>,
+    pub operand: &'a ProductOperand<'a, S>,
     pub kernels: &'a KernelSet<W, C>,
     /// The strides along the rows and along K of an operand that is read in place.
     pub strides: Option<[isize; 2]>,
@@ -65,7 +65,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
     /// The lines of some rows over a part of K, if the numbers of each row are contiguous.
     pub fn lines_of_rows(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
         match &self.operand.places {
-            Places::Lines(_, along) if along.stride(0) == Some(1) => self.lines(rows, depth),
+            MatrixPlaces::Lines(_, along) if along.stride(0) == Some(1) => self.lines(rows, depth),
             _ => Prefetch::NONE,
         }
     }
@@ -73,7 +73,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
     /// The lines of some rows over a part of K, if the numbers of each row, or those at each step,
     /// are contiguous.
     pub fn lines(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
-        let Places::Lines(down, along) = &self.operand.places else { return Prefetch::NONE };
+        let MatrixPlaces::Lines(down, along) = &self.operand.places else { return Prefetch::NONE };
         let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Prefetch::NONE };
         let (number, stride, length) = match (down, along) {
             (_, 1) => (rows.len(), down, depth.len()),
@@ -88,7 +88,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
 
     /// Writes the offsets of the steps of a part of K, for the slices to be filled.
     pub fn steps(&self, depth: &Range<usize>, steps: &mut [isize]) {
-        if let (Places::Lines(_, along), None) = (&self.operand.places, self.strides) {
+        if let (MatrixPlaces::Lines(_, along), None) = (&self.operand.places, self.strides) {
             along.fill(depth.start, steps);
         }
     }
@@ -122,7 +122,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
             self.to.wrapping_add(slice * length)
         };
         match &self.operand.places {
-            Places::Lines(down, _) => {
+            MatrixPlaces::Lines(down, _) => {
                 down.fill(rows.start, offsets);
                 // Some steps of all slices, then the next: memory is read in longer pieces.
                 for (part, steps) in steps.chunks(PACKED_STEPS).enumerate() {
@@ -135,7 +135,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                     }
                 }
             }
-            Places::Each(at) => {
+            MatrixPlaces::Each(at) => {
                 for (t, step) in steps.iter_mut().enumerate() {
                     *step = (t * width) as isize;
                 }

@@ -7,19 +7,19 @@
 use std::ops::Range;
 
 use super::blocking::{Blocking, prefetches_blocks};
-use super::element::Element;
-use super::plan::Plan;
+use super::element::SumElement;
+use super::plan::ProductPlan;
 use super::prefetch::Prefetch;
-use super::product::{Backend, Places, Product};
-use super::shared::Shared;
+use super::product::{Backend, MatrixPlaces, Product};
+use super::shared::SharedBlocks;
 use super::source::Source;
-use super::tile::{Part, each_tile};
-use super::workspace::Workspace;
+use super::tile::{ProductPart, each_tile};
+use super::workspace::ProductWorkspace;
 
 /// What a task shares with others.
 pub(super) struct Share<'a> {
     /// The blocks of A, one part of K after another.
-    pub blocks: &'a Shared,
+    pub blocks: &'a SharedBlocks,
     /// The number of this task.
     pub task: usize,
     /// The number of tasks.
@@ -31,10 +31,10 @@ pub(super) struct Share<'a> {
 /// A slice of B is packed just before the first block of A meets it, so that it is in the L1 cache
 /// then. If there is no other block, the next slice overwrites it. Each task begins with another
 /// shared block of A, so that threads do not want the same one at once.
-pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
+pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     backend: &Backend<S, W, C>,
     product: &Product<'_, S, C>,
-    plan: &Plan,
+    plan: &ProductPlan,
     [rows, columns]: [Range<usize>; 2],
     share: Option<Share<'_>>,
 ) {
@@ -42,10 +42,10 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
     let [_, n, k] = product.extents;
     let direct = match &product.c.places {
-        Places::Lines(down, across) => (down.stride(1) == Some(1)).then(|| across.stride(0)).flatten(),
-        Places::Each(_) => None,
+        MatrixPlaces::Lines(down, across) => (down.stride(1) == Some(1)).then(|| across.stride(0)).flatten(),
+        MatrixPlaces::Each(_) => None,
     };
-    let workspace = Workspace::take(plan.bytes);
+    let workspace = ProductWorkspace::take(plan.bytes);
     let [b_at, a_at, gathered_at, offsets_at] = plan.parts.map(|at| workspace.start().wrapping_add(at));
     let a_source = Source {
         operand: &product.a,
@@ -87,7 +87,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     };
 
     for columns in parts(columns, nc) {
-        if let (Places::Lines(_, line), None, Some(across)) =
+        if let (MatrixPlaces::Lines(_, line), None, Some(across)) =
             (&product.c.places, direct, across.get_mut(..columns.len()))
         {
             line.fill(columns.start, across);
@@ -118,12 +118,13 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                 } else {
                     fill(&a_source);
                 }
-                if let (Places::Lines(line, _), None, Some(down)) =
+                if let (MatrixPlaces::Lines(line, _), None, Some(down)) =
                     (&product.c.places, direct, down.get_mut(..rows.len()))
                 {
                     line.fill(rows.start, down);
                 }
-                let part = Part { tile: [mr, nr], extents: [rows.len(), columns.len()], words, edge: plan.a.is_some() };
+                let part =
+                    ProductPart { tile: [mr, nr], extents: [rows.len(), columns.len()], words, edge: plan.a.is_some() };
                 let ready = |j: usize| {
                     let first = columns.start + j;
                     if turn == 0 {
@@ -158,7 +159,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                             // the operands.
                             unsafe { tile.write(run, product.c.to.wrapping_offset(offset), stride) }
                         }
-                        (Places::Lines(..), None) => {
+                        (MatrixPlaces::Lines(..), None) => {
                             let (Some(down), Some(across)) = (down.get(i..i + tile.rows), across.get(j..j + width))
                             else {
                                 return;
@@ -167,7 +168,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                             // were packed or lie in the operands.
                             unsafe { tile.write_along(run, product.c.to, down, across) }
                         }
-                        (Places::Each(at), None) => {
+                        (MatrixPlaces::Each(at), None) => {
                             let place = |r: usize, c: usize| at(rows.start + i + r, columns.start + j + c);
                             // SAFETY: the function gives the places of C; the slices were packed or
                             // lie in the operands.

@@ -5,8 +5,8 @@
 //! and then added to its elements one by one.
 #![allow(unsafe_code)]
 
-use super::element::Element;
-use super::kernel::{KernelSet, Run, Tile};
+use super::element::SumElement;
+use super::kernel::{KernelFunction, KernelSet, KernelTile};
 use super::prefetch::Prefetch;
 
 /// An operand as micro-kernels read it: slices of MR rows of A, or of NR columns of B.
@@ -24,7 +24,7 @@ pub(super) struct Slices<W> {
 
 /// A part of C, and how it is divided into tiles.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct ProductPart {
     /// MR and NR.
     pub tile: [usize; 2],
     /// The rows and columns of the part.
@@ -50,17 +50,17 @@ struct Buffer<C>([C; MAX_ROWS * MAX_COLUMNS]);
 /// time, and returns what is to be prefetched meanwhile. Where that is nothing, a share of
 /// `upcoming` is.
 #[inline]
-pub(super) fn each_tile<W: Copy, C: Element>(
+pub(super) fn each_tile<W: Copy, C: SumElement>(
     kernels: &KernelSet<W, C>,
-    part: Part,
+    part: ProductPart,
     [a, b]: [Slices<W>; 2],
     [alpha, beta]: [C; 2],
     upcoming: Prefetch,
     mut ready: impl FnMut(usize) -> Prefetch,
-    mut write: impl FnMut(usize, usize, Run<W, C>, usize, Tile<W, C>),
+    mut write: impl FnMut(usize, usize, KernelFunction<W, C>, usize, KernelTile<W, C>),
 ) {
     let lanes = kernels.lanes;
-    let Part { tile: [mr, nr], extents: [rows, columns], words, edge } = part;
+    let ProductPart { tile: [mr, nr], extents: [rows, columns], words, edge } = part;
     let (total, mut count) = (rows.div_ceil(mr) * columns.div_ceil(nr), 0);
     let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, prefetch: Prefetch| {
         let prefetch = if prefetch.lines == 0 { upcoming.share(count, total, nr) } else { prefetch };
@@ -76,7 +76,7 @@ pub(super) fn each_tile<W: Copy, C: Element>(
         let run = table.get((rows - 1) / lanes).and_then(|table| table.get(columns - 1));
         debug_assert!(run.is_some(), "the invariant of the kernels");
         if let Some(run) = run {
-            let tile = Tile {
+            let tile = KernelTile {
                 k: words,
                 a: a_from,
                 a_step: a.step,
@@ -105,14 +105,14 @@ pub(super) fn each_tile<W: Copy, C: Element>(
     }
 }
 
-impl<W: Copy, C: Element> Tile<W, C> {
+impl<W: Copy, C: SumElement> KernelTile<W, C> {
     /// Adds the product to elements whose rows are contiguous and whose columns lie `column` apart.
     ///
     /// # Safety
     ///
     /// The invariant of the tile at this place, and a processor with the instructions of `run`.
     #[inline(always)]
-    pub unsafe fn write(mut self, run: Run<W, C>, c: *mut C, column: isize) {
+    pub unsafe fn write(mut self, run: KernelFunction<W, C>, c: *mut C, column: isize) {
         (self.c, self.c_column) = (c, column);
         // SAFETY: the caller vouches for the place, the operands and the instructions.
         unsafe { run(&self) }
@@ -122,9 +122,9 @@ impl<W: Copy, C: Element> Tile<W, C> {
     ///
     /// # Safety
     ///
-    /// As [`Tile::write`], for every sum of an offset of a row and one of a column.
+    /// As [`KernelTile::write`], for every sum of an offset of a row and one of a column.
     #[inline]
-    pub unsafe fn write_along(self, run: Run<W, C>, to: *mut C, rows: &[isize], columns: &[isize]) {
+    pub unsafe fn write_along(self, run: KernelFunction<W, C>, to: *mut C, rows: &[isize], columns: &[isize]) {
         let step = |offsets: &[isize], by: isize| offsets.windows(2).all(|pair| matches!(pair, [a, b] if b - a == by));
         let stride = match columns {
             [first, second, ..] => second - first,
@@ -148,12 +148,18 @@ impl<W: Copy, C: Element> Tile<W, C> {
     ///
     /// # Safety
     ///
-    /// As [`Tile::write`], for every offset of a row and a column of the tile.
+    /// As [`KernelTile::write`], for every offset of a row and a column of the tile.
     #[inline]
-    pub unsafe fn scatter(self, run: Run<W, C>, to: *mut C, columns: usize, offset: impl Fn(usize, usize) -> isize) {
+    pub unsafe fn scatter(
+        self,
+        run: KernelFunction<W, C>,
+        to: *mut C,
+        columns: usize,
+        offset: impl Fn(usize, usize) -> isize,
+    ) {
         let (mut buffer, beta) = (Buffer([C::default(); MAX_ROWS * MAX_COLUMNS]), self.beta);
         // SAFETY: no kernel has a larger tile than the buffer, in which columns lie side by side.
-        unsafe { Tile { beta: C::default(), ..self }.write(run, buffer.0.as_mut_ptr(), MAX_ROWS as isize) };
+        unsafe { KernelTile { beta: C::default(), ..self }.write(run, buffer.0.as_mut_ptr(), MAX_ROWS as isize) };
         for (j, column) in buffer.0.chunks(MAX_ROWS).take(columns).enumerate() {
             for (i, value) in column.iter().take(self.rows).enumerate() {
                 let place = to.wrapping_offset(offset(i, j));

@@ -15,47 +15,47 @@ use crate::memory::LINE;
 
 /// Memory without a type.
 ///
-/// *Invariant*: `start` is valid for `bytes` bytes, and was allocated by [`Workspace::layout`] of
-/// them.
-pub(super) struct Workspace {
+/// *Invariant*: `start` is valid for `bytes` bytes, and was allocated by
+/// [`ProductWorkspace::layout`] of them.
+pub(super) struct ProductWorkspace {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 thread_local! {
-    static KEPT: Cell<Option<Workspace>> = const { Cell::new(None) };
-    static SHARED: Cell<Option<Workspace>> = const { Cell::new(None) };
+    static KEPT: Cell<Option<ProductWorkspace>> = const { Cell::new(None) };
+    static SHARED: Cell<Option<ProductWorkspace>> = const { Cell::new(None) };
 }
 
-impl Workspace {
+impl ProductWorkspace {
     fn layout(bytes: usize) -> Option<Layout> {
         Layout::from_size_align(bytes, LINE).ok()
     }
 
     /// At least so many bytes: what the thread kept, if that is enough.
-    pub fn take(bytes: usize) -> Workspace {
-        Workspace::of(KEPT.take(), bytes)
+    pub fn take(bytes: usize) -> ProductWorkspace {
+        ProductWorkspace::of(KEPT.take(), bytes)
     }
 
     /// The same for memory that this thread shares with others.
-    pub fn take_shared(bytes: usize) -> Workspace {
-        Workspace::of(SHARED.take(), bytes)
+    pub fn take_shared(bytes: usize) -> ProductWorkspace {
+        ProductWorkspace::of(SHARED.take(), bytes)
     }
 
     /// What was kept, if that has so many bytes, and otherwise new memory.
-    fn of(kept: Option<Workspace>, bytes: usize) -> Workspace {
+    fn of(kept: Option<ProductWorkspace>, bytes: usize) -> ProductWorkspace {
         if let Some(kept) = kept
             && kept.bytes >= bytes
         {
             return kept;
         }
         let bytes = bytes.max(LINE);
-        let Some(layout) = Workspace::layout(bytes) else {
+        let Some(layout) = ProductWorkspace::layout(bytes) else {
             handle_alloc_error(Layout::new::<[u8; LINE]>());
         };
         // SAFETY: the size is not zero.
         let start = unsafe { alloc(layout) };
-        NonNull::new(start).map_or_else(|| handle_alloc_error(layout), |start| Workspace { start, bytes })
+        NonNull::new(start).map_or_else(|| handle_alloc_error(layout), |start| ProductWorkspace { start, bytes })
     }
 
     /// Leaves the memory to the next product of this thread.
@@ -74,9 +74,9 @@ impl Workspace {
     }
 }
 
-impl Drop for Workspace {
+impl Drop for ProductWorkspace {
     fn drop(&mut self) {
-        if let Some(layout) = Workspace::layout(self.bytes) {
+        if let Some(layout) = ProductWorkspace::layout(self.bytes) {
             // SAFETY: by the invariant this is what was allocated, and it is freed once.
             unsafe { dealloc(self.start.as_ptr(), layout) };
         }

@@ -193,7 +193,7 @@ fn read_up_to(file: &mut impl Read, place: &mut [u8]) -> Result<usize, NpyError>
 
 /// A dictionary literal.
 fn parse(text: &str) -> Result<Header, NpyError> {
-    let mut cursor = Cursor { rest: text };
+    let mut cursor = HeaderCursor { rest: text };
     let (mut number, mut order, mut shape) = (None, None, None);
     cursor.expect('{', "a dictionary")?;
     while !cursor.eat('}') {
@@ -222,11 +222,11 @@ fn parse(text: &str) -> Result<Header, NpyError> {
     }
 }
 
-struct Cursor<'a> {
+struct HeaderCursor<'a> {
     rest: &'a str,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> HeaderCursor<'a> {
     fn skip_spaces(&mut self) {
         self.rest = self.rest.trim_start();
     }

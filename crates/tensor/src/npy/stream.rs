@@ -15,7 +15,7 @@ use bytemuck::{Zeroable, cast_slice, cast_slice_mut};
 use tilewright_layout::{Layout, Tree};
 
 use super::write::replace_with_holes;
-use super::{ELEMENTS, Element, Header, NpyError, NpyFile, Order, exactly};
+use super::{ELEMENTS, Header, NpyElement, NpyError, NpyFile, Order, exactly};
 use crate::domain::{Addressing, Space, Step};
 use crate::offsets::Offsets;
 use crate::tensor::Tensor;
@@ -25,7 +25,7 @@ const SPARSE: usize = 4;
 
 /// Where a part of a window is in the file, and in memory.
 #[derive(Debug, Clone, Copy)]
-struct Axis {
+struct WindowAxis {
     extent: usize,
     /// Steps in the file, in what was read of it, and in the window.
     from: usize,
@@ -145,7 +145,7 @@ impl Stream {
     /// many elements are out, of how many.
     ///
     /// Errors: as [`NpyFile::read`] and [`super::write()`].
-    pub fn run<T: Element>(
+    pub fn run<T: NpyElement>(
         &self,
         file: NpyFile,
         output: &Path,
@@ -196,9 +196,9 @@ fn span(axes: impl Iterator<Item = (usize, usize)>) -> usize {
 
 /// The axes of a window, and where what is read of the file lies: runs that hold the axes with the
 /// shortest steps there, one run behind another.
-fn placed(axes: &[(usize, usize, usize)]) -> Vec<Axis> {
-    let mut placed: Vec<Axis> =
-        axes.iter().map(|(extent, from, to)| Axis { extent: *extent, from: *from, held: 0, to: *to }).collect();
+fn placed(axes: &[(usize, usize, usize)]) -> Vec<WindowAxis> {
+    let mut placed: Vec<WindowAxis> =
+        axes.iter().map(|(extent, from, to)| WindowAxis { extent: *extent, from: *from, held: 0, to: *to }).collect();
     placed.sort_by_key(|axis| axis.from);
     let (mut count, mut run) = (1_usize, 1_usize);
     let mut next = None;
@@ -225,7 +225,7 @@ impl NpyFile {
     }
 
     /// That the elements are of this type, and that there are some.
-    fn holds<T: Element>(&self) -> Result<(), NpyError> {
+    fn holds<T: NpyElement>(&self) -> Result<(), NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
             let wanted = Header::type_text(T::KIND, size_of::<T>());
@@ -235,7 +235,7 @@ impl NpyFile {
     }
 
     /// The elements of a window that begins at an element of the file, each in its place.
-    fn window<T: Element>(
+    fn window<T: NpyElement>(
         &mut self,
         begin: u64,
         from: usize,
@@ -245,9 +245,9 @@ impl NpyFile {
         let line = |length: usize| Layout::mode_of(i64::try_from(length).unwrap_or(i64::MAX), 1);
         let mut held: Tensor<T::Bytes> = Tensor::zeroed(line(span(axes.iter().map(|axis| (axis.extent, axis.held))))?)?;
         // An axis whose step is the same in the file and in what is held is inside of a run.
-        let is_outside = |axis: &&Axis| axis.held != axis.from;
+        let is_outside = |axis: &&WindowAxis| axis.held != axis.from;
         let run = span(axes.iter().filter(|axis| !is_outside(axis)).map(|axis| (axis.extent, axis.held)));
-        let outside: Vec<Axis> = axes.iter().filter(is_outside).copied().collect();
+        let outside: Vec<WindowAxis> = axes.iter().filter(is_outside).copied().collect();
         let runs: usize = outside.iter().map(|axis| axis.extent).product();
         for number in 0..runs {
             let (mut rest, mut at, mut place) = (number, from, 0);
@@ -277,19 +277,19 @@ impl NpyFile {
 
 /// Puts elements where they belong, in squares of the two axes that have the shortest steps on
 /// either side, so that both stay in the cache.
-fn put<T: Copy + Zeroable>(held: &[T], window: &mut [T], axes: &[Axis]) {
+fn put<T: Copy + Zeroable>(held: &[T], window: &mut [T], axes: &[WindowAxis]) {
     const SIDE: usize = 64;
-    let shortest = |step: fn(&Axis) -> usize| {
+    let shortest = |step: fn(&WindowAxis) -> usize| {
         (0..axes.len()).min_by_key(|at| axes.get(*at).map(step).filter(|step| *step > 0).unwrap_or(usize::MAX))
     };
     let (Some(across), Some(down)) = (shortest(|axis| axis.to), shortest(|axis| axis.held)) else {
         window.iter_mut().zip(held).take(1).for_each(|(place, element)| *place = *element);
         return;
     };
-    let one = Axis { extent: 1, from: 0, held: 0, to: 0 };
+    let one = WindowAxis { extent: 1, from: 0, held: 0, to: 0 };
     let axis = |at: usize| axes.get(at).copied().unwrap_or(one);
     let (across_axis, down_axis) = (axis(across), if across == down { one } else { axis(down) });
-    let rest: Vec<Axis> =
+    let rest: Vec<WindowAxis> =
         axes.iter().enumerate().filter(|(at, _)| *at != across && *at != down).map(|(_, axis)| *axis).collect();
     let all: usize = rest.iter().map(|axis| axis.extent).product();
     for number in 0..all {

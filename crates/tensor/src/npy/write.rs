@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tilewright_layout::Tree;
 
 use super::new_file::NewFile;
-use super::{Element, Header, NpyError, Order};
+use super::{Header, NpyElement, NpyError, Order};
 use crate::offsets::Offsets;
 use crate::rearrange::Rearrangement;
 use crate::tiling::Tiling;
@@ -21,7 +21,7 @@ use crate::view::TensorView;
 /// then, and for good where something goes wrong.
 ///
 /// Errors: the system refuses; more than 64 modes.
-pub fn write<T: Element, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
+pub fn write<T: NpyElement, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
     let shape = tensor.shape().product_each()?;
     // A flat tuple, like the axes of an array.
     let shape = Tree::flat(shape.leaves().iter().copied())?;
@@ -50,7 +50,7 @@ fn neighbours(layout: &impl Offsets) -> bool {
 }
 
 /// The elements in the order of their indices, in pieces.
-fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
+fn write_elements<T: NpyElement, L: Offsets>(file: &mut dyn Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
     const PIECE: usize = 1 << 13;
     let mut piece: Vec<T> = Vec::with_capacity(PIECE);
     let mut elements = tensor.iter();
@@ -126,12 +126,12 @@ const BLOCK: usize = 1 << 16;
 
 /// A new file, in which zeros may be holes.
 pub(super) struct Output {
-    to: Target,
+    to: WriteTarget,
     /// Zeros that are due before anything else.
     due: u64,
 }
 
-enum Target {
+enum WriteTarget {
     New(NewFile),
     /// What cannot be replaced, such as a terminal or a pipe.
     Stream(File),
@@ -148,8 +148,8 @@ impl Output {
     fn catch_up(&mut self) -> io::Result<()> {
         let due = std::mem::take(&mut self.due);
         match &mut self.to {
-            Target::New(file) => file.skip(due),
-            Target::Stream(file) => io::copy(&mut io::repeat(0).take(due), file).map(drop),
+            WriteTarget::New(file) => file.skip(due),
+            WriteTarget::Stream(file) => io::copy(&mut io::repeat(0).take(due), file).map(drop),
         }
     }
 }
@@ -165,15 +165,15 @@ impl Write for Output {
             self.catch_up()?;
         }
         match &mut self.to {
-            Target::New(file) => file.write(block),
-            Target::Stream(file) => file.write(block),
+            WriteTarget::New(file) => file.write(block),
+            WriteTarget::Stream(file) => file.write(block),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
-            Target::New(file) => file.flush(),
-            Target::Stream(file) => file.flush(),
+            WriteTarget::New(file) => file.flush(),
+            WriteTarget::Stream(file) => file.flush(),
         }
     }
 }
@@ -182,7 +182,7 @@ impl Write for Output {
 pub(super) fn replace_with_holes(path: &Path, contents: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
     let path = target(path)?;
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
-        let mut out = Output { to: Target::Stream(OpenOptions::new().write(true).open(&path)?), due: 0 };
+        let mut out = Output { to: WriteTarget::Stream(OpenOptions::new().write(true).open(&path)?), due: 0 };
         contents(&mut out)?;
         out.catch_up()?;
         return out.flush();
@@ -192,10 +192,10 @@ pub(super) fn replace_with_holes(path: &Path, contents: impl FnOnce(&mut Output)
         // Replacing the file would need no permission to write it, so that is checked here.
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
-    let mut out = Output { to: Target::New(NewFile::beside(&path)?), due: 0 };
+    let mut out = Output { to: WriteTarget::New(NewFile::beside(&path)?), due: 0 };
     contents(&mut out)?;
     out.catch_up()?;
-    let Target::New(file) = out.to else { return Ok(()) };
+    let WriteTarget::New(file) = out.to else { return Ok(()) };
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }

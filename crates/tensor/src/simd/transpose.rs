@@ -15,7 +15,7 @@ mod stripe;
 use super::has_avx512_vbmi;
 use super::instructions::Instructions;
 pub(crate) use permuted::{PERMUTED_BUFFER, Pieces, transpose_permuted};
-pub(crate) use stripe::{Edge, Line, Rows, Scratch, Stores, Stripe, prefetch, stripes_ahead};
+pub(crate) use stripe::{CacheLine, Edge, Scratch, Stores, Stripe, StripeRows, prefetch, stripes_ahead};
 
 /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///

@@ -39,14 +39,14 @@ const ROWS: usize = 16;
 
 /// A loop around the patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Loop<const N: usize> {
+pub(super) struct PatchLoop<const N: usize> {
     pub(super) step: Step<N>,
-    pub(super) part: Part,
+    pub(super) part: ShortPart,
 }
 
 /// What is shorter in the last iteration of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ShortPart {
     /// Nothing.
     Whole,
     /// The table has so many lines.
@@ -61,7 +61,7 @@ pub(super) struct Nest<const N: usize> {
     /// The place of the first element in each operand, in bytes.
     pub(super) origin: [isize; N],
     /// The outermost first.
-    pub(super) loops: Vec<Loop<N>>,
+    pub(super) loops: Vec<PatchLoop<N>>,
     /// How many of them move the written operand. They come first.
     pub(super) moving: usize,
     pub(super) table: Vec<[isize; N]>,
@@ -114,7 +114,7 @@ impl<const N: usize> Nest<N> {
             nest.grow(&mut steps, rows.max(PATCH));
         }
         nest.shorten(if block.is_some() { most } else { ROW });
-        nest.loops.extend(steps.into_iter().map(|step| Loop { step, part: Part::Whole }));
+        nest.loops.extend(steps.into_iter().map(|step| PatchLoop { step, part: ShortPart::Whole }));
         nest.loops.sort_by_key(|each| (written(&each.step) == 0, Reverse(each.step.reach())));
         nest.moving = nest.loops.iter().filter(|each| written(&each.step) != 0).count();
         nest.distinct = nest.table.len() == 1 || {
@@ -164,7 +164,7 @@ impl<const N: usize> Nest<N> {
             self.table.extend(lines.iter().map(|line| moved(line, &by)));
         }
         if chunk < step.extent {
-            self.divide(step, chunk, |last| Part::Table(last * len));
+            self.divide(step, chunk, |last| ShortPart::Table(last * len));
         }
         all
     }
@@ -172,16 +172,16 @@ impl<const N: usize> Nest<N> {
     /// Makes a loop of a row that has more elements.
     fn shorten(&mut self, most: usize) {
         if self.row.extent > most + most / 4 {
-            self.divide(self.row, most, Part::Row);
+            self.divide(self.row, most, ShortPart::Row);
             self.row.extent = most;
         }
     }
 
     /// Adds the loop over chunks of an axis.
-    fn divide(&mut self, step: Step<N>, chunk: usize, part: impl Fn(usize) -> Part) {
+    fn divide(&mut self, step: Step<N>, chunk: usize, part: impl Fn(usize) -> ShortPart) {
         let count = step.extent.div_ceil(chunk);
         let part = part(step.extent - (count - 1) * chunk);
-        self.loops.push(Loop { step: Step { extent: count, by: times(&step.by, chunk) }, part });
+        self.loops.push(PatchLoop { step: Step { extent: count, by: times(&step.by, chunk) }, part });
     }
 }
 

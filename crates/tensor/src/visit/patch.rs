@@ -19,7 +19,7 @@
 use rayon::prelude::*;
 use tilewright_layout::Leaf;
 
-use super::nest::{Loop, Nest, Part, moved, times};
+use super::nest::{Nest, PatchLoop, ShortPart, moved, times};
 use crate::domain::{Addressing, runs_of};
 use crate::memory::LINE;
 use crate::simd::{Instructions, prefetch};
@@ -27,7 +27,7 @@ use crate::threads::Threads;
 
 /// An operand: its first element, the size of its elements, and where they lie.
 #[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
+pub(crate) struct VisitOperand<'a> {
     pub(crate) base: *mut u8,
     pub(crate) element: usize,
     pub(crate) side: &'a Addressing,
@@ -79,7 +79,11 @@ const MOST: i64 = 64;
 ///
 /// # Safety
 /// The invariant of this module.
-pub(crate) unsafe fn visit<const N: usize>(operands: [Operand<'_>; N], size: i64, run: impl Fn(&Patch<'_, N>) + Sync) {
+pub(crate) unsafe fn visit<const N: usize>(
+    operands: [VisitOperand<'_>; N],
+    size: i64,
+    run: impl Fn(&Patch<'_, N>) + Sync,
+) {
     let (sides, elements) = (operands.map(|operand| operand.side), operands.map(|operand| operand.element));
     let (bases, plain) = (Bases(operands.map(|operand| operand.base)), operands.map(|operand| operand.plain));
     let threads = if usize::try_from(size).is_ok_and(|size| size < SHARE) { Threads::One } else { Threads::here() };
@@ -115,7 +119,7 @@ pub(crate) unsafe fn visit<const N: usize>(operands: [Operand<'_>; N], size: i64
 /// # Safety
 /// The invariant of this module; the addressing has the size of the operand and stride 0.
 pub(crate) unsafe fn visit_parts<T: Copy + Send + Sync>(
-    src: Operand<'_>,
+    src: VisitOperand<'_>,
     broadcast: &Addressing,
     size: i64,
     initial: T,
@@ -144,7 +148,7 @@ pub(crate) unsafe fn visit_parts<T: Copy + Send + Sync>(
 }
 
 /// The number of iterations of some loops.
-fn iterations<const N: usize>(loops: &[Loop<N>]) -> i64 {
+fn iterations<const N: usize>(loops: &[PatchLoop<N>]) -> i64 {
     loops.iter().fold(1, |count, each| count * each.step.extent as i64)
 }
 
@@ -185,8 +189,10 @@ impl<const N: usize> Nest<N> {
             let (mut table, mut count) = (self.table.as_slice(), self.row.extent);
             for (each, digit) in self.loops.iter().zip(&digits) {
                 match each.part {
-                    Part::Table(last) if digit + 1 == each.step.extent => table = table.get(..last).unwrap_or_default(),
-                    Part::Row(last) if digit + 1 == each.step.extent => count = last,
+                    ShortPart::Table(last) if digit + 1 == each.step.extent => {
+                        table = table.get(..last).unwrap_or_default()
+                    }
+                    ShortPart::Row(last) if digit + 1 == each.step.extent => count = last,
                     _ => {}
                 }
             }

@@ -14,7 +14,7 @@
 
 use super::nest::Nest;
 use crate::memory::LINE;
-use crate::simd::{self, Instructions, Rows, Scratch, Stores, Stripe};
+use crate::simd::{self, Instructions, Scratch, Stores, Stripe, StripeRows};
 
 /// The rows of a staged block, and the elements of such a row: at least a cache line of each
 /// operand, and long enough for the hardware prefetcher.
@@ -124,7 +124,7 @@ impl<const N: usize> Staged<N> {
             let columns = columns.get(..lines).unwrap_or_default();
             let (group, by) = (LINE / element, by[*operand]);
             let far = simd::stripes_ahead(*instructions, *element, columns.len()) * group;
-            let [mut here, mut next] = [Rows::NONE; 2];
+            let [mut here, mut next] = [StripeRows::NONE; 2];
             let rows = |base: *const u8, first: usize| {
                 let offsets: [isize; LINE] = std::array::from_fn(|k| ((first + k) as isize).wrapping_mul(by));
                 (base, offsets)

@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
 
-use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block, value};
+use super::tables::{Aligned, Each, MOST, TableBlock, added_block, linear_block, value};
 
 /// Some offsets, from the first or from the last on.
 ///
@@ -37,7 +37,7 @@ impl Run {
 /// Runs of one length, and how far apart they begin: the first, and so many more.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Rows {
+pub(super) struct RunRows {
     pub run: Run,
     pub more: i64,
     pub pitch: i64,
@@ -150,7 +150,7 @@ impl Middle {
     pub fn of_composed(composed: &Composed) -> Box<Middle> {
         let (map, offset, leaves) = (composed.outer(), *composed.offset(), &*merged(composed.inner().leaves()));
         let size = size(leaves);
-        let Some(Block { table, modes, bias, last }) = linear_block(map, offset, leaves) else {
+        let Some(TableBlock { table, modes, bias, last }) = linear_block(map, offset, leaves) else {
             if let Some((aligned, table)) = Aligned::new(map, offset, leaves) {
                 return Box::new(Middle::new(size, 1, 0, &[], Through::Aligned(aligned), table));
             }
@@ -194,7 +194,7 @@ impl Middle {
         }
         let leaves: SmallVec<[Leaf; 8]> = self.digits.iter().map(|digit| digit.leaf).collect();
         let run = (0..self.whole).map(|index| index.wrapping_mul(self.step)).collect();
-        let Block { table, modes, last, .. } = added_block(run, &leaves, self.end);
+        let TableBlock { table, modes, last, .. } = added_block(run, &leaves, self.end);
         *self = Middle::new(self.end, table.len() as i64, self.front, &modes, Through::Nothing, table);
         self.shorten(last);
     }
@@ -308,15 +308,15 @@ impl Middle {
     /// Of a layout.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn rows(&mut self) -> Rows {
+    pub extern "C" fn rows(&mut self) -> RunRows {
         if self.at == self.end {
-            return Rows { run: Run::NONE, more: 0, pitch: 0 };
+            return RunRows { run: Run::NONE, more: 0, pitch: 0 };
         }
         let length = self.length(|digit| digit.front);
         let run = self.run(self.front, length);
         let Some(digit) = self.digits.first_mut() else {
             self.at = self.end;
-            return Rows { run, more: 0, pitch: 0 };
+            return RunRows { run, more: 0, pitch: 0 };
         };
         let (pitch, at) = (digit.leaf.stride, digit.front);
         let ends_early = self.last != self.whole && at + 1 < digit.leaf.extent;
@@ -333,7 +333,7 @@ impl Middle {
             digit.front = 0;
             self.advance(1);
         }
-        Rows { run, more: count - 1, pitch }
+        RunRows { run, more: count - 1, pitch }
     }
 
     /// Leaves out the runs before that of the element after `count` others, of which there are

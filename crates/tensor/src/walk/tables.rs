@@ -17,7 +17,7 @@ use super::runs::Run;
 pub(super) const MOST: i64 = 512;
 
 /// The fastest modes of a layout as a table, and the modes above them.
-pub(super) struct Block {
+pub(super) struct TableBlock {
     /// The offsets of the block, from its least place on.
     pub table: Vec<i64>,
     pub modes: SmallVec<[Leaf; 8]>,
@@ -35,7 +35,7 @@ fn most(size: i64) -> i64 {
 }
 
 /// The block of a layout: of the offsets of a run, and the modes above it.
-pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> Block {
+pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> TableBlock {
     let (mut table, mut rest) = (run, leaves);
     let most = most(size);
     let add = |table: &mut Vec<i64>, leaf: &Leaf| {
@@ -58,7 +58,7 @@ pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> Block {
         last = length * ((leaf.extent - 1) % part + 1);
         *leaf = Leaf { extent: (leaf.extent - 1) / part + 1, stride: leaf.stride.wrapping_mul(part) };
     }
-    Block { table, modes, bias: 0, last }
+    TableBlock { table, modes, bias: 0, last }
 }
 
 /// The bits that the places of a mode have, counted from the least; none where they do not fit into
@@ -80,7 +80,7 @@ fn is_linear(map: &OuterMap) -> bool {
 
 /// The block of a map at a layout of these merged leaves; none where the law does not hold, or a
 /// block would be small.
-pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<Block> {
+pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<TableBlock> {
     if !is_linear(map) {
         return None;
     }
@@ -132,7 +132,7 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     if (table.len() as i64) < size.min(8) {
         return None;
     }
-    Some(Block { table, modes, bias, last })
+    Some(TableBlock { table, modes, bias, last })
 }
 
 /// The table for one more mode: after the numbers that there are, for each further index the same
@@ -191,7 +191,7 @@ pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
 #[derive(Clone)]
 pub(super) struct Aligned {
     map: OuterMap,
-    places: Places,
+    places: PlaceTable,
     /// The fastest mode, the power of two that it steps by, and how many places a block has.
     run: Leaf,
     step: u32,
@@ -218,7 +218,7 @@ impl Aligned {
         if run.stride < 0 {
             table.reverse();
         }
-        Some((Aligned { map: map.clone(), places: Places::new(offset, leaves), run, step, block }, table))
+        Some((Aligned { map: map.clone(), places: PlaceTable::new(offset, leaves), run, step, block }, table))
     }
 
     /// What comes of the bits above the block and below the step, and the place in the table.
@@ -248,14 +248,14 @@ impl Aligned {
 
 /// The places of a layout by their indices.
 #[derive(Clone)]
-struct Places {
+struct PlaceTable {
     offset: i64,
     leaves: SmallVec<[Leaf; 8]>,
 }
 
-impl Places {
-    fn new(offset: i64, leaves: &[Leaf]) -> Places {
-        Places { offset, leaves: SmallVec::from_slice(leaves) }
+impl PlaceTable {
+    fn new(offset: i64, leaves: &[Leaf]) -> PlaceTable {
+        PlaceTable { offset, leaves: SmallVec::from_slice(leaves) }
     }
 
     /// The place of an index, and the index in the fastest mode.
@@ -308,7 +308,7 @@ impl Places {
 #[derive(Clone)]
 pub(super) struct Each {
     map: Asked,
-    places: Places,
+    places: PlaceTable,
 }
 
 #[derive(Clone)]
@@ -325,12 +325,12 @@ impl Each {
             OuterMap::Swizzle(swizzle) => Asked::Swizzle(*swizzle),
             map => Asked::Map(map.clone()),
         };
-        Each { map, places: Places::new(offset, leaves) }
+        Each { map, places: PlaceTable::new(offset, leaves) }
     }
 
     pub fn of_xor(layout: &Layout<Xor>) -> Each {
         let leaf = Leaf { extent: layout.size(), stride: 1 };
-        Each { map: Asked::Xor(Box::new(layout.clone())), places: Places::new(0, &[leaf]) }
+        Each { map: Asked::Xor(Box::new(layout.clone())), places: PlaceTable::new(0, &[leaf]) }
     }
 
     /// Lists the offsets from an index on.

@@ -11,7 +11,7 @@ use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
 
-use super::{Lowering, Own, iterations_of, over, unrolled};
+use super::{Lowering, ThreadValue, iterations_of, over, unrolled};
 use crate::place::Placed;
 use crate::pools::registers;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
@@ -147,7 +147,7 @@ impl<'k> Lowering<'k, '_> {
         carried: &[Fragment<'k>],
     ) -> Result<(), KernelError> {
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
-            self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+            self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
         }
         let mut taken = kept.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
         for number in 0..TOGETHER {
@@ -159,12 +159,13 @@ impl<'k> Lowering<'k, '_> {
             for (early, fragment) in loads.iter().zip(&taken) {
                 let Statement::Let { result, .. } = early.statement else { continue };
                 let tile = fragment.distributed(&self.distribution(*result)?)?;
-                self.early.insert((*result, early.inner.clone()), Own::Tile(tile));
+                self.early.insert((*result, early.inner.clone()), ThreadValue::Tile(tile));
             }
             let around = std::mem::take(&mut self.written);
             self.body(&own.body)?;
             self.written = around;
-            let next: Vec<Option<Own<'k>>> = own.next.iter().map(|value| self.values.get(value).cloned()).collect();
+            let next: Vec<Option<ThreadValue<'k>>> =
+                own.next.iter().map(|value| self.values.get(value).cloned()).collect();
             for (parameter, value) in own.parameters.iter().zip(next) {
                 self.values.extend(value.map(|value| (*parameter, value)));
             }
@@ -188,7 +189,7 @@ impl<'k> Lowering<'k, '_> {
         for early in loads {
             let Statement::Let { result, operation, operands, place } = early.statement else { continue };
             self.iterations.extend(early.inner.iter().map(|(number, iteration)| (*number, Expr::from(*iteration))));
-            if let Own::Tile(tile) = place.during(|| self.given(*result, operation, operands))? {
+            if let ThreadValue::Tile(tile) = place.during(|| self.given(*result, operation, operands))? {
                 found.push(tile.fragment().clone());
             }
         }

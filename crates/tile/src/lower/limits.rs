@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 
 use super::{Lowering, over};
 use crate::program::{Comparison, Index, Name, ValueId};
-use crate::sums::{Sums, Term};
+use crate::sums::{SumTerm, Sums};
 
 impl<'k> Lowering<'k, '_> {
     /// The constant of each value of a selection, and the limit up to which the first tile is
@@ -33,11 +33,11 @@ impl<'k> Lowering<'k, '_> {
         let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
         for (term, by) in &difference.terms {
             let one = match term {
-                Term::Name(name) => self.index(&Index { terms: vec![(*name, 1)], ..Index::from(0) })?,
-                Term::Size(text) => k.size(text)?,
+                SumTerm::Name(name) => self.index(&Index { terms: vec![(*name, 1)], ..Index::from(0) })?,
+                SumTerm::Size(text) => k.size(text)?,
             };
             let part = Stride::times(&one, &Expr::from(-by)).ok_or_else(over)?;
-            let sum = if let Term::Name(Name::Iteration(_)) = term { &mut turned } else { &mut fixed };
+            let sum = if let SumTerm::Name(Name::Iteration(_)) = term { &mut turned } else { &mut fixed };
             *sum = Stride::plus(sum, &part).ok_or_else(over)?;
         }
         let mut limit = k.index(&fixed)?;

@@ -8,7 +8,7 @@ use tilewright_kernel::{Element, Fragment, KernelError, Num};
 use tilewright_layout::{Layout, Slot, Tree};
 
 use super::functions::{binary, compared, divided_by, reductions, unary};
-use super::{LINE, Lowering, Own, SECTOR, over, smooth, top};
+use super::{LINE, Lowering, SECTOR, ThreadValue, over, smooth, top};
 use crate::held::bits;
 use crate::program::{Binary, Index, Name, Operation, Program, Unary, ValueId};
 use crate::sums::Sums;
@@ -20,12 +20,12 @@ impl<'k> Lowering<'k, '_> {
         result: ValueId,
         operation: &Operation,
         operands: &[ValueId],
-    ) -> Result<Own<'k>, KernelError> {
-        if let (Operation::To(element), Some(Own::Tile(tile))) =
+    ) -> Result<ThreadValue<'k>, KernelError> {
+        if let (Operation::To(element), Some(ThreadValue::Tile(tile))) =
             (operation, operands.first().and_then(|own| self.values.get(own)))
             && element.bits() > tile.element().bits()
         {
-            return Ok(Own::Widened(tile.clone(), *element));
+            return Ok(ThreadValue::Widened(tile.clone(), *element));
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             return self.loaded(result, *tensor, (shape, at), *other);
@@ -34,21 +34,21 @@ impl<'k> Lowering<'k, '_> {
             return self.gathered(result, operation, *operands.first().ok_or_else(over)?);
         }
         // A change of shape keeps the registers.
-        if let (Operation::Reshape(_) | Operation::Transpose(_), Some(Own::Tile(tile))) =
+        if let (Operation::Reshape(_) | Operation::Transpose(_), Some(ThreadValue::Tile(tile))) =
             (operation, operands.first().and_then(|own| self.values.get(own)))
         {
-            return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
+            return Ok(ThreadValue::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
         }
-        if let (Operation::Held(_), Some(Own::Tile(tile))) =
+        if let (Operation::Held(_), Some(ThreadValue::Tile(tile))) =
             (operation, operands.first().and_then(|own| self.values.get(own)))
         {
-            return Ok(Own::Tile(tile.convert(&self.distribution(result)?)?));
+            return Ok(ThreadValue::Tile(tile.convert(&self.distribution(result)?)?));
         }
         if let (Operation::Unpack { element, signed }, [words]) = (operation, operands) {
             return self.unpacked(result, *words, *element, *signed);
         }
         if let Operation::Dot = operation {
-            return Ok(Own::Numbers(self.multiplied(result, operands)?));
+            return Ok(ThreadValue::Numbers(self.multiplied(result, operands)?));
         }
         self.computed(result, operation, operands)
     }
@@ -60,7 +60,7 @@ impl<'k> Lowering<'k, '_> {
         tensor: usize,
         (shape, at): (&[i64], &[Index]),
         other: f64,
-    ) -> Result<Own<'k>, KernelError> {
+    ) -> Result<ThreadValue<'k>, KernelError> {
         let program = &self.placed.program;
         let (tile, held) = (self.tile(tensor, shape, at, None)?, self.distribution(result)?);
         let is_once = held.threads() * held.values() == shape.iter().product::<i64>();
@@ -70,10 +70,10 @@ impl<'k> Lowering<'k, '_> {
             None => tile,
         };
         if other == 0.0 && other.is_sign_positive() {
-            return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
+            return Ok(ThreadValue::Tile(tile.load_distributed_predicated(&held)?));
         }
         let other = self.k.number_of(program.tensors[tensor].element, other);
-        Ok(Own::Tile(tile.load_distributed_or(&held, other)?))
+        Ok(ThreadValue::Tile(tile.load_distributed_or(&held, other)?))
     }
 
     /// The result of an operation on numbers.
@@ -82,11 +82,11 @@ impl<'k> Lowering<'k, '_> {
         result: ValueId,
         operation: &Operation,
         operands: &[ValueId],
-    ) -> Result<Own<'k>, KernelError> {
+    ) -> Result<ThreadValue<'k>, KernelError> {
         let k = self.k;
         let given = operands.iter().map(|value| self.numbers(*value)).collect::<Result<Vec<_>, _>>()?;
         let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
-        Ok(Own::Numbers(match operation {
+        Ok(ThreadValue::Numbers(match operation {
             // `given` takes these.
             Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => Vec::new(),
             Operation::Dot | Operation::Unpack { .. } => Vec::new(),
@@ -127,7 +127,7 @@ impl<'k> Lowering<'k, '_> {
                 let held = self.distribution(operands[0])?;
                 let tile = self.tiled(&given[0], &held)?.to(*element)?;
                 if self.groups.is_some() && element.bits() < 32 && element.is_float() {
-                    return Ok(Own::Tile(tile));
+                    return Ok(ThreadValue::Tile(tile));
                 }
                 tile.fragment().numbers()?
             }
@@ -204,7 +204,7 @@ impl<'k> Lowering<'k, '_> {
         words: ValueId,
         element: Element,
         signed: bool,
-    ) -> Result<Own<'k>, KernelError> {
+    ) -> Result<ThreadValue<'k>, KernelError> {
         let fragment = self.k.nibbles(&self.numbers(words)?, element, signed)?;
         let mut words = 3;
         let mut modes = Vec::new();
@@ -219,7 +219,7 @@ impl<'k> Lowering<'k, '_> {
             modes.push(Layout::mode_of(2, 1 << at)?);
         }
         let fragment = fragment.with_layout(&Layout::tuple(&modes)?)?;
-        Ok(Own::Tile(fragment.distributed(&self.distribution(result)?)?))
+        Ok(ThreadValue::Tile(fragment.distributed(&self.distribution(result)?)?))
     }
 
     /// The accumulators of `dot`, step by step along K.
@@ -240,10 +240,10 @@ impl<'k> Lowering<'k, '_> {
             Ok::<_, KernelError>(fragment)
         };
         let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Vec<Fragment<'k>>, KernelError> {
-            if let Some(Own::Factor(parts)) = self.values.get(&value) {
+            if let Some(ThreadValue::Factor(parts)) = self.values.get(&value) {
                 return Ok(parts.clone());
             }
-            if let Some(Own::Tile(tile)) = self.values.get(&value) {
+            if let Some(ThreadValue::Tile(tile)) = self.values.get(&value) {
                 let each = values * count;
                 let steps = tile.distribution().values() / each;
                 let parts = Layout::strided((values, count, 1, steps), (1, values, 0, each))?;

@@ -8,7 +8,7 @@ use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, IntoShape, Slot, Tree};
 
-use super::{Lowering, Own, over, reductions};
+use super::{Lowering, ThreadValue, over, reductions};
 use crate::held::Held;
 use crate::picked::{groups, part_shape};
 use crate::program::{Index, Operation, Statement, ValueId};
@@ -52,7 +52,7 @@ impl<'k> Lowering<'k, '_> {
         result: ValueId,
         operation: &Operation,
         rows: ValueId,
-    ) -> Result<Own<'k>, KernelError> {
+    ) -> Result<ThreadValue<'k>, KernelError> {
         let Operation::Gather { tensor, shape, at, mode, other } = operation else { return Err(over()) };
         let (part, groups) = groups(shape, *mode, self.held(result)?);
         let shape = part_shape(shape, *mode);
@@ -64,7 +64,7 @@ impl<'k> Lowering<'k, '_> {
         if let ([row], [_]) = (rows.as_slice(), groups.as_slice()) {
             let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
             let tile = view.load_distributed_or(&held, other)?;
-            return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
+            return Ok(ThreadValue::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
         }
         for (row, group) in rows.iter().zip(&groups) {
             let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
@@ -73,7 +73,7 @@ impl<'k> Lowering<'k, '_> {
                 found[*value] = Some(number);
             }
         }
-        Ok(Own::Numbers(found.into_iter().flatten().collect()))
+        Ok(ThreadValue::Numbers(found.into_iter().flatten().collect()))
     }
 
     /// Writes a tile, or combines it with what is there.

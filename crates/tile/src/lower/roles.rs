@@ -18,7 +18,7 @@ use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Num, Pipeline, View}
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
 
-use super::{Lowering, Memory, over};
+use super::{Lowering, SharedArrays, over};
 use crate::place::Placed;
 use crate::program::{Axis, ValueId};
 use crate::roles::{self, Longest, Overlap, Roles};
@@ -51,7 +51,12 @@ pub(super) struct Groups<'k, 'p> {
 }
 
 /// The kernel of a program whose values have layouts.
-pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(
+    machine: &Machine,
+    placed: &Placed,
+    plan: &Roles,
+    taken: &SharedArrays,
+) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();

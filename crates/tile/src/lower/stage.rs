@@ -24,7 +24,7 @@ const STEP: i64 = 16;
 const LANES: i64 = WARP_LANES as i64;
 
 /// The contents of a stage, and how it is filled and read.
-pub(super) struct Ring<'k> {
+pub(super) struct StageRing<'k> {
     value: ValueId,
     tensor: usize,
     shape: Vec<i64>,
@@ -44,7 +44,7 @@ pub(super) struct Ring<'k> {
 
 /// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
 /// and the coordinate along another mode, where a number says it.
-type Own<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, Expr)>);
+type StagedTile<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, Expr)>);
 
 impl<'k> Lowering<'k, '_> {
     /// The coordinate that the operand of a staged tile says.
@@ -55,7 +55,11 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The rings of the statements of a body.
-    fn rings<'s>(&self, body: impl Iterator<Item = &'s Statement>, most: i64) -> Result<Vec<Ring<'k>>, KernelError> {
+    fn rings<'s>(
+        &self,
+        body: impl Iterator<Item = &'s Statement>,
+        most: i64,
+    ) -> Result<Vec<StageRing<'k>>, KernelError> {
         let mut found = Vec::new();
         for statement in body {
             let Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes, picked }, .. } =
@@ -69,7 +73,7 @@ impl<'k> Lowering<'k, '_> {
         let bytes: i64 = found.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
         let stages = (BYTES / bytes.max(1)).clamp(1, STAGES).min(most);
         let threads = self.placed.layouts.values().next().map_or(32, crate::held::Held::threads);
-        let ring = |(value, (tensor, shape, at, modes, picked), place): (ValueId, Own<'_>, Location)| {
+        let ring = |(value, (tensor, shape, at, modes, picked), place): (ValueId, StagedTile<'_>, Location)| {
             place.during(|| {
                 let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
                 let [first, second] = kept.map(|mode| shape[mode]);
@@ -93,7 +97,7 @@ impl<'k> Lowering<'k, '_> {
                 let values = Layout::compact(&values.into_shape()?)?;
                 let copy = TiledCopy::new(CopyAtom::named(atom)?, 16, &movers, &values)?;
                 let movers = chunks * others;
-                Ok::<_, KernelError>(Ring {
+                Ok::<_, KernelError>(StageRing {
                     value,
                     tensor,
                     shape: shape.clone(),
@@ -115,7 +119,12 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// Copies the tiles of an iteration to their stages.
-    fn fetch(&mut self, rings: &[Ring<'k>], iteration: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
+    fn fetch(
+        &mut self,
+        rings: &[StageRing<'k>],
+        iteration: Option<(u32, &Expr)>,
+        stage: &Expr,
+    ) -> Result<(), KernelError> {
         let before = iteration.map(|(number, iteration)| (number, self.iterations.insert(number, iteration.clone())));
         for ring in rings {
             let tile = self.tile(ring.tensor, &ring.shape, &ring.at, ring.picked.clone())?;
@@ -137,15 +146,15 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// Reads the operands of an iteration from their stages.
-    fn take(&mut self, rings: &[Ring<'k>], stage: &Expr) -> Result<(), KernelError> {
+    fn take(&mut self, rings: &[StageRing<'k>], stage: &Expr) -> Result<(), KernelError> {
         for ring in rings {
             let fragments = self.fragments(ring, stage)?;
-            self.values.insert(ring.value, super::Own::Factor(fragments));
+            self.values.insert(ring.value, super::ThreadValue::Factor(fragments));
         }
         Ok(())
     }
 
-    fn fragments(&self, ring: &Ring<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
+    fn fragments(&self, ring: &StageRing<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
         let held = self.held(ring.value)?;
         let factor = |tiling: &&Tiling| tiling.a == *held || tiling.b == *held;
         let tiling = self.placed.tilings.values().find(factor).ok_or_else(over)?;
@@ -198,7 +207,7 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The rings of a loop, the first iterations under way.
-    pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Ring<'k>>, KernelError> {
+    pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<StageRing<'k>>, KernelError> {
         let rings = self.rings(own.body.iter(), STAGES)?;
         let Some(first) = rings.first() else { return Ok(rings) };
         if inner {
@@ -216,7 +225,7 @@ impl<'k> Lowering<'k, '_> {
     pub(super) fn iteration_rings(
         &mut self,
         own: &Loop,
-        rings: &[Ring<'k>],
+        rings: &[StageRing<'k>],
         iteration: &Expr,
     ) -> Result<(), KernelError> {
         let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
@@ -237,7 +246,7 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The end of a loop: no copy is under way.
-    pub(super) fn end_rings(&self, rings: &[Ring<'k>]) {
+    pub(super) fn end_rings(&self, rings: &[StageRing<'k>]) {
         if !rings.is_empty() {
             self.k.wait_async(0);
         }

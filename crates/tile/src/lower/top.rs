@@ -8,7 +8,7 @@ use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
 use super::Lowering;
 use crate::program::{Operation, Statement, ValueId};
-use crate::top::{Network, Slot};
+use crate::top::{Slot, TopNetwork};
 
 /// A number of f32 as one of i32 with the same order, and back: where the sign is set, the other
 /// bits are flipped.
@@ -115,8 +115,8 @@ impl<'k> Keys<'k> {
     /// Merges bits away; returns where the sorted bits are then.
     fn merge(&mut self, sorted: &[Slot], merged: &[Slot]) -> Result<Vec<Slot>, KernelError> {
         for (at, slot) in merged.iter().enumerate() {
-            let now = Network::after(sorted, &merged[..at]);
-            let slot = Network::after(&[*slot], &merged[..at])[0];
+            let now = TopNetwork::after(sorted, &merged[..at]);
+            let slot = TopNetwork::after(&[*slot], &merged[..at])[0];
             let all: Vec<Slot> = now.iter().copied().chain([slot]).collect();
             let (values, lanes) = Keys::masks(&all);
             let first = |at: usize| {
@@ -128,9 +128,9 @@ impl<'k> Keys<'k> {
                 Slot::Thread(_) => (0..self.count()).map(first).collect(),
             };
             self.keep(&keys);
-            self.settle(&Network::after(sorted, &merged[..=at]))?;
+            self.settle(&TopNetwork::after(sorted, &merged[..=at]))?;
         }
-        Ok(Network::after(sorted, merged))
+        Ok(TopNetwork::after(sorted, merged))
     }
 }
 
@@ -152,7 +152,7 @@ impl<'k> Lowering<'k, '_> {
         let of = (operand, mode, count);
         let program = &self.placed.program;
         let ty = program.type_of(operand);
-        let network = Network::new(&ty.shape, mode, count.trailing_zeros(), self.held(operand)?);
+        let network = TopNetwork::new(&ty.shape, mode, count.trailing_zeros(), self.held(operand)?);
         let parts = match &self.sorted {
             Some(sorted) if sorted.of == of => sorted.parts.clone(),
             _ => {
@@ -177,7 +177,7 @@ impl<'k> Lowering<'k, '_> {
     /// The greatest along a mode as keys, and where they were.
     fn sorted_keys(
         &self,
-        network: &Network,
+        network: &TopNetwork,
         (operand, mode, count): (ValueId, usize, i64),
         places: bool,
     ) -> Result<Vec<Vec<Num<'k>>>, KernelError> {

@@ -15,19 +15,19 @@ use tilewright_kernel::Element;
 
 /// A value, or a number that has no type yet.
 #[derive(Clone, Copy)]
-enum Term<'b> {
+enum ReadTerm<'b> {
     Value(Value<'b>),
     Number(f64),
     Mask(Mask<'b>),
 }
 
-impl Term<'_> {
+impl ReadTerm<'_> {
     /// The type that a number beside it takes.
     fn element(self) -> Option<Element> {
         match self {
-            Term::Value(value) => Some(value.type_of().element),
-            Term::Mask(_) => Some(Element::I32),
-            Term::Number(_) => None,
+            ReadTerm::Value(value) => Some(value.type_of().element),
+            ReadTerm::Mask(_) => Some(Element::I32),
+            ReadTerm::Number(_) => None,
         }
     }
 }
@@ -48,11 +48,11 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// A number as one of a type.
-    fn settled(&self, term: Term<'b>, element: Element, place: Location) -> Value<'b> {
+    fn settled(&self, term: ReadTerm<'b>, element: Element, place: Location) -> Value<'b> {
         match term {
-            Term::Value(value) => value,
-            Term::Number(value) => self.build.apply("number", Operation::Constant(element, value), &[], place),
-            Term::Mask(mask) => {
+            ReadTerm::Value(value) => value,
+            ReadTerm::Number(value) => self.build.apply("number", Operation::Constant(element, value), &[], place),
+            ReadTerm::Mask(mask) => {
                 let value = mask.number_at(place);
                 self.conditions.borrow_mut().insert(value.id, mask);
                 value
@@ -61,11 +61,11 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// A term where a condition is wanted: a comparison, or a tile of i32.
-    fn condition(&self, term: Term<'b>, place: Location) -> Result<Mask<'b>, TileError> {
+    fn condition(&self, term: ReadTerm<'b>, place: Location) -> Result<Mask<'b>, TileError> {
         match term {
-            Term::Mask(mask) => Ok(mask),
-            Term::Value(value) if value.type_of().element == Element::I32 => Ok(self.known(value, place)),
-            Term::Value(_) | Term::Number(_) => {
+            ReadTerm::Mask(mask) => Ok(mask),
+            ReadTerm::Value(value) if value.type_of().element == Element::I32 => Ok(self.known(value, place)),
+            ReadTerm::Value(_) | ReadTerm::Number(_) => {
                 let (found, expected) = ("a value".to_string(), "a comparison, `<` or `==` as it may be,".to_string());
                 Err(Reason::Text { found, expected }.at("select", place))
             }
@@ -79,11 +79,11 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// A side of `&` and `|`: a condition, and no tile of integers, whose bits one may have meant.
-    fn side(&self, term: Term<'b>, place: Location) -> Result<Mask<'b>, TileError> {
+    fn side(&self, term: ReadTerm<'b>, place: Location) -> Result<Mask<'b>, TileError> {
         match term {
-            Term::Mask(mask) => Ok(mask),
-            Term::Value(value) if self.conditions.borrow().contains_key(&value.id) => Ok(self.known(value, place)),
-            Term::Value(_) | Term::Number(_) => {
+            ReadTerm::Mask(mask) => Ok(mask),
+            ReadTerm::Value(value) if self.conditions.borrow().contains_key(&value.id) => Ok(self.known(value, place)),
+            ReadTerm::Value(_) | ReadTerm::Number(_) => {
                 let expected = "a comparison on each side of `&` and `|` (`m != 0` for a tile; `and(a, b)` and \
                                 `or(a, b)` combine bits)";
                 Err(Reason::Text { found: "a value".to_string(), expected: expected.to_string() }.at("value", place))
@@ -92,37 +92,37 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// Conditions of which one holds.
-    fn any(&mut self) -> Result<Term<'b>, TileError> {
+    fn any(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         let mut term = self.all()?;
         while self.text.takes("|") {
             let here = self.text.place();
             let other = self.all()?;
-            term = Term::Mask(self.side(term, place)? | self.side(other, here)?);
+            term = ReadTerm::Mask(self.side(term, place)? | self.side(other, here)?);
         }
         Ok(term)
     }
 
     /// Conditions that all hold.
-    fn all(&mut self) -> Result<Term<'b>, TileError> {
+    fn all(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         let mut term = self.compared()?;
         while self.text.takes("&") {
             let here = self.text.place();
             let other = self.compared()?;
-            term = Term::Mask(self.side(term, place)? & self.side(other, here)?);
+            term = ReadTerm::Mask(self.side(term, place)? & self.side(other, here)?);
         }
         Ok(term)
     }
 
     /// A sum, or a comparison of two.
-    fn compared(&mut self) -> Result<Term<'b>, TileError> {
+    fn compared(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         if self.text.takes("!") {
             self.deeper()?;
             let term = self.compared()?;
             self.depth -= 1;
-            return Ok(Term::Mask(!self.condition(term, place)?));
+            return Ok(ReadTerm::Mask(!self.condition(term, place)?));
         }
         let a = self.sum()?;
         // `->` ends a loop, and `=` gives a name.
@@ -135,7 +135,7 @@ impl<'b> Reader<'_, 'b> {
         let element = a.element().or(b.element()).unwrap_or(Element::F32);
         let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
         // NaN is neither less nor greater, so what is turned round is the same.
-        Ok(Term::Mask(match sign {
+        Ok(ReadTerm::Mask(match sign {
             "<" => Mask::compared(Comparison::Less, a, b),
             "<=" => Mask::compared(Comparison::LessEqual, a, b),
             ">" => Mask::compared(Comparison::Less, b, a),
@@ -145,13 +145,13 @@ impl<'b> Reader<'_, 'b> {
         }))
     }
 
-    fn combined(&self, a: Term<'b>, b: Term<'b>, binary: Binary, place: Location) -> Term<'b> {
+    fn combined(&self, a: ReadTerm<'b>, b: ReadTerm<'b>, binary: Binary, place: Location) -> ReadTerm<'b> {
         let element = a.element().or(b.element()).unwrap_or(Element::F32);
         let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
-        Term::Value(a.binary(b, binary, "operation", place))
+        ReadTerm::Value(a.binary(b, binary, "operation", place))
     }
 
-    fn sum(&mut self) -> Result<Term<'b>, TileError> {
+    fn sum(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let mut sum = self.terms()?;
         loop {
             let place = self.text.place();
@@ -167,14 +167,14 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    fn terms(&mut self) -> Result<Term<'b>, TileError> {
+    fn terms(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let mut product = self.term()?;
         loop {
             let place = self.text.place();
             if self.text.takes("//") {
                 let other = self.term()?;
                 let (a, b) = (self.of_integers(product, place)?, self.of_integers(other, place)?);
-                product = Term::Value(a.binary(b, Binary::Divide, "operation", place));
+                product = ReadTerm::Value(a.binary(b, Binary::Divide, "operation", place));
                 continue;
             }
             let binary = match () {
@@ -189,7 +189,7 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// A side of `//`, which is `/` of integers alone.
-    fn of_integers(&self, term: Term<'b>, place: Location) -> Result<Value<'b>, TileError> {
+    fn of_integers(&self, term: ReadTerm<'b>, place: Location) -> Result<Value<'b>, TileError> {
         let value = self.settled(term, Element::I32, place);
         match value.type_of().element {
             Element::I32 => Ok(value),
@@ -200,15 +200,15 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    fn term(&mut self) -> Result<Term<'b>, TileError> {
+    fn term(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         self.deeper()?;
         let term = if self.text.takes("-") {
             match self.term()? {
-                Term::Number(value) => Term::Number(-value),
+                ReadTerm::Number(value) => ReadTerm::Number(-value),
                 term => {
                     let value = self.settled(term, Element::I32, place);
-                    Term::Value(value.apply("neg", Operation::Unary(Unary::Negate), place))
+                    ReadTerm::Value(value.apply("neg", Operation::Unary(Unary::Negate), place))
                 }
             }
         } else if self.text.takes("(") {
@@ -216,16 +216,16 @@ impl<'b> Reader<'_, 'b> {
             self.text.sign(")")?;
             inner
         } else if let Some(number) = self.text.number()? {
-            Term::Number(number)
+            ReadTerm::Number(number)
         } else {
             let name = self.text.name("a value")?;
             match self.text.takes("(") {
                 true => {
                     let value = self.call(&name, place)?;
                     self.text.sign(")")?;
-                    Term::Value(value)
+                    ReadTerm::Value(value)
                 }
-                false => Term::Value(Value { build: self.build, id: self.named(&name, place)? }),
+                false => ReadTerm::Value(Value { build: self.build, id: self.named(&name, place)? }),
             }
         };
         self.depth -= 1;
@@ -262,8 +262,8 @@ impl<'b> Reader<'_, 'b> {
             let b = self.any()?;
             let element = if binary.is_of_bits() { Element::I32 } else { Element::F32 };
             let both = match (a, b) {
-                (Term::Number(_), Term::Number(_)) if binary.is_of_bits() => {
-                    let [a, b] = [a, b].map(|term| Term::Value(self.settled(term, element, place)));
+                (ReadTerm::Number(_), ReadTerm::Number(_)) if binary.is_of_bits() => {
+                    let [a, b] = [a, b].map(|term| ReadTerm::Value(self.settled(term, element, place)));
                     self.combined(a, b, binary, place)
                 }
                 _ => self.combined(a, b, binary, place),
@@ -272,7 +272,7 @@ impl<'b> Reader<'_, 'b> {
         }
         if let Some(element) = Element::named(name) {
             let term = self.any()?;
-            if let number @ Term::Number(_) = term {
+            if let number @ ReadTerm::Number(_) = term {
                 return Ok(self.settled(number, element, place));
             }
             let value = self.settled(term, element, place);

@@ -13,7 +13,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Stride, Truth};
 
 use crate::program::{Count, Loop, Name, Operation, Program, Statement, ValueId};
-use crate::sums::{Sum, Sums, Term};
+use crate::sums::{Sum, SumTerm, Sums};
 
 /// The most iterations that are written for themselves.
 const TURNS: i64 = 4;
@@ -32,7 +32,7 @@ pub(crate) struct Masks {
 /// The selections of a loop that select only their first tile in most iterations.
 pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
-    let iteration = Term::Name(Name::Iteration(own.iteration));
+    let iteration = SumTerm::Name(Name::Iteration(own.iteration));
     let mut found = Masks::default();
     for statement in &own.body {
         let Statement::Let { result, operation: Operation::Select(comparison), operands, .. } = statement else {
@@ -65,7 +65,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
             Count::Sizes(_) => {
                 let mut others = difference.terms.iter().filter(|own| *own.0 != iteration);
                 match (others.next(), others.next()) {
-                    (Some((Term::Size(size), -1)), None) if most <= by && iterations(own, size, by) => Some(1),
+                    (Some((SumTerm::Size(size), -1)), None) if most <= by && iterations(own, size, by) => Some(1),
                     _ => None,
                 }
             }

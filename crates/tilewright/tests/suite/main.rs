@@ -4,6 +4,7 @@ mod compile_time;
 mod floors;
 #[cfg(feature = "devices")]
 mod measured;
+mod names;
 #[cfg(feature = "devices")]
 mod order;
 #[cfg(feature = "devices")]

@@ -6,7 +6,7 @@ use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
 use tilewright::planners::gemm::{Product, ProductTensor};
-use tilewright::sharded::{Operand, PieceProduct, ShardedPlan, Target};
+use tilewright::sharded::{Operand, PartialDestination, PieceProduct, ShardedPlan};
 
 /// Whole numbers, so that sums are exact.
 fn number(at: i64, by: i64) -> f32 {
@@ -90,9 +90,9 @@ fn checked(mesh: &str, [a, b, d]: [&str; 3], sums: Element) -> ShardedPlan {
                 inputs.extend(added.iter().map(|number| places[rank][*number].clone()));
                 let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
                 match *target {
-                    Target::Own(at) => run(product, &inputs, &mut result[rank][at as usize..]),
-                    Target::Other(other, at) => run(product, &inputs, &mut result[other][at as usize..]),
-                    Target::Place(other, number) => run(product, &inputs, &mut places[other][number]),
+                    PartialDestination::Own(at) => run(product, &inputs, &mut result[rank][at as usize..]),
+                    PartialDestination::Other(other, at) => run(product, &inputs, &mut result[other][at as usize..]),
+                    PartialDestination::Place(other, number) => run(product, &inputs, &mut places[other][number]),
                 }
             }
         }
@@ -133,6 +133,6 @@ fn gathered_factors_and_scattered_sums_make_the_product() {
     ] {
         let plan = checked("x=2", [a, b, d], sums);
         let [first, last] = &plan.ranks()[1].pieces[..] else { panic!("{plan}") };
-        assert!(matches!(first.target, Target::Place(0, _)) && last.added.len() == 1, "{plan}");
+        assert!(matches!(first.target, PartialDestination::Place(0, _)) && last.added.len() == 1, "{plan}");
     }
 }

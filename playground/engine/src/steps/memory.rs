@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 use tilewright_draw::{self as draw, Axis, Body, Cell, Figure, Image, Map, Paint, Palette, Panel, Style, Theme};
-use tilewright_kernel::interpret::{AccessKind, Step, Stepper, Touched};
+use tilewright_kernel::interpret::{AccessKind, StepEvents, Stepper, Touched};
 use tilewright_kernel::program::memory::{Buffer, Space};
 use tilewright_layout::{AnyLayout, Layout};
 use tilewright_planners::Planned;
@@ -70,7 +70,7 @@ struct Toucher {
 }
 
 /// The accesses to each element of a buffer.
-fn touchers(at: &At, number: usize, buffer: &Buffer, step: &Step) -> HashMap<u64, Toucher> {
+fn touchers(at: &At, number: usize, buffer: &Buffer, step: &StepEvents) -> HashMap<u64, Toucher> {
     let mut found: HashMap<u64, Toucher> = HashMap::new();
     let size = u64::from(buffer.element.bytes());
     let shared = buffer.space == Space::Shared;
@@ -96,7 +96,7 @@ pub fn tensors(
     at: &At,
     theme: Theme,
     stepper: &Stepper<'_>,
-    step: &Step,
+    step: &StepEvents,
 ) -> Result<Vec<Json>, Failure> {
     let program = planned.kernel().program();
     let globals = program.layouts(planned.sizes())?;
@@ -115,7 +115,8 @@ pub fn tensors(
             },
         };
         let who = touchers(at, number, buffer, step);
-        let view = Shown { at, stepper, number, buffer, bytes, table: &table, who: &who, threads: program.threads };
+        let view =
+            ShownTensor { at, stepper, number, buffer, bytes, table: &table, who: &who, threads: program.threads };
         let (figure, note) = if at.whole { view.whole()? } else { view.part()? };
         let text = layout.map_or_else(|| buffer.layout.clone(), |layout| layout.to_string());
         pictures.push((
@@ -136,7 +137,7 @@ pub fn tensors(
 }
 
 /// One tensor after a step.
-struct Shown<'a> {
+struct ShownTensor<'a> {
     at: &'a At,
     stepper: &'a Stepper<'a>,
     number: usize,
@@ -147,7 +148,7 @@ struct Shown<'a> {
     threads: u32,
 }
 
-impl Shown<'_> {
+impl ShownTensor<'_> {
     /// The element at an index, counted from the start of the buffer.
     fn element(&self, index: i64) -> Option<u64> {
         u64::try_from(self.table.map.at(index).ok()?).ok()
@@ -314,7 +315,7 @@ fn count(number: u64, noun: &str) -> String {
 }
 
 /// The accesses of a step, one line per memory and direction.
-pub fn lines(planned: &Planned, step: &Step) -> Vec<String> {
+pub fn lines(planned: &Planned, step: &StepEvents) -> Vec<String> {
     let program = planned.kernel().program();
     let mut lines = Vec::new();
     for (number, buffer) in program.buffers.iter().enumerate() {
@@ -350,14 +351,14 @@ pub fn lines(planned: &Planned, step: &Step) -> Vec<String> {
 
 /// The accesses of one warp instruction to shared memory: lane, first byte and length, relative to
 /// the start of the shared memory of the block.
-struct Request {
+struct WarpAccess {
     number: usize,
     buffer: usize,
     warp: u32,
     lanes: BTreeMap<u32, (u64, u64)>,
 }
 
-impl Request {
+impl WarpAccess {
     /// The lanes that are served together.
     fn phases(&self) -> Vec<(u32, u32)> {
         let bytes = self.lanes.values().map(|(_, bytes)| *bytes).max().unwrap_or(4);
@@ -394,9 +395,9 @@ impl Request {
 
 /// The warp instructions that access shared memory, without those of TMA and wgmma, which are not
 /// served lane by lane.
-fn shared(planned: &Planned, step: &Step) -> Vec<Request> {
+fn shared(planned: &Planned, step: &StepEvents) -> Vec<WarpAccess> {
     let program = planned.kernel().program();
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<WarpAccess> = Vec::new();
     for touched in &step.touched {
         let buffer = &program.buffers[touched.buffer];
         let one =
@@ -411,7 +412,7 @@ fn shared(planned: &Planned, step: &Step) -> Vec<Request> {
             Some(request) => {
                 request.lanes.insert(lane, place);
             }
-            None => requests.push(Request {
+            None => requests.push(WarpAccess {
                 number: touched.request,
                 buffer: touched.buffer,
                 warp,
@@ -423,9 +424,9 @@ fn shared(planned: &Planned, step: &Step) -> Vec<Request> {
 }
 
 /// The accesses of warps to shared memory: number, warp, array, wavefronts and the least.
-pub fn requests(planned: &Planned, step: &Step) -> Vec<Json> {
+pub fn requests(planned: &Planned, step: &StepEvents) -> Vec<Json> {
     let program = planned.kernel().program();
-    let one = |request: &Request| {
+    let one = |request: &WarpAccess| {
         let (wavefronts, least) = request.all();
         json!([request.number, request.warp, program.buffers[request.buffer].name, wavefronts, least])
     };
@@ -433,7 +434,7 @@ pub fn requests(planned: &Planned, step: &Step) -> Vec<Json> {
 }
 
 /// The banks of an access: the given one, or the one with the most wavefronts.
-pub fn banks(planned: &Planned, at: &At, theme: Theme, step: &Step) -> Option<Json> {
+pub fn banks(planned: &Planned, at: &At, theme: Theme, step: &StepEvents) -> Option<Json> {
     let requests = shared(planned, step);
     let asked = requests.iter().find(|request| Some(request.number) == at.request);
     let request = asked.or_else(|| requests.iter().rev().max_by_key(|request| request.all().0))?;

@@ -8,7 +8,7 @@
 
 use tilewright_layout::Tree;
 
-use super::{Finding, MOST, Verdict, test};
+use super::{IndexResult, MOST, Verdict, test};
 use crate::explain::map::Map;
 
 /// Elements cut into parts: the extents, and where the parts of an element stand among them.
@@ -120,7 +120,7 @@ fn widened(parts: &Parts<'_>, n: i64, result: &Map) -> Verdict {
     Verdict { law, ..verdict }
 }
 
-fn agrees(found: i64, expected: Option<i64>, place: impl Fn() -> String) -> Finding {
+fn agrees(found: i64, expected: Option<i64>, place: impl Fn() -> String) -> IndexResult {
     match expected {
         Some(expected) if expected == found => Ok(()),
         Some(expected) => Err(format!("{}: the part is at {found}, and R says {expected}", place())),

@@ -21,7 +21,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use super::{Card, Measured, UNFINISHED};
+use super::{Card, MeasuredPlan, UNFINISHED};
 
 /// The first line of a file.
 const FORMAT: &str = "tilewright measured plans 1";
@@ -34,7 +34,7 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Contents {
     /// By kernel and problem.
-    entries: BTreeMap<(String, String), Measured>,
+    entries: BTreeMap<(String, String), MeasuredPlan>,
     /// How many entries were left out because they are damaged.
     pub(super) damaged: usize,
 }
@@ -90,22 +90,22 @@ impl Contents {
         Ok(contents)
     }
 
-    pub(super) fn find(&self, kernel: &str, problem: &str) -> Option<&Measured> {
+    pub(super) fn find(&self, kernel: &str, problem: &str) -> Option<&MeasuredPlan> {
         self.entries.get(&(kernel.to_owned(), problem.to_owned()))
     }
 
-    pub(super) fn take(&mut self, kernel: &str, problem: &str) -> Option<Measured> {
+    pub(super) fn take(&mut self, kernel: &str, problem: &str) -> Option<MeasuredPlan> {
         self.entries.remove(&(kernel.to_owned(), problem.to_owned()))
     }
 
-    pub(super) fn put(&mut self, kernel: String, problem: String, measured: Measured) {
+    pub(super) fn put(&mut self, kernel: String, problem: String, measured: MeasuredPlan) {
         self.entries.insert((kernel, problem), measured);
     }
 
     /// The text of the file.
     pub(super) fn text(&self, card: &Card) -> String {
         let mut text = head(card);
-        for ((kernel, problem), Measured { plan, microseconds, candidates }) in &self.entries {
+        for ((kernel, problem), MeasuredPlan { plan, microseconds, candidates }) in &self.entries {
             let fields = format!("{kernel}\t{problem}\t{plan}\t{microseconds}\t{candidates}");
             text.push_str(&format!("{:016x}\t{fields}\n", hash(fields.as_bytes())));
         }
@@ -115,7 +115,7 @@ impl Contents {
 }
 
 /// The entry of a line; none where it is damaged.
-fn entry(line: &str) -> Option<((String, String), Measured)> {
+fn entry(line: &str) -> Option<((String, String), MeasuredPlan)> {
     let (sum, fields) = line.split_once('\t')?;
     if sum != format!("{:016x}", hash(fields.as_bytes())) {
         return None;
@@ -123,7 +123,7 @@ fn entry(line: &str) -> Option<((String, String), Measured)> {
     let all: Vec<&str> = fields.split('\t').collect();
     let [kernel, problem, plan, microseconds, candidates] = all[..] else { return None };
     let microseconds: f64 = microseconds.parse().ok().filter(|own: &f64| *own > 0.0 && own.is_finite())?;
-    let measured = Measured { plan: plan.to_owned(), microseconds, candidates: candidates.parse().ok()? };
+    let measured = MeasuredPlan { plan: plan.to_owned(), microseconds, candidates: candidates.parse().ok()? };
     Some(((kernel.to_owned(), problem.to_owned()), measured))
 }
 

@@ -10,7 +10,7 @@ use crate::{Device, GpuError, Stream};
 use tilewright_planners::{Computation, PlanError, Planned};
 
 use super::{Card, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
-use crate::devices::bench::{BenchError, LASTING, Loaded, timed};
+use crate::devices::bench::{BenchError, LASTING, LoadedEntry, timed};
 
 /// Rounds in which each plan is timed once.
 const ROUNDS: usize = 5;
@@ -96,24 +96,24 @@ pub fn tune(
 ) -> Result<(Vec<Ranked<Planned>>, Kept), TuneError> {
     let mut candidates = work.candidates(&device.machine()?)?;
     candidates.truncate(count.max(1));
-    let mut stopwatch = OnDevice { device, stream: device.stream()?, ready: Vec::new() };
+    let mut stopwatch = TimedKernels { device, stream: device.stream()?, ready: Vec::new() };
     let ranking = rank(candidates, ROUNDS, &mut stopwatch)?;
     let kept = plans.keep(&Card::of(device), work, &ranking)?;
     Ok((ranking, kept))
 }
 
 /// Kernels with their tensors on a device, each with how often it is launched in a round.
-struct OnDevice<'d> {
+struct TimedKernels<'d> {
     device: &'d Device,
     stream: Stream,
-    ready: Vec<(Loaded, usize)>,
+    ready: Vec<(LoadedEntry, usize)>,
 }
 
-impl Stopwatch<Planned> for OnDevice<'_> {
+impl Stopwatch<Planned> for TimedKernels<'_> {
     type Error = BenchError;
 
     fn ready(&mut self, plan: &Planned) -> Result<(), BenchError> {
-        let (mut loaded, _) = Loaded::checked(self.device, &self.stream, plan)?;
+        let (mut loaded, _) = LoadedEntry::checked(self.device, &self.stream, plan)?;
         let once = timed(self.device, &self.stream, 3, || loaded.launch(&self.stream))?;
         self.ready.push((loaded, ((LASTING / once) as usize).clamp(1, MAX_LAUNCHES)));
         Ok(())

@@ -10,7 +10,7 @@ use tilewright_tile::{Compiled, Program, TileError};
 
 use super::file::Contents;
 use super::work::{Planning, TileWork};
-use super::{Card, Measured, MeasuredPlans, PlansError, contents, shipped};
+use super::{Card, MeasuredPlan, MeasuredPlans, PlansError, contents, shipped};
 use crate::{Device, GpuError};
 
 /// Chooses the plans for a device: the plan that was measured and kept there for a problem, or else
@@ -71,7 +71,7 @@ impl DevicePlanner {
 
     /// The plan that was measured for a problem; none where none was, or where the library has no
     /// such plan for the machine any more.
-    pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, Measured)> {
+    pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, MeasuredPlan)> {
         let (kernel, problem) = (work.kernel(), work.problem());
         let kept = self.kept.find(kernel, &problem).cloned();
         let found = kept.or_else(|| shipped::find(&self.card, kernel, &problem).filter(|_| self.shipped))?;

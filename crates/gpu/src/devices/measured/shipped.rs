@@ -16,7 +16,7 @@
 //! The driver is the major version of CUDA that a driver was made for: plans seldom change places
 //! from one driver to the next.
 
-use super::{Card, Measured};
+use super::{Card, MeasuredPlan};
 
 /// The table.
 const TABLE: &str = include_str!("shipped.plans");
@@ -25,11 +25,11 @@ const TABLE: &str = include_str!("shipped.plans");
 const MAJOR_VERSION: i32 = 1000;
 
 /// What the table has for a problem on a card.
-pub(super) fn find(card: &Card, kernel: &str, problem: &str) -> Option<Measured> {
+pub(super) fn find(card: &Card, kernel: &str, problem: &str) -> Option<MeasuredPlan> {
     find_in(TABLE, card, kernel, problem)
 }
 
-fn find_in(table: &str, card: &Card, kernel: &str, problem: &str) -> Option<Measured> {
+fn find_in(table: &str, card: &Card, kernel: &str, problem: &str) -> Option<MeasuredPlan> {
     let (mut name, mut driver) = ("", 0);
     for line in table.lines() {
         if let Some(given) = line.strip_prefix("card ") {
@@ -47,11 +47,14 @@ fn find_in(table: &str, card: &Card, kernel: &str, problem: &str) -> Option<Meas
 }
 
 /// The kernel, the problem and the plan of a line; none of a comment.
-fn entry(line: &str) -> Option<((&str, &str), Measured)> {
+fn entry(line: &str) -> Option<((&str, &str), MeasuredPlan)> {
     let all: Vec<&str> = line.split('\t').collect();
     let [kernel, problem, plan, microseconds, candidates] = all[..] else { return None };
     let microseconds = microseconds.parse().ok().filter(|own: &f64| *own > 0.0 && own.is_finite())?;
-    Some(((kernel, problem), Measured { plan: plan.to_owned(), microseconds, candidates: candidates.parse().ok()? }))
+    Some((
+        (kernel, problem),
+        MeasuredPlan { plan: plan.to_owned(), microseconds, candidates: candidates.parse().ok()? },
+    ))
 }
 
 #[cfg(test)]

@@ -32,22 +32,22 @@ pub enum Readers {
 }
 
 /// A kernel on its device, the ranks whose memory it reads, and the kernel after it.
-pub(super) struct Loaded {
+pub(super) struct LoadedStep {
     kernel: SizedKernel,
     sources: Vec<usize>,
     then: Option<SizedKernel>,
 }
 
-impl Loaded {
+impl LoadedStep {
     /// Compiles a pull for a device; `beside` grows to the size of the staging buffer that it
     /// needs.
-    pub fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<Loaded, GpuError> {
+    pub fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<LoadedStep, GpuError> {
         if let Some(then) = &pull.then {
             // Each element is read and written once.
             *beside = (*beside).max(u64::try_from(then.bytes()).unwrap_or(u64::MAX) / 2);
         }
         let then = pull.then.as_ref().map(|then| compiled(device, then)).transpose()?;
-        Ok(Loaded { kernel: compiled(device, &pull.planned)?, sources: pull.sources, then })
+        Ok(LoadedStep { kernel: compiled(device, &pull.planned)?, sources: pull.sources, then })
     }
 
     /// The ranks whose memory is read.
@@ -78,15 +78,15 @@ pub(crate) fn compiled(device: &Device, planned: &Planned) -> Result<SizedKernel
 }
 
 /// The work of a device in a step.
-struct OnDevice {
+struct DeviceStep {
     /// Whether what it holds after is a summand of 0.
     is_zero: bool,
-    pulls: Vec<Loaded>,
+    pulls: Vec<LoadedStep>,
     brings: Vec<Bring>,
     puts: Vec<SizedKernel>,
 }
 
-impl OnDevice {
+impl DeviceStep {
     /// The transfer method, as text.
     fn way(&self) -> String {
         let mut ways = Vec::new();
@@ -123,7 +123,7 @@ pub struct DeviceReshard {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,
     /// For each step and device.
-    steps: Vec<Vec<OnDevice>>,
+    steps: Vec<Vec<DeviceStep>>,
     /// Between the steps, for each device.
     between: Vec<Vec<Memory>>,
     /// Beside the tensor, for each device: for sums, and for parts.
@@ -182,11 +182,11 @@ impl DeviceReshard {
                 let Brought { pulls, brings, puts, room } =
                     brought(&step.exchange, rank, element, planner, combine, least)?;
                 *part = (*part).max(room);
-                let pulls = pulls.into_iter().map(|pull| Loaded::new(device, pull, sums));
+                let pulls = pulls.into_iter().map(|pull| LoadedStep::new(device, pull, sums));
                 let pulls = pulls.collect::<Result<Vec<_>, GpuError>>()?;
                 let puts = puts.iter().map(|put| compiled(device, put)).collect::<Result<_, GpuError>>()?;
                 let is_zero = step.exchange.to().sums() > 1 && pulls.is_empty() && brings.is_empty();
-                of_devices.push(OnDevice { is_zero, pulls, brings, puts });
+                of_devices.push(DeviceStep { is_zero, pulls, brings, puts });
             }
             steps.push(of_devices);
             if number + 1 < plan.steps().len() {
@@ -211,7 +211,7 @@ impl DeviceReshard {
 
     /// The transfer methods of a device, a line for each step.
     pub fn ways(&self, rank: usize) -> Vec<String> {
-        self.steps.iter().filter_map(|step| step.get(rank)).map(OnDevice::way).collect()
+        self.steps.iter().filter_map(|step| step.get(rank)).map(DeviceStep::way).collect()
     }
 
     /// Moves the tensor from the memories of the devices to others, and returns when it is there.

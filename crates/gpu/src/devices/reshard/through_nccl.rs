@@ -11,14 +11,14 @@ use tilewright_mesh::{MeshError, Plan};
 use tilewright_planners::Planner;
 
 use super::ReshardError;
-use super::on_devices::Loaded;
+use super::on_devices::LoadedStep;
 use super::packed::{MessageMemory, Packed, packed};
 use crate::devices::measured::DevicePlanner;
 
 /// The work and the buffers of a device in a step.
-struct OnDevice {
+struct NcclStep {
     packs: Vec<SizedKernel>,
-    places: Vec<Loaded>,
+    places: Vec<LoadedStep>,
     /// Send and receive buffers, and sums before they are unpacked.
     sent: Memory,
     received: Memory,
@@ -26,7 +26,7 @@ struct OnDevice {
 }
 
 struct Step {
-    devices: Vec<OnDevice>,
+    devices: Vec<NcclStep>,
     transfers: Vec<Transfer>,
     sides: [MessageMemory; 2],
 }
@@ -68,9 +68,9 @@ impl NcclReshard {
                     device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
                 };
                 let mut beside = 0;
-                let places = places.into_iter().map(|pull| Loaded::new(device, pull, &mut beside));
+                let places = places.into_iter().map(|pull| LoadedStep::new(device, pull, &mut beside));
                 let places = places.collect::<Result<_, GpuError>>()?;
-                on_devices.push(OnDevice {
+                on_devices.push(NcclStep {
                     packs: packs.iter().map(compiled).collect::<Result<_, GpuError>>()?,
                     places,
                     sent: device.allocate(bytes(send))?,
@@ -141,7 +141,7 @@ impl Step {
             }
         }
         if !self.transfers.is_empty() {
-            let buffers = self.devices.iter_mut().map(|OnDevice { sent, received, .. }| (&*sent, received));
+            let buffers = self.devices.iter_mut().map(|NcclStep { sent, received, .. }| (&*sent, received));
             let (sent, received): (Vec<&Memory>, Vec<&mut Memory>) = buffers.unzip();
             let [send, receive] = self.sides;
             let read = if send == MessageMemory::Tensor { from.iter().collect() } else { sent };
@@ -150,7 +150,7 @@ impl Step {
             nccl.transfer(&streams, &read, &mut written, &self.transfers)?;
         }
         for (rank, ((device, stream), own)) in self.devices.iter_mut().zip(streams).zip(to).enumerate() {
-            let OnDevice { places, received, beside, .. } = device;
+            let NcclStep { places, received, beside, .. } = device;
             for loaded in places {
                 let memory = |source: &usize| if *source == rank { from.get(rank) } else { Some(&*received) };
                 let inputs: Vec<Argument<'_>> =

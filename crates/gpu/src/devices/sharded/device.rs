@@ -13,7 +13,7 @@ use tilewright_mesh::MeshError;
 use tilewright_planners::gemm::Product;
 
 use super::ShardedError;
-use super::planned::{Arrival, Operand, PieceProduct, ShardedPlan, Target};
+use super::planned::{Arrival, Operand, PartialDestination, PieceProduct, ShardedPlan};
 use crate::devices::gemm::DeviceProduct;
 
 /// A piece that was compiled, and when it has been done.
@@ -21,7 +21,7 @@ struct Piece {
     product: DeviceProduct,
     operands: [Operand; 2],
     added: Vec<usize>,
-    target: Target,
+    target: PartialDestination,
     done: Event,
 }
 
@@ -49,7 +49,7 @@ struct Copied {
     come: Event,
 }
 
-struct OnDevice {
+struct DeviceWork {
     device: Device,
     multiplies: Stream,
     adds: Stream,
@@ -64,7 +64,7 @@ struct OnDevice {
 /// A product of sharded matrices, compiled for the devices of a mesh from a [`ShardedPlan`]. It can
 /// be carried out any number of times.
 pub struct ShardedProduct {
-    ranks: Vec<OnDevice>,
+    ranks: Vec<DeviceWork>,
     /// For each device, the buffers for partial sums of others.
     places: Vec<Vec<Memory>>,
 }
@@ -91,7 +91,7 @@ impl ShardedProduct {
                 let (arrival, memory) = (*arrival, device.allocate(arrival.bytes)?);
                 Ok(Copied { arrival, memory, come: device.mark()? })
             };
-            ranks.push(OnDevice {
+            ranks.push(DeviceWork {
                 device: device.clone(),
                 multiplies: device.stream()?,
                 adds: device.stream()?,
@@ -160,7 +160,7 @@ impl ShardedProduct {
         }
         let (before, rest) = ranks.split_at_mut(rank);
         let Some((on, after)) = rest.split_first_mut() else { return Ok(()) };
-        let OnDevice { device, multiplies, adds, arrivals, pieces, .. } = on;
+        let DeviceWork { device, multiplies, adds, arrivals, pieces, .. } = on;
         let stream: &Stream = if first { multiplies } else { adds };
         for piece in pieces.iter_mut().filter(|piece| piece.added.is_empty() == first) {
             let mut seen: Vec<PeerMemory<'_>> = Vec::new();
@@ -180,9 +180,9 @@ impl ShardedProduct {
                 }
             }
             match piece.target {
-                Target::Own(at) | Target::Other(_, at) => {
+                PartialDestination::Own(at) | PartialDestination::Other(_, at) => {
                     for number in &piece.added {
-                        let sent = |other: &&Piece| other.target == Target::Place(rank, *number);
+                        let sent = |other: &&Piece| other.target == PartialDestination::Place(rank, *number);
                         for sent in before.iter().chain(&*after).flat_map(|on| &on.pieces).filter(sent) {
                             stream.wait(&sent.done)?;
                         }
@@ -190,12 +190,12 @@ impl ShardedProduct {
                             seen.push(memory.seen_by(device)?);
                         }
                     }
-                    let owner = if let Target::Other(other, _) = piece.target { other } else { rank };
+                    let owner = if let PartialDestination::Other(other, _) = piece.target { other } else { rank };
                     if let Some(memory) = d.get_mut(owner) {
                         piece.launch(device, stream, &seen, (memory, at))?;
                     }
                 }
-                Target::Place(other, number) => {
+                PartialDestination::Place(other, number) => {
                     // The partial sums sent for the previous GEMM have been added.
                     let owner = if other < rank { before.get(other) } else { after.get(other - rank - 1) };
                     let added = owner.into_iter().flat_map(|on| &on.pieces);

@@ -46,7 +46,7 @@ pub enum Operand {
 
 /// The destination of the partial sums of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum PartialDestination {
     /// From this byte on in the result of the device itself.
     Own(u64),
     /// From this byte on in the result of another.
@@ -65,7 +65,7 @@ pub struct PieceProduct {
     /// The buffers on this device whose partial sums are added: inputs of the kernels, in order.
     pub added: Vec<usize>,
     /// Where the result goes.
-    pub target: Target,
+    pub target: PartialDestination,
 }
 
 /// The work of a device.
@@ -253,11 +253,11 @@ fn of_piece(
         (true, false) => {
             let place = places.iter().find(|(block, maker, _)| *block == piece.d && *maker == rank);
             let Some((.., number)) = place else { return Ok(None) };
-            (summand(&piece.d.layout, sums)?, Target::Place(piece.d.rank, *number))
+            (summand(&piece.d.layout, sums)?, PartialDestination::Place(piece.d.rank, *number))
         }
         (_, is_own) => {
             let (matrix, at) = placed(&piece.d, element, piece.d.start)?;
-            (matrix, if is_own { Target::Own(at) } else { Target::Other(piece.d.rank, at) })
+            (matrix, if is_own { PartialDestination::Own(at) } else { PartialDestination::Other(piece.d.rank, at) })
         }
     };
     let mut problem = Problem::of(a.clone(), b.clone(), d)?;
@@ -323,11 +323,15 @@ impl fmt::Display for ShardedPlan {
                 });
                 let from: String = from.collect();
                 let to = match piece.target {
-                    Target::Own(_) if piece.added.is_empty() => String::new(),
-                    Target::Own(_) if piece.added.len() == 1 => ", added to the partial sum of the other".to_owned(),
-                    Target::Own(_) => format!(", added to the partial sums of {} others", piece.added.len()),
-                    Target::Other(to, _) => format!(", into the result of device {to}"),
-                    Target::Place(to, _) => format!(", partial sums in {} to device {to}", self.sums),
+                    PartialDestination::Own(_) if piece.added.is_empty() => String::new(),
+                    PartialDestination::Own(_) if piece.added.len() == 1 => {
+                        ", added to the partial sum of the other".to_owned()
+                    }
+                    PartialDestination::Own(_) => {
+                        format!(", added to the partial sums of {} others", piece.added.len())
+                    }
+                    PartialDestination::Other(to, _) => format!(", into the result of device {to}"),
+                    PartialDestination::Place(to, _) => format!(", partial sums in {} to device {to}", self.sums),
                 };
                 let tile = piece.product.plan();
                 writeln!(f, "  multiplies {m} x {n} x {k}{from}{to}: tiles of {} x {}", tile.rows, tile.columns)?;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_layout::Layout;
-use tilewright_mesh::{Kind, Plan, ShardedLayout};
+use tilewright_mesh::{Plan, ShardedLayout, StepKind};
 use tilewright_planners::gemm::Product;
 use tilewright_planners::{Planned, Planner, Statistic};
 
@@ -220,7 +220,7 @@ fn bytes_of(layout: &ShardedLayout, element: Element) -> u64 {
 
 /// Whether a plan moves anything.
 pub(super) fn moves(plan: &Plan) -> bool {
-    plan.steps().iter().any(|step| step.kind != Kind::Nothing)
+    plan.steps().iter().any(|step| step.kind != StepKind::Nothing)
 }
 
 impl fmt::Display for WorkPlan {

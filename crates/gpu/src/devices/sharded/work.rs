@@ -16,26 +16,26 @@ use crate::devices::gemm::DeviceProduct;
 use crate::devices::reshard::{DeviceReshard, Lanes, Readers, compiled};
 
 /// A kernel on its device, what its blocks leave for the last one or for a second kernel, and that.
-struct Loaded {
+struct LoadedWork {
     kernel: SizedKernel,
     second: Option<SizedKernel>,
     left: Vec<Memory>,
 }
 
-impl Loaded {
-    fn new(device: &Device, planned: &Planned) -> Result<Loaded, GpuError> {
+impl LoadedWork {
+    fn new(device: &Device, planned: &Planned) -> Result<LoadedWork, GpuError> {
         let kernel = compiled(device, planned)?;
         let launch = planned.kernel().program().launch(planned.sizes())?;
         let left = launch.bytes.get(planned.between()).unwrap_or_default();
         let left = left.iter().map(|bytes| device.allocate(*bytes)).collect::<Result<_, GpuError>>()?;
         let second = |kernel| device.compile(kernel, &ModuleOptions::default())?.at(planned.sizes());
-        Ok(Loaded { kernel, second: planned.second().map(second).transpose()?, left })
+        Ok(LoadedWork { kernel, second: planned.second().map(second).transpose()?, left })
     }
 }
 
 enum OnDevices {
     Move(Box<DeviceReshard>, Tensor),
-    Launch(Vec<Loaded>, Vec<(Tensor, u64)>),
+    Launch(Vec<LoadedWork>, Vec<(Tensor, u64)>),
     Multiply(Vec<DeviceProduct>, [Tensor; 2]),
 }
 
@@ -68,12 +68,12 @@ impl ShardedWork {
                     OnDevices::Move(Box::new(DeviceReshard::on(devices, &lanes, plan, *element, by)?), *from)
                 }
                 WorkStep::Launch { planned, inputs, .. } => {
-                    let loaded = devices.iter().map(|device| Loaded::new(device, planned));
+                    let loaded = devices.iter().map(|device| LoadedWork::new(device, planned));
                     OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs.clone())
                 }
                 WorkStep::LaunchEach { planned, inputs, .. } => {
                     let of_ranks = devices.iter().zip(planned);
-                    let loaded = of_ranks.map(|(device, planned)| Loaded::new(device, planned));
+                    let loaded = of_ranks.map(|(device, planned)| LoadedWork::new(device, planned));
                     let inputs = inputs.iter().map(|tensor| (*tensor, 0)).collect();
                     OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs)
                 }
@@ -161,7 +161,7 @@ impl OnDevices {
                         .map(|(memory, at)| memory.seen_by(device)?.part(at, memory.bytes().saturating_sub(at)))
                         .collect::<Result<_, _>>()?;
                     let mut arguments: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
-                    let Loaded { kernel, second, left } = loaded;
+                    let LoadedWork { kernel, second, left } = loaded;
                     arguments.extend(left.iter_mut().map(Argument::from));
                     let Some(second) = second else {
                         arguments.push(Argument::from(own));

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use smallvec::SmallVec;
 
-use super::{Driver, Entry, Refused};
+use super::{Driver, EntryPoint, Refused};
 use crate::driver::table::{LaunchAttribute, LaunchConfig, StreamHandle, TensorMapBytes};
 
 /// An argument of a launch.
@@ -51,20 +51,20 @@ mod attribute {
 }
 
 impl Driver {
-    pub(crate) fn function_attribute(&self, entry: &Entry, attribute: i32) -> Result<i32, Refused> {
+    pub(crate) fn function_attribute(&self, entry: &EntryPoint, attribute: i32) -> Result<i32, Refused> {
         let mut value = 0;
         call!(self, function_attribute(&raw mut value, attribute, entry.handle))?;
         Ok(value)
     }
 
-    pub(crate) fn set_function_attribute(&self, entry: &Entry, attribute: i32, value: i32) -> Result<(), Refused> {
+    pub(crate) fn set_function_attribute(&self, entry: &EntryPoint, attribute: i32, value: i32) -> Result<(), Refused> {
         call!(self, set_function_attribute(entry.handle, attribute, value))
     }
 
     /// Launches a kernel. None where the values are not as many and as large as its parameters.
     pub(crate) fn launch(
         &self,
-        entry: &Entry,
+        entry: &EntryPoint,
         sizes: &LaunchSizes,
         stream: StreamHandle,
         values: &[Value<'_>],
@@ -87,13 +87,18 @@ impl Driver {
         Some(call!(self, launch(&raw const config, entry.handle, pointers.as_mut_ptr(), null_mut())))
     }
 
-    pub(crate) fn resident_blocks(&self, entry: &Entry, threads: i32, shared_bytes: usize) -> Result<i32, Refused> {
+    pub(crate) fn resident_blocks(
+        &self,
+        entry: &EntryPoint,
+        threads: i32,
+        shared_bytes: usize,
+    ) -> Result<i32, Refused> {
         let mut blocks = 0;
         call!(self, resident_blocks(&raw mut blocks, entry.handle, threads, shared_bytes))?;
         Ok(blocks)
     }
 
-    pub(crate) fn resident_clusters(&self, entry: &Entry, sizes: &LaunchSizes) -> Result<i32, Refused> {
+    pub(crate) fn resident_clusters(&self, entry: &EntryPoint, sizes: &LaunchSizes) -> Result<i32, Refused> {
         let mut clusters = 0;
         let (attributes, count) = attributes(sizes);
         let config = config(sizes, StreamHandle(0), &attributes, count);

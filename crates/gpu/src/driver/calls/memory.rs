@@ -1,7 +1,7 @@
 //! Memory of the device.
 
 use super::{Driver, Refused};
-use crate::driver::table::{CopyLines, Lines, ON_DEVICE, StreamHandle};
+use crate::driver::table::{CopyLines, ON_DEVICE, PitchedSide, StreamHandle};
 
 impl Driver {
     /// The bytes that are free and those that there are.
@@ -48,7 +48,7 @@ impl Driver {
         (bytes, count): (usize, usize),
         stream: StreamHandle,
     ) -> Result<(), Refused> {
-        let side = |device, step| Lines { kind: ON_DEVICE, device, step, ..Lines::default() };
+        let side = |device, step| PitchedSide { kind: ON_DEVICE, device, step, ..PitchedSide::default() };
         let copy = CopyLines { from: side(from, from_step), to: side(into, into_step), bytes, count };
         call!(self, copy_lines(&raw const copy, stream))
     }

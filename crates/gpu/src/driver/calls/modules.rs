@@ -3,12 +3,12 @@
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use super::{Driver, Entry, Refused};
+use super::{Driver, EntryPoint, Refused};
 use crate::driver::table::{FunctionHandle, LinkHandle, ModuleHandle};
 use crate::machine_code::MachineCode;
 
 /// The result of a compilation: machine code and log.
-pub(crate) struct Compiled<T> {
+pub(crate) struct CompilerOutput<T> {
     pub(crate) result: Result<T, Refused>,
     pub(crate) info: String,
     pub(crate) errors: String,
@@ -47,27 +47,27 @@ impl Logs {
         Logs { info, errors, options, values }
     }
 
-    fn read<T>(self, result: Result<T, Refused>) -> Compiled<T> {
+    fn read<T>(self, result: Result<T, Refused>) -> CompilerOutput<T> {
         let text = |log: &[u8]| {
             let text = CStr::from_bytes_until_nul(log).map(CStr::to_string_lossy).unwrap_or_default();
             text.trim().to_owned()
         };
-        Compiled { result, info: text(&self.info), errors: text(&self.errors) }
+        CompilerOutput { result, info: text(&self.info), errors: text(&self.errors) }
     }
 }
 
 impl Driver {
     /// Loads PTX text.
-    pub(crate) fn load_text(&self, text: &CStr) -> Compiled<ModuleHandle> {
+    pub(crate) fn load_text(&self, text: &CStr) -> CompilerOutput<ModuleHandle> {
         self.load_image(text.as_ptr().cast())
     }
 
     /// Loads machine code, all parts of which are inside the given bytes.
-    pub(crate) fn load_machine_code(&self, code: &MachineCode) -> Compiled<ModuleHandle> {
+    pub(crate) fn load_machine_code(&self, code: &MachineCode) -> CompilerOutput<ModuleHandle> {
         self.load_image(code.bytes().as_ptr().cast())
     }
 
-    fn load_image(&self, image: *const c_void) -> Compiled<ModuleHandle> {
+    fn load_image(&self, image: *const c_void) -> CompilerOutput<ModuleHandle> {
         let mut logs = Logs::new();
         let mut module = ModuleHandle(0);
         let count = logs.options.len() as c_uint;
@@ -81,7 +81,7 @@ impl Driver {
     }
 
     /// Compiles PTX text to machine code.
-    pub(crate) fn compile(&self, text: &CStr) -> Compiled<Vec<u8>> {
+    pub(crate) fn compile(&self, text: &CStr) -> CompilerOutput<Vec<u8>> {
         let mut logs = Logs::new();
         let result = self.link(text, &mut logs);
         logs.read(result)
@@ -111,7 +111,7 @@ impl Driver {
     }
 
     /// A kernel of a module and the sizes of its parameters.
-    pub(crate) fn entry(&self, module: ModuleHandle, name: &CString) -> Result<Entry, Refused> {
+    pub(crate) fn entry(&self, module: ModuleHandle, name: &CString) -> Result<EntryPoint, Refused> {
         let mut handle = FunctionHandle(0);
         call!(self, module_function(&raw mut handle, module, name.as_ptr()))?;
         let mut sizes = Vec::new();
@@ -120,7 +120,7 @@ impl Driver {
             let (mut offset, mut size) = (0, 0);
             match call!(self, parameter_info(handle, sizes.len(), &raw mut offset, &raw mut size)) {
                 Ok(()) => sizes.push(size),
-                Err(Refused { code: 1, .. }) => return Ok(Entry { handle, sizes: sizes.into() }),
+                Err(Refused { code: 1, .. }) => return Ok(EntryPoint { handle, sizes: sizes.into() }),
                 Err(refused) => return Err(refused),
             }
         }

@@ -43,7 +43,7 @@ pub(crate) struct Box {
 }
 
 /// The boxes that make a tile.
-pub(crate) struct Boxes {
+pub(crate) struct TileBoxes {
     pub(crate) map: MapId,
     pub(crate) boxes: Vec<Box>,
     /// Bytes of all of them.
@@ -52,7 +52,7 @@ pub(crate) struct Boxes {
 
 /// A dimension of a tensor map: a mode of the tensor, or a part of one. Its coordinates are those
 /// of the mode divided by `from`, modulo the extent unless it is the last part.
-struct Part {
+struct MapDimension {
     path: ModePath,
     from: i64,
     /// The modulus; none for the last part.
@@ -63,16 +63,16 @@ struct Part {
     boxed: Option<i64>,
 }
 
-impl Part {
-    fn whole((path, extent, stride): (ModePath, Expr, Expr)) -> Part {
-        Part { path, from: 1, modulus: None, extent, stride, boxed: None }
+impl MapDimension {
+    fn whole((path, extent, stride): (ModePath, Expr, Expr)) -> MapDimension {
+        MapDimension { path, from: 1, modulus: None, extent, stride, boxed: None }
     }
 
     /// Parts the dimension of a mode in two, so that one begins at a multiple of the coordinate:
     /// its number. None where the box crosses the border, the extent is not shown to be a multiple,
     /// or there would be too many dimensions.
-    fn parted(parts: &mut Vec<Part>, path: ModePath, scale: i64) -> Option<usize> {
-        let inside = |part: &Part| {
+    fn parted(parts: &mut Vec<MapDimension>, path: ModePath, scale: i64) -> Option<usize> {
+        let inside = |part: &MapDimension| {
             let end = part.modulus.map_or(i64::MAX, |modulus| part.from * modulus);
             part.path == path && part.from < scale && scale < end && scale % part.from == 0
         };
@@ -88,7 +88,7 @@ impl Part {
         let (extent, _) = own.extent.divide(&size)?;
         let stride = Stride::times(&own.stride, &size)?;
         let modulus = own.modulus.map(|modulus| modulus / ratio);
-        parts.push(Part { path, from: scale, modulus, extent, stride, boxed: None });
+        parts.push(MapDimension { path, from: scale, modulus, extent, stride, boxed: None });
         parts[at].extent = size;
         parts[at].modulus = Some(ratio);
         Some(parts.len() - 1)
@@ -129,7 +129,7 @@ impl Core {
 }
 
 /// An index of shared memory at which a box begins, and the coordinate that lies there.
-type Place = (i64, Coordinate<Expr>);
+type BoxPlace = (i64, Coordinate<Expr>);
 
 /// The coordinates along shared memory, and the parts that a box covers.
 struct Inside {
@@ -152,14 +152,14 @@ fn refused(global: &View<'_>, because: &str) -> Reason {
 
 impl Build {
     /// The boxes of a tile of a tensor and its place in shared memory: loaded, or stored.
-    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>, stored: bool) -> Result<Boxes, Reason> {
+    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>, stored: bool) -> Result<TileBoxes, Reason> {
         let refuse = |because: &str| refused(global, because);
         let (size, bits) = (common_size(global, shared)?, i64::from(global.element.bits()));
         let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("TMA does not have the swizzle"))?;
         let mut parts = self.modes(global)?;
         let inside = inside(global, shared, size, (swizzle, &mut parts))?;
         // Where each box begins in shared memory, and in the tensor.
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<BoxPlace> = Vec::new();
         for index in (0..size).step_by(inside.volume as usize) {
             let part: Coordinate<Expr> = inside.along.eval(&Expr::from(index))?;
             places.push((index, global.place.start.plus(&part).ok_or_else(overflow)?));
@@ -172,11 +172,11 @@ impl Build {
         }
         let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
         let map = self.core().map(TensorMap { buffer: global.buffer, dimensions, swizzle });
-        Ok(Boxes { map, boxes, bytes: size * bits / 8 })
+        Ok(TileBoxes { map, boxes, bytes: size * bits / 8 })
     }
 
     /// The modes of a whole tensor, as it was declared.
-    fn modes(&self, global: &View<'_>) -> Result<Vec<Part>, Reason> {
+    fn modes(&self, global: &View<'_>) -> Result<Vec<MapDimension>, Reason> {
         // Read again: a tensor that was declared since may have said more of the same sizes.
         let mut core = self.core();
         let text = LayoutArgument::Text(core.buffers[global.buffer.index()].layout.clone());
@@ -186,7 +186,7 @@ impl Build {
         }
         let mut leaves = Vec::new();
         gather(&whole, ModePath::ROOT, &mut leaves)?;
-        Ok(leaves.into_iter().map(Part::whole).collect())
+        Ok(leaves.into_iter().map(MapDimension::whole).collect())
     }
 }
 
@@ -226,7 +226,7 @@ fn inside(
     global: &View<'_>,
     shared: &View<'_>,
     size: i64,
-    (swizzle, parts): (SwizzleMode, &mut Vec<Part>),
+    (swizzle, parts): (SwizzleMode, &mut Vec<MapDimension>),
 ) -> Result<Inside, Reason> {
     let within = shared.layout.numbers(&Values::new())?;
     let inverse = within.right_inverse()?;
@@ -242,13 +242,13 @@ fn inside(
         }
         let Some((path, scale)) = leaf.stride.term() else { break };
         let Some(scale) = scale.known() else { break };
-        let free = |part: &Part| part.path == path && part.from == scale && part.boxed.is_none();
+        let free = |part: &MapDimension| part.path == path && part.from == scale && part.boxed.is_none();
         let found = parts.iter().position(free);
         // A box that is less than the pattern of the swizzle could begin nowhere else in it.
         let small = volume * i64::from(global.element.bits()) / 8 < swizzle.period();
         let at = match found {
             Some(at) => at,
-            None if small || parted => match Part::parted(parts, path, scale) {
+            None if small || parted => match MapDimension::parted(parts, path, scale) {
                 Some(at) => at,
                 None => break,
             },
@@ -273,16 +273,16 @@ fn bytes(elements: &Expr, bits: i64) -> Result<Expr, Reason> {
 /// The dimensions of the tensor map, each with its part: first those with several coordinates in a
 /// box, in this order. A mode of extent 1 is omitted if every box begins with it.
 fn dimensions<'p>(
-    parts: &'p [Part],
+    parts: &'p [MapDimension],
     mut order: Vec<usize>,
-    places: &[Place],
+    places: &[BoxPlace],
     bits: i64,
-) -> Result<Vec<(&'p Part, Dimension)>, Reason> {
-    let always_first = |part: &Part| {
-        let at = |(_, at): &Place| part.coordinate(&at.scale_at(part.path));
+) -> Result<Vec<(&'p MapDimension, Dimension)>, Reason> {
+    let always_first = |part: &MapDimension| {
+        let at = |(_, at): &BoxPlace| part.coordinate(&at.scale_at(part.path));
         places.iter().all(|place| at(place).is_some_and(|at| at.range() == (Some(0), Some(0))))
     };
-    let of_one = |part: &Part| part.extent.known() == Some(1);
+    let of_one = |part: &MapDimension| part.extent.known() == Some(1);
     order.extend((0..parts.len()).filter(|at| {
         let part = &parts[*at];
         part.boxed.is_none() && !(of_one(part) && always_first(part))
@@ -301,7 +301,7 @@ fn dimensions<'p>(
 }
 
 /// Why a tensor map has no such dimensions, if so.
-fn check(dimensions: &[(&Part, Dimension)], swizzle: SwizzleMode, bits: i64) -> Result<(), &'static str> {
+fn check(dimensions: &[(&MapDimension, Dimension)], swizzle: SwizzleMode, bits: i64) -> Result<(), &'static str> {
     let Some((_, first)) = dimensions.first().filter(|(part, _)| part.boxed.is_some()) else {
         return Err("no neighbours in shared memory are neighbours in the tensor");
     };
@@ -323,7 +323,7 @@ fn check(dimensions: &[(&Part, Dimension)], swizzle: SwizzleMode, bits: i64) -> 
 }
 
 /// Refuses a box that is not shown to stay inside its tensor when it is stored.
-fn stays_inside(global: &View<'_>, dimensions: &[(&Part, Dimension)], own: &Box) -> Result<(), Reason> {
+fn stays_inside(global: &View<'_>, dimensions: &[(&MapDimension, Dimension)], own: &Box) -> Result<(), Reason> {
     let core = global.build.core();
     let tensor = || core.buffers[global.buffer.index()].name.clone();
     if let Some(((part, _), at)) = dimensions.iter().zip(&own.corner).find(|(_, at)| !core.is_natural(at)) {
@@ -354,13 +354,13 @@ fn fact(extent: &Expr, unit: i64) -> Option<String> {
 fn corners(
     global: &View<'_>,
     shared: &View<'_>,
-    dimensions: &[(&Part, Dimension)],
-    places: &[Place],
+    dimensions: &[(&MapDimension, Dimension)],
+    places: &[BoxPlace],
 ) -> Result<Vec<Box>, Reason> {
     let refuse = |because: &str| refused(global, because);
     let bits = i64::from(global.element.bits());
     let (unit, line) = (Expr::from(UNIT), Expr::from((LINE * 8 / bits).max(1)));
-    let at = |(index, at): &Place| {
+    let at = |(index, at): &BoxPlace| {
         let corner = dimensions.iter().map(|(part, _)| part.coordinate(&at.scale_at(part.path)));
         let corner = corner.collect::<Option<Vec<Expr>>>();
         let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;

@@ -140,7 +140,7 @@ struct InParts {
 }
 
 /// A number that takes each of its values once.
-struct Number {
+struct DigitSource {
     own: Parameter,
     units: Expr,
     axis: Option<Axis>,
@@ -153,7 +153,7 @@ struct Number {
 
 /// The numbers that blocks take in a grid-stride loop, and those of iterations and of blocks: of
 /// loops around all stores, and of those that share them.
-fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<Number> {
+fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<DigitSource> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
     for iterations in common.chunks(1).chain(shares) {
@@ -163,14 +163,14 @@ fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Paramete
         }
         let [(iteration, count)] = iterations else { continue };
         // If all blocks have equally many iterations, these are a number of their own.
-        let even = |number: &Number| {
+        let even = |number: &DigitSource| {
             let grid = core.grid[number.axis? as usize].as_ref()?;
             let even = number.iterations[0].stands_for(iteration) && grid.divides(&number.units).proved();
             even.then(|| number.units.floor_div(grid))?
         };
         let count = if core.is_launched(count) { Some(count.clone()) } else { found.iter().find_map(even) };
         if let Some(units) = count {
-            found.push(Number {
+            found.push(DigitSource {
                 own: iteration.clone(),
                 units,
                 axis: None,
@@ -181,7 +181,7 @@ fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Paramete
     }
     for axis in Axis::ALL {
         let (Some(own), Some(units)) = (block(axis), core.grid[axis as usize].clone()) else { continue };
-        found.push(Number { own, units, axis: Some(axis), iterations: Vec::new(), block: None });
+        found.push(DigitSource { own, units, axis: Some(axis), iterations: Vec::new(), block: None });
     }
     found
 }
@@ -192,7 +192,7 @@ fn taken(
     iterations: &[(Parameter, Expr)],
     axis: Axis,
     (block, blocks): (Parameter, i64),
-) -> Option<Number> {
+) -> Option<DigitSource> {
     let by = blocks.checked_mul(iterations.len() as i64)?;
     let units = units(&iterations[0].1, &block, by).filter(|units| core.is_launched(units))?;
     let own = Parameter::anonymous(natural()?);
@@ -211,7 +211,7 @@ fn taken(
         });
     }
     let iterations = iterations.iter().map(|(iteration, _)| iteration.clone()).collect();
-    Some(Number { own, units, axis: Some(axis), iterations, block: Some((block, backs)) })
+    Some(DigitSource { own, units, axis: Some(axis), iterations, block: Some((block, backs)) })
 }
 
 /// The `units` of which a block has `count = ceil((units - block) / blocks)`.
@@ -243,7 +243,7 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
     })
 }
 
-impl Number {
+impl DigitSource {
     /// The coordinates as sums of its digits.
     fn digits(self, core: &Core, starts: &[Start]) -> Option<Digits> {
         let of_number = |(starts, iterations): &Start| -> Option<Vec<Expr>> {

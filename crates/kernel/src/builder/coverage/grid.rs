@@ -24,7 +24,7 @@ use crate::error::Reason;
 use crate::program::operation::Axis;
 
 /// The kind of a variable.
-enum Origin {
+enum VariableKind {
     Block(Axis),
     Iteration,
     Thread,
@@ -54,7 +54,7 @@ enum Reach {
 }
 
 /// Where parts end along a mode.
-enum End {
+enum PartEnd {
     /// There.
     At(i64),
     /// There or past it.
@@ -118,8 +118,8 @@ pub(super) fn counted(
     let mut needs = Vec::new();
     for (mode, ((((_, extent), outer), side), low)) in bounds.iter().zip(outer).zip(sides).zip(low).enumerate() {
         let end = match end {
-            Some((along, end)) if along == mode => End::At(end),
-            _ => End::Past(extent.clone()),
+            Some((along, end)) if along == mode => PartEnd::At(end),
+            _ => PartEnd::Past(extent.clone()),
         };
         match search.mode((*low, end), outer, *side, &mut needs)? {
             true => {}
@@ -169,14 +169,14 @@ impl Search<'_> {
     /// Looks at the variables along a mode; whether the mode is reached.
     fn mode(
         &self,
-        (from, end): (i64, End),
+        (from, end): (i64, PartEnd),
         outer: &[(i64, Parameter)],
         side: i64,
         needs: &mut Vec<Need>,
     ) -> Result<bool, Doubt> {
         let short = || undecided("parts do not end where those begin that are found in another way");
         let Some(((last_factor, last), others)) = outer.split_last() else {
-            let End::Past(extent) = end else { return Err(short()) };
+            let PartEnd::Past(extent) = end else { return Err(short()) };
             let side = from + side;
             let reached = Stride::plus(&Expr::from(side), &Expr::from(1));
             if reached.is_some_and(|reached| self.core.is_less(&extent, &reached)) {
@@ -201,9 +201,9 @@ impl Search<'_> {
             return Err(undecided(format!("parts of {factor} are counted in steps of {last_factor}")));
         }
         let reach = match end {
-            End::Past(extent) => Reach::ToExtent { from, factor, extent },
-            End::At(end) if (end - from) % factor == 0 => Reach::Exactly((end - from) / factor),
-            End::At(_) => return Err(short()),
+            PartEnd::Past(extent) => Reach::ToExtent { from, factor, extent },
+            PartEnd::At(end) if (end - from) % factor == 0 => Reach::Exactly((end - from) / factor),
+            PartEnd::At(_) => return Err(short()),
         };
         needs.push(Need { parameter: last.clone(), reach });
         Ok(true)
@@ -214,12 +214,14 @@ impl Search<'_> {
         let open =
             || undecided("how many blocks or iterations there are along an inner count is known at launch alone");
         match self.origin(parameter)? {
-            Origin::Block(axis) => self.core.grid[axis as usize].as_ref().and_then(Extent::known).ok_or_else(open),
-            Origin::Iteration => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
-            Origin::Thread => Ok(self.threads.into()),
-            Origin::BySize(count) => count.known().ok_or_else(open),
-            Origin::Digit { modulus: Some(modulus), .. } => Ok(modulus),
-            Origin::Digit { number, divisor, modulus: None } => {
+            VariableKind::Block(axis) => {
+                self.core.grid[axis as usize].as_ref().and_then(Extent::known).ok_or_else(open)
+            }
+            VariableKind::Iteration => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
+            VariableKind::Thread => Ok(self.threads.into()),
+            VariableKind::BySize(count) => count.known().ok_or_else(open),
+            VariableKind::Digit { modulus: Some(modulus), .. } => Ok(modulus),
+            VariableKind::Digit { number, divisor, modulus: None } => {
                 let range = self.range(&number)?;
                 let range = range.known().ok_or_else(open)?;
                 if range % divisor == 0 { Ok(range / divisor) } else { Err(open()) }
@@ -231,9 +233,9 @@ impl Search<'_> {
         self.iterations.iter().find(|(own, _)| own.stands_for(iteration)).map(|(_, count)| count.clone())
     }
 
-    fn origin(&self, parameter: &Parameter) -> Result<Origin, Doubt> {
+    fn origin(&self, parameter: &Parameter) -> Result<VariableKind, Doubt> {
         if let Some(count) = self.case.and_then(|case| case.count(parameter)) {
-            return Ok(Origin::BySize(count.clone()));
+            return Ok(VariableKind::BySize(count.clone()));
         }
         let core = self.core;
         let is = |number: Option<usize>| number.is_some_and(|at| core.variables[at].parameter.stands_for(parameter));
@@ -241,13 +243,13 @@ impl Search<'_> {
             if self.last {
                 return Err(undecided("a coordinate depends on which block comes last"));
             }
-            return Ok(Origin::Block(axis));
+            return Ok(VariableKind::Block(axis));
         }
         if is(core.thread) {
-            return Ok(Origin::Thread);
+            return Ok(VariableKind::Thread);
         }
         if self.count_of(parameter).is_some() {
-            return Ok(Origin::Iteration);
+            return Ok(VariableKind::Iteration);
         }
         let own = Expr::from(parameter.clone());
         let digit = core.digits.iter().find(|(_, digit)| **digit == own);
@@ -257,9 +259,9 @@ impl Search<'_> {
             0 => None,
             1.. => Some(*modulus),
             // A number by a name of its own.
-            ..0 => return Ok(Origin::Digit { number: number.clone(), divisor: 1, modulus: Some(-modulus) }),
+            ..0 => return Ok(VariableKind::Digit { number: number.clone(), divisor: 1, modulus: Some(-modulus) }),
         };
-        Ok(Origin::Digit { number: number.clone(), divisor: *divisor, modulus })
+        Ok(VariableKind::Digit { number: number.clone(), divisor: *divisor, modulus })
     }
 
     /// The number of values of a number, from 0 on, if it is a sum that counts.
@@ -287,10 +289,10 @@ impl Search<'_> {
             return Err(doubt());
         }
         let count = match self.origin(last)? {
-            Origin::Block(axis) => self.core.grid[axis as usize].clone().ok_or_else(doubt)?,
-            Origin::Iteration => self.count_of(last).ok_or_else(doubt)?,
-            Origin::BySize(count) => count,
-            Origin::Thread | Origin::Digit { .. } => Expr::from(self.exact(last)?),
+            VariableKind::Block(axis) => self.core.grid[axis as usize].clone().ok_or_else(doubt)?,
+            VariableKind::Iteration => self.count_of(last).ok_or_else(doubt)?,
+            VariableKind::BySize(count) => count,
+            VariableKind::Thread | VariableKind::Digit { .. } => Expr::from(self.exact(last)?),
         };
         Ok((terms, count))
     }
@@ -305,14 +307,14 @@ impl Search<'_> {
             for Need { parameter, reach } in std::mem::take(&mut needs) {
                 let again = || undecided("a block, an iteration or a thread is in two coordinates");
                 match self.origin(&parameter)? {
-                    Origin::Block(axis) => {
+                    VariableKind::Block(axis) => {
                         if std::mem::replace(&mut self.blocks[axis as usize], true) {
                             return Err(again());
                         }
                         let count = self.core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
                         self.takes(&count, &reach)?;
                     }
-                    Origin::Iteration => {
+                    VariableKind::Iteration => {
                         if self.told.iter().any(|told| told.stands_for(&parameter)) {
                             return Err(again());
                         }
@@ -320,20 +322,20 @@ impl Search<'_> {
                         self.told.push(parameter);
                         self.takes(&count, &reach)?;
                     }
-                    Origin::Thread => {
+                    VariableKind::Thread => {
                         if std::mem::replace(&mut self.thread, true) {
                             return Err(again());
                         }
                         self.takes(&Expr::from(i64::from(self.threads)), &reach)?;
                     }
-                    Origin::BySize(count) => {
+                    VariableKind::BySize(count) => {
                         if self.seen.iter().any(|seen| seen.stands_for(&parameter)) {
                             return Err(again());
                         }
                         self.seen.push(parameter);
                         self.takes(&count, &reach)?;
                     }
-                    Origin::Digit { number, divisor, modulus } => digits.push((number, divisor, modulus, reach)),
+                    VariableKind::Digit { number, divisor, modulus } => digits.push((number, divisor, modulus, reach)),
                 }
             }
             if digits.is_empty() {

@@ -8,22 +8,22 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::cut::{ByCopy, ByMma, BySlice, ByThread, ByTile, Cut};
-use super::{Place, View, known_shape};
+use super::{View, ViewPlace, known_shape};
 use crate::arguments::{IntoCoord, IntoTile};
 use crate::builder::Build;
 use crate::builder::core::Core;
-use crate::builder::part::Part;
+use crate::builder::part::ThreadPart;
 use crate::error::Reason;
 
 /// Types that tiles, coordinates, tiled copies and tiled MMA can cut.
 pub(crate) trait Cuttable<'k>: Sized {
     fn build(&self) -> &'k Build;
 
-    fn place(&self) -> &Place;
+    fn place(&self) -> &ViewPlace;
 
-    fn part(&self) -> Option<&Part>;
+    fn part(&self) -> Option<&ThreadPart>;
 
-    fn of_part(self, part: Part) -> Self;
+    fn of_part(self, part: ThreadPart) -> Self;
 
     /// Its name in messages.
     fn name(&self) -> String;
@@ -77,7 +77,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         let thread = self.build().core().one_of(copy.threads(), thread, copy.atom().name())?;
         let digits = |shape: &Tree<i64>| self.build().core().digits_of(&thread, shape);
         let part = self.cut(&ByCopy { copy, end, thread: &digits })?;
-        Ok(part.of_part(Part::of_copy(copy, end, Some(thread))))
+        Ok(part.of_part(ThreadPart::of_copy(copy, end, Some(thread))))
     }
 
     /// The part of a thread in an operand of a tiled MMA: of this thread, or of the one with an
@@ -91,7 +91,7 @@ pub(crate) trait Cuttable<'k>: Sized {
             self.build().core().digits_of(&index, shape)
         };
         let part = self.cut(&ByMma { mma, operand, thread: &digits })?;
-        Ok(part.of_part(Part::of_mma(mma, operand, Some(thread))))
+        Ok(part.of_part(ThreadPart::of_mma(mma, operand, Some(thread))))
     }
 
     /// Mode 0 at this thread, the others left.
@@ -105,7 +105,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         };
         let digits = |shape: &Tree<i64>| self.build().core().digits_of(&thread, shape);
         let part = self.cut(&ByThread(&digits))?;
-        let own = part.part().cloned().unwrap_or(Part::other(Some(thread)));
+        let own = part.part().cloned().unwrap_or(ThreadPart::other(Some(thread)));
         Ok(part.of_part(own))
     }
 
@@ -122,15 +122,15 @@ impl<'k> Cuttable<'k> for View<'k> {
         self.build
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &ViewPlace {
         &self.place
     }
 
-    fn part(&self) -> Option<&Part> {
+    fn part(&self) -> Option<&ThreadPart> {
         self.part.as_ref()
     }
 
-    fn of_part(self, part: Part) -> Self {
+    fn of_part(self, part: ThreadPart) -> Self {
         View { part: Some(part), ..self }
     }
 
@@ -148,12 +148,12 @@ impl<'k> Cuttable<'k> for View<'k> {
     }
 }
 
-impl Place {
-    pub(crate) fn cut(&self, by: &impl Cut) -> Result<Place, Reason> {
+impl ViewPlace {
+    pub(crate) fn cut(&self, by: &impl Cut) -> Result<ViewPlace, Reason> {
         let (layout, start) = by.cut(&self.layout)?;
         let overflow = LayoutError::Overflow { op: "coordinate" };
         let start = self.start.plus(&start).ok_or(Reason::Layout(overflow))?;
-        Ok(Place { start, layout })
+        Ok(ViewPlace { start, layout })
     }
 }
 

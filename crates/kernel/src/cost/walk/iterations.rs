@@ -4,7 +4,7 @@
 //! what the loop carries grows by the same in each of its last periods, whole periods are passed
 //! over, and counted as the last ones were. The last iterations are walked: they may meet an edge.
 
-use super::sums::{Sums, growth};
+use super::sums::{BlockSums, growth};
 use super::{Uncounted, Walk};
 use crate::interpret::code::Looped;
 use crate::interpret::lanes::{Lanes, low, signed};
@@ -18,11 +18,11 @@ const LONG: u64 = 4 * TURNS;
 
 /// What the first iterations of a long loop were like.
 #[derive(Default)]
-struct History {
+struct LoopHistory {
     /// What the loop carried after each iteration; none of what was not known.
     carried: Vec<Vec<Option<Lanes>>>,
     /// After each iteration of the second half: the sums of the nodes in the loop,
-    sums: Vec<Sums>,
+    sums: Vec<BlockSums>,
     /// and the bytes that were under way.
     under_way: Vec<u64>,
 }
@@ -37,7 +37,7 @@ impl Walk<'_> {
         }
         let each = i64::from(step.step.max(1));
         let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
-        let mut history = History::default();
+        let mut history = LoopHistory::default();
         let (mut index, mut iteration) = (from, 0_u64);
         while index < to {
             self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; WARP_LANES];
@@ -105,12 +105,12 @@ impl Walk<'_> {
 
     /// Passes over the iterations of a loop, of so many in all, that do what those before did, and
     /// returns how many these are.
-    fn pass_over(&mut self, looped: &Looped<'_>, history: &History, all: u64) -> u64 {
+    fn pass_over(&mut self, looped: &Looped<'_>, history: &LoopHistory, all: u64) -> u64 {
         let carried = &looped.step.carried;
         let widths: Vec<u32> =
             carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
         let Some((period, growth)) = growth(&history.carried, &widths) else { return 0 };
-        let History { sums, under_way, .. } = history;
+        let LoopHistory { sums, under_way, .. } = history;
         // What is under way has come to what it will be.
         if under_way.iter().zip(&under_way[period..]).any(|(before, after)| before != after) {
             return 0;

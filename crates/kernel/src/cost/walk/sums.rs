@@ -16,7 +16,7 @@ pub(in crate::cost) struct Taken {
 
 /// Sums over the blocks that were walked.
 #[derive(Debug, Clone)]
-pub(in crate::cost) struct Sums {
+pub(in crate::cost) struct BlockSums {
     /// Of each node of the program.
     pub(in crate::cost) taken: Vec<Taken>,
     /// How often warps executed each node, at most.
@@ -31,10 +31,10 @@ pub(in crate::cost) struct Sums {
     pub(in crate::cost) multiplied: bool,
 }
 
-impl Sums {
+impl BlockSums {
     /// Adds what was counted since an earlier state of the nodes from a number on, times
     /// `iterations` over `of`.
-    pub(super) fn multiply(&mut self, from: usize, before: &Sums, iterations: u64, of: u64) {
+    pub(super) fn multiply(&mut self, from: usize, before: &BlockSums, iterations: u64, of: u64) {
         let more = |now: u64, before: u64| {
             let more = u128::from(now - before) * u128::from(iterations) / u128::from(of.max(1));
             now.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
@@ -55,9 +55,9 @@ impl Sums {
     }
 
     /// The sums of some nodes, as they are now.
-    pub(super) fn part(&self, from: usize, to: usize) -> Sums {
+    pub(super) fn part(&self, from: usize, to: usize) -> BlockSums {
         let (taken, executed) = (self.taken[from..to].to_vec(), self.executed[from..to].to_vec());
-        Sums { taken, executed, surely: self.surely[from..to].to_vec(), ..*self }
+        BlockSums { taken, executed, surely: self.surely[from..to].to_vec(), ..*self }
     }
 }
 

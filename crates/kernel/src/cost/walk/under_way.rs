@@ -12,9 +12,9 @@ use crate::program::operation::Operation;
 use crate::program::register::Register;
 
 /// A load, by its number.
-type Number = u64;
+type LoadNumber = u64;
 /// Loads that a register comes from.
-type Numbers = SmallVec<[Number; 2]>;
+type Numbers = SmallVec<[LoadNumber; 2]>;
 
 /// A load whose registers nobody has read yet.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,8 @@ struct Loading {
 pub(super) struct UnderWay {
     /// The loads that each register comes from.
     sources: Vec<Numbers>,
-    loads: HashMap<Number, Loading>,
-    next: Number,
+    loads: HashMap<LoadNumber, Loading>,
+    next: LoadNumber,
     /// Asynchronous copies: since the last group, and of each group.
     open: u64,
     groups: VecDeque<u64>,

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use crate::interpret::clock::Event;
 use crate::interpret::finding::Defect;
-use crate::interpret::machine::{Machine, Stop};
+use crate::interpret::machine::{InterpretedRun, Stop};
 use crate::interpret::shadow::{Conflict, Foreign};
 use crate::interpret::touch::{AccessKind, Span, Touch};
 use crate::program::memory::Role;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// Records an access to bytes that are inside, and checks that it may be made; whether to go
     /// on.
     pub(in crate::interpret) fn touch(&mut self, touch: &Touch) -> Result<bool, Stop> {

@@ -3,7 +3,7 @@
 //! Law: the lane that gives the address of a row touches that row.
 
 use super::{addresses, read_bytes, write_bytes};
-use crate::interpret::machine::{Machine, Stop};
+use crate::interpret::machine::{InterpretedRun, Stop};
 use crate::interpret::touch::{AccessKind, Memory, Span};
 use crate::interpret::warp::Warp;
 use crate::program::Instruction;
@@ -13,7 +13,7 @@ use crate::program::memory::Access;
 /// Bytes of a row of a matrix.
 const ROW: u32 = 16;
 
-impl Machine<'_> {
+impl InterpretedRun<'_> {
     /// The lanes that give the row addresses of `count` matrices, if they may proceed.
     fn rows(
         &mut self,

@@ -23,7 +23,7 @@ use crate::value::number::{Extent, Stride, Truth};
 /// `digit * stride` over the levels and, for what is left of `i`, the step of the last mode.
 pub(crate) struct Outer<D: Stride> {
     /// The coalesced modes but the last.
-    pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
+    pub(crate) levels: ArrayVec<OuterLevel<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
     /// The remaining work of its searches; only a carry that cancels needs a search.
@@ -31,7 +31,7 @@ pub(crate) struct Outer<D: Stride> {
 }
 
 /// A mode of the outer layout that ends, and what is known about carries out of it.
-pub(crate) struct Level<D: Stride> {
+pub(crate) struct OuterLevel<D: Stride> {
     /// `M_k`
     pub(crate) extent: D::Extent,
     /// `D_k`
@@ -71,7 +71,7 @@ impl<D: Stride> Outer<D> {
             end = end.times(&mode.extent)?;
             let zero = D::Extent::zero;
             let Leaf { extent, stride } = mode;
-            let level = Level { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
+            let level = OuterLevel { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
             self.levels.try_push(level).ok()
         })?;
         if let Some(last) = last {
@@ -152,7 +152,7 @@ impl<D: Stride> Outer<D> {
     }
 }
 
-impl<D: Stride> Level<D> {
+impl<D: Stride> OuterLevel<D> {
     /// Adds the current run, whose part is known, with steps up to number `last`: whether they,
     /// together with the previous runs, certainly stay below the end.
     #[inline(always)]
@@ -203,7 +203,7 @@ impl<D: Stride> Level<D> {
 
 /// It is not known whether steps of a mode of B carry out of a mode of A at all.
 #[cold]
-fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
+fn carrying_or_not<D: Stride>(level: &OuterLevel<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
     let (zero, one) = (D::Extent::zero(), D::Extent::one());
     if extent.known().is_some()
         && let Some(reach) = extent.minus(&one).and_then(|last| last.times(step))

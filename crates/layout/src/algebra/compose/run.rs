@@ -18,7 +18,7 @@ use crate::value::tree::TreeRef;
 
 /// A piece `extent:step` of a mode of B on which A is linear from 0.
 #[derive(Clone)]
-pub(crate) struct Run<N> {
+pub(crate) struct LinearPiece<N> {
     pub(crate) extent: N,
     /// The magnitude of the step in B's codomain.
     pub(crate) step: N,
@@ -45,7 +45,7 @@ pub(super) fn first_run<D: Stride>(
     }
     let (quotient, remainder) = extent.divide(&run).ok_or_else(overflow::<D::Extent>)?;
     if !remainder.is_zero().proved() {
-        let run = Run { extent: run, step: step.clone(), negative: false };
+        let run = LinearPiece { extent: run, step: step.clone(), negative: false };
         return Err(uneven(outer, b, number, extent.clone(), run, level));
     }
     Ok((run, quotient))
@@ -98,7 +98,7 @@ pub(crate) fn split_mode<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
     number: usize,
-    mut emit: impl FnMut(Run<D::Extent>),
+    mut emit: impl FnMut(LinearPiece<D::Extent>),
 ) -> Result<(), LayoutError> {
     let Some(leaf) = b.leaves.get(number) else { return Ok(()) };
     let negative = match leaf.stride.less(&D::Extent::zero()) {
@@ -111,7 +111,7 @@ pub(crate) fn split_mode<D: Stride>(
         let (value, _) = outer.walk(&step, &D::Extent::zero(), &extent).ok_or_else(overflow::<D::Extent>)?;
         let (run, next) = first_run(outer, b, number, &extent, &step, &value)?;
         let after = step.times(&run).ok_or_else(overflow::<D::Extent>)?;
-        emit(Run { extent: run, step, negative });
+        emit(LinearPiece { extent: run, step, negative });
         if next.is_one().proved() {
             return Ok(());
         }
@@ -160,7 +160,7 @@ fn uneven<D: Stride>(
     b: TreeRef<'_, Leaf<D::Extent>>,
     number: usize,
     left: D::Extent,
-    run: Run<D::Extent>,
+    run: LinearPiece<D::Extent>,
     level: usize,
 ) -> LayoutError {
     let broken = outer.levels.get(level);

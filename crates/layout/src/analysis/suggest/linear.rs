@@ -90,7 +90,7 @@ impl Problem<'_> {
             let phases = report.phases().len() as i64;
             wanted.push(Wanted { words, low: unit.saturating_sub(bits.slot), slots: line - bits.slot, phases });
         }
-        let mut search = Search {
+        let mut search = LinearMapSearch {
             wanted: &wanted,
             rows: line - unit,
             width: self.width - unit,
@@ -114,7 +114,7 @@ impl Problem<'_> {
     }
 }
 
-struct Search<'a> {
+struct LinearMapSearch<'a> {
     wanted: &'a [Wanted],
     rows: u32,
     width: u32,
@@ -126,7 +126,7 @@ struct Search<'a> {
     branches: usize,
 }
 
-impl Search<'_> {
+impl LinearMapSearch<'_> {
     /// Tries every column from here on; whether all were tried.
     fn run(&mut self, rank: u32) -> bool {
         if self.branches >= MAX_BRANCHES {

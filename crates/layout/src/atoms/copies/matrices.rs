@@ -4,7 +4,7 @@
 //! several. Plain loads give a thread 32 bits of a row of each matrix, transposing ones elements of
 //! a column.
 
-use super::{CopyFamily, Row, Rule};
+use super::{CopyFamily, CopyRow, CopyRule};
 use crate::atoms::arch::Arch::{self, Sm75, Sm90, Sm100};
 use crate::atoms::terms::CopyEnd;
 
@@ -30,13 +30,13 @@ const BYTES_2: End = ("((4,8),(8,2,2,2)):((256,8),(1,128,64,1024))", 1);
 const BYTES_4: End = ("((4,8),(8,2,2,4)):((256,8),(1,128,64,1024))", 1);
 
 const fn load(arch: Arch, pattern: &'static str, source: End, destination: End) -> CopyFamily {
-    let row = Row { threads: 32, source, destination, reference: CopyEnd::Destination };
-    CopyFamily::new(arch, pattern, Rule::Row(row))
+    let row = CopyRow { threads: 32, source, destination, reference: CopyEnd::Destination };
+    CopyFamily::new(arch, pattern, CopyRule::Row(row))
 }
 
 const fn store(arch: Arch, pattern: &'static str, source: End, destination: End) -> CopyFamily {
-    let row = Row { threads: 32, source, destination, reference: CopyEnd::Source };
-    CopyFamily::new(arch, pattern, Rule::Row(row))
+    let row = CopyRow { threads: 32, source, destination, reference: CopyEnd::Source };
+    CopyFamily::new(arch, pattern, CopyRule::Row(row))
 }
 
 #[rustfmt::skip]

@@ -11,7 +11,7 @@
 
 use alloc::format;
 
-use super::{CopyFamily, Rule};
+use super::{CopyFamily, CopyRule};
 use crate::atoms::arch::Arch::Sm100;
 use crate::atoms::error::AtomError;
 use crate::atoms::thread_value::ThreadValue;
@@ -27,7 +27,7 @@ const fn family(
     after: &'static str,
     rule: fn(i64) -> Result<[ThreadValue; 2], AtomError>,
 ) -> CopyFamily {
-    CopyFamily::new(Sm100, pattern, Rule::Repeated(after, rule))
+    CopyFamily::new(Sm100, pattern, CopyRule::Repeated(after, rule))
 }
 
 const fn from_shared(
@@ -36,7 +36,7 @@ const fn from_shared(
     destination: &'static str,
     copies: i64,
 ) -> CopyFamily {
-    CopyFamily::new(Sm100, pattern, Rule::Multiplied(source, destination, copies))
+    CopyFamily::new(Sm100, pattern, CopyRule::Multiplied(source, destination, copies))
 }
 
 #[rustfmt::skip]

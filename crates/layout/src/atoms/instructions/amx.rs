@@ -11,12 +11,12 @@
 //! that are laid out as said here.
 
 use crate::atoms::arch::Arch::Amx;
-use crate::atoms::catalogue::{MmaFamily, Row};
+use crate::atoms::catalogue::{MmaFamily, MmaRow};
 
 #[rustfmt::skip]
 pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::row(Amx, "AMX_16x16x64_S32{S8,U8}{S8,U8}S32",
-        Row { threads: "1:0", a: "(1,(64,16)):(0,(16,1))", b: "(1,(4,16,16)):(0,(16,1,64))", c: "(1,(16,16)):(0,(16,1))" }),
+        MmaRow { threads: "1:0", a: "(1,(64,16)):(0,(16,1))", b: "(1,(4,16,16)):(0,(16,1,64))", c: "(1,(16,16)):(0,(16,1))" }),
     MmaFamily::row(Amx, "AMX_16x16x32_{F32BF16BF16F32,F32F16F16F32}",
-        Row { threads: "1:0", a: "(1,(32,16)):(0,(16,1))", b: "(1,(2,16,16)):(0,(16,1,32))", c: "(1,(16,16)):(0,(16,1))" }),
+        MmaRow { threads: "1:0", a: "(1,(32,16)):(0,(16,1))", b: "(1,(2,16,16)):(0,(16,1,32))", c: "(1,(16,16)):(0,(16,1))" }),
 ];

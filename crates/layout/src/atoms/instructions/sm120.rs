@@ -15,22 +15,22 @@ use crate::Layout;
 
 use super::warp::{R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm120;
-use crate::atoms::catalogue::{Member, MmaFamily, Row};
+use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};
 use crate::atoms::error::AtomError;
 use crate::atoms::mma::{MmaAtom, Operand};
 use crate::atoms::thread_value::ThreadValue;
 
-const DEPTH_32: Row = row("((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))");
-const DEPTH_64: Row = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(8,2)):((64,1),(8,256))");
+const DEPTH_32: MmaRow = row("((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))");
+const DEPTH_64: MmaRow = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(8,2)):((64,1),(8,256))");
 /// Bytes, of which every second of A is stored.
-const SPARSE_64: Row = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(4,4)):((32,1),(8,128))");
+const SPARSE_64: MmaRow = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(4,4)):((32,1),(8,128))");
 /// Half bytes, of which every second of A is stored.
-const SPARSE_128: Row = row("((4,8),(16,2,2)):((256,1),(16,8,1024))", "((4,8),(8,4)):((64,1),(8,256))");
+const SPARSE_128: MmaRow = row("((4,8),(16,2,2)):((256,1),(16,8,1024))", "((4,8),(8,4)):((64,1),(8,256))");
 const METADATA_64: &str = "((2,2,8),32):((8,512,1),16)";
 const METADATA_128: &str = "((2,2,8),(64)):((8,1024,1),(16))";
 
-const fn row(a: &'static str, b: &'static str) -> Row {
-    Row { threads: THREADS, a, b, c: R16X8 }
+const fn row(a: &'static str, b: &'static str) -> MmaRow {
+    MmaRow { threads: THREADS, a, b, c: R16X8 }
 }
 
 #[rustfmt::skip]
@@ -53,7 +53,7 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
         |member| scaled(sparse(plain(member, 128, SPARSE_128)?, METADATA_128)?)),
 ];
 
-fn plain(member: &Member<'_>, k: i64, row: Row) -> Result<MmaAtom, AtomError> {
+fn plain(member: &Member<'_>, k: i64, row: MmaRow) -> Result<MmaAtom, AtomError> {
     member.atom([16, 8, k], member.factors_and_sums()?, row)
 }
 

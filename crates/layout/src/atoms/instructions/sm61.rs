@@ -2,7 +2,7 @@
 //! `SM61_DP2A`.)
 
 use crate::atoms::arch::Arch::Sm61;
-use crate::atoms::catalogue::{Member, MmaFamily, Row};
+use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};
 use crate::atoms::error::AtomError;
 use crate::atoms::mma::{MmaAtom, MmaTypes};
 use crate::atoms::value_type::ValueType::{self, S8, S16, S32};
@@ -13,6 +13,6 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
 ];
 
 fn dot(member: &Member<'_>, k: i64, factors: ValueType, held: &'static str) -> Result<MmaAtom, AtomError> {
-    let row = Row { threads: "1:0", a: held, b: held, c: "(1,1):(0,0)" };
+    let row = MmaRow { threads: "1:0", a: held, b: held, c: "(1,1):(0,0)" };
     member.atom([1, 1, k], MmaTypes::accumulating(factors, S32), row)
 }

@@ -5,7 +5,7 @@
 //! column-major), N is the other order.
 
 use crate::atoms::arch::Arch::Sm70;
-use crate::atoms::catalogue::{MmaFamily, Row};
+use crate::atoms::catalogue::{MmaFamily, MmaRow};
 
 /// Threads 0 to 3 and 16 to 19.
 const QUAD_PAIR: &str = "(4,2):(1,16)";
@@ -18,8 +18,8 @@ const SUMS_16: &str = "(8,8):(1,8)";
 /// Sums of 32 bits: a thread has a 2x2 block in each quarter of four columns, in rows 2 apart.
 const SUMS_32: &str = "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))";
 
-const fn row(a: &'static str, b: &'static str, c: &'static str) -> Row {
-    Row { threads: QUAD_PAIR, a, b, c }
+const fn row(a: &'static str, b: &'static str, c: &'static str) -> MmaRow {
+    MmaRow { threads: QUAD_PAIR, a, b, c }
 }
 
 #[rustfmt::skip]

@@ -6,10 +6,10 @@
 
 use super::warp::{R8X4, R8X8, R8X16, R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm80;
-use crate::atoms::catalogue::{MmaFamily, Row};
+use crate::atoms::catalogue::{MmaFamily, MmaRow};
 
-const fn row(a: &'static str, b: &'static str, c: &'static str) -> Row {
-    Row { threads: THREADS, a, b, c }
+const fn row(a: &'static str, b: &'static str, c: &'static str) -> MmaRow {
+    MmaRow { threads: THREADS, a, b, c }
 }
 
 #[rustfmt::skip]

@@ -16,13 +16,13 @@ use alloc::format;
 use super::warp::{R16X8, THREADS};
 use crate::Layout;
 use crate::atoms::arch::Arch::Sm80;
-use crate::atoms::catalogue::{Member, MmaFamily, Row};
+use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};
 use crate::atoms::error::AtomError;
 use crate::atoms::mma::{MmaAtom, Operand};
 use crate::atoms::thread_value::ThreadValue;
 
-const fn row(a: &'static str, b: &'static str) -> Row {
-    Row { threads: THREADS, a, b, c: R16X8 }
+const fn row(a: &'static str, b: &'static str) -> MmaRow {
+    MmaRow { threads: THREADS, a, b, c: R16X8 }
 }
 
 #[rustfmt::skip]
@@ -48,7 +48,7 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
         |member| sparse(member, row("((4,8),(16,2,2)):((256,1),(16,8,1024))", "((4,8),(8,4)):((64,1),(8,256))"))),
 ];
 
-fn sparse(member: &Member<'_>, row: Row) -> Result<MmaAtom, AtomError> {
+fn sparse(member: &Member<'_>, row: MmaRow) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let whole: Layout = format!("(32,(16,{})):(0,(1,16))", shape[2]).parse()?;
     member.atom(shape, types, row)?.with(Operand::Metadata, ThreadValue::shared(whole, 32))

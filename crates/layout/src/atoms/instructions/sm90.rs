@@ -3,10 +3,10 @@
 
 use super::warp::{R8X4, R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm90;
-use crate::atoms::catalogue::{MmaFamily, Row};
+use crate::atoms::catalogue::{MmaFamily, MmaRow};
 
-const fn row(a: &'static str, b: &'static str) -> Row {
-    Row { threads: THREADS, a, b, c: R16X8 }
+const fn row(a: &'static str, b: &'static str) -> MmaRow {
+    MmaRow { threads: THREADS, a, b, c: R16X8 }
 }
 
 #[rustfmt::skip]

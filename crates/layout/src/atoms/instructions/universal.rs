@@ -1,7 +1,7 @@
 //! Plain arithmetic: one thread, one product. (CuTe `UniversalFMA<D,A,B,C>`.)
 
 use crate::atoms::arch::Arch::Universal;
-use crate::atoms::catalogue::{Member, MmaFamily, Row};
+use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};
 use crate::atoms::error::AtomError;
 use crate::atoms::mma::MmaAtom;
 
@@ -14,6 +14,6 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
 ];
 
 fn product(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
-    let row = Row { threads: "1:0", a: "(1,1):(0,0)", b: "(1,1):(0,0)", c: "(1,1):(0,0)" };
+    let row = MmaRow { threads: "1:0", a: "(1,1):(0,0)", b: "(1,1):(0,0)", c: "(1,1):(0,0)" };
     member.atom([1, 1, 1], member.result_and_operands()?, row)
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::symbolic::Rounding;
 
-use super::{Form, Level, Table, WHOLE, common, level};
+use super::{OperationForm, OperationTable, Precedence, WHOLE, common, level};
 use crate::emit::function::Function;
 use crate::emit::graph::Op;
 use crate::emit::integer::Integer;
@@ -25,28 +25,28 @@ fn type_of(boolean: bool, integer: Integer) -> &'static str {
 }
 
 /// Between sums and products on one side and the bitwise operators on the other.
-const COMPARE: Level = level::AND;
-const BELOW_COMPARE: Level = 1;
+const COMPARE: Precedence = level::AND;
+const BELOW_COMPARE: Precedence = 1;
 
-impl Table for C {
-    fn form(&self, op: Op) -> Option<Form> {
+impl OperationTable for C {
+    fn form(&self, op: Op) -> Option<OperationForm> {
         Some(match op {
             Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::TowardZero) => {
-                Form::Infix("/", level::PRODUCT)
+                OperationForm::Infix("/", level::PRODUCT)
             }
-            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => Form::Infix("%", level::PRODUCT),
-            Op::Less(..) => Form::Infix("<", COMPARE),
-            Op::AtLeast(..) => Form::Infix(">=", COMPARE),
-            Op::Bits(..) => Form::Infix("&", level::AND - BELOW_COMPARE),
-            Op::Xor(..) => Form::Infix("^", level::XOR - BELOW_COMPARE),
-            Op::Both(..) => Form::Infix("&&", level::BOTH),
-            Op::Choice(..) => Form::Pattern("{0} ? {1} : {2}", level::CHOICE, level::CHOICE + 1),
+            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => OperationForm::Infix("%", level::PRODUCT),
+            Op::Less(..) => OperationForm::Infix("<", COMPARE),
+            Op::AtLeast(..) => OperationForm::Infix(">=", COMPARE),
+            Op::Bits(..) => OperationForm::Infix("&", level::AND - BELOW_COMPARE),
+            Op::Xor(..) => OperationForm::Infix("^", level::XOR - BELOW_COMPARE),
+            Op::Both(..) => OperationForm::Infix("&&", level::BOTH),
+            Op::Choice(..) => OperationForm::Pattern("{0} ? {1} : {2}", level::CHOICE, level::CHOICE + 1),
             Op::Minimum(..) | Op::Magnitude(_) => return None,
             other => return common(other),
         })
     }
 
-    fn integer(&self, value: i64) -> (String, Level) {
+    fn integer(&self, value: i64) -> (String, Precedence) {
         match value {
             // The digits of the least number are one too large for its type.
             i64::MIN => (format!("-{} - 1", i64::MAX), level::SUM),

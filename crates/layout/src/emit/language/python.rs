@@ -6,7 +6,7 @@ use alloc::string::ToString;
 
 use crate::symbolic::Rounding;
 
-use super::{Form, Level, Table, WHOLE, common, level};
+use super::{OperationForm, OperationTable, Precedence, WHOLE, common, level};
 use crate::emit::function::{Function, Value};
 use crate::emit::graph::Op;
 use crate::emit::integer::Integer;
@@ -20,20 +20,22 @@ pub(super) const KEYWORDS: [&str; 40] = [
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "abs", "min", "tl", "triton", "_",
 ];
 
-impl Table for Python {
-    fn form(&self, op: Op) -> Option<Form> {
+impl OperationTable for Python {
+    fn form(&self, op: Op) -> Option<OperationForm> {
         Some(match op {
-            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::Down) => Form::Infix("//", level::PRODUCT),
-            Op::Remainder(_, _, Rounding::Plain | Rounding::Down) => Form::Infix("%", level::PRODUCT),
-            Op::Minimum(..) => Form::Call("min"),
-            Op::Magnitude(_) => Form::Call("abs"),
-            Op::Both(..) => Form::Infix("and", level::BOTH),
-            Op::Choice(..) => Form::Pattern("{1} if {0} else {2}", level::CHOICE, level::CHOICE + 1),
+            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::Down) => {
+                OperationForm::Infix("//", level::PRODUCT)
+            }
+            Op::Remainder(_, _, Rounding::Plain | Rounding::Down) => OperationForm::Infix("%", level::PRODUCT),
+            Op::Minimum(..) => OperationForm::Call("min"),
+            Op::Magnitude(_) => OperationForm::Call("abs"),
+            Op::Both(..) => OperationForm::Infix("and", level::BOTH),
+            Op::Choice(..) => OperationForm::Pattern("{1} if {0} else {2}", level::CHOICE, level::CHOICE + 1),
             other => return common(other),
         })
     }
 
-    fn integer(&self, value: i64) -> (String, Level) {
+    fn integer(&self, value: i64) -> (String, Precedence) {
         (value.to_string(), if value < 0 { level::UNARY } else { WHOLE })
     }
 

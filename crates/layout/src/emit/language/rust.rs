@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::symbolic::Rounding;
 
-use super::{ANY, Form, Level, Table, WHOLE, common, level};
+use super::{ANY, OperationForm, OperationTable, Precedence, WHOLE, common, level};
 use crate::emit::function::{Function, Value};
 use crate::emit::graph::Op;
 use crate::emit::integer::Integer;
@@ -22,24 +22,24 @@ fn type_of(boolean: bool, integer: Integer) -> &'static str {
     }
 }
 
-impl Table for Rust {
-    fn form(&self, op: Op) -> Option<Form> {
+impl OperationTable for Rust {
+    fn form(&self, op: Op) -> Option<OperationForm> {
         Some(match op {
             Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::TowardZero) => {
-                Form::Infix("/", level::PRODUCT)
+                OperationForm::Infix("/", level::PRODUCT)
             }
-            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => Form::Infix("%", level::PRODUCT),
-            Op::Quotient(_, _, Rounding::Down) => Form::Method("div_euclid"),
-            Op::Remainder(_, _, Rounding::Down) => Form::Method("rem_euclid"),
-            Op::Minimum(..) => Form::Method("min"),
-            Op::Magnitude(_) => Form::Method("abs"),
-            Op::Both(..) => Form::Infix("&&", level::BOTH),
-            Op::Choice(..) => Form::Pattern("if {0} { {1} } else { {2} }", level::CHOICE, ANY),
+            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => OperationForm::Infix("%", level::PRODUCT),
+            Op::Quotient(_, _, Rounding::Down) => OperationForm::Method("div_euclid"),
+            Op::Remainder(_, _, Rounding::Down) => OperationForm::Method("rem_euclid"),
+            Op::Minimum(..) => OperationForm::Method("min"),
+            Op::Magnitude(_) => OperationForm::Method("abs"),
+            Op::Both(..) => OperationForm::Infix("&&", level::BOTH),
+            Op::Choice(..) => OperationForm::Pattern("if {0} { {1} } else { {2} }", level::CHOICE, ANY),
             other => return common(other),
         })
     }
 
-    fn integer(&self, value: i64) -> (String, Level) {
+    fn integer(&self, value: i64) -> (String, Precedence) {
         (value.to_string(), if value < 0 { level::UNARY } else { WHOLE })
     }
 

@@ -6,31 +6,31 @@ use alloc::string::String;
 use crate::symbolic::Rounding;
 
 use super::python::{KEYWORDS, Python};
-use super::{Form, Level, Table, common, level};
+use super::{OperationForm, OperationTable, Precedence, common, level};
 use crate::emit::function::{Function, Value};
 use crate::emit::graph::Op;
 use crate::emit::integer::Integer;
 
 pub(crate) struct Triton;
 
-impl Table for Triton {
-    fn form(&self, op: Op) -> Option<Form> {
+impl OperationTable for Triton {
+    fn form(&self, op: Op) -> Option<OperationForm> {
         Some(match op {
             Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::TowardZero) => {
-                Form::Infix("//", level::PRODUCT)
+                OperationForm::Infix("//", level::PRODUCT)
             }
-            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => Form::Infix("%", level::PRODUCT),
-            Op::Quotient(_, _, Rounding::Up) => Form::Call("tl.cdiv"),
-            Op::Minimum(..) => Form::Call("tl.minimum"),
-            Op::Magnitude(_) => Form::Call("tl.abs"),
+            Op::Remainder(_, _, Rounding::Plain | Rounding::TowardZero) => OperationForm::Infix("%", level::PRODUCT),
+            Op::Quotient(_, _, Rounding::Up) => OperationForm::Call("tl.cdiv"),
+            Op::Minimum(..) => OperationForm::Call("tl.minimum"),
+            Op::Magnitude(_) => OperationForm::Call("tl.abs"),
             // `and` needs a single boolean, and a tensor has many.
-            Op::Both(..) => Form::Infix("&", level::AND),
-            Op::Choice(..) => Form::Call("tl.where"),
+            Op::Both(..) => OperationForm::Infix("&", level::AND),
+            Op::Choice(..) => OperationForm::Call("tl.where"),
             other => return common(other),
         })
     }
 
-    fn integer(&self, value: i64) -> (String, Level) {
+    fn integer(&self, value: i64) -> (String, Precedence) {
         Python.integer(value)
     }
 

@@ -159,16 +159,16 @@ pub(crate) fn push_flat(nodes: &mut Nodes, leaves: usize) -> Result<(), LayoutEr
 }
 
 /// Writes a profile from left to right.
-pub(crate) struct Builder {
+pub(crate) struct ProfileBuilder {
     nodes: Nodes,
     open: SmallVec<[usize; 8]>,
     excess: Option<usize>,
 }
 
-impl Builder {
+impl ProfileBuilder {
     #[inline]
-    pub(crate) fn new() -> Builder {
-        Builder { nodes: Nodes::new(), open: SmallVec::new(), excess: None }
+    pub(crate) fn new() -> ProfileBuilder {
+        ProfileBuilder { nodes: Nodes::new(), open: SmallVec::new(), excess: None }
     }
 
     #[inline]
@@ -225,7 +225,7 @@ impl Builder {
 
     /// Appends `profile` with each leaf replaced by what `replace(leaf, builder)` writes.
     #[inline]
-    pub(crate) fn substitute(&mut self, profile: ProfileRef<'_>, replace: &mut impl FnMut(usize, &mut Builder)) {
+    pub(crate) fn substitute(&mut self, profile: ProfileRef<'_>, replace: &mut impl FnMut(usize, &mut ProfileBuilder)) {
         let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
         let mut leaf = 0;
         for (position, node) in profile.nodes().iter().enumerate() {

@@ -11,17 +11,17 @@
 
 use smallvec::SmallVec;
 
-use super::Table;
+use super::OffsetTable;
 use super::unknowns::{Digits, Unknowns};
 use crate::limits::MAX_XOR_STEPS;
 use crate::refusal::interrupt::is_requested;
-use crate::xor::function::Modes;
+use crate::xor::function::XorModes;
 
 /// How many choices may wait for one another.
 const MAX_CHOICES: usize = 256;
 
 /// Why there is no result.
-pub(super) enum Refusal {
+pub(super) enum NoLeftInverse {
     /// The search was cut off.
     Halted,
     /// There is none. No candidate has a right value at all offsets up to this one, which has this
@@ -30,27 +30,34 @@ pub(super) enum Refusal {
 }
 
 /// The modes of a left inverse.
-pub(super) fn search(table: &Table) -> Result<Modes, Refusal> {
+pub(super) fn search(table: &OffsetTable) -> Result<XorModes, NoLeftInverse> {
     let mut offsets: alloc::vec::Vec<u64> = table.offsets.iter().map(|(offset, _)| *offset).collect();
     offsets.dedup();
-    let mut search =
-        Search { table, offsets, steps: MAX_XOR_STEPS, choices: 0, complete: true, farthest: 0, found: None };
+    let mut search = LeftInverseSearch {
+        table,
+        offsets,
+        steps: MAX_XOR_STEPS,
+        choices: 0,
+        complete: true,
+        farthest: 0,
+        found: None,
+    };
     let begin = search.offsets.partition_point(|offset| *offset == 0);
     // Offset 0 has an index, 0.
     search.extend(&mut SmallVec::new(), &Unknowns::default(), 1, begin);
     match search.found {
         Some(modes) => Ok(modes),
-        None if search.has_ended() || !search.complete => Err(Refusal::Halted),
+        None if search.has_ended() || !search.complete => Err(NoLeftInverse::Halted),
         None => {
             let offset = search.offsets.get(search.farthest).copied().unwrap_or(0);
             let index = table.indices(offset).first().copied().unwrap_or(0);
-            Err(Refusal::None { offset, index })
+            Err(NoLeftInverse::None { offset, index })
         }
     }
 }
 
-struct Search<'a> {
-    table: &'a Table,
+struct LeftInverseSearch<'a> {
+    table: &'a OffsetTable,
     /// Each offset once, in increasing order.
     offsets: alloc::vec::Vec<u64>,
     steps: usize,
@@ -60,10 +67,10 @@ struct Search<'a> {
     complete: bool,
     /// The place of the largest offset that some candidate came to, and went wrong at.
     farthest: usize,
-    found: Option<Modes>,
+    found: Option<XorModes>,
 }
 
-impl Search<'_> {
+impl LeftInverseSearch<'_> {
     fn has_ended(&self) -> bool {
         self.steps == 0 || is_requested()
     }

@@ -29,8 +29,8 @@ use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::tree::Leaves;
-use crate::xor::complement::Moving;
-use crate::xor::function::Modes;
+use crate::xor::complement::CutModes;
+use crate::xor::function::XorModes;
 use crate::xor::image::Image;
 use crate::xor::{Xor, flat, product};
 
@@ -80,7 +80,7 @@ fn above_block(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let undecided = |limit| LayoutError::Undecided { op: OP, limit };
     let sure = linear_right_inverse(&linear_part(layout)?)?;
     // Every offset is a sum of vectors.
-    let sums = Moving::of(OP, layout)?.span(OP)?.image();
+    let sums = CutModes::of(OP, layout)?.span(OP)?.image();
     let bits = sums.iter().zip(0..).take_while(|(vector, bit)| **vector == 1 << *bit).count();
     if sure.size().unsigned_abs().ilog2() as usize == bits {
         return Ok(sure);
@@ -93,8 +93,8 @@ fn above_block(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     }
     let most = usize::try_from(missing).map_err(|_| LayoutError::overflow(OP))?;
     let offsets = met(layout, missing).ok_or_else(|| undecided(MAX_XOR_VALUES as usize))?;
-    let mut search = Search { offsets, best: Modes::new(), size: 1, most, steps: MAX_XOR_STEPS };
-    search.extend(&mut Modes::new(), &[0]);
+    let mut search = RightInverseSearch { offsets, best: XorModes::new(), size: 1, most, steps: MAX_XOR_STEPS };
+    search.extend(&mut XorModes::new(), &[0]);
     interrupt::check(OP)?;
     if search.steps == 0 && search.size < most {
         return Err(undecided(MAX_XOR_STEPS));
@@ -171,17 +171,17 @@ fn met(layout: &Layout<Xor>, end: u64) -> Option<Vec<(u64, u64)>> {
     Some(found)
 }
 
-struct Search {
+struct RightInverseSearch {
     /// The offsets that can come up, with their indices, sorted.
     offsets: Vec<(u64, u64)>,
-    best: Modes,
+    best: XorModes,
     size: usize,
     /// No right inverse is larger.
     most: usize,
     steps: usize,
 }
 
-impl Search {
+impl RightInverseSearch {
     /// Whether a vector is an index with this offset.
     fn has(&self, index: u64, offset: u64) -> bool {
         self.offsets.binary_search(&(offset, index)).is_ok()
@@ -194,7 +194,7 @@ impl Search {
     }
 
     /// Tries all modes that may follow; `values` are those of the modes so far.
-    fn extend(&mut self, modes: &mut Modes, values: &[u64]) {
+    fn extend(&mut self, modes: &mut XorModes, values: &[u64]) {
         let covered = values.len();
         if covered > self.size {
             (self.size, self.best) = (covered, modes.clone());

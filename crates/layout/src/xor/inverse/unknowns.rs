@@ -16,7 +16,7 @@ use crate::xor::{BITS, length, product};
 type Word = SmallVec<[u64; 4]>;
 
 #[derive(Clone)]
-struct Row {
+struct EquationRow {
     /// The mode and the bit that no other row has.
     own: (usize, u32),
     bits: Word,
@@ -28,7 +28,7 @@ struct Row {
 pub(super) struct Unknowns {
     /// The strides that are known, and none for the others.
     strides: SmallVec<[Option<u64>; 8]>,
-    rows: Vec<Row>,
+    rows: Vec<EquationRow>,
 }
 
 /// Digits of one number, one for each mode.
@@ -133,7 +133,7 @@ impl Unknowns {
                 row.value ^= value;
             }
         }
-        self.rows.push(Row { own, bits, value });
+        self.rows.push(EquationRow { own, bits, value });
         true
     }
 
@@ -143,8 +143,9 @@ impl Unknowns {
             if self.strides.get(mode).is_none_or(Option::is_some) {
                 continue;
             }
-            let alone =
-                |row: &&Row| row.own.0 == mode && row.bits.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
+            let alone = |row: &&EquationRow| {
+                row.own.0 == mode && row.bits.iter().map(|word| word.count_ones()).sum::<u32>() == 1
+            };
             let (mut count, mut stride) = (0, 0);
             for row in self.rows.iter().filter(alone) {
                 count += 1;

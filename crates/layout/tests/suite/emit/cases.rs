@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use tilewright_layout::emit::{Computation, EmitError, Map, Place, Promise, coordinate, inside, value};
+use tilewright_layout::emit::{Computation, EmitError, Map, Promise, Variables, coordinate, inside, value};
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter, Symbolic, Values};
 use tilewright_layout::{
     BitMatrix, Composed, Coordinate, Layout, Leaf, OuterMap, Profile, Stride, Swizzle, Tree, Xor, idx2crd,
@@ -150,7 +150,7 @@ fn sizes(shape: &Tree<i64>, coordinate: &Tree<()>) -> Vec<i64> {
 }
 
 struct Draw {
-    place: Place,
+    place: Variables,
     profile: Profile,
     promise: Promise,
 }
@@ -158,9 +158,9 @@ struct Draw {
 fn draw(random: &mut Random, shape: &Profile) -> Draw {
     let promise = [Promise::Inside, Promise::Inside, Promise::NotNegative, Promise::Nothing][random.below(4) as usize];
     let (place, profile) = match random.below(4) {
-        0 | 1 => (Place::index(), Profile::leaf()),
-        2 if !shape.is_leaf() => (Place::modes(), Profile::flat(shape.rank()).unwrap()),
-        _ => (Place::leaves(), shape.clone()),
+        0 | 1 => (Variables::index(), Profile::leaf()),
+        2 if !shape.is_leaf() => (Variables::modes(), Profile::flat(shape.rank()).unwrap()),
+        _ => (Variables::leaves(), shape.clone()),
     };
     Draw { place: place.promised(promise), profile, promise }
 }
@@ -327,7 +327,7 @@ fn of_bits(random: &mut Random, count: usize, runs: usize) -> Vec<Case> {
                 let inputs = 1 + random.below(6) as usize;
                 let columns: Vec<u64> = (0..inputs).map(|_| random.below(100) as u64).collect();
                 let matrix = BitMatrix::of_columns(columns).unwrap();
-                let draw = Draw { place: Place::index(), profile: Profile::leaf(), promise: Promise::Inside };
+                let draw = Draw { place: Variables::index(), profile: Profile::leaf(), promise: Promise::Inside };
                 let shape = Tree::leaf(Expr::from(1 << inputs));
                 let evaluate = |_: &Values, at: &Tree<i64>| Some(vec![matrix.apply(at.leaves()[0] as u64) as i64]);
                 let computed = value(&matrix.clone().into(), &draw.place);
@@ -368,7 +368,7 @@ fn of_bits(random: &mut Random, count: usize, runs: usize) -> Vec<Case> {
                 case(random, composed.to_string(), computed, &place, &shape, &[], runs, &evaluate)
             }
             _ => {
-                place.place = Place::index().promised(place.promise);
+                place.place = Variables::index().promised(place.promise);
                 place.profile = Profile::leaf();
                 let evaluate = |_: &Values, at: &Tree<i64>| Some(vec![swizzle.apply(at.leaves()[0])]);
                 let computed = value(&swizzle.into(), &place.place);

@@ -1,6 +1,6 @@
 //! Laws of the text itself, for every language.
 
-use tilewright_layout::emit::{EmitError, Integer, Language, Map, Place, Promise, Style, value};
+use tilewright_layout::emit::{EmitError, Integer, Language, Map, Promise, Style, Variables, value};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tiler};
 
@@ -109,8 +109,9 @@ fn no_factor_is_one_and_no_term_zero() {
 
 #[test]
 fn digits_that_nothing_counts_are_dropped() {
-    let text =
-        |layout: &str| value(&symbolic(layout), &Place::index()).unwrap().expression(Style::new(Language::C)).unwrap();
+    let text = |layout: &str| {
+        value(&symbolic(layout), &Variables::index()).unwrap().expression(Style::new(Language::C)).unwrap()
+    };
     assert_eq!(text("(4,N,8):(1,0,4)"), "(i & 3) + (i >> 2) / N * 4");
     assert_eq!(text("(3,5,8):(0,0,4)"), "i / 15 * 4");
     assert_eq!(text("(4,N):(0,0)"), "0");
@@ -122,13 +123,13 @@ fn a_tiled_matrix_is_written_as_by_hand() {
     let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
     let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
     let tiled: Map = matrix.zipped_divide(&tiler).unwrap().into();
-    let at = |place: Place| value(&tiled, &place).unwrap().statements(Style::new(Language::Cuda)).unwrap();
+    let at = |place: Variables| value(&tiled, &place).unwrap().statements(Style::new(Language::Cuda)).unwrap();
     assert_eq!(
-        at(Place::leaves().named(["row", "col", "tile_row", "tile_col"])),
+        at(Variables::leaves().named(["row", "col", "tile_row", "tile_col"])),
         "const int64_t offset = (row + tile_row * 128) * K + col + tile_col * 64;\n"
     );
     assert_eq!(
-        at(Place::modes().named(["element", "tile"])),
+        at(Variables::modes().named(["element", "tile"])),
         "const int64_t t0 = M >> 7;\nconst int64_t q0 = tile / t0;\n\
          const int64_t offset = ((element & 127) + (tile - q0 * t0) * 128) * K + (element >> 7) + q0 * 64;\n"
     );
@@ -137,7 +138,7 @@ fn a_tiled_matrix_is_written_as_by_hand() {
 #[test]
 fn a_number_that_may_not_fit_is_refused_with_what_would_settle_it() {
     let narrow = Style::new(Language::C).with_integer(Integer::I32);
-    let try_it = |layout: &str| value(&symbolic(layout), &Place::leaves()).unwrap().expression(narrow);
+    let try_it = |layout: &str| value(&symbolic(layout), &Variables::leaves()).unwrap().expression(narrow);
     let refusal = try_it("(M{max=64},K):(K,1)").unwrap_err();
     assert_eq!(refusal.code(), "E0304");
     assert!(matches!(&refusal, EmitError::Width(width) if width.open == ["K"]), "{refusal:?}");
@@ -156,7 +157,7 @@ fn a_number_that_may_not_fit_is_refused_with_what_would_settle_it() {
 fn names_are_escaped_or_refused() {
     let layout = symbolic("(4,type):(type,1)");
     let named = |names: [&str; 2], language| {
-        value(&layout, &Place::leaves().named(names)).and_then(|offset| offset.function("f", Style::new(language)))
+        value(&layout, &Variables::leaves().named(names)).and_then(|offset| offset.function("f", Style::new(language)))
     };
     assert!(named(["match", "b"], Language::Rust).unwrap().contains("r#match * r#type + b"));
     assert_eq!(named(["match", "b"], Language::C).unwrap().lines().nth(1), Some("    return match * type + b;"));
@@ -172,11 +173,11 @@ fn names_are_escaped_or_refused() {
     ] {
         assert_eq!(named(names, language).unwrap_err().code(), code, "{names:?} in {language}");
     }
-    let one = value(&layout, &Place::leaves().named(["a"])).unwrap_err();
+    let one = value(&layout, &Variables::leaves().named(["a"])).unwrap_err();
     assert_eq!(one.code(), "E0303");
     // The names of parts keep clear of those of inputs.
     let text =
-        value(&symbolic("(q0,t0):(t0,1)"), &Place::index()).unwrap().statements(Style::new(Language::C)).unwrap();
+        value(&symbolic("(q0,t0):(t0,1)"), &Variables::index()).unwrap().statements(Style::new(Language::C)).unwrap();
     assert_eq!(text, "const int64_t q1 = i / q0;\nconst int64_t offset = (i - q1 * q0) * t0 + q1;\n");
 }
 
@@ -185,11 +186,11 @@ fn many_leaves_are_refused() {
     let extents = vec!["2"; 60].join(",");
     let bases: Vec<String> = (0..60).map(|bit| (3_u64 << (59 - bit)).to_string()).collect();
     let layout = symbolic(&format!("({extents}):({})", bases.join(",")));
-    assert!(value(&layout, &Place::index()).unwrap().function("f", Style::new(Language::Rust)).is_ok());
+    assert!(value(&layout, &Variables::index()).unwrap().function("f", Style::new(Language::Rust)).is_ok());
     let ones = vec!["1"; 300].join(",");
     let layout = symbolic(&format!("({ones}):({ones})"));
-    assert_eq!(value(&layout, &Place::leaves()).unwrap_err().code(), "E0307");
-    assert_eq!(value(&layout, &Place::index()).unwrap().expression(Style::new(Language::C)).unwrap(), "0");
+    assert_eq!(value(&layout, &Variables::leaves()).unwrap_err().code(), "E0307");
+    assert_eq!(value(&layout, &Variables::index()).unwrap().expression(Style::new(Language::C)).unwrap(), "0");
 }
 
 /// A coordinate that the value does not depend on is an argument of the function all the same, and
@@ -203,7 +204,7 @@ fn coordinates_that_are_not_used_must_fit() {
         ("(K{max=2147483647},8):(0,1)", true),
         ("(4294967296,8):(0,1)", false),
     ] {
-        let computed = value(&symbolic(layout), &Place::modes()).unwrap();
+        let computed = value(&symbolic(layout), &Variables::modes()).unwrap();
         match computed.function("f", style) {
             Ok(text) => assert!(fits, "{layout}: {text}"),
             Err(error) => assert!(!fits && error.code() == "E0304", "{layout}: {error}"),

@@ -3,8 +3,8 @@
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    AnyCoord, AnyLayout, AnyTiler, AnyTree, Composed, Coordinate, DivideForm, Extent, Kind, Layout, LayoutError, Step,
-    Swizzle, Tree, Truth, Xor,
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, Composed, Coordinate, CoordinateStep, DivideForm, Extent, Kind, Layout,
+    LayoutError, Swizzle, Tree, Truth, Xor,
 };
 
 use crate::random::Random;
@@ -67,7 +67,7 @@ fn launch_composed(random: &mut Random) -> Composed<Expr> {
     }
 }
 
-fn coordinate_composed() -> Composed<Step> {
+fn coordinate_composed() -> Composed<CoordinateStep> {
     "(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)".parse().unwrap()
 }
 
@@ -215,7 +215,7 @@ fn operations_are_those_of_the_layout_itself() {
 fn sum(value: &AnyTree) -> String {
     match value.number().filter(|_| value.is_leaf()) {
         Some(number) => number.to_string(),
-        None => Step::of_tree(&value.launch().unwrap()).unwrap().to_string(),
+        None => CoordinateStep::of_tree(&value.launch().unwrap()).unwrap().to_string(),
     }
 }
 

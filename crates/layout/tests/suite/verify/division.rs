@@ -17,10 +17,10 @@ fn division_of_numbers() {
             };
             let covering = (1..).find(|q| q * b >= n).unwrap();
             let whole = (0..).take_while(|q| q * b <= n).last().unwrap();
-            assert_eq!(quotient(Rounding::Ceil), Some(covering));
-            assert_eq!(quotient(Rounding::Floor), (whole > 0).then_some(whole));
-            assert_eq!(quotient(Rounding::Exact), (whole * b == n).then_some(whole));
-            match divide(Rounding::Exact) {
+            assert_eq!(quotient(Remainder::Ceil), Some(covering));
+            assert_eq!(quotient(Remainder::Floor), (whole > 0).then_some(whole));
+            assert_eq!(quotient(Remainder::Exact), (whole * b == n).then_some(whole));
+            match divide(Remainder::Exact) {
                 Verdict::Holds(division) => assert!(division.ragged.is_empty()),
                 Verdict::Fails(Indivisible::Remainder(at)) => {
                     assert_eq!((at.extent, at.block, at.whole, at.whole * b + at.remainder), (n, b, whole, n));
@@ -55,7 +55,7 @@ fn exact_division_is_what_every_layout_allows() {
                 let copies: Layout = format!("{}:{block}", whole / block).parse().unwrap();
                 layout.compose(&tile).is_ok() && layout.compose(&copies).is_ok()
             };
-            let verdict = verify::divides(&tree(&text), &Tiler::Layout(tile), Rounding::Exact);
+            let verdict = verify::divides(&tree(&text), &Tiler::Layout(tile), Remainder::Exact);
             assert_eq!(verdict.holds(), possible, "{text} by {block}: {verdict}");
             answers[usize::from(possible)] += 1;
             if let Verdict::Holds(division) = verdict {
@@ -81,10 +81,10 @@ fn divisions_agree_with_the_algebra() {
         };
         let (shape, divisor) = (tree(&shape), tree(&divisor));
         let tiler = Tiler::from_shape(&divisor).unwrap();
-        if let Verdict::Holds(division) = verify::divides(&shape, &tiler, Rounding::Ceil) {
+        if let Verdict::Holds(division) = verify::divides(&shape, &tiler, Remainder::Ceil) {
             assert_eq!(division.quotient, shape.ceil_div(&divisor).unwrap(), "{shape} by {divisor}");
             held[0] += 1;
-            let exact = verify::divides(&shape, &tiler, Rounding::Exact);
+            let exact = verify::divides(&shape, &tiler, Remainder::Exact);
             assert_eq!(exact.holds(), division.ragged.is_empty(), "{shape} by {divisor}");
             if let Verdict::Holds(exact) = exact {
                 held[1] += 1;
@@ -94,7 +94,7 @@ fn divisions_agree_with_the_algebra() {
                     assert_eq!(exact.quotient, shape.shape_div(&divisor).unwrap(), "{shape} by {divisor}");
                 }
             }
-            if let Verdict::Holds(floor) = verify::divides(&shape, &tiler, Rounding::Floor) {
+            if let Verdict::Holds(floor) = verify::divides(&shape, &tiler, Remainder::Floor) {
                 held[2] += 1;
                 assert_eq!(floor.ragged, division.ragged);
                 for (down, up) in floor.quotient.leaves().iter().zip(division.quotient.leaves()) {
@@ -102,9 +102,9 @@ fn divisions_agree_with_the_algebra() {
                 }
             }
         } else {
-            let at = verify::divides(&shape, &tiler, Rounding::Ceil).failure();
+            let at = verify::divides(&shape, &tiler, Remainder::Ceil).failure();
             assert!(matches!(at, Some(Indivisible::Straddles { .. })), "{shape} by {divisor}: {at:?}");
-            assert!(verify::divides(&shape, &tiler, Rounding::Exact).fails());
+            assert!(verify::divides(&shape, &tiler, Remainder::Exact).fails());
         }
     }
     assert!(held.iter().all(|count| *count > 500), "{held:?}");
@@ -123,7 +123,7 @@ fn division_by_tiles_with_gaps() {
             let distinct = if stride == 0 { 1 } else { extent };
             let block = step * distinct;
             let tiler = Tiler::Layout(tile.clone());
-            let verdict = verify::divides(&tree(&n.to_string()), &tiler, Rounding::Exact);
+            let verdict = verify::divides(&tree(&n.to_string()), &tiler, Remainder::Exact);
             assert_eq!(verdict.holds(), n % block == 0, "{n} by {tile}: {verdict}");
             answers[usize::from(verdict.holds())] += 1;
             if verdict.holds() && stride > 0 {
@@ -143,26 +143,26 @@ fn divisions_that_fail() {
         verify::divides(&tree(shape), &tiler.parse().unwrap(), rounding).to_string()
     };
     assert_eq!(
-        divide("(8,(4,6))", "[8:1;[4:1;3:1;1:1]]", Rounding::Ceil),
+        divide("(8,(4,6))", "[8:1;[4:1;3:1;1:1]]", Remainder::Ceil),
         "fails: in mode 1, the tiler has rank 3 and the shape rank 2"
     );
     assert_eq!(
-        divide("(8,(4,6))", "[_;[_;4:1]]", Rounding::Exact),
+        divide("(8,(4,6))", "[_;[_;4:1]]", Remainder::Exact),
         "fails: exact division: in mode [1,1], extent 6 is 1 tiles of 4 and 2 more"
     );
     assert_eq!(
-        divide("(8,6)", "[16:1]", Rounding::Floor),
+        divide("(8,6)", "[16:1]", Remainder::Floor),
         "fails: floor division: in mode 0, extent 8 is 0 tiles of 16 and 8 more, so no tile is left"
     );
     assert!(
-        divide("(8,6)", "[_;(2,2):(2,3)]", Rounding::Ceil)
+        divide("(8,6)", "[_;(2,2):(2,3)]", Remainder::Ceil)
             .starts_with("fails: in mode 1, the tile has no complement: ")
     );
-    assert_eq!(divide("(8,0)", "[4:1]", Rounding::Ceil), "fails: in mode 1, the extent 0 is not positive");
-    assert_eq!(divide("()", "1:1", Rounding::Exact), "holds: exact division gives ()");
-    assert_eq!(divide("()", "2:1", Rounding::Exact), "fails: exact division: extent 1 is 0 tiles of 2 and 1 more");
-    assert_eq!(divide("7", "[7:1]", Rounding::Exact), "holds: exact division gives 1");
+    assert_eq!(divide("(8,0)", "[4:1]", Remainder::Ceil), "fails: in mode 1, the extent 0 is not positive");
+    assert_eq!(divide("()", "1:1", Remainder::Exact), "holds: exact division gives ()");
+    assert_eq!(divide("()", "2:1", Remainder::Exact), "fails: exact division: extent 1 is 0 tiles of 2 and 1 more");
+    assert_eq!(divide("7", "[7:1]", Remainder::Exact), "holds: exact division gives 1");
     // A block beyond 64 bits is not decided.
-    let undecided = divide("8", "(4611686018427387904,1):(4611686018427387904,1)", Rounding::Ceil);
+    let undecided = divide("8", "(4611686018427387904,1):(4611686018427387904,1)", Remainder::Ceil);
     assert!(undecided.starts_with("undecided: "), "{undecided}");
 }

@@ -125,15 +125,15 @@ fn symbolic_questions() {
         let tiler: Tiler<Expr> = Tiler::modes([Tiler::Layout(layout(tile))]).unwrap();
         verify::divides(&layout(shape).shape(), &tiler, rounding)
     };
-    let exact = divides("(M{div=128},64)", "128:1", Rounding::Exact).established().unwrap();
+    let exact = divides("(M{div=128},64)", "128:1", Remainder::Exact).established().unwrap();
     assert_eq!(exact.quotient.to_string(), "(M/128,64)");
-    match divides("(M,64)", "128:1", Rounding::Exact) {
+    match divides("(M,64)", "128:1", Remainder::Exact) {
         Verdict::Undecided(LayoutError::Open { question, .. }) => {
             assert_eq!(question.to_string(), "needs M to be a multiple of 128; declare `M{div=128}`");
         }
         other => panic!("{other:?}"),
     }
-    assert!(divides("(N,64)", "2*N:1", Rounding::Exact).fails());
+    assert!(divides("(N,64)", "2*N:1", Remainder::Exact).fails());
 
     let fits = |inner: &str, outer: &str| verify::fits(&layout(inner), &layout(outer)).truth();
     assert_eq!(fits("M:1", "(M,4):(4,1)"), Truth::Proved);

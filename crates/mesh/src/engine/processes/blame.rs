@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{GRACE, Processes};
 use crate::error::MeshError;
 
-use super::super::frame::{Failure, Kind, encoded, receive, send, waiting};
+use super::super::frame::{Failure, FrameKind, encoded, receive, send, waiting};
 
 /// How long a connection is looked at for a word.
 const LOOK: Duration = Duration::from_millis(5);
@@ -64,7 +64,7 @@ impl Processes {
         self.report(&error);
         let Some(Some(peer)) = self.peers.get(rank) else { return error };
         let _ = peer.set_read_timeout(Some(GRACE));
-        match receive(&mut &*peer, Kind::Failed, self.calls, None) {
+        match receive(&mut &*peer, FrameKind::Failed, self.calls, None) {
             Err(Failure::Reported(cause)) => cause,
             _ => error,
         }
@@ -75,7 +75,7 @@ impl Processes {
     fn common_cause(&self, step: &str, own: MeshError, waiting_for: &[usize]) -> MeshError {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
-            let _ = send(peer, Kind::Waiting, self.calls, encoded(&own).as_bytes());
+            let _ = send(peer, FrameKind::Waiting, self.calls, encoded(&own).as_bytes());
         }
         let mut answers: Vec<Option<MeshError>> = vec![None; self.peers.len()];
         answers.iter_mut().skip(self.rank).take(1).for_each(|answer| *answer = Some(own.clone()));

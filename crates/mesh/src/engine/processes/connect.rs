@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::Place;
-use super::super::frame::{Kind, Until, receive, send};
+use super::super::frame::{FrameKind, Until, receive, send};
 use super::door::{Door, greeting};
 use super::{CONNECTING, GRACE, Processes};
 use crate::error::MeshError;
@@ -29,7 +29,7 @@ impl Processes {
             addresses.iter_mut().skip(rank).take(1).for_each(|own| *own = address.to_string());
         })?;
         let table = addresses.join("\n");
-        let sends = (1..place.ranks).map(|rank| (rank, Kind::Hello, table.as_bytes())).collect();
+        let sends = (1..place.ranks).map(|rank| (rank, FrameKind::Hello, table.as_bytes())).collect();
         self.transfer(CONNECTING, sends, Vec::new()).map(drop)
     }
 
@@ -46,14 +46,14 @@ impl Processes {
         // The first process waits for all others as long as its patience; then it says who is
         // missing.
         let answer = Instant::now() + self.patience + GRACE;
-        let table = send(&first, Kind::Hello, 0, hello.as_bytes())
-            .and_then(|()| receive(&mut Until { stream: &first, until: answer }, Kind::Hello, 0, None));
+        let table = send(&first, FrameKind::Hello, 0, hello.as_bytes())
+            .and_then(|()| receive(&mut Until { stream: &first, until: answer }, FrameKind::Hello, 0, None));
         let table = table.map_err(|failure| self.lost(0, CONNECTING, &failure))?;
         let _ = first.set_read_timeout(Some(self.patience.max(Duration::from_millis(1))));
         let table = String::from_utf8_lossy(&table).into_owned();
         for (rank, address) in table.lines().enumerate().take(place.rank).skip(1) {
             let stream = self.connected(address, until.max(Instant::now() + GRACE), rank)?;
-            let sent = send(&stream, Kind::Hello, 0, hello.as_bytes());
+            let sent = send(&stream, FrameKind::Hello, 0, hello.as_bytes());
             sent.map_err(|failure| self.lost(rank, CONNECTING, &failure))?;
             self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
         }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::Place;
-use super::super::frame::{HEAD, Head, Kind, encoded, send};
+use super::super::frame::{FrameKind, HEAD, Head, encoded, send};
 use crate::error::MeshError;
 
 /// How long a connection may take for its whole greeting. Processes greet at once.
@@ -148,7 +148,7 @@ impl<'a> Door<'a> {
                     Ok((rank, address)) => return Some(Guest { rank, address, stream: caller.stream }),
                     Err(error) => {
                         // It is short, so it goes out at once or not at all.
-                        let _ = send(&caller.stream, Kind::Failed, 0, encoded(&error).as_bytes());
+                        let _ = send(&caller.stream, FrameKind::Failed, 0, encoded(&error).as_bytes());
                         error.to_string()
                     }
                 },
@@ -200,7 +200,7 @@ impl Caller {
                 None if !Head::may_begin(&self.bytes) => return Err(STRANGE.to_owned()),
                 None => HEAD,
                 Some(bytes) => match Head::of(bytes) {
-                    Some(head) if head.is_of(Kind::Hello, 0) => {
+                    Some(head) if head.is_of(FrameKind::Hello, 0) => {
                         let length = usize::try_from(head.length).ok().filter(|length| *length <= MAX_GREETING);
                         HEAD + length.ok_or_else(|| STRANGE.to_owned())?
                     }

@@ -11,7 +11,7 @@ use tilewright_layout::{Extent, Layout, LayoutError};
 
 use crate::gemm::epilogue::cut::Rest;
 use crate::gemm::epilogue::inputs::{self, Fetch};
-use crate::gemm::epilogue::outline::{Beside, Ends, Epilogue};
+use crate::gemm::epilogue::outline::{Ends, Epilogue, EpilogueInputs};
 use crate::gemm::epilogue::split_k;
 use crate::gemm::index::{minus, overflow, plus, times};
 use crate::gemm::plan::{WARPGROUP_ROWS, WARPGROUP_THREADS};
@@ -30,7 +30,7 @@ const LOADED: [i64; 2] = [8, 2];
 
 impl Epilogue {
     /// The epilogue inputs, and the shared memory through which a tile is stored.
-    pub(crate) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
+    pub(crate) fn inputs<'k>(&self, k: &'k Build) -> Result<EpilogueInputs<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let (staged, rest) = match &self.rest {
             Some(Rest::Rows(rest)) if buffers > 0 => {
@@ -61,7 +61,7 @@ impl Epilogue {
             let all = inputs::inputs(k, (fused, &own), self.swapped, tile, (fetches.0, fetches.1, first), declared)?;
             inputs.push(all);
         }
-        Ok(Beside { staged, rest, inputs })
+        Ok(EpilogueInputs { staged, rest, inputs })
     }
 
     /// The layout that a kernel declares for a matrix with the shape of D.
@@ -76,7 +76,7 @@ impl Epilogue {
         &self,
         k: &'k Build,
         written: &[&Written],
-        Beside { staged, rest, inputs }: Beside<'k>,
+        EpilogueInputs { staged, rest, inputs }: EpilogueInputs<'k>,
     ) -> Result<Ends<'k>, KernelError> {
         let declare = |(at, own): (usize, &&Written)| match self.split_k {
             1 if written.len() > 1 => k.tensor_of(self.result, &format!("d{at}"), &own.tensors[2], Role::Output),

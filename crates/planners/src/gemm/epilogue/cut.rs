@@ -15,7 +15,7 @@ use crate::gemm::problem::matrix::Contiguous;
 const STRIP: i64 = 64;
 
 /// A tile of D, and its parts and strips.
-pub(crate) struct Cut {
+pub(crate) struct EpilogueCut {
     pub(crate) rows: i64,
     pub(crate) columns: i64,
     /// Columns of a strip.
@@ -33,9 +33,9 @@ pub(crate) struct Cut {
     pub(crate) bytes: i64,
 }
 
-impl Cut {
+impl EpilogueCut {
     /// The shapes of a plan. `stored` is the contiguous mode of D if D is staged in shared memory.
-    pub(crate) fn of(problem: &Problem, (plan, machine): (&Plan, &Machine), stored: Option<Contiguous>) -> Cut {
+    pub(crate) fn of(problem: &Problem, (plan, machine): (&Plan, &Machine), stored: Option<Contiguous>) -> EpilogueCut {
         let [rows, columns] = plan.tile_of_d(problem);
         // Lines of a panel go along the contiguous mode of D.
         let along_rows = plan.swapped != (stored == Some(Contiguous::Rows));
@@ -52,7 +52,7 @@ impl Cut {
         let whole = |strip: &i64| part_columns % strip == 0 && columns % strip == 0;
         let strip = (1..=STRIP / step).rev().map(|count| count * step).find(whole);
         let strip = strip.unwrap_or(step);
-        Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
+        EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
     }
 
     /// The tiled MMA whose result is a strip, by this number of warpgroups. Accumulators have the

@@ -6,7 +6,7 @@ use tilewright_layout::atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 
 use crate::error::PlanError;
 use crate::fitted::CACHED_BYTES;
-use crate::gemm::epilogue::cut::{Cut, Rest};
+use crate::gemm::epilogue::cut::{EpilogueCut, Rest};
 use crate::gemm::epilogue::inputs::{self, Fetch, Input};
 use crate::gemm::epilogue::reductions::Taker;
 use crate::gemm::implicit::{self, Fold};
@@ -101,7 +101,7 @@ pub(crate) struct Ends<'k> {
 }
 
 /// The inputs of an epilogue, and shared memory for tiles of D.
-pub(crate) struct Beside<'k> {
+pub(crate) struct EpilogueInputs<'k> {
     pub(crate) staged: Vec<View<'k>>,
     pub(crate) rest: Option<View<'k>>,
     pub(crate) inputs: Vec<Vec<Input<'k>>>,
@@ -120,7 +120,7 @@ impl Epilogue {
         let (swapped, split_k) = (plan.swapped, plan.split_k);
         let staged = staged.filter(|_| split_k == 1);
         let stored = staged.map(|(contiguous, _)| contiguous);
-        let cut = Cut::of(problem, (plan, machine), stored);
+        let cut = EpilogueCut::of(problem, (plan, machine), stored);
         let part = cut.product(plan.together())?;
         let spread = match staged {
             Some((_, false)) => Some(cut.spread(problem, part.threads())?),
@@ -132,7 +132,7 @@ impl Epilogue {
         let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
         let comes = fetches.contains(&Some(Fetch::Tile));
         let (panels, rest, [to_shared, from_shared]) = (cut.panels()?, cut.rest()?, cut.matrices());
-        let Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
+        let EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
         let moved = |name: &str, is: bool| match is && bytes == 2 {
             true => TiledCopy::of_operand_in(CopyAtom::named(name)?, &part, Operand::C, 16).map(Some),
             false => Ok(None),
@@ -203,7 +203,7 @@ fn fetches(
     plan: &Plan,
     functions: &[Fused],
     (stored, bulk): (Option<Contiguous>, bool),
-    cut: &Cut,
+    cut: &EpilogueCut,
 ) -> Result<Vec<Option<Fetch>>, PlanError> {
     // No prefetch: tiles of row groups begin at any row, folded modes need boxes, and ping-pong has
     // several tiles in flight.

@@ -9,7 +9,7 @@ use crate::gemm::panel::{swizzled, width};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
-use crate::gemm::schedule::grouped::Tiles;
+use crate::gemm::schedule::grouped::GroupedTiles;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, KernelError, LayoutArgument, Pipeline, View};
@@ -59,7 +59,7 @@ impl<'a, 'k> Declared<'a, 'k> {
         let scaling = Scaling::declare(k, problem, plan)?;
         let [_, _, along] = outline.sizes();
         let steps = k.size(&format!("ceil({along}/{})", problem.k_tile()))?;
-        let groups = Tiles::declare(k, problem, plan, &steps)?;
+        let groups = GroupedTiles::declare(k, problem, plan, &steps)?;
         let written: Vec<&Written> = outline.written.iter().collect();
         let ends = outline.epilogue.ends(k, &written, beside)?;
         let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k)?)).transpose()?;

@@ -28,7 +28,7 @@ pub(crate) struct Loader<'a, 'k> {
 }
 
 /// A tile that is being loaded.
-struct Tile<'a, 'k> {
+struct LoadedTile<'a, 'k> {
     loader: &'a Loader<'a, 'k>,
     unit: &'a Unit,
     operands: &'a [GemmOperand<'k>; 2],
@@ -81,7 +81,7 @@ impl<'a, 'k> Loader<'a, 'k> {
         }
     }
 
-    fn tile<'t>(&'t self, unit: &'t Unit, problem: usize) -> Result<Tile<'t, 'k>, KernelError> {
+    fn tile<'t>(&'t self, unit: &'t Unit, problem: usize) -> Result<LoadedTile<'t, 'k>, KernelError> {
         let outline = self.declared.outline;
         let (plan, depth) = (outline.plan, outline.problem.k_tile());
         let operands = &self.declared.operands[problem];
@@ -93,11 +93,11 @@ impl<'a, 'k> Loader<'a, 'k> {
             ],
             Some(_) => [Vec::new(), Vec::new()],
         };
-        Ok(Tile { loader: self, unit, operands, from })
+        Ok(LoadedTile { loader: self, unit, operands, from })
     }
 }
 
-impl<'k> Tile<'_, 'k> {
+impl<'k> LoadedTile<'_, 'k> {
     /// Loads a range of k-tiles as whole boxes.
     fn load_whole(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;

@@ -6,7 +6,7 @@
 use crate::gemm::epilogue::outline::{Ends, Epilogue};
 use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::schedule::grid::Grid;
-use crate::gemm::schedule::grouped::Tiles;
+use crate::gemm::schedule::grouped::GroupedTiles;
 use crate::gemm::schedule::list::Listed;
 use crate::gemm::schedule::unit::Unit;
 use tilewright_kernel::{Build, KernelError};
@@ -26,7 +26,7 @@ pub(crate) struct Pass<'a, 'k> {
 /// How a tile is found from its index.
 enum Numbering<'a, 'k> {
     /// With row groups: a table in memory.
-    Groups(Box<Tiles<'k>>),
+    Groups(Box<GroupedTiles<'k>>),
     /// With several problems: their sizes.
     List(&'a Listed),
     Grid(Grid),
@@ -39,7 +39,7 @@ impl<'a, 'k> Pass<'a, 'k> {
         k: &'k Build,
         outline: &'a Outline<'a>,
         block: &Expr,
-        (steps, groups): (&Expr, Option<Tiles<'k>>),
+        (steps, groups): (&Expr, Option<GroupedTiles<'k>>),
         (ends, last): (Ends<'k>, Option<Ends<'k>>),
     ) -> Result<Vec<Pass<'a, 'k>>, KernelError> {
         let plan = outline.plan;

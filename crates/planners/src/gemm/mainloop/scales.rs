@@ -22,7 +22,7 @@ use crate::gemm::index::{plus, times};
 use crate::gemm::plan::{Ahead, Plan};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Matrix;
-use crate::gemm::problem::scales::Along;
+use crate::gemm::problem::scales::ScaleLayout;
 use crate::gemm::schedule::unit::Unit;
 
 /// The scales of both operands.
@@ -50,7 +50,7 @@ impl<'k> Scaling<'k> {
             let [_, steps, matrices] = matrix.extents();
             let [_, along, step] = matrix.strides().unwrap_or([0; 3]);
             let pairs = if first { None } else { problem.pairs() };
-            let Along { mode, apart, wide } = Along::of(matrix, if first { m } else { n }, pairs)?;
+            let ScaleLayout { mode, apart, wide } = ScaleLayout::of(matrix, if first { m } else { n }, pairs)?;
             // Scales have the shape of D with one mode broadcast, and a mode of blocks along K. If
             // gated, there is one more mode for the member of the pair, and with a batch one for
             // the matrix.
@@ -131,7 +131,7 @@ impl Ahead {
         block: impl Fn(&[Vec<Num<'k>>]) -> Result<(), KernelError>,
         begun: impl Fn() -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let place = |number: i64| Kept::new(k, &ask(&Expr::from(number))?);
+        let place = |number: i64| KeptScales::new(k, &ask(&Expr::from(number))?);
         let Ahead::Several { steps, blocks } = self else {
             let kept = place(0)?;
             begun()?;
@@ -143,7 +143,7 @@ impl Ahead {
             return block(&kept.get()?);
         };
         // Each slot for scales is loaded again as soon as its scales have been used.
-        let places: Vec<Kept<'k>> = (0..steps).map(place).collect::<Result<_, _>>()?;
+        let places: Vec<KeptScales<'k>> = (0..steps).map(place).collect::<Result<_, _>>()?;
         begun()?;
         let (iterations, rest) = ((blocks - steps) / steps, (blocks - steps) % steps);
         let next = |iteration: &Expr, place: usize| {
@@ -166,18 +166,18 @@ impl Ahead {
 }
 
 /// Numbers that are kept in registers from one iteration of a loop to the next.
-struct Kept<'k> {
+struct KeptScales<'k> {
     fragment: Option<Fragment<'k>>,
     counts: Vec<usize>,
 }
 
-impl<'k> Kept<'k> {
+impl<'k> KeptScales<'k> {
     /// Stores numbers in registers, as f32.
-    fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<Kept<'k>, KernelError> {
+    fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<KeptScales<'k>, KernelError> {
         let counts: Vec<usize> = numbers.iter().map(Vec::len).collect();
         let all: usize = counts.iter().sum();
         let fragment = if all > 0 { Some(k.register(Element::F32, all)?) } else { None };
-        let kept = Kept { fragment, counts };
+        let kept = KeptScales { fragment, counts };
         kept.set(numbers)?;
         Ok(kept)
     }

@@ -12,7 +12,7 @@ use crate::gemm::panel::width;
 use crate::gemm::plan::{COLUMNS_OF_THREE, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
-use crate::gemm::problem::scales::Along;
+use crate::gemm::problem::scales::ScaleLayout;
 use crate::product::count;
 
 /// The largest number of blocks of a launch, of blocks on an SM, and of tiles in a raster band.
@@ -212,6 +212,7 @@ impl Plan {
 /// D.
 pub(crate) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
     let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
-    let along = if swapped { Along::of(&scales.a, m, None) } else { Along::of(&scales.b, n, problem.pairs()) };
+    let along =
+        if swapped { ScaleLayout::of(&scales.a, m, None) } else { ScaleLayout::of(&scales.b, n, problem.pairs()) };
     Some(along.ok()?.wide)
 }

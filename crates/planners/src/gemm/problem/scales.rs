@@ -50,7 +50,7 @@ impl Scales {
 }
 
 /// The layout of the scales of an operand along rows or columns of D.
-pub(crate) struct Along {
+pub(crate) struct ScaleLayout {
     /// The mode: its extent and stride.
     pub(crate) mode: Layout,
     /// From the scale of the first column of a pair to that of the second.
@@ -59,18 +59,18 @@ pub(crate) struct Along {
     pub(crate) wide: i64,
 }
 
-impl Along {
+impl ScaleLayout {
     /// The layout along `own` rows or columns of D; `down` is the stride between blocks.
     ///
     /// Errors: a scale has no offset that is a number.
-    pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Result<Along, LayoutError> {
+    pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Result<ScaleLayout, LayoutError> {
         let ([blocks, ..], [down, ..]) = (scales.extents(), scales.strides().unwrap_or([0; 3]));
         let all = if pairs.is_some() { 2 * own } else { own };
-        let each = |stride: i64, apart: i64| -> Result<Along, LayoutError> {
-            Ok(Along { mode: Layout::strided(own, stride)?, apart, wide: if stride == 0 { own } else { 1 } })
+        let each = |stride: i64, apart: i64| -> Result<ScaleLayout, LayoutError> {
+            Ok(ScaleLayout { mode: Layout::strided(own, stride)?, apart, wide: if stride == 0 { own } else { 1 } })
         };
-        let blocked = |wide: i64, count: i64, apart: i64| -> Result<Along, LayoutError> {
-            Ok(Along { mode: Layout::strided((wide, count), (0, down))?, apart, wide })
+        let blocked = |wide: i64, count: i64, apart: i64| -> Result<ScaleLayout, LayoutError> {
+            Ok(ScaleLayout { mode: Layout::strided((wide, count), (0, down))?, apart, wide })
         };
         match pairs {
             _ if blocks == 1 && all > 1 => each(0, 0),

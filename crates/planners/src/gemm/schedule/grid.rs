@@ -8,7 +8,7 @@
 //! column comes after all others, and a cluster has two of its tiles one above the other.
 
 use crate::gemm::index::{minus, overflow, plus, quotient, times};
-use crate::gemm::schedule::unit::{Place, Unit};
+use crate::gemm::schedule::unit::{Unit, UnitPlace};
 use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
@@ -75,7 +75,7 @@ impl Grid {
                 let digits = k.coordinate(&number, &[own, self.split_k])?;
                 let [last, split] = &digits[..] else { return Err(overflow()) };
                 let place = self.at(k, plus(last, &Expr::from(before))?)?;
-                (Place { split: (self.split_k > 1).then(|| split.clone()), ..place }, Some(last.clone()))
+                (UnitPlace { split: (self.split_k > 1).then(|| split.clone()), ..place }, Some(last.clone()))
             }
         };
         self.ranged(place, last)
@@ -96,7 +96,7 @@ impl Grid {
         };
         let place = self.at(k, rest.clone())?;
         let last = before / along;
-        let place = Place {
+        let place = UnitPlace {
             row: either(&place.row, rest, along - 1)?,
             column: either(&place.column, &Expr::from(last), last)?,
             matrix: self.batch.is_some().then(|| matrix.clone()),
@@ -106,12 +106,12 @@ impl Grid {
     }
 
     /// The position of a work unit.
-    pub(crate) fn at(&self, k: &Build, number: Expr) -> Result<Place, KernelError> {
+    pub(crate) fn at(&self, k: &Build, number: Expr) -> Result<UnitPlace, KernelError> {
         match self.shape() {
             Some(shape) => {
                 let digits = k.coordinate(&number, &shape)?;
                 let [beside, row, column, band, matrix, split] = &digits[..] else { return Err(overflow()) };
-                Ok(Place {
+                Ok(UnitPlace {
                     row: plus(&times(band, &Expr::from(self.band))?, row)?,
                     column: plus(&times(column, &Expr::from(self.beside))?, beside)?,
                     matrix: self.batch.is_some().then(|| matrix.clone()),
@@ -123,8 +123,8 @@ impl Grid {
     }
 
     /// The k-tiles of a work unit.
-    fn ranged(&self, place: Place, last: Option<Expr>) -> Result<Unit, KernelError> {
-        let Place { row, column, matrix, split } = place;
+    fn ranged(&self, place: UnitPlace, last: Option<Expr>) -> Result<Unit, KernelError> {
+        let UnitPlace { row, column, matrix, split } = place;
         let (first, steps) = match &split {
             None => (Expr::from(0), self.steps.clone()),
             Some(split) => {
@@ -139,7 +139,7 @@ impl Grid {
                 (first, steps)
             }
         };
-        Ok(Unit { first, split, last, ..Unit::of(Place { row, column, matrix, split: None }, steps, None) })
+        Ok(Unit { first, split, last, ..Unit::of(UnitPlace { row, column, matrix, split: None }, steps, None) })
     }
 
     /// The extents of the coordinates of a work unit, if they are known: tile in its cluster, tile
@@ -157,7 +157,7 @@ impl Grid {
     }
 
     /// The position of a work unit, by divisions by sizes that are known at launch.
-    fn place(&self, number: Expr) -> Result<Place, KernelError> {
+    fn place(&self, number: Expr) -> Result<UnitPlace, KernelError> {
         let tiles = self.tiles()?;
         let many = self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))?;
         let parted = |number: Expr, by: &Expr, several: bool| {
@@ -169,6 +169,6 @@ impl Grid {
         let (clusters, beside) = quotient(&inside, &Expr::from(self.beside))?;
         let (column, row) = quotient(&clusters, &Expr::from(self.band))?;
         let column = plus(&times(&column, &Expr::from(self.beside))?, &beside)?;
-        Ok(Place { row: plus(&times(&band, &Expr::from(self.band))?, &row)?, column, matrix, split })
+        Ok(UnitPlace { row: plus(&times(&band, &Expr::from(self.band))?, &row)?, column, matrix, split })
     }
 }

@@ -20,7 +20,7 @@ use crate::error::PlanError;
 use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::plan::{Plan, WARPGROUP_THREADS};
 use crate::gemm::problem::Problem;
-use crate::gemm::schedule::unit::{Place, Rows, Unit};
+use crate::gemm::schedule::unit::{TileRows, Unit, UnitPlace};
 use crate::product::count;
 
 /// The numbers of a table entry: the first row of the tile, the end of its group, the index of the
@@ -98,7 +98,7 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
 }
 
 /// The tiles of all row groups, as blocks of the GEMM compute them.
-pub(crate) struct Tiles<'k> {
+pub(crate) struct GroupedTiles<'k> {
     table: View<'k>,
     /// The number of tiles.
     all: Num<'k>,
@@ -116,19 +116,19 @@ pub(crate) struct Tiles<'k> {
     steps: Expr,
 }
 
-impl<'k> Tiles<'k> {
+impl<'k> GroupedTiles<'k> {
     /// Declares the table.
     pub(crate) fn declare(
         k: &'k Build,
         problem: &Problem,
         plan: &Plan,
         steps: &Expr,
-    ) -> Result<Option<Tiles<'k>>, KernelError> {
+    ) -> Result<Option<GroupedTiles<'k>>, KernelError> {
         let Some(groups) = problem.row_groups() else { return Ok(None) };
         let across = if plan.swapped { plan.rows } else { plan.columns };
         let most = most_tiles(problem, rows_of(plan));
         let table = k.tensor_of(Element::I32, "tiles", entries(most), Role::Input)?;
-        let tiles = Tiles {
+        let tiles = GroupedTiles {
             table,
             all: k.number(0_i32),
             most,
@@ -144,9 +144,9 @@ impl<'k> Tiles<'k> {
     }
 
     /// Reads the number of tiles.
-    pub(crate) fn read(self) -> Result<Tiles<'k>, KernelError> {
+    pub(crate) fn read(self) -> Result<GroupedTiles<'k>, KernelError> {
         let [.., all] = self.entry(&Expr::from(0))?;
-        Ok(Tiles { all, ..self })
+        Ok(GroupedTiles { all, ..self })
     }
 
     fn entry(&self, tile: &Expr) -> Result<[Num<'k>; NUMBERS as usize], KernelError> {
@@ -187,11 +187,11 @@ impl<'k> Tiles<'k> {
         };
         let [first, end, group, _] = self.entry(&tile)?;
         let [first, end] = [k.index_up_to(first, self.rows)?, k.index_up_to(end, self.rows)?];
-        let rows = Rows { first, end, tile };
+        let rows = TileRows { first, end, tile };
         let zero = Expr::from(0);
         let (row, column) = if self.swapped { (column, zero) } else { (zero, column) };
         let group = k.index_up_to(group, self.groups - 1)?;
-        let place = Place { row, column, matrix: Some(group), split: None };
+        let place = UnitPlace { row, column, matrix: Some(group), split: None };
         Ok(Unit::of(place, self.steps.clone(), Some(rows)))
     }
 }

@@ -19,12 +19,12 @@ use crate::product::count;
 
 /// The tiles of a list.
 pub(crate) struct Listed {
-    problems: Vec<Tiles>,
+    problems: Vec<ProblemTiles>,
     blocks: i64,
 }
 
 /// The tiles of one problem.
-struct Tiles {
+struct ProblemTiles {
     /// The number of the first tile, and the number of tiles.
     first: i64,
     count: i64,
@@ -54,7 +54,7 @@ impl Listed {
                 some: None,
                 above: None,
             };
-            Tiles { first: before, count, steps, grid }
+            ProblemTiles { first: before, count, steps, grid }
         };
         Listed { problems: problems.iter().map(tiles).collect(), blocks: plan.blocks }
     }
@@ -83,7 +83,7 @@ impl Listed {
             let [which, steps] = [which as i64, tiles.steps].map(|number| k.number(number as i32));
             place.set(&[which, k.index(&at.row)?, k.index(&at.column)?, steps])
         })?;
-        let greatest = |of: &dyn Fn(&Tiles) -> i64| self.problems.iter().map(of).max().unwrap_or(0);
+        let greatest = |of: &dyn Fn(&ProblemTiles) -> i64| self.problems.iter().map(of).max().unwrap_or(0);
         let tiles = greatest(&|tiles| tiles.count - 1);
         let [which, row, column, steps] = place.numbers()?[..] else { return Err(overflow()) };
         Ok(Unit {

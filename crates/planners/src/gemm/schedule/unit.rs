@@ -20,7 +20,7 @@ pub(crate) struct Unit {
     /// The number of k-tiles.
     pub(crate) steps: Expr,
     /// The rows of a row group; the tile along the rows is then the first one.
-    pub(crate) rows: Option<Rows>,
+    pub(crate) rows: Option<TileRows>,
     /// The rows of the tile along the axes of folded modes.
     pub(crate) boxed: Option<Boxed>,
     /// The index among the tiles of a split tail.
@@ -34,7 +34,7 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// The unit of all k-tiles of a tile.
-    pub(crate) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
+    pub(crate) fn of(UnitPlace { row, column, matrix, split }: UnitPlace, steps: Expr, rows: Option<TileRows>) -> Unit {
         Unit {
             row,
             column,
@@ -51,7 +51,7 @@ impl Unit {
     }
 }
 /// The position of a work unit.
-pub(crate) struct Place {
+pub(crate) struct UnitPlace {
     pub(crate) row: Expr,
     pub(crate) column: Expr,
     pub(crate) matrix: Option<Expr>,
@@ -60,7 +60,7 @@ pub(crate) struct Place {
 
 /// The rows of a tile of a row group, which begins with its group or a whole number of tiles later.
 #[derive(Clone)]
-pub(crate) struct Rows {
+pub(crate) struct TileRows {
     /// The first row.
     pub(crate) first: Expr,
     /// The end of the group.
@@ -69,7 +69,7 @@ pub(crate) struct Rows {
     pub(crate) tile: Expr,
 }
 
-impl Rows {
+impl TileRows {
     /// A matrix from the first of the rows on.
     pub(crate) fn of<'k>(&self, matrix: &View<'k>) -> Result<View<'k>, KernelError> {
         let others = (1..matrix.layout().rank()).map(|_| Expr::from(0));

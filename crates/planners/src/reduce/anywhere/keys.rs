@@ -86,7 +86,7 @@ mod tests {
     use tilewright_layout::Layout;
 
     use super::*;
-    use crate::reduce::problem::Problem;
+    use crate::reduce::problem::ReductionProblem;
     use crate::units::WHOLE;
 
     /// Numbers of 16 bits and their chunks are packed into keys if a key has enough bits for all
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn keys_have_room_for_all_chunks_of_a_share() {
         let layout: Layout = "(2000000,64):(1,2000000)".parse().unwrap();
-        let problem = Problem::new(&layout, &[0], true).unwrap();
+        let problem = ReductionProblem::new(&layout, &[0], true).unwrap();
         for (element, keys) in [(Element::Bf16, true), (Element::F16, true), (Element::F32, false)] {
             let machine = Machine::named("H200").unwrap();
             let mut walk = Walk::new(&machine, Statistic::ArgMaximum, &problem, element, WHOLE).unwrap();

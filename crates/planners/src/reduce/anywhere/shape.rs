@@ -9,7 +9,7 @@ use crate::fitted::{CACHED_BYTES, REDUCTIONS, Scale};
 use crate::units::{LANES, SECTOR, VECTOR, div_up, power_from};
 
 /// The properties of a problem that determine the shape.
-pub(super) struct Work {
+pub(super) struct ReductionWork {
     /// The vectors, or elements, that each result is reduced from, and the number of vectors of
     /// results, or results.
     pub(super) reduced: i64,
@@ -27,7 +27,7 @@ pub(super) struct Work {
 
 /// The shape of blocks.
 #[derive(Debug, Clone)]
-pub(in crate::reduce) struct Shape {
+pub(in crate::reduce) struct ReductionShape {
     /// Threads of a block.
     pub(super) threads: i64,
     /// Threads with different results, and threads that share a result.
@@ -49,7 +49,7 @@ fn whole_strips_are_faster(count: i64, bytes: i64, cached: i64) -> bool {
     bytes <= cached && strips < shares
 }
 
-impl Work {
+impl ReductionWork {
     /// The number of adjacent vectors of a strip.
     fn lanes(&self, strip: i64) -> i64 {
         if self.narrow { 1 } else { power_from(self.places).min((strip / self.vector).min(LANES)) }
@@ -76,7 +76,7 @@ impl Work {
     }
 
     /// The block shape.
-    pub(super) fn shape(&self, machine: &Machine) -> Shape {
+    pub(super) fn shape(&self, machine: &Machine) -> ReductionShape {
         let (scale, most_threads, widest) = (Scale::of(machine), REDUCTIONS.threads, REDUCTIONS.strip);
         let busy = REDUCTIONS.busy_blocks * i64::from(machine.multiprocessors);
         let loads = (REDUCTIONS.loads * VECTOR / self.vector).min(REDUCTIONS.most_loads);
@@ -98,6 +98,6 @@ impl Work {
         let (along, blocks) = (along(threads, strip), blocks(threads, strip));
         let all = div_up(self.reduced, along * loads);
         let steps = div_up(all, div_up(wanted, blocks).min(all));
-        Shape { threads, across: threads / along, along, loads, steps, shares: div_up(all, steps) }
+        ReductionShape { threads, across: threads / along, along, loads, steps, shares: div_up(all, steps) }
     }
 }

@@ -14,7 +14,7 @@ use crate::fitted::{self, RELAYOUTS};
 use crate::terms::Place;
 use crate::units::VECTOR;
 
-const FITTED: &fitted::Bits = &RELAYOUTS.bits;
+const FITTED: &fitted::FittedBits = &RELAYOUTS.bits;
 /// The fewest threads of a block, a warp, as a power of two.
 const WARP: u32 = WARP_LANES.ilog2();
 /// Bits of the index of a vector.
@@ -22,7 +22,7 @@ const NUMBER: usize = 30;
 
 /// A tile and its threads.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Bits {
+pub(in super::super) struct BitsPlan {
     /// The unit that is copied: an element, or several that always stay together, up to 8 bytes.
     pub(super) element: Element,
     /// Elements of a vector, and threads of a block, as powers of two.
@@ -105,10 +105,10 @@ fn side_by_side(columns: &[u64]) -> u64 {
     1 << bits.count()
 }
 
-impl Bits {
+impl BitsPlan {
     /// The tile with the longest runs on both sides; None if a side is not linear over bits, is not
     /// injective, or has no contiguous elements.
-    pub(in super::super) fn plan(sides: &Sides, from: &Place, to: &Place) -> Option<Bits> {
+    pub(in super::super) fn plan(sides: &Sides, from: &Place, to: &Place) -> Option<BitsPlan> {
         if sides.source != sides.destination {
             return None;
         }
@@ -136,10 +136,10 @@ impl Bits {
         // Tiles are as large as possible while each multiprocessor gets some.
         let all = u64::from(bytes) << from.len();
         let most = (all / sides.limits.blocks.unsigned_abs().max(1)).clamp(FITTED.least, FITTED.most);
-        let mut best: Option<((u64, u64, i64), Bits)> = None;
+        let mut best: Option<((u64, u64, i64), BitsPlan)> = None;
         for a in vector as usize..=runs.0.len() {
             for b in vector as usize..=runs.1.len() {
-                let Some(found) = Bits::new((&from, &to), (&runs.0[..a], &runs.1[..b]), element, vector) else {
+                let Some(found) = BitsPlan::new((&from, &to), (&runs.0[..a], &runs.1[..b]), element, vector) else {
                     continue;
                 };
                 if found.bytes() > most {
@@ -157,7 +157,7 @@ impl Bits {
     }
 
     /// The tile of these runs; None if it is too large.
-    fn new((from, to): (&[u64], &[u64]), (a, b): (&[u64], &[u64]), element: Element, vector: u32) -> Option<Bits> {
+    fn new((from, to): (&[u64], &[u64]), (a, b): (&[u64], &[u64]), element: Element, vector: u32) -> Option<BitsPlan> {
         let (read, written) = (basis(from, a, b), basis(to, b, a));
         let (size, bytes) = (read.len(), element.bytes());
         if u64::from(bytes) << size > FITTED.most || size != written.len() {
@@ -220,7 +220,7 @@ impl Bits {
             (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, RELAYOUTS.threads.ilog2());
         let (read, written): (Vec<u64>, Vec<u64>) = (places(from, &read), places(to, &written));
         let runs = (side_by_side(&read), side_by_side(&written));
-        Some(Bits {
+        Some(BitsPlan {
             element,
             vector,
             threads,

@@ -5,7 +5,7 @@
 //! each axis, so that runs begin inside words and chunks if they do so anywhere.
 
 use super::super::Sides;
-use super::Windows;
+use super::WindowsPlan;
 use crate::units::{LANES, div_up};
 
 /// Banks of shared memory, each a word of 4 bytes wide: as many as a warp has lanes.
@@ -23,7 +23,7 @@ fn wavefronts(places: impl Iterator<Item = i64>, words: i64) -> usize {
     banks.iter().map(Vec::len).max().unwrap_or(0)
 }
 
-impl Windows {
+impl WindowsPlan {
     /// The threads of the middle warp.
     fn warp(&self) -> std::ops::Range<i64> {
         let first = self.threads / BANKS / 2 * BANKS;

@@ -2,16 +2,16 @@
 
 use super::super::Sides;
 use super::super::share::Share;
-use super::super::tile::Tile;
-use super::Windows;
+use super::super::tile::AxisBox;
+use super::WindowsPlan;
 use crate::axes::Axis;
 use crate::fitted::WINDOWS;
 use crate::units::{LANES, div_up, power_from};
 
 /// A tile with its words and windows.
-struct Cut<'a> {
+struct WindowCut<'a> {
     sides: &'a Sides,
-    tile: Tile,
+    tile: AxisBox,
     /// The first and the last axis of a run of the destination.
     first: usize,
     last: usize,
@@ -49,13 +49,19 @@ struct Targets {
     alike: bool,
 }
 
-impl Windows {
+impl WindowsPlan {
     /// A tile with its threads; rows have a word left out after `fold_axes` axes. None if a run of
     /// either side is a single element, shared memory is too small, or these axes are not whole
     /// words.
-    pub(super) fn new(sides: &Sides, tile: Tile, units: (i64, i64), threads: i64, fold_axes: usize) -> Option<Windows> {
+    pub(super) fn new(
+        sides: &Sides,
+        tile: AxisBox,
+        units: (i64, i64),
+        threads: i64,
+        fold_axes: usize,
+    ) -> Option<WindowsPlan> {
         let bytes = i64::from(sides.source.bytes());
-        let cut = Cut::of(sides, tile, units)?;
+        let cut = WindowCut::of(sides, tile, units)?;
         let (lanes, words) = cut.lanes(threads)?;
         let fold = cut.fold(fold_axes)?;
         let left_out = if fold > 0 { lanes * words / fold } else { 0 };
@@ -68,8 +74,8 @@ impl Windows {
         let sources = Share::new(cut.rows.clone(), threads / lanes, (WINDOWS.words / words).max(1), keeps);
         let Room { places, padded, front, length } = cut.room(pitch, (fold, fold_axes), sources.last());
         let Targets { along, steps, targets, alike } = cut.targets(threads)?;
-        let Cut { tile, word, chunk, align, phased, skewed, read, .. } = cut;
-        let found = Windows {
+        let WindowCut { tile, word, chunk, align, phased, skewed, read, .. } = cut;
+        let found = WindowsPlan {
             tile,
             threads,
             word_bytes: bytes.max(4),
@@ -98,10 +104,10 @@ impl Windows {
     }
 }
 
-impl<'a> Cut<'a> {
+impl<'a> WindowCut<'a> {
     /// A tile with chunks of `chunk` elements, and windows that begin at multiples of `align`. None
     /// if a run of either side is a single element, or windows would not be several sectors.
-    fn of(sides: &'a Sides, tile: Tile, (chunk, align): (i64, i64)) -> Option<Cut<'a>> {
+    fn of(sides: &'a Sides, tile: AxisBox, (chunk, align): (i64, i64)) -> Option<WindowCut<'a>> {
         let axes = &sides.axes;
         let word = (4 / i64::from(sides.source.bytes())).max(1);
         let (first, last) = (*tile.destination.first()?, *tile.destination.last()?);
@@ -123,7 +129,7 @@ impl<'a> Cut<'a> {
         let reach = chunks * chunk + if skewed { align - 1 } else { 0 };
         let rows: Vec<(usize, i64)> = tile.rows().into_iter().map(|axis| (axis, read[axis])).collect();
         let count = rows.iter().map(|(_, extent)| extent).product();
-        Some(Cut {
+        Some(WindowCut {
             sides,
             tile,
             first,
@@ -251,7 +257,7 @@ impl<'a> Cut<'a> {
 /// along an axis.
 fn begins_inside(
     sides: &Sides,
-    tile: &Tile,
+    tile: &AxisBox,
     (base, unit): (i64, i64),
     run: &[usize],
     stride: impl Fn(&Axis) -> i64,

@@ -6,8 +6,8 @@
 //! and for few warps was fitted to several hundred measurements ([`WindowTime`]).
 
 use super::super::Sides;
-use super::super::tile::Tile;
-use super::Windows;
+use super::super::tile::AxisBox;
+use super::WindowsPlan;
 use crate::axes::Axis;
 use crate::fitted::{WINDOWS, WindowTime};
 use crate::units::{LANES, SECTOR, div_up, gcd, resident_threads};
@@ -26,13 +26,13 @@ const TIME: &WindowTime = &WINDOWS.time;
 const THREADS: [i64; 3] = [128, 256, 512];
 
 /// The tile with the least estimate.
-pub(super) fn best(sides: &Sides) -> Option<Windows> {
+pub(super) fn best(sides: &Sides) -> Option<WindowsPlan> {
     // No tile has fewer wavefronts than one for each access, so actual wavefronts are counted for
     // few tiles only.
-    let mut rated: Vec<(f64, Windows)> =
+    let mut rated: Vec<(f64, WindowsPlan)> =
         every(sides).into_iter().map(|found| (found.estimate(sides, 1.0), found)).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut best: Option<(f64, Windows)> = None;
+    let mut best: Option<(f64, WindowsPlan)> = None;
     for (least, found) in rated {
         if best.as_ref().is_some_and(|best| best.0 <= least) {
             break;
@@ -46,12 +46,12 @@ pub(super) fn best(sides: &Sides) -> Option<Windows> {
 }
 
 /// All tiles that are tried.
-pub(super) fn every(sides: &Sides) -> Vec<Windows> {
+pub(super) fn every(sides: &Sides) -> Vec<WindowsPlan> {
     let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
     let chunks: Vec<i64> = [16, 8, 4].iter().map(|chunk| chunk / target).filter(|chunk| *chunk > 0).collect();
     // A run that begins inside a word is covered by one word more.
     let less = (4 / bytes - 1).max(0);
-    let mut tiles: Vec<Tile> = Vec::new();
+    let mut tiles: Vec<AxisBox> = Vec::new();
     let long = LONG.iter().filter(|_| bytes == 1).map(|run| (run, run, *run));
     for (read, written, size) in RUNS
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
         for less in if less > 0 { vec![0, less] } else { vec![0] } {
             let wanted = ((read / bytes - less).max(1), (written / target).max(1));
             let units = (if less > 0 { 1 } else { SECTOR / bytes }, SECTOR / target);
-            let tile = Tile::new(&sides.axes, wanted, units, size / bytes.max(target));
+            let tile = AxisBox::new(&sides.axes, wanted, units, size / bytes.max(target));
             let elements = tile.extents.iter().product::<i64>();
             if elements * bytes <= sides.limits.tile_bytes && tiles.iter().all(|other| other.extents != tile.extents) {
                 tiles.push(tile);
@@ -80,7 +80,7 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
                     // out.
                     let shared = tile.destination.first().is_some_and(|first| tile.source.contains(first));
                     for fold in 0..if shared { 3 } else { 1 } {
-                        found.extend(Windows::new(sides, tile.clone(), (*chunk, align), threads, fold));
+                        found.extend(WindowsPlan::new(sides, tile.clone(), (*chunk, align), threads, fold));
                     }
                 }
             }
@@ -102,7 +102,7 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
     length as f64
 }
 
-impl Windows {
+impl WindowsPlan {
     /// The estimated time with this tile, given the wavefronts of loads relative to the minimum.
     fn estimate(&self, sides: &Sides, loads: f64) -> f64 {
         let (axes, extents) = (&sides.axes, &self.tile.extents);

@@ -7,7 +7,7 @@ use tilewright_kernel::{Element, Flag, Fragment, KernelError, View};
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
-use super::super::share::Iteration;
+use super::super::share::ThreadIteration;
 use super::super::sum::{Sum, both, plus, times};
 use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
@@ -49,7 +49,7 @@ impl<'k> Writer<'k, '_> {
     fn read_row(
         &self,
         source: &View<'k>,
-        iteration: &Iteration,
+        iteration: &ThreadIteration,
         lane: &Expr,
         inside: Option<Flag<'k>>,
     ) -> Result<Vec<(View<'k>, Fragment<'k>)>, KernelError> {
@@ -110,7 +110,7 @@ impl<'k> Writer<'k, '_> {
     }
 
     /// The word at which a row begins.
-    fn row(&self, iteration: &Iteration, rows: &[usize]) -> Result<Expr, KernelError> {
+    fn row(&self, iteration: &ThreadIteration, rows: &[usize]) -> Result<Expr, KernelError> {
         let plan = self.plan;
         let (terms, further) = iteration.terms(|number| plan.places[rows[number]] / plan.word);
         let place = Sum { base: further + plan.front / plan.word, terms }.expr()?;

@@ -8,7 +8,7 @@ use tilewright_kernel::{Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
-use super::super::share::Iteration;
+use super::super::share::ThreadIteration;
 use super::super::sum::{Sum, both, plus, times};
 use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
@@ -141,7 +141,7 @@ impl<'k> Writer<'k, '_> {
     }
 
     /// The run of the destination of a thread in an iteration.
-    fn column_of(&self, iteration: &Iteration) -> Result<Column<'k>, KernelError> {
+    fn column_of(&self, iteration: &ThreadIteration) -> Result<Column<'k>, KernelError> {
         let (list, axes) = (&self.plan.targets.axes, &self.sides.axes);
         let mut digits = Vec::new();
         for (number, axis) in list.iter().enumerate() {
@@ -175,7 +175,7 @@ impl<'k> Writer<'k, '_> {
             Ok(both(inside, k.unless_less(&plus(&begin, &Expr::from(chunk - 1))?, &left)?))
         };
         // Whether a run is inside the tile.
-        let there = |iteration: &Iteration| -> Result<Option<Flag<'k>>, KernelError> {
+        let there = |iteration: &ThreadIteration| -> Result<Option<Flag<'k>>, KernelError> {
             let inside = plan.targets.inside(k, iteration)?;
             let Some(last) = iteration.digits.len().checked_sub(1) else { return Ok(inside) };
             let extent = plan.read[plan.targets.axes[last]];
@@ -195,7 +195,7 @@ impl<'k> Writer<'k, '_> {
             Some(condition) => k.when(condition, body),
             None => body(),
         };
-        let each = |iterations: Vec<Iteration>, given: &Expr, number: &Expr| -> Result<(), KernelError> {
+        let each = |iterations: Vec<ThreadIteration>, given: &Expr, number: &Expr| -> Result<(), KernelError> {
             let each = |common: bool| {
                 iterations.iter().try_for_each(|iteration| {
                     let column = self.column_of(iteration)?;

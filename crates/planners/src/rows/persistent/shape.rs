@@ -15,7 +15,7 @@ use crate::units::{LANES, VECTOR, div_up};
 
 /// How clusters hold a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct ClusterShape {
     /// Blocks of a cluster.
     pub(crate) blocks: i64,
     /// Warps of a block.
@@ -31,21 +31,21 @@ pub(crate) struct Shape {
 const PADDING: i64 = 9;
 const FITTED: &PersistentRows = &ROWS.persistent;
 
-impl Shape {
+impl ClusterShape {
     /// The shape for rows of `count` vectors, where a thread keeps `kept` registers for each
     /// vector, for exponentials or weights; None if no shape holds them. Ties go to the shape with
     /// more warps, which compute while others wait.
-    pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<Shape> {
+    pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<ClusterShape> {
         let [least_warps, most_warps] = FITTED.warps;
         let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {
             (least_warps..=most_warps).flat_map(move |warps| {
                 (ROWS.register_vectors..=FITTED.thread_vectors).flat_map(move |vectors| {
                     (2..=FITTED.resident_warps / warps)
-                        .map(move |resident| (Shape { blocks, warps, vectors, resident }, waits))
+                        .map(move |resident| (ClusterShape { blocks, warps, vectors, resident }, waits))
                 })
             })
         });
-        let key = |(shape, waits): &(Shape, i64)| {
+        let key = |(shape, waits): &(ClusterShape, i64)| {
             let left = shape.places() - count;
             (shape.at_once() + waits, shape.blocks, left, -shape.warps)
         };
@@ -66,7 +66,7 @@ impl Shape {
     /// Whether there is room for a row, not much more than that, and registers and shared memory
     /// suffice.
     fn holds(&self, own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> bool {
-        let Shape { blocks, warps, vectors, resident } = *self;
+        let ClusterShape { blocks, warps, vectors, resident } = *self;
         let left = self.places() - count;
         // Registers are allocated to four warps at a time, in units of eight.
         let threads = div_up(warps * resident, 4) * 4 * LANES;

@@ -5,7 +5,7 @@ use half::bf16;
 use tilewright_kernel::interpret::{Checked, Interpreter};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, ptx};
-use tilewright_planners::gemm::{Matrix, Plan, Problem, Product, Tile};
+use tilewright_planners::gemm::{Matrix, Plan, Problem, Product, TileChoice};
 
 use crate::gemm::{checked, h200};
 
@@ -320,7 +320,7 @@ fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
     let group = |sizes, rows, columns| {
         let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = plan(rows, columns, 2);
-        let tile = Tile { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong };
+        let tile = TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong };
         Plan::tiled(&problem(sizes), &machine, tile).raster_band
     };
     assert_eq!(group([3072, 5120, 7168], 256, 160), 6);

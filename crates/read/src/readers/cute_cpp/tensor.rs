@@ -6,7 +6,7 @@
 use super::layouts::in_elements;
 use super::numbers::number;
 use super::parse::Node;
-use super::{Answer, Meanings};
+use super::{CppReading, Meanings};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::sparse;
@@ -16,7 +16,7 @@ use crate::width::element_bits;
 
 impl Meanings<'_, '_> {
     /// `Tensor<Engine, Layout>`
-    pub(super) fn tensor(&self, node: &Node) -> Answer {
+    pub(super) fn tensor(&self, node: &Node) -> CppReading {
         let [engine, layout] = node.args() else { return None };
         let span = node.span.clone();
         let made = match self.layout(layout)? {

@@ -5,7 +5,7 @@
 
 use super::numbers::number;
 use super::parse::Node;
-use super::{Answer, Meanings};
+use super::{CppReading, Meanings};
 use crate::reading::{Part, Reading, Unit};
 use crate::refused::Refused;
 use crate::system::System;
@@ -33,7 +33,7 @@ impl Meanings<'_, '_> {
     }
 
     /// `TiledCopy<Atom, LayoutCopy_TV, ShapeTiler_MN>`
-    pub(super) fn tiled_copy(&self, node: &Node) -> Answer {
+    pub(super) fn tiled_copy(&self, node: &Node) -> CppReading {
         let [atom, layout, tiler] = node.args() else { return None };
         let made = match self.layout(layout)? {
             Ok(made) => made,
@@ -56,7 +56,7 @@ impl Meanings<'_, '_> {
     }
 
     /// `TiledMMA<Atom, AtomLayoutMNK, PermutationMNK>`
-    pub(super) fn tiled_mma(&self, node: &Node) -> Answer {
+    pub(super) fn tiled_mma(&self, node: &Node) -> CppReading {
         let (atom, layout, permutation) = match node.args() {
             [atom, layout, permutation] => (atom, layout, Some(permutation)),
             [atom, layout] => (atom, layout, None),

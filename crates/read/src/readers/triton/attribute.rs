@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::reader::{Context, MAX_ALIASES};
-use crate::term::{Argument, Kind, Term, read};
+use crate::term::{Argument, Term, TermKind, read};
 use crate::width::element_bits;
 
 /// Why an encoding is not read.
@@ -322,7 +322,7 @@ fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
     let width = width.filter(|_| rank >= 2 && rows >= 8).unwrap_or(0);
     encoding.fields.retain(|(name, _)| name != "dtype");
     for (name, number) in [("swizzlingByteWidth", width as i64), ("elementBitWidth", bits), ("rank", rank as i64)] {
-        encoding.fields.push((name.to_owned(), Term { kind: Kind::Number(number), place: place.clone() }));
+        encoding.fields.push((name.to_owned(), Term { kind: TermKind::Number(number), place: place.clone() }));
     }
     Ok(encoding)
 }
@@ -528,7 +528,7 @@ pub(super) fn images_of(term: &Term, rank: usize) -> Option<Vec<Vec<u64>>> {
 /// The argument of a list in braces with a name.
 pub(super) fn entry<'a>(term: &'a Term, name: &str) -> Option<&'a Term> {
     match &term.kind {
-        Kind::List('{', entries) => {
+        TermKind::List('{', entries) => {
             entries.iter().find(|entry| entry.name.as_deref() == Some(name)).and_then(Argument::value)
         }
         _ => None,

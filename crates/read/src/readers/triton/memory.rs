@@ -15,7 +15,7 @@ use tilewright_notation::Value;
 use super::attribute::{Encoding, Fields, Refusal, images_of};
 use super::bases::linear;
 use super::registers::part;
-use crate::term::{Kind, Term};
+use crate::term::{Term, TermKind};
 
 /// Where the elements of a tensor of this shape lie: a layout from coordinates to offsets.
 pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusal> {
@@ -219,7 +219,7 @@ fn intervals(fields: &Fields<'_>) -> Result<Vec<(i64, i64)>, Refusal> {
         }
     }
     for term in fields.encoding.others.iter().flat_map(|argument| &argument.values) {
-        let Kind::List('[', pairs) = &term.kind else { continue };
+        let TermKind::List('[', pairs) = &term.kind else { continue };
         for pair in pairs {
             let padding = pair.values.iter().filter_map(Term::number).next();
             match (pair.name.as_deref().and_then(|name| name.parse::<i64>().ok()), padding) {

@@ -6,7 +6,7 @@
 //! Reason for unsafe code: vector instructions on memory that Rust knows only by its address.
 #![allow(unsafe_code)]
 
-use super::{CHAINS, MicroKernel, Tile};
+use super::{CHAINS, KernelTile, MicroKernel};
 
 /// The micro-kernel: `M` vectors by `N` columns of sums. A step loads `M` vectors of A and
 /// multiplies each by `N` broadcast words of B.
@@ -16,7 +16,7 @@ use super::{CHAINS, MicroKernel, Tile};
 ///
 /// # Safety
 ///
-/// The invariant of the [`Tile`], and that of [`MicroKernel`].
+/// The invariant of the [`KernelTile`], and that of [`MicroKernel`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop, unused_assignments)]
 pub(in crate::gemm) unsafe fn micro_kernel<
@@ -26,7 +26,7 @@ pub(in crate::gemm) unsafe fn micro_kernel<
     const STRIDED: bool,
     const EDGE: bool,
 >(
-    tile: &Tile<K::Word, K::Element>,
+    tile: &KernelTile<K::Word, K::Element>,
 ) {
     // SAFETY: each access is one that the law names, which the invariant of the tile covers.
     // Prefetches read nothing. The caller vouches for the instructions.

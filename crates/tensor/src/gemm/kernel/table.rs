@@ -35,7 +35,7 @@ macro_rules! kernel_set {
         /// The invariant of the tile, and a processor with the instructions.
         #[target_feature(enable = $features)]
         unsafe fn kernel<const M: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(
-            tile: &Tile<<$kernel as MicroKernel>::Word, <$kernel as MicroKernel>::Element>,
+            tile: &KernelTile<<$kernel as MicroKernel>::Word, <$kernel as MicroKernel>::Element>,
         ) {
             // SAFETY: the features are enabled here; the caller vouches for the tile.
             unsafe { $crate::gemm::kernel::micro_kernel::<$kernel, M, N, STRIDED, EDGE>(tile) }
@@ -76,7 +76,7 @@ macro_rules! float_kernels {
         pub(in crate::gemm) mod $module {
             use core::arch::x86_64::*;
 
-            use crate::gemm::kernel::{KernelSet, MicroKernel, Tile, kernel_set, kernel_table, write_nothing};
+            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, write_nothing};
 
             pub(in crate::gemm) struct Kernel;
 

@@ -12,7 +12,7 @@ use core::arch::x86_64::*;
 
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    From, KEPT, Line, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, Stores, Stripe, UNIT, ahead,
+    CacheLine, From, KEPT, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, Stores, Stripe, UNIT, ahead,
     prefetch, stage, stages, stripes, write_edge,
 };
 use crate::memory::LINE;
@@ -34,7 +34,7 @@ macro_rules! strips {
             from: &From<'_, { LINE / $bytes }>,
             (coming, ahead): (&[[*const u8; $width / $bytes]], usize),
             _: (*mut u8, &[isize], usize),
-            (_, lines): (*mut Line, &mut [LinePair; $width / $bytes]),
+            (_, lines): (*mut CacheLine, &mut [LinePair; $width / $bytes]),
         ) {
             let coming = coming.as_flattened();
             let share = coming.len() * UNIT / $width;
@@ -77,7 +77,7 @@ strips!(strips_8, 8 of LINE, 2, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
 /// The line may be written there; the place is aligned to a line.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn stream(to: *mut u8, line: &Line) {
+unsafe fn stream(to: *mut u8, line: &CacheLine) {
     for half in [0, HALF] {
         // SAFETY: the caller vouches for the place and its alignment.
         unsafe {

@@ -15,26 +15,26 @@ use core::arch::x86_64::*;
 
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    From, KEPT, Line, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, StagedRows, Stores, Stripe, UNIT,
-    ahead, prefetch, stages, stripes, write_edge,
+    CacheLine, From, KEPT, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, StagedRows, Stores, Stripe,
+    UNIT, ahead, prefetch, stages, stripes, write_edge,
 };
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
 /// Consecutive numbers for the elements of two lines: indices of permutations.
 #[repr(align(64))]
-struct Order<T, const N: usize>([T; N]);
+struct LineOrder<T, const N: usize>([T; N]);
 
 macro_rules! order {
     ($name:ident, $number:ty, $bytes:literal) => {
-        static $name: Order<$number, { 2 * LINE / $bytes }> = {
+        static $name: LineOrder<$number, { 2 * LINE / $bytes }> = {
             let mut order = [0; 2 * LINE / $bytes];
             let mut k = 0;
             while k < order.len() {
                 order[k] = k as $number;
                 k += 1;
             }
-            Order(order)
+            LineOrder(order)
         };
     };
 }
@@ -150,7 +150,7 @@ macro_rules! lines {
             from: &From<'_, { LINE / $bytes }>,
             (coming, ahead): (&[[*const u8; $count]], usize),
             (dst, columns, bytes): (*mut u8, &[isize], usize),
-            (kept, lines): (*mut Line, &mut [LinePair; $count]),
+            (kept, lines): (*mut CacheLine, &mut [LinePair; $count]),
         ) {
             let _ = kept;
             let whole = first(bytes);
@@ -203,7 +203,7 @@ lines!(square_8, "avx512f,avx512bw": 8 of 8 by square, 2,
 /// The line may be written there; the place is aligned to a line.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn stream(to: *mut u8, line: &Line) {
+unsafe fn stream(to: *mut u8, line: &CacheLine) {
     // SAFETY: the caller vouches for the place and its alignment.
     unsafe { _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.0.as_ptr().cast())) };
 }

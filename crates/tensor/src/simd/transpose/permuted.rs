@@ -10,7 +10,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::stripe::{Line, Rows, Scratch, Stores, Stripe, UNIT, prefetch, prefetch_distance};
+use super::stripe::{CacheLine, Scratch, Stores, Stripe, StripeRows, UNIT, prefetch, prefetch_distance};
 use super::transpose;
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
@@ -114,13 +114,13 @@ unsafe fn by_parts(
     (scratch, buffer): (&mut Scratch, *mut u8),
 ) {
     let (sources, row_masks) = pieces.rows;
-    let (lines, staged) = (buffer.cast::<Line>(), buffer.wrapping_add(HALF));
+    let (lines, staged) = (buffer.cast::<CacheLine>(), buffer.wrapping_add(HALF));
     // Rows are staged while others are transposed, so a part of them is as long as the prefetch
     // distance.
     let (permutes, by) = (pieces.parts[0] != 0, prefetch_distance(instructions, unit));
     let most = if permutes { COLUMNS.min(by / unit) } else { COLUMNS };
     let (row, total) = (most * unit, pieces.first + pieces.columns.0.len() * unit);
-    let [mut here, mut next] = [Rows::NONE; 2];
+    let [mut here, mut next] = [StripeRows::NONE; 2];
     let chunks = pieces.columns.0.chunks(most).zip(pieces.columns.1.chunks(most));
     for (number, (columns, masks)) in chunks.enumerate() {
         let (first, run) = (pieces.first + number * row, columns.len() * unit);
@@ -135,7 +135,7 @@ unsafe fn by_parts(
         // lines of these columns and for the parts of the rows.
         unsafe {
             if permutes {
-                let parts = Parts { src: pieces.src, sources, masks: row_masks, flip: pieces.flips[0], first, run };
+                let parts = RowParts { src: pieces.src, sources, masks: row_masks, flip: pieces.flips[0], first, run };
                 parts.stage(staged, row, pieces.parts[0]);
                 for (j, place) in here.0.iter_mut().enumerate().take(LINE / unit) {
                     *place = staged.wrapping_add(j * row);
@@ -161,7 +161,7 @@ unsafe fn by_parts(
 ///
 /// # Safety
 /// So many elements of each row may be read, and the lines be written.
-unsafe fn gather(rows: &Rows, next: &Rows, columns: usize, lines: *mut Line) {
+unsafe fn gather(rows: &StripeRows, next: &StripeRows, columns: usize, lines: *mut CacheLine) {
     const ROWS: usize = LINE / UNIT;
     let (Some(rows), Some(next)) = (rows.0.first_chunk::<ROWS>(), next.0.first_chunk::<ROWS>()) else { return };
     for k in 0..columns {
@@ -176,7 +176,7 @@ unsafe fn gather(rows: &Rows, next: &Rows, columns: usize, lines: *mut Line) {
 }
 
 /// Parts of the rows of a stripe: `run` bytes from `first` on, at the places `p ^ mask ^ flip`.
-struct Parts<'a> {
+struct RowParts<'a> {
     src: *const u8,
     sources: &'a [isize],
     masks: &'a [usize],
@@ -185,7 +185,7 @@ struct Parts<'a> {
     run: usize,
 }
 
-impl Parts<'_> {
+impl RowParts<'_> {
     /// Copies them in order, to rows `row` bytes apart.
     ///
     /// # Safety
@@ -215,7 +215,7 @@ impl Parts<'_> {
     /// The same in parts of `PART` bytes.
     ///
     /// # Safety
-    /// As [`Parts::stage`].
+    /// As [`RowParts::stage`].
     #[inline(always)]
     unsafe fn by<const PART: usize>(&self, staged: *mut u8, row: usize) {
         self.each(staged, row, |from, mask, to| {
@@ -229,7 +229,7 @@ impl Parts<'_> {
 
 /// The lines of columns, which go to the places `at + p ^ mask ^ flip` of each.
 struct Lines<'a> {
-    lines: *const Line,
+    lines: *const CacheLine,
     columns: &'a [isize],
     masks: &'a [usize],
     dst: *mut u8,
@@ -274,7 +274,7 @@ impl Lines<'_> {
     #[inline(always)]
     unsafe fn by<const PART: usize>(&self, streams: bool) {
         self.each(|line, to, mask| {
-            let mut whole = Line::ZERO;
+            let mut whole = CacheLine::ZERO;
             let place = if streams { whole.0.as_mut_ptr() } else { to };
             // SAFETY: the caller vouches for the places; lines are whole parts, and whole and
             // aligned where stores are non-temporal.

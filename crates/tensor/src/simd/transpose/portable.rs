@@ -3,7 +3,7 @@
 //! Law: that of [`super::stripe`].
 
 use super::stripe::{
-    From, KEPT, Line, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, Stores, Stripe, UNIT, ahead,
+    CacheLine, From, KEPT, LinePair, ORDINARY, PARTS, STAGED_BYTES, STREAMING, Scratch, Stores, Stripe, UNIT, ahead,
     prefetch, stage, stages, stripes, write_edge,
 };
 use crate::memory::LINE;
@@ -20,7 +20,7 @@ macro_rules! strips {
             from: &From<'_, { LINE / $bytes }>,
             (coming, ahead): (&[[*const u8; $width / $bytes]], usize),
             _: (*mut u8, &[isize], usize),
-            (_, lines): (*mut Line, &mut [LinePair; $width / $bytes]),
+            (_, lines): (*mut CacheLine, &mut [LinePair; $width / $bytes]),
         ) {
             let mut coming = coming.as_flattened().iter();
             for (j, row) in from.rows.iter().enumerate() {
@@ -49,7 +49,7 @@ strips!(strips_8, 8 of LINE);
 ///
 /// The line may be written there; the place is aligned to a line.
 #[inline]
-unsafe fn stream(to: *mut u8, line: &Line) {
+unsafe fn stream(to: *mut u8, line: &CacheLine) {
     // SAFETY: the caller vouches for the place and its alignment.
     unsafe { stream_units(line.0.as_ptr(), to, LINE / UNIT) }
 }

@@ -34,18 +34,18 @@ const MAX_ROWS: usize = LINE;
 /// A line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Line(pub(super) [u8; LINE]);
+pub(crate) struct CacheLine(pub(super) [u8; LINE]);
 
-impl Line {
-    pub(crate) const ZERO: Line = Line([0; LINE]);
+impl CacheLine {
+    pub(crate) const ZERO: CacheLine = CacheLine([0; LINE]);
 }
 
 /// A line that was kept and the one that follows it.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct LinePair {
-    pub(super) kept: Line,
-    pub(super) line: Line,
+    pub(super) kept: CacheLine,
+    pub(super) line: CacheLine,
 }
 
 /// Staged rows, each [`STAGED_BYTES`] bytes after the one before it.
@@ -62,7 +62,7 @@ impl Scratch {
     pub(crate) fn new() -> Scratch {
         Scratch {
             staged: StagedRows([0; MAX_ROWS * STAGED_BYTES]),
-            lines: [LinePair { kept: Line::ZERO, line: Line::ZERO }; UNIT],
+            lines: [LinePair { kept: CacheLine::ZERO, line: CacheLine::ZERO }; UNIT],
         }
     }
 }
@@ -70,9 +70,9 @@ impl Scratch {
 /// The addresses of the rows of a stripe, of which there are `64 / E`. Rows past the end repeat the
 /// last one, and nothing of them is written.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows(pub(super) [*const u8; MAX_ROWS]);
+pub(crate) struct StripeRows(pub(super) [*const u8; MAX_ROWS]);
 
-impl Rows {
+impl StripeRows {
     /// The rows of elements of `bytes` bytes at some offsets: at least one, and at most `64 /
     /// bytes`.
     #[inline(always)]
@@ -88,7 +88,7 @@ impl Rows {
     }
 
     /// No rows.
-    pub(crate) const NONE: Rows = Rows([core::ptr::null(); MAX_ROWS]);
+    pub(crate) const NONE: StripeRows = StripeRows([core::ptr::null(); MAX_ROWS]);
 }
 
 /// How the lines of a stripe are written.
@@ -102,11 +102,11 @@ pub(crate) enum Stores {
     /// kept.
     ///
     /// *Invariant*: there is a kept line for each column.
-    Kept(*mut Line),
+    Kept(*mut CacheLine),
     /// At the beginning or the end of a row of the destination, where lines are written in part.
     ///
     /// *Invariant*: there is a kept line for each column.
-    Edge(*mut Line, Edge),
+    Edge(*mut CacheLine, Edge),
 }
 
 /// What is different at the beginning or the end of a row of the destination.
@@ -123,7 +123,7 @@ pub(crate) struct Edge {
 impl Stores {
     /// Where the lines are kept, if they are, and the edge, if there is one.
     #[inline(always)]
-    pub(super) fn kept(self) -> (*mut Line, Option<Edge>) {
+    pub(super) fn kept(self) -> (*mut CacheLine, Option<Edge>) {
         match self {
             Stores::Kept(kept) => (kept, None),
             Stores::Edge(kept, edge) => (kept, Some(edge)),
@@ -143,9 +143,9 @@ pub(super) const PARTS: u8 = 3;
 /// A stripe.
 #[derive(Clone, Copy)]
 pub(crate) struct Stripe<'a> {
-    pub(crate) rows: &'a Rows,
+    pub(crate) rows: &'a StripeRows,
     /// The rows of the stripe that is [`stripes_ahead`] stripes further on, to be prefetched.
-    pub(crate) next: &'a Rows,
+    pub(crate) next: &'a StripeRows,
     pub(crate) dst: *mut u8,
     pub(crate) columns: &'a [isize],
     /// The bytes of a line for which there are rows.
@@ -187,9 +187,9 @@ impl LinePair {
     ///
     /// `past` is at most 64.
     #[inline(always)]
-    pub(super) unsafe fn joined(&self, past: usize) -> Line {
+    pub(super) unsafe fn joined(&self, past: usize) -> CacheLine {
         // SAFETY: these 64 bytes lie in the two lines.
-        unsafe { (&raw const *self).cast::<u8>().add(LINE - past).cast::<Line>().read_unaligned() }
+        unsafe { (&raw const *self).cast::<u8>().add(LINE - past).cast::<CacheLine>().read_unaligned() }
     }
 }
 

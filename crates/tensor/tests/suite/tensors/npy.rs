@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use half::f16;
 use tilewright_layout::{Composed, Layout, Tree};
-use tilewright_tensor::npy::{self, Element, NpyFile, Order, Stream};
+use tilewright_tensor::npy::{self, NpyElement, NpyFile, Order, Stream};
 use tilewright_tensor::{Tensor, TensorView};
 
 /// A directory of its own for each test, removed at the end.
@@ -141,7 +141,7 @@ fn a_bad_file_is_refused() {
 
 /// What is written reads back: the same element at every coordinate, and the order of memory where
 /// it is compact.
-fn round<T: Element + PartialEq + std::fmt::Debug>(directory: &Directory, value: impl Fn(i64) -> T) {
+fn round<T: NpyElement + PartialEq + std::fmt::Debug>(directory: &Directory, value: impl Fn(i64) -> T) {
     let path = directory.file("round.npy");
     for (text, order) in [
         ("(4,5):(5,1)", Order::C),

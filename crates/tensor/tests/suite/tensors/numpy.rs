@@ -7,7 +7,7 @@ use std::process::Command;
 
 use half::f16;
 use tilewright_layout::{Layout, Tree};
-use tilewright_tensor::npy::{self, Element};
+use tilewright_tensor::npy::{self, NpyElement};
 use tilewright_tensor::{Tensor, TensorView};
 
 /// Element `(i,j,k)` of an array of 2 by 3 by 5 is `100i + 10j + k`. NumPy checks our files, and
@@ -44,7 +44,7 @@ fn number(index: i64) -> u8 {
 }
 
 /// Writes the array as rows, as columns and from memory with holes, and a line of it.
-fn write<T: Element>(directory: &Path, name: &str, of: impl Fn(u8) -> T) {
+fn write<T: NpyElement>(directory: &Path, name: &str, of: impl Fn(u8) -> T) {
     for (order, layout) in
         [("rows", "(2,3,5):(15,5,1)"), ("columns", "(2,3,5):(1,2,6)"), ("strided", "(2,3,5):(7,40,1)")]
     {
@@ -57,7 +57,7 @@ fn write<T: Element>(directory: &Path, name: &str, of: impl Fn(u8) -> T) {
     npy::write(directory.join(format!("{name}-line.npy")), &view).unwrap();
 }
 
-fn read<T: Element + PartialEq + std::fmt::Debug>(directory: &Path, name: &str, of: impl Fn(u8) -> T) {
+fn read<T: NpyElement + PartialEq + std::fmt::Debug>(directory: &Path, name: &str, of: impl Fn(u8) -> T) {
     for form in ["c", "fortran", "little", "big"] {
         let tensor: Tensor<T> = npy::read(directory.join(format!("{name}-{form}.npy"))).unwrap();
         assert_eq!(tensor.layout().shape(), Tree::flat(SHAPE).unwrap(), "{name} {form}");

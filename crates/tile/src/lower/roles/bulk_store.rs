@@ -12,7 +12,7 @@ use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, T
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
-use super::super::{Lowering, Own};
+use super::super::{Lowering, ThreadValue};
 use crate::program::{Index, Statement, ValueId};
 use crate::roles::{TmaTile, is_contiguous, is_stored_in_bulk};
 
@@ -94,7 +94,7 @@ impl<'k> Lowering<'k, '_> {
         let count = columns / strip;
         let all: Layout = Layout::strided(((2, 2, strip / 8), blocks, 1, count), ((1, 2, 4), held, 0, strip / 2))?;
         let values = match self.values.get(&value) {
-            Some(Own::Tile(tile)) => tile.fragment().clone(),
+            Some(ThreadValue::Tile(tile)) => tile.fragment().clone(),
             _ => {
                 let numbers = self.numbers(value)?;
                 let fragment = k.register(shared.element(), &numbers.len().to_string())?;

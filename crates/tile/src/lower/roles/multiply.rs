@@ -7,7 +7,7 @@
 use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
 use tilewright_layout::{IntoShape, Tree};
 
-use super::super::{Lowering, Own, over, staged};
+use super::super::{Lowering, ThreadValue, over, staged};
 use super::Groups;
 use crate::matrix::{self, Tiling};
 use crate::program::{Operation, Statement, ValueId};
@@ -73,7 +73,7 @@ impl<'k> Lowering<'k, '_> {
         let element = program.type_of(value).element;
         let text = ((32 / element.bits(), 2, 2), rows, shape[1] / matrix::depth(element));
         let fragment = self.k.register(element, text)?;
-        if let Some(Own::Tile(tile)) = self.values.get(&value) {
+        if let Some(ThreadValue::Tile(tile)) = self.values.get(&value) {
             return tile.fragment().with_layout(fragment.layout());
         }
         fragment.set(&self.numbers(value)?)?;

@@ -9,13 +9,13 @@ use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride, Truth};
 
-use super::super::{Lowering, Own, over};
+use super::super::{Lowering, ThreadValue, over};
 use crate::program::{Loop, Operation, Statement, ValueId};
 use crate::roles::Overlap;
 
 /// The statements of an iteration that are emitted.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum IterationPart {
     Before,
     Behind,
 }
@@ -29,18 +29,18 @@ struct Whole {
 
 impl<'k> Lowering<'k, '_> {
     /// The values of statements of an iteration, except for `dot` and loaded tiles.
-    fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: Whole) -> Result<(), KernelError> {
+    fn part(&mut self, own: &Loop, overlap: &Overlap, part: IterationPart, whole: Whole) -> Result<(), KernelError> {
         for statement in &own.body {
             let Statement::Let { result, operation, operands, place } = statement else { continue };
             if matches!(operation, Operation::Dot | Operation::Stage { .. })
-                || overlap.behind.contains(result) != (part == Part::Behind)
+                || overlap.behind.contains(result) != (part == IterationPart::Behind)
             {
                 continue;
             }
             let masks = &overlap.masks;
             if whole.early && masks.early.contains(result) || whole.late && masks.late.contains(result) {
                 let numbers = self.numbers(operands[2])?;
-                self.values.insert(*result, Own::Numbers(numbers));
+                self.values.insert(*result, ThreadValue::Numbers(numbers));
                 continue;
             }
             // What was sorted may be of another iteration.
@@ -101,16 +101,16 @@ impl<'k> Lowering<'k, '_> {
         let (begun, _) = self.begun(overlap.late, own.initial[sums])?;
         self.iterations.insert(own.iteration, Expr::from(0));
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
-            self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+            self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
         }
         self.await_factors(early)?;
         let first = self.begin_product(overlap.early, early)?;
         k.wait_mma(0);
         first.release()?;
-        self.values.insert(overlap.early, Own::Numbers(first.sums.numbers()?));
+        self.values.insert(overlap.early, ThreadValue::Numbers(first.sums.numbers()?));
         let masked = Whole { early: overlap.masks.first == 0, late: false };
-        self.part(own, overlap, Part::Before, masked)?;
-        self.part(own, overlap, Part::Behind, masked)?;
+        self.part(own, overlap, IterationPart::Before, masked)?;
+        self.part(own, overlap, IterationPart::Behind, masked)?;
         let rows = self.rows_of(overlap.late, late[0])?;
         let held = k.register(rows.element(), &rows.shape().to_string())?;
         self.hand_on(own, overlap, late, (carried, &begun, &held))?;
@@ -119,7 +119,7 @@ impl<'k> Lowering<'k, '_> {
             this.iterations.insert(own.iteration, at);
             for (number, (parameter, fragment)) in own.parameters.iter().zip(carried).enumerate() {
                 if number != sums {
-                    this.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+                    this.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
                 }
             }
             this.await_factors(early)?;
@@ -128,12 +128,12 @@ impl<'k> Lowering<'k, '_> {
             let second = this.set_off(overlap.late, late, (&begun, true), Some(&held))?;
             k.wait_mma(1);
             first.release()?;
-            this.values.insert(overlap.early, Own::Numbers(first.sums.numbers()?));
-            this.part(own, overlap, Part::Before, whole)?;
+            this.values.insert(overlap.early, ThreadValue::Numbers(first.sums.numbers()?));
+            this.part(own, overlap, IterationPart::Before, whole)?;
             k.wait_mma(0);
             second.release()?;
-            this.values.insert(own.parameters[sums], Own::Numbers(begun.numbers()?));
-            this.part(own, overlap, Part::Behind, whole)?;
+            this.values.insert(own.parameters[sums], ThreadValue::Numbers(begun.numbers()?));
+            this.part(own, overlap, IterationPart::Behind, whole)?;
             this.hand_on(own, overlap, late, (carried, &begun, &held))
         };
         for at in 1..apart {

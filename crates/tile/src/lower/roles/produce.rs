@@ -7,7 +7,7 @@ use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, Slot, Swizzle, Tree};
 
-use super::super::{Lowering, Own, over, staged};
+use super::super::{Lowering, ThreadValue, over, staged};
 use super::{BRINGERS, Live};
 use crate::held::Held;
 use crate::matrix;
@@ -81,7 +81,7 @@ impl<'k> Lowering<'k, '_> {
                 // Values that determine the number of iterations, and the tile that is loaded.
                 Statement::Let { result, operation, operands, place } if plan.places.contains(result) => {
                     let number = place.during(|| self.alone(*result, operation, operands))?;
-                    self.values.insert(*result, Own::Numbers(vec![number]));
+                    self.values.insert(*result, ThreadValue::Numbers(vec![number]));
                 }
                 Statement::Loop(own) if has_tma_loads(&own.body) => {
                     let k = self.k;
@@ -148,7 +148,7 @@ impl<'k> Lowering<'k, '_> {
         }
         self.sorted = None;
         match self.given(result, operation, operands)? {
-            Own::Numbers(numbers) => numbers.first().copied().ok_or_else(over),
+            ThreadValue::Numbers(numbers) => numbers.first().copied().ok_or_else(over),
             _ => Err(over()),
         }
     }

@@ -19,13 +19,13 @@ use tilewright_layout::{Extent, Stride};
 
 use super::super::super::core::Core;
 use super::super::super::lower::with;
-use super::{Case, InParts, Number, Start, digit, limited, natural, share};
+use super::{Case, DigitSource, InParts, Start, digit, limited, natural, share};
 
 /// The most ranges into which a number is cut.
 const MOST: i64 = 4;
 
 /// The cases of a number, in each of which the coordinates are sums of digits.
-pub(super) fn cases(number: &Number, core: &Core, starts: &[Start]) -> Option<Vec<Case>> {
+pub(super) fn cases(number: &DigitSource, core: &Core, starts: &[Start]) -> Option<Vec<Case>> {
     let whole = InParts { number: Expr::from(number.own.clone()), modulus: 1, limits: RefCell::default() };
     let mut cuts = Vec::new();
     for (starts, iterations) in starts {
@@ -73,7 +73,7 @@ fn multiplied(core: &Core, node: &Node, found: &mut dyn FnMut((&Expr, i64))) {
     }
 }
 
-impl Number {
+impl DigitSource {
     /// The divisor and the modulus of a quotient of this number, or of what is left of it.
     fn cut(&self, dividend: &Expr, divisor: i64) -> Option<(i64, i64)> {
         let own = Expr::from(self.own.clone());
@@ -125,7 +125,7 @@ impl Number {
         let (indices, limits): (Vec<Expr>, Vec<i64>) = parts.limits.into_inner().into_iter().unzip();
         starts.push(indices.iter().map(of_one).collect::<Option<_>>()?);
         let units = Stride::times(&times, &Expr::from(count))?;
-        let number = Number { own, units, axis: self.axis, iterations: self.iterations.clone(), block: None };
+        let number = DigitSource { own, units, axis: self.axis, iterations: self.iterations.clone(), block: None };
         let mut case = number.sums(core, starts)?;
         let within = case
             .starts

@@ -10,7 +10,7 @@ use super::Pieces;
 use crate::memory::LINE;
 use crate::simd::Instructions;
 use crate::simd::transpose::network::{registers, stage, transposed};
-use crate::simd::transpose::stripe::{Rows, prefetch, prefetch_distance};
+use crate::simd::transpose::stripe::{StripeRows, prefetch, prefetch_distance};
 
 /// The least bytes of a part that is permuted in a register.
 pub(super) const LEAST: usize = 4;
@@ -51,7 +51,11 @@ macro_rules! squares {
         /// As [`super::transpose_permuted`], for a stripe of `64 / E` rows and a multiple of as
         /// many columns.
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<const PERMUTED: bool>(pieces: &Pieces<'_>, [rows, next]: [&Rows; 2], masks: &[usize; LINE]) {
+        unsafe fn $name<const PERMUTED: bool>(
+            pieces: &Pieces<'_>,
+            [rows, next]: [&StripeRows; 2],
+            masks: &[usize; LINE],
+        ) {
             const SIDE: usize = LINE / $bytes;
             let (rows, next) = (&rows.0, &next.0);
             let (columns, column_masks) = pieces.columns;
@@ -138,7 +142,7 @@ squares!(squares_16, 16, 1, _, _);
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn stripe(pieces: &Pieces<'_>, unit: usize) {
     let (sources, row_masks) = pieces.rows;
-    let (mut rows, mut next, mut masks) = (Rows::NONE, Rows::NONE, [0; LINE]);
+    let (mut rows, mut next, mut masks) = (StripeRows::NONE, StripeRows::NONE, [0; LINE]);
     rows.set(pieces.src, sources, unit);
     next.set(pieces.next.0, pieces.next.1, unit);
     for (mask, row) in masks.iter_mut().zip(row_masks) {
