@@ -25,7 +25,7 @@ pub(crate) fn clean(source: &str) -> Cow<'_, str> {
         let signs = ENTITIES.iter().fold(source.to_owned(), |text, (entity, sign)| text.replace(entity, sign));
         return Cow::Owned(clean(&signs).into_owned());
     }
-    let marked = source.contains('\u{1b}') || source.contains(SPACES);
+    let marked = source.contains('\u{1b}') || (!source.is_ascii() && source.contains(SPACES));
     let quoted = quotation(source);
     let headed = || source.split('\n').any(|line| head(line) > 0);
     if !marked && quoted.is_none() && !headed() {

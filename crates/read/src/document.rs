@@ -83,7 +83,8 @@ pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Op
             at = next_boundary(source, start).max(context.passed());
             continue;
         };
-        at = found.span.end.max(next_boundary(source, start));
+        // What nests too deep is passed as a whole, though only its beginning is told.
+        at = found.span.end.max(next_boundary(source, start)).max(context.passed());
         let place = lines.place(found.span.clone());
         let name = name_before(source, start);
         let answer = found.answer.map(|mut reading| {

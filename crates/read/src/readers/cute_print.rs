@@ -115,7 +115,7 @@ fn is_remnant(source: &str, at: usize) -> bool {
         before.strip_suffix('∘').or_else(|| before.strip_suffix('o').filter(|outside| outside.ends_with(' ')));
     // A circle at the beginning of a line is the mark of a list.
     outside.is_some_and(|outside| {
-        let signs = ["Sw<", "S<", "Swizzle(", "ptr[", "ptr_"];
+        let signs = ["Sw<", "S<", "Swizzle(", "ptr[", "ptr_", "tmem_[", "sparse<"];
         outside.trim_end().ends_with('}') || signs.iter().any(|sign| outside.contains(sign))
     })
 }

@@ -93,6 +93,7 @@ fn deep_nests_and_long_texts_take_linear_time() {
         "(1,2):(1,".repeat(size / 9),
         "cute::Layout<".repeat(size / 13),
         "cute::Layout<cute::tuple<".repeat(size / 25),
+        "Layout<C<".repeat(size / 9),
         "Sw<3,4,3> o ".repeat(size / 12),
         "!cute.layout<\"".repeat(size / 14),
         "tensor<ptr<".repeat(size / 11),
@@ -138,7 +139,17 @@ fn ten_megabytes_of_a_log() {
 #[test]
 #[ignore = "a measurement"]
 fn deep_nests() {
-    for piece in ["Layout<tuple<", "cute::Layout<cute::tuple<", "Tensor<", "make_layout(", "((1,", "[[", "(Swizzle("] {
+    for piece in [
+        "Layout<tuple<",
+        "Layout<C<",
+        "Layout<",
+        "cute::Layout<cute::tuple<",
+        "Tensor<",
+        "make_layout(",
+        "((1,",
+        "[[",
+        "(Swizzle(",
+    ] {
         let text = piece.repeat((16 << 20) / piece.len());
         let begun = Instant::now();
         let found = document(&text, &Options::default());

@@ -108,12 +108,12 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
             _ => node.name = format!("{} {word}", node.name),
         }
         // Source aligns `Shape <_4,_8>` with `Stride<_8,_1>` below it.
-        let kept = cursor.at;
-        if SPACED.contains(&word) {
+        if matches!(cursor.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) && SPACED.contains(&word) {
+            let kept = cursor.at;
             cursor.blanks(true);
-        }
-        if cursor.peek() != Some(b'<') {
-            cursor.at = kept;
+            if cursor.peek() != Some(b'<') {
+                cursor.at = kept;
+            }
         }
         if cursor.peek() == Some(b'<') {
             cursor.at += 1;
