@@ -20,6 +20,7 @@ use crate::held::Held;
 use crate::lower::SharedArrays;
 use crate::memory;
 use crate::operand_staging::{self, Copies};
+use crate::padding::padded;
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
 use crate::pressure;
@@ -112,7 +113,7 @@ impl Program {
     /// conversions more shared memory, than a block has; errors of the kernel language.
     pub fn compile<'m>(&self, machine: impl Into<Option<&'m Machine>>) -> Result<Compiled, TileError> {
         self.verify()?;
-        let (own, by_hand) = by_hand::taken(self)?;
+        let (own, by_hand) = by_hand::taken(&padded(self)?)?;
         let Some(machine) = machine.into() else { return self.by_threads(&of_any_target(), &own, &by_hand) };
         if machine.target != Target::Sm90a {
             return self.by_threads(machine, &own, &by_hand);
@@ -166,7 +167,7 @@ impl Program {
     /// Errors: as [`Program::compile`].
     pub fn candidates(&self, machine: &Machine) -> Result<Vec<Compiled>, TileError> {
         let first = self.compile(machine)?;
-        let (own, by_hand) = by_hand::taken(self)?;
+        let (own, by_hand) = by_hand::taken(&padded(self)?)?;
         let alike = self.by_threads(machine, &own, &by_hand);
         let warps = alike.as_ref().ok().map(Compiled::warps).filter(|_| own.warps.is_none());
         let others =

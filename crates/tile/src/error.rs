@@ -308,7 +308,7 @@ impl fmt::Display for Reason {
                 match from.iter().zip(to).enumerate().find(differs) {
                     _ if from.len() != to.len() => write!(f, "one has {} modes, the other {}", from.len(), to.len()),
                     Some((mode, (from, _))) => write!(f, "its extent along mode {mode} is {from}, not 1"),
-                    None => f.write_str("not all extents of the result are powers of two"),
+                    None => f.write_str("the result has another shape"),
                 }
             }
             Reason::Operands { first, second } => {
@@ -525,8 +525,8 @@ impl Refusal for TileError {
     fn help(&self) -> Option<String> {
         Some(match &*self.reason {
             Reason::Shape { .. } => {
-                "extents of tiles are powers of two, and an extent of 1 stands for all; a larger tile reaches past the \
-                 edges of its tensor, and what lies there is left out"
+                "an extent of 1 stands for all; a tile may reach past the edges of its tensor, and what lies there is \
+                 left out"
                     .to_string()
             }
             Reason::Broadcast { .. } => {

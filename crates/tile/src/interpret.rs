@@ -323,10 +323,10 @@ impl Run<'_> {
         &self,
         tensor: usize,
         shape: &[i64],
-        at: &[Index],
+        index: &[Index],
         rows: Option<(usize, &[f64])>,
     ) -> Result<Vec<Option<i64>>, Reason> {
-        let first = at.iter().zip(shape).map(|(at, extent)| {
+        let first = index.iter().zip(shape).map(|(at, extent)| {
             let over = || Reason::Argument { what: format!("{at} does not fit") };
             at.first(self.index(at)?, *extent).ok_or_else(over)
         });
@@ -336,9 +336,14 @@ impl Run<'_> {
             let wanted = format!("one of {} extents, as the tensor has,", memory.extents.len());
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
-        let coordinate = |index: i64| -> Vec<i64> {
-            let own = tile::coordinate(shape, index);
+        let coordinate = |number: i64| -> Vec<i64> {
+            let own = tile::coordinate(shape, number);
             let mut at: Vec<i64> = own.iter().zip(&first).map(|(at, first)| first.saturating_add(*at)).collect();
+            for (first, (own, at)) in index.iter().zip(own.iter().zip(&mut at)) {
+                if !first.has(*own) {
+                    *at = -1;
+                }
+            }
             if let Some((mode, rows)) = rows {
                 at[mode] = rows.get(own[mode] as usize).map_or(-1, |row| *row as i64);
             }

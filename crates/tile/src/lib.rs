@@ -53,6 +53,7 @@ mod matrix;
 mod memory;
 mod network;
 mod operand_staging;
+mod padding;
 mod picked;
 mod place;
 mod pools;

@@ -32,7 +32,7 @@ pub const MAX_ELEMENTS: i64 = 1 << 16;
 /// is a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Type {
-    /// The extents, powers of two.
+    /// The extents.
     pub shape: Vec<i64>,
     /// The type of the elements.
     pub element: Element,
@@ -44,10 +44,16 @@ impl Type {
         self.shape.iter().product()
     }
 
-    /// The logarithm of the number of elements.
+    /// The logarithm of the number of elements, each extent up to a power of two.
     pub(crate) fn bits(&self) -> u32 {
-        self.size().trailing_zeros()
+        self.shape.iter().map(|extent| padded(*extent).trailing_zeros()).sum()
     }
+}
+
+/// The least power of two that an extent fits in; the extent, if there is none.
+pub(crate) fn padded(extent: i64) -> i64 {
+    let power = u64::try_from(extent).ok().and_then(u64::checked_next_power_of_two);
+    power.and_then(|power| i64::try_from(power).ok()).unwrap_or(extent)
 }
 
 impl fmt::Display for Type {

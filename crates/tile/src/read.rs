@@ -23,7 +23,7 @@
 //! | function | what |
 //! |---|---|
 //! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
-//! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store` |
+//! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store`; `[i*16 : 12]` has 12 elements, and the others are past an edge |
 //! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32, it says the coordinate of each element along the mode |
 //! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
 //! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
@@ -387,7 +387,8 @@ impl<'b> Reader<'_, 'b> {
         loop {
             let place = self.text.place();
             if self.text.takes("[") {
-                found.push(self.index()?.elements());
+                let first = self.index()?;
+                found.push(if self.text.takes(":") { first.within(self.text.integer()?) } else { first.elements() });
                 self.text.sign("]")?;
                 if !self.text.takes(",") {
                     break;

@@ -283,12 +283,13 @@ class Language:
         """An index, or a whole number, as a tile of one i32; in an operation an index is that."""
         return now("tw.tile.index").called("index", (index,))
 
-    def elements(self, first: Any) -> Index:
+    def elements(self, first: Any, count: int | None = None) -> Index:
         """In the place of an index of a tile: the tile begins at this element along the mode, an
-        index or a whole number: ``x.load((64,), (tw.tile.elements(i * 16 - 3),))``.
+        index or a whole number: ``x.load((64,), (tw.tile.elements(i * 16 - 3),))``. With a count,
+        the elements of the tile from there on are outside.
         """
         of = now("tw.tile.elements")
-        return Index(of, f"[{of.written(first)}]")
+        return Index(of, f"[{of.written(first)}]" if count is None else f"[{of.written(first)} : {of.written(count)}]")
 
     def size(self, size: str) -> Value:
         """An expression of sizes as a tile of one i32: ``tw.tile.size("ceil(M/4)")``."""

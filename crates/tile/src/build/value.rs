@@ -306,14 +306,13 @@ impl<'t> Value<'t> {
         self.apply("top", Operation::TopPlaces(mode, count), here())
     }
 
-    /// The `count` greatest elements along a mode, in descending order; `count` is a power of two.
+    /// The `count` greatest elements along a mode, in descending order.
     #[track_caller]
     pub fn top(self, mode: usize, count: i64) -> Value<'t> {
         self.apply("top", Operation::Top(mode, count), here())
     }
 
-    /// A histogram: how often each of the numbers `0..bins` occurs in a tile of i32; `bins` is a
-    /// power of two.
+    /// A histogram: how often each of the numbers `0..bins` occurs in a tile of i32.
     #[track_caller]
     pub fn histogram(self, bins: i64) -> Value<'t> {
         self.apply("histogram", Operation::Histogram(bins), here())

@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, IntoShape, Slot, Tree};
+use tilewright_layout::{Coord, IntoShape, Slot, Stride, Tree};
 
 use super::{Lowering, ThreadValue, over, reductions};
 use crate::held::Held;
@@ -36,10 +36,16 @@ impl<'k> Lowering<'k, '_> {
             }
             slots.push(Slot::At(self.index(index)?));
         }
-        let view = match at.iter().any(|index| index.by_element) {
-            true => &self.tensors[tensor].domain_offset(&moved)?,
-            false => &self.tensors[tensor],
-        };
+        let mut view = self.tensors[tensor].clone();
+        for (mode, index) in at.iter().enumerate() {
+            if let Some(length) = index.length {
+                // Elements from there on are past an edge.
+                view = view.ending_at(mode, &Stride::plus(&moved[mode], &Expr::from(length)).ok_or_else(over)?)?;
+            }
+        }
+        if at.iter().any(|index| index.by_element) {
+            view = view.domain_offset(&moved)?;
+        }
         match slots.as_slice() {
             [one] => view.local_tile(shape[0], Coord::<Expr>::leaf(one.clone())),
             _ => view.local_tile(shape.into_shape()?, Tree::flat(slots)?),

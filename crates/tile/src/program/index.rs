@@ -33,6 +33,8 @@ pub struct Index {
     pub(crate) constant: i64,
     /// Whether it counts elements; else it counts tiles.
     pub(crate) by_element: bool,
+    /// How many elements of the tile are inside, from the first one on, if not all are.
+    pub(crate) length: Option<i64>,
     /// Whether a number of it did not fit in 64 bits: then it is refused where it is used.
     pub(crate) overflows: bool,
 }
@@ -75,6 +77,28 @@ impl Index {
         Index { by_element: true, ..self }
     }
 
+    /// As [`Index::elements`], for a tile of which only so many elements are inside: a load gives
+    /// the others as elements past the edge, and a store skips them.
+    ///
+    /// ```
+    /// use tilewright_tile::{Element, Index, Program, interpret};
+    ///
+    /// let part = Program::build("part", |t| {
+    ///     let x = t.input(Element::F32, "x", "8:1")?;
+    ///     let y = t.output(Element::F32, "y", "4:1")?;
+    ///     t.store(y, &[0.into()], t.load(x, &[4], &[Index::from(2).within(3)]));
+    ///     Ok(())
+    /// })?;
+    /// assert!(part.to_string().contains("[2 : 3]"));
+    /// let x = (0..8).map(f64::from).collect();
+    /// assert_eq!(interpret::run(&part, &[], &[("x", x)])?[0].1, [2.0, 3.0, 4.0, 0.0].map(Some));
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[must_use]
+    pub fn within(self, length: i64) -> Index {
+        Index { by_element: true, length: Some(length), ..self }
+    }
+
     /// The coordinate at which a tile of an extent begins, for an index of this value.
     pub(crate) fn first(&self, value: i64, extent: i64) -> Option<i64> {
         if self.by_element { Some(value) } else { value.checked_mul(extent) }
@@ -82,7 +106,12 @@ impl Index {
 
     /// The same number, of whatever it counts.
     pub(crate) fn number(self) -> Index {
-        Index { by_element: false, ..self }
+        Index { by_element: false, length: None, ..self }
+    }
+
+    /// Whether an element of the tile is inside, by its coordinate in the tile.
+    pub(crate) fn has(&self, at: i64) -> bool {
+        self.length.is_none_or(|length| at < length)
     }
 
     pub(crate) fn iteration(number: u32) -> Index {
@@ -116,7 +145,7 @@ impl Index {
 
 impl From<i64> for Index {
     fn from(constant: i64) -> Index {
-        Index { terms: Vec::new(), constant, by_element: false, overflows: false }
+        Index { terms: Vec::new(), constant, by_element: false, length: None, overflows: false }
     }
 }
 
@@ -168,8 +197,10 @@ impl fmt::Display for Name {
 
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.by_element {
-            return write!(f, "[{}]", self.clone().number());
+        match (self.by_element, self.length) {
+            (true, Some(length)) => return write!(f, "[{} : {length}]", self.clone().number()),
+            (true, None) => return write!(f, "[{}]", self.clone().number()),
+            (false, _) => {}
         }
         let mut first = true;
         for (name, by) in &self.terms {

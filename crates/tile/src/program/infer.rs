@@ -6,7 +6,7 @@
 use tilewright_kernel::Element;
 use tilewright_layout::atoms::{BulkCopy, CopyAtom, MmaAtom};
 
-use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary};
+use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary, padded};
 use crate::error::Reason;
 
 /// The tensor of a load.
@@ -36,10 +36,11 @@ pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
     if shape.len() > MAX_RANK {
         return Err(refuse(format!("one of at most {MAX_RANK} extents")));
     }
-    if shape.iter().any(|extent| *extent < 1 || !(*extent as u64).is_power_of_two()) {
-        return Err(refuse("one of powers of two".to_string()));
+    if shape.iter().any(|extent| *extent < 1) {
+        return Err(refuse("one of extents from 1 on".to_string()));
     }
-    match shape.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)) {
+    // Threads hold tiles whose extents are powers of two.
+    match shape.iter().try_fold(1_i64, |size, extent| size.checked_mul(padded(*extent))) {
         Some(size) if size <= MAX_ELEMENTS => Ok(()),
         size => Err(Reason::TooMuch {
             what: "elements of a tile".to_string(),

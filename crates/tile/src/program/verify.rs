@@ -205,7 +205,8 @@ type Stored<'p> = (usize, &'p [Index], &'p [i64], Option<Reduction>);
 fn is_first<'p>(program: &Program, stores: &mut Vec<Stored<'p>>, own: Stored<'p>) -> Result<(), Reason> {
     let (tensor, at, shape, with) = own;
     let same = |(before, other): (&Index, &Index)| {
-        before.by_element == other.by_element && before.clone().plus(&(other.clone() * -1)).known() == Some(0)
+        (before.by_element, before.length) == (other.by_element, other.length)
+            && before.clone().plus(&(other.clone() * -1)).known() == Some(0)
     };
     let again = stores.iter().any(|before| {
         (before.0, before.2) == (tensor, shape)

@@ -4,6 +4,7 @@
 mod by_hand;
 mod elements;
 mod experts;
+mod extents;
 mod functions;
 mod halos;
 mod integers;

@@ -1,0 +1,379 @@
+//! Tiles whose extents are no powers of two, inside of larger ones.
+//!
+//! Law: threads hold tiles whose extents are powers of two, so each tile is put at the beginning of
+//! the least such tile. A load gives the elements behind it as elements past an edge, a store skips
+//! them, and an operation that combines elements gets its neutral element there: the sum 0, a
+//! product of matrices 0 along K, a search the end of the order. Elsewhere their values do not
+//! matter. The program computes what it did; values keep their numbers.
+
+use std::collections::HashMap;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use crate::error::{Reason, TileError};
+use crate::program::{Comparison, Index, Loop, Operation, Program, Statement, Type, ValueId, padded as power};
+
+/// The program with tiles of powers of two; itself, if it has no others.
+///
+/// Errors: an operation would need elements in another order; an operand of a product is neither
+/// loaded nor converted, so that nothing makes it 0 behind its end.
+pub(crate) fn padded(program: &Program) -> Result<Program, TileError> {
+    let is_power = |ty: &Type| ty.shape.iter().all(|extent| power(*extent) == *extent);
+    if program.types.iter().all(is_power) && stores_are_powers(program, &program.body) {
+        return Ok(program.clone());
+    }
+    let mut types = program.types.clone();
+    types.iter_mut().for_each(|ty| ty.shape = powers(&ty.shape));
+    let own = Program { types, body: Vec::new(), ..program.clone() };
+    let mut padding = Padding { source: program, own, known: HashMap::new() };
+    let body = padding.body(&program.body)?;
+    Ok(Program { body, ..padding.own })
+}
+
+/// Whether no statement has a shape of its own that is none of powers of two: loads do not either
+/// where their values do not.
+fn stores_are_powers(program: &Program, body: &[Statement]) -> bool {
+    body.iter().all(|statement| match statement {
+        Statement::Store { value, .. } => powers(&program.type_of(*value).shape) == program.type_of(*value).shape,
+        Statement::Loop(own) => stores_are_powers(program, &own.body),
+        Statement::Let { .. } => true,
+    })
+}
+
+fn powers(shape: &[i64]) -> Vec<i64> {
+    shape.iter().map(|extent| power(*extent)).collect()
+}
+
+/// The index of a tile inside of a larger one: from an element on, so many.
+fn indices(at: &[Index], shape: &[i64]) -> Vec<Index> {
+    let one = |(index, extent): (&Index, &i64)| match power(*extent) == *extent {
+        true => index.clone(),
+        false => {
+            let first = if index.by_element { index.clone() } else { index.clone() * *extent };
+            first.within(index.length.map_or(*extent, |length| length.min(*extent)))
+        }
+    };
+    at.iter().zip(shape).map(one).collect()
+}
+
+/// Whether the same elements in another shape stay in their order behind the padding: of modes that
+/// become others together, only the last one is padded.
+fn keeps_order(from: &[i64], to: &[i64]) -> bool {
+    let (mut from, mut to) = (from.iter().copied().peekable(), to.iter().copied().peekable());
+    while from.peek().is_some() || to.peek().is_some() {
+        let (mut sizes, mut is_last) = ([1, 1], [true, true]);
+        // The least modes on both sides that have as many elements.
+        loop {
+            let side = usize::from(sizes[0] > sizes[1]);
+            let next = if side == 0 { from.next() } else { to.next() };
+            let Some(extent) = next else { return sizes[0] == sizes[1] };
+            if !is_last[side] && extent > 1 {
+                return false;
+            }
+            is_last[side] &= power(extent) == extent;
+            sizes[side] *= extent;
+            if sizes[0] == sizes[1] {
+                break;
+            }
+        }
+    }
+    true
+}
+
+/// What stands behind the end of a tile.
+#[derive(Clone, Copy)]
+enum Fill {
+    Number(f64),
+    /// The least number of the order of `top`: that of f32 has all bits set.
+    Least,
+}
+
+struct Padding<'p> {
+    source: &'p Program,
+    own: Program,
+    /// The operation that computes each value, in the program that is written.
+    known: HashMap<ValueId, (Operation, Vec<ValueId>)>,
+}
+
+impl Padding<'_> {
+    fn body(&mut self, body: &[Statement]) -> Result<Vec<Statement>, TileError> {
+        let mut out = Vec::new();
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    self.given((*result, operation, operands), &mut out, *place)?;
+                }
+                Statement::Store { tensor, at, rows, with, value, place } => {
+                    let shape = &self.source.type_of(*value).shape;
+                    let rows = rows.map(|(mode, rows)| (mode, self.coordinates(rows, &mut out, *place)));
+                    // Coordinates that a tile says have no index.
+                    let mut own = indices(at, shape);
+                    if let Some((mode, _)) = rows {
+                        own[mode] = at[mode].clone();
+                    }
+                    let (tensor, with, value, place) = (*tensor, *with, *value, *place);
+                    out.push(Statement::Store { tensor, at: own, rows, with, value, place });
+                }
+                Statement::Loop(own) => {
+                    let body = self.body(&own.body)?;
+                    out.push(Statement::Loop(Loop { body, ..own.clone() }));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn put(
+        &mut self,
+        result: ValueId,
+        operation: Operation,
+        operands: &[ValueId],
+        to: (&mut Vec<Statement>, Location),
+    ) {
+        self.known.insert(result, (operation.clone(), operands.to_vec()));
+        let (out, place) = to;
+        out.push(Statement::Let { result, operation, operands: operands.to_vec(), place });
+    }
+
+    /// A value of an operation that the program did not have.
+    fn new(
+        &mut self,
+        (shape, element): (&[i64], Element),
+        operation: Operation,
+        operands: &[ValueId],
+        (out, place): (&mut Vec<Statement>, Location),
+    ) -> ValueId {
+        let result = self.own.value(Type { shape: shape.to_vec(), element });
+        self.put(result, operation, operands, (out, place));
+        result
+    }
+
+    /// The modes of a value that are padded, of some.
+    fn ends(&self, shape: &[i64], modes: &[usize]) -> Vec<(usize, i64)> {
+        let own = |mode: &usize| Some((*mode, *shape.get(*mode)?));
+        modes.iter().filter_map(own).filter(|(_, extent)| power(*extent) != *extent).collect()
+    }
+
+    /// A tile with something else behind its ends along modes. Its shape is that of the source.
+    fn filled(
+        &mut self,
+        value: ValueId,
+        (shape, modes): (&[i64], &[usize]),
+        fill: Fill,
+        out: &mut Vec<Statement>,
+        place: Location,
+    ) -> ValueId {
+        let ends = self.ends(shape, modes);
+        let element = self.own.type_of(value).element;
+        if ends.is_empty() || self.is_filled(value, &ends, fill) {
+            return value;
+        }
+        let wide = powers(shape);
+        let number = match (fill, element) {
+            (Fill::Number(number), Element::I32) => number.clamp(i32::MIN.into(), i32::MAX.into()),
+            (Fill::Number(number), _) => number,
+            (Fill::Least, Element::I32) => f64::from(i32::MIN),
+            (Fill::Least, _) => -1.0,
+        };
+        let mut fill_value = match (fill, element) {
+            (Fill::Least, Element::F32) => {
+                let bits = Operation::Constant(Element::I32, number);
+                let bits = self.new((&[], Element::I32), bits, &[], (out, place));
+                self.new((&[], element), Operation::Recast(element), &[bits], (out, place))
+            }
+            _ => self.new((&[], element), Operation::Constant(element, number), &[], (out, place)),
+        };
+        fill_value = self.new((&wide, element), Operation::Broadcast(wide.clone()), &[fill_value], (out, place));
+        let mut found = value;
+        for (mode, extent) in ends {
+            let arange = Operation::Arange { shape: wide.clone(), mode };
+            let at = self.new((&wide, Element::I32), arange, &[], (out, place));
+            let end = Operation::Constant(Element::I32, extent as f64);
+            let end = self.new((&[], Element::I32), end, &[], (out, place));
+            let end = self.new((&wide, Element::I32), Operation::Broadcast(wide.clone()), &[end], (out, place));
+            let operands = [at, end, found, fill_value];
+            found = self.new((&wide, element), Operation::Select(Comparison::Less), &operands, (out, place));
+        }
+        found
+    }
+
+    /// Whether what is behind the ends is known already: a load says it.
+    fn is_filled(&self, value: ValueId, ends: &[(usize, i64)], fill: Fill) -> bool {
+        let Fill::Number(number) = fill else { return false };
+        match self.known.get(&value) {
+            Some((Operation::Load { other, at, .. }, _)) => {
+                other.to_bits() == number.to_bits() && ends.iter().all(|(mode, _)| at[*mode].length.is_some())
+            }
+            // These are the same in every type of floating-point numbers.
+            Some((Operation::To(Element::F32), operands)) if number == 0.0 || number.is_infinite() => {
+                self.own.type_of(operands[0]).element.is_float() && self.is_filled(operands[0], ends, fill)
+            }
+            _ => false,
+        }
+    }
+
+    /// Coordinates that a tile says: behind its end there are none.
+    fn coordinates(&mut self, rows: ValueId, out: &mut Vec<Statement>, place: Location) -> ValueId {
+        let shape = self.source.type_of(rows).shape.clone();
+        let modes: Vec<usize> = (0..shape.len()).collect();
+        self.filled(rows, (&shape, &modes), Fill::Number(-1.0), out, place)
+    }
+
+    /// An operand of a product with zeros behind its end along K.
+    fn operand(
+        &mut self,
+        value: ValueId,
+        (shape, mode): (&[i64], usize),
+        out: &mut Vec<Statement>,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        if self.ends(shape, &[mode]).is_empty() || self.is_zero(value) {
+            return Ok(value);
+        }
+        if let Some((Operation::To(element), operands)) = self.known.get(&value).cloned()
+            && matches!(self.own.type_of(operands[0]).element, Element::F32 | Element::I32)
+        {
+            let inner = self.filled(operands[0], (shape, &[mode]), Fill::Number(0.0), out, place);
+            return Ok(self.new((&powers(shape), element), Operation::To(element), &[inner], (out, place)));
+        }
+        let wanted =
+            "one that is loaded, with 0 past its edges, or converted, if its extent along K is no power of two,";
+        let (what, shape) = ("the operand of a product".to_string(), shape.to_vec());
+        Err(Reason::Shape { what, shape, wanted: wanted.to_string() }.at("dot", place))
+    }
+
+    /// Whether a tile is 0 behind its ends: it is loaded so, and only moved or converted.
+    fn is_zero(&self, value: ValueId) -> bool {
+        match self.known.get(&value) {
+            Some((Operation::Load { other, .. } | Operation::Gather { other, .. }, _)) => other.to_bits() == 0,
+            Some((Operation::Transpose(_) | Operation::To(_) | Operation::Atom(_) | Operation::Held(_), operands)) => {
+                self.is_zero(operands[0])
+            }
+            _ => false,
+        }
+    }
+
+    fn given(
+        &mut self,
+        (result, operation, operands): (ValueId, &Operation, &[ValueId]),
+        out: &mut Vec<Statement>,
+        place: Location,
+    ) -> Result<(), TileError> {
+        let mut operands = operands.to_vec();
+        let shape = operands.first().map(|value| self.source.type_of(*value).shape.clone()).unwrap_or_default();
+        let refuse = |shape: &[i64], wanted: &str| {
+            let (what, wanted) = ("the tile".to_string(), wanted.to_string());
+            Err(Reason::Shape { what, shape: shape.to_vec(), wanted }.at("value", place))
+        };
+        let operation = match operation.clone() {
+            Operation::Load { tensor, shape, at, other } => {
+                Operation::Load { tensor, at: indices(&at, &shape), shape: powers(&shape), other }
+            }
+            Operation::Gather { tensor, shape, at, mode, other } => {
+                operands[0] = self.coordinates(operands[0], out, place);
+                let mut own = indices(&at, &shape);
+                own[mode] = at[mode].clone();
+                Operation::Gather { tensor, shape: powers(&shape), at: own, mode, other }
+            }
+            Operation::Stage { shape, .. } if powers(&shape) != shape => {
+                return refuse(&shape, "one of powers of two: load it, and the product takes it");
+            }
+            Operation::Arange { shape, mode } => Operation::Arange { shape: powers(&shape), mode },
+            Operation::Broadcast(shape) => Operation::Broadcast(powers(&shape)),
+            Operation::Reshape(to) => {
+                if !keeps_order(&shape, &to) {
+                    let wanted = "one whose modes that are no powers of two stay, or are the last of those that \
+                                  are joined or divided,";
+                    return refuse(&shape, wanted);
+                }
+                Operation::Reshape(powers(&to))
+            }
+            Operation::Reduce(reduction, modes) => {
+                let fill = Fill::Number(reduction.neutral());
+                operands[0] = self.filled(operands[0], (&shape, &modes), fill, out, place);
+                Operation::Reduce(reduction, modes)
+            }
+            Operation::ArgMax(mode) => {
+                operands[0] = self.filled(operands[0], (&shape, &[mode]), Fill::Number(f64::NEG_INFINITY), out, place);
+                Operation::ArgMax(mode)
+            }
+            Operation::ArgMin(mode) => {
+                operands[0] = self.filled(operands[0], (&shape, &[mode]), Fill::Number(f64::INFINITY), out, place);
+                Operation::ArgMin(mode)
+            }
+            Operation::Top(mode, count) => {
+                operands[0] = self.filled(operands[0], (&shape, &[mode]), Fill::Least, out, place);
+                Operation::Top(mode, power(count))
+            }
+            Operation::TopPlaces(mode, count) => {
+                operands[0] = self.filled(operands[0], (&shape, &[mode]), Fill::Least, out, place);
+                Operation::TopPlaces(mode, power(count))
+            }
+            Operation::Histogram(bins) => {
+                let modes: Vec<usize> = (0..shape.len()).collect();
+                operands[0] = self.filled(operands[0], (&shape, &modes), Fill::Number(-1.0), out, place);
+                Operation::Histogram(power(bins))
+            }
+            Operation::Dot => {
+                let depth = self.source.type_of(operands[1]).shape.clone();
+                operands[0] = self.operand(operands[0], (&shape, 1), out, place)?;
+                operands[1] = self.operand(operands[1], (&depth, 0), out, place)?;
+                Operation::Dot
+            }
+            other => other,
+        };
+        self.put(result, operation, &operands, (out, place));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each element by its index in the larger tiles.
+    fn place(shape: &[i64], index: i64) -> i64 {
+        let (mut rest, mut below, mut found) = (index, 1, 0);
+        for extent in shape {
+            found += rest % extent * below;
+            rest /= extent;
+            below *= power(*extent);
+        }
+        found
+    }
+
+    #[test]
+    fn a_reshape_keeps_the_order_of_elements_behind_padding() {
+        let shapes: [&[i64]; 14] = [
+            &[96],
+            &[32, 3],
+            &[3, 32],
+            &[2, 48],
+            &[48, 2],
+            &[96, 1],
+            &[1, 96],
+            &[2, 16, 3],
+            &[6, 16],
+            &[24],
+            &[8, 3],
+            &[4, 24],
+            &[12, 8],
+            &[4, 8, 3],
+        ];
+        let mut kept = 0;
+        for from in shapes {
+            for to in shapes {
+                let [size, other] = [from, to].map(|shape| shape.iter().product::<i64>());
+                if size != other {
+                    continue;
+                }
+                let same = (0..size).all(|index| place(from, index) == place(to, index));
+                // Nothing is kept that would not be the same, and nothing that is the same is refused.
+                assert_eq!(keeps_order(from, to), same, "{from:?} {to:?}");
+                kept += i32::from(same);
+            }
+        }
+        assert!(kept > 30, "{kept}");
+    }
+}
