@@ -397,13 +397,13 @@ fn object<S: ProductNumber>(
 where
     S::Sum: Sum,
 {
-    let (factors, sums) = (kind.name(), S::Sum::NAME);
+    let (operands, sums) = (kind.name(), S::Sum::NAME);
     let described =
         |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
     json!({
         "m": m, "n": n, "k": k,
-        "types": { "operands": factors, "tf32": false, "accumulator": sums, "result": sums },
-        "layouts": { "A": described(&factors, a), "B": described(&factors, b), "D": described(sums, c) },
+        "types": { "operands": operands, "tf32": false, "accumulator": sums, "result": sums },
+        "layouts": { "A": described(&operands, a), "B": described(&operands, b), "D": described(sums, c) },
         "alpha": options.alpha,
         "beta": options.beta,
     })
@@ -418,7 +418,7 @@ fn verified<S: ProductNumber>(
     b: &Tensor<S>,
     c: &Tensor<S::Sum>,
     old: &Tensor<S::Sum>,
-    factors: [S::Sum; 2],
+    scales: [S::Sum; 2],
 ) -> Result<Tally, Failure>
 where
     S::Sum: Sum,
@@ -438,7 +438,7 @@ where
         }
         let terms = Terms::of_products(products.iter().copied());
         let found = *c.get([i, j]).map_err(refused)?;
-        let outcome = found.judge(&terms, factors, *old.get([i, j]).map_err(refused)?);
+        let outcome = found.judge(&terms, scales, *old.get([i, j]).map_err(refused)?);
         if let Err(wrong) = tally.count(outcome) {
             progress.end();
             return Err(Failure::Value(format!("C({i},{j}) is {}, but {wrong}", found.number())));

@@ -100,8 +100,8 @@ pub struct CublasProduct {
     pub d: CublasMatrix,
 }
 
-/// A operand as the library takes it, which counts columns first.
-struct Factor<'m> {
+/// An operand as the library takes it, which counts columns first.
+struct CublasOperand<'m> {
     memory: &'m Memory,
     matrix: CublasMatrix,
     /// How many rows or columns of D it gives.
@@ -130,13 +130,13 @@ impl CublasProduct {
 
     /// The operands in the order of the library: where rows of D are contiguous, it computes the
     /// transpose of D, and A and B change places.
-    fn factors_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Factor<'m>; 2] {
+    fn operands_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [CublasOperand<'m>; 2] {
         let [m, n, _] = self.sizes;
         // A matrix whose first mode is contiguous is taken as it is: B^T, N x K, has contiguous
         // columns of B.
         let operand = |memory, matrix: CublasMatrix, lines| {
             let transposed = c_int::from(matrix.rows != self.d.rows);
-            Factor { memory, matrix, lines, transposed }
+            CublasOperand { memory, matrix, lines, transposed }
         };
         let (left, right) = (operand(a, self.a, m), operand(b, self.b, n));
         if self.d.rows { [right, left] } else { [left, right] }
@@ -251,7 +251,7 @@ impl Cublas {
         if !product.fits([a, b, &*d]) {
             return Err(CublasError::Unfit("the memory does not hold the matrices"));
         }
-        let [left, right] = product.factors_in_order([a, b]);
+        let [left, right] = product.operands_in_order([a, b]);
         let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
         let scale = usize::from(product.is_of_integers());
         let [rows, columns, depth, count] =

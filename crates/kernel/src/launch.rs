@@ -106,6 +106,10 @@ pub(crate) fn grid_of(
     }
 }
 
+/// The bits of a number of a launch by its name and its type, in the lowest places; `None` for a
+/// number that is not given.
+pub type NumbersByName<'a> = dyn Fn(&str, Element) -> Option<u64> + 'a;
+
 /// The arguments of a launch: sizes, each by its name, and numbers that are no sizes. A list of
 /// sizes is the arguments of a kernel that takes no other numbers.
 ///
@@ -134,9 +138,8 @@ pub(crate) fn grid_of(
 pub struct LaunchArguments<'a> {
     /// Sizes, each by its name, in elements.
     pub sizes: &'a [(&'a str, i64)],
-    /// The bits of a number by its name and its type, in the lowest places; `None` for a number
-    /// that is not given.
-    pub numbers: Option<&'a dyn Fn(&str, Element) -> Option<u64>>,
+    /// The numbers that the kernel takes besides sizes; `None` if it takes none.
+    pub numbers: Option<&'a NumbersByName<'a>>,
 }
 
 impl fmt::Debug for LaunchArguments<'_> {

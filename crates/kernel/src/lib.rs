@@ -71,7 +71,7 @@ pub use builder::{
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};
-pub use launch::{BoxMap, Launch, LaunchArguments};
+pub use launch::{BoxMap, Launch, LaunchArguments, NumbersByName};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 

@@ -37,13 +37,13 @@ fn searches_end_until_the_request_is_taken_back() {
     interrupt::request();
     assert!(interrupt::is_requested());
     assert_eq!(searched().iter().position(|found| !stopped(found)), None);
-    // What needs no search has its answer.
+    // An operation without a search is not interrupted.
     assert_eq!(layout("(6,2):(8,2)").compose(&layout("(4,3):(3,1)")).unwrap().to_string(), "((2,2),3):((24,2),8)");
     assert_eq!(layout("(4,8):(1,5)").left_inverse().unwrap().to_string(), "(5,8):(1,4)");
     interrupt::clear();
     assert_eq!(searched().iter().position(stopped), None);
 
-    // From another thread, while a search runs or before it.
+    // The interrupt comes from another thread, before or during a search.
     let other = std::thread::spawn(|| {
         std::thread::sleep(Duration::from_millis(1));
         interrupt::request();

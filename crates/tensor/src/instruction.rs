@@ -56,14 +56,14 @@ pub trait Instructed: Tiling {
             let (op, path) = ("partition", Vec::new());
             return Err(LayoutError::Rank { op, path, expected: 2, found: modes }.into());
         }
-        let MmaTilers { order, atom, held, dealt } = thread.mma().tilers(operand)?;
+        let MmaTilers { order, atom, held, rest } = thread.mma().tilers(operand)?;
         let at = thread.coordinate(operand)?.map(|index| Slot::At(*index));
         let coord = Tree::tuple([&at, &Tree::tuple([&Tree::leaf(Slot::All), &open(modes)?])?])?;
         self.rearranged(&[
             Rearrangement::Divide(DivideForm::Logical, order),
             Rearrangement::Divide(DivideForm::Zipped, atom),
             Rearrangement::ComposeBy(held),
-            Rearrangement::Divide(DivideForm::Zipped, dealt),
+            Rearrangement::Divide(DivideForm::Zipped, rest),
             Rearrangement::Slice(coord),
         ])
     }

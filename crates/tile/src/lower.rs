@@ -78,7 +78,7 @@ enum ThreadValue<'k> {
     /// barrier and a second conversion cost less than a wide one.
     Widened(Distributed<'k>, Element),
     /// An operand of a product, as the instruction takes it: a fragment for each 16 along K.
-    Factor(Vec<Fragment<'k>>),
+    Operand(Vec<Fragment<'k>>),
 }
 
 struct Lowering<'k, 'p> {
@@ -162,7 +162,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             Some(ThreadValue::Numbers(numbers)) => Ok(numbers.clone()),
             Some(ThreadValue::Tile(tile)) => tile.fragment().numbers(),
             Some(ThreadValue::Widened(tile, element)) => tile.to(*element)?.fragment().numbers(),
-            Some(ThreadValue::Factor(parts)) => {
+            Some(ThreadValue::Operand(parts)) => {
                 let parts = parts.iter().map(Fragment::numbers).collect::<Result<Vec<_>, _>>()?;
                 Ok(parts.concat())
             }

@@ -38,8 +38,8 @@ pub(crate) struct Tiling {
 }
 
 /// How many numbers along K an instruction takes: 32 bytes.
-pub(crate) fn depth(factors: Element) -> i64 {
-    256 / i64::from(factors.bits()).max(1)
+pub(crate) fn depth(operand: Element) -> i64 {
+    256 / i64::from(operand.bits()).max(1)
 }
 
 /// The position of each of `columns` columns in shared memory if they are permuted: of 16 columns,
@@ -51,8 +51,8 @@ pub(crate) fn crossing(columns: i64) -> Result<Layout, LayoutError> {
 }
 
 /// The name of the instruction for operands of a type.
-pub(crate) fn atom(factors: Element) -> &'static str {
-    match factors {
+pub(crate) fn atom(operand: Element) -> &'static str {
+    match operand {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
         Element::E4M3 => "SM89_16x8x32_F32E4M3E4M3F32_TN",
         Element::E5M2 => "SM89_16x8x32_F32E5M2E5M2F32_TN",
@@ -62,20 +62,20 @@ pub(crate) fn atom(factors: Element) -> &'static str {
 
 /// The tilings of these extents for a number of warps; none if there are more warps than
 /// instructions.
-pub(crate) fn tilings(factors: Element, [m, n, k]: [i64; 3], warps: i64) -> Result<Vec<Tiling>, Reason> {
+pub(crate) fn tilings(operand: Element, [m, n, k]: [i64; 3], warps: i64) -> Result<Vec<Tiling>, Reason> {
     let mut found = Vec::new();
     let mut rows = warps;
     while rows >= 1 {
         let columns = warps / rows;
         if m >= 16 * rows && n >= 8 * columns {
-            found.push(tiling(factors, [m, n, k], [rows, columns])?);
+            found.push(tiling(operand, [m, n, k], [rows, columns])?);
         }
         rows /= 2;
     }
     Ok(found)
 }
 
-fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tiling, Reason> {
+fn tiling(operand: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tiling, Reason> {
     let refuse = |error: tilewright_layout::atoms::AtomError| Reason::Held {
         layout: format!("{} x {} warps", warps[0], warps[1]),
         because: error.to_string(),
@@ -83,8 +83,8 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
     // Two instructions of 8 columns where there is room, so that one load of matrices serves both.
     let beside = if n >= 16 * warps[1] { 16 } else { 8 };
-    let order = Tiler::from_shape(&(16 * warps[0], beside * warps[1], depth(factors)).into_shape()?)?;
-    let mma = TiledMma::new(MmaAtom::named(atom(factors)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
+    let order = Tiler::from_shape(&(16 * warps[0], beside * warps[1], depth(operand)).into_shape()?)?;
+    let mma = TiledMma::new(MmaAtom::named(atom(operand)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
     };
@@ -96,32 +96,32 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
 }
 
 /// The wgmma, for so many columns, A in shared memory or in registers.
-pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
-    let (types, lies) = match factors {
+pub(crate) fn group_atom(operand: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
+    let (types, lies) = match operand {
         Element::F16 => ("F16F16", ""),
         Element::E4M3 => ("E4M3E4M3", "_TN"),
         Element::E5M2 => ("E5M2E5M2", "_TN"),
         _ => ("BF16BF16", ""),
     };
     let held = if from_shared { "SS" } else { "RS" };
-    format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(factors))
+    format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(operand))
 }
 
 /// The tilings of these extents for a number of warpgroups, 64 rows each, by a wgmma of `columns`
 /// columns; also with permuted columns, if possible. An operand in shared memory is held by no
 /// thread.
 pub(crate) fn of_groups(
-    factors: Element,
+    operand: Element,
     [m, n, k]: [i64; 3],
     (columns, groups, crosses): (i64, i64, bool),
     a: Option<&Held>,
     b: &Held,
 ) -> Result<Vec<Tiling>, Reason> {
-    let name = group_atom(factors, columns, a.is_some());
+    let name = group_atom(operand, columns, a.is_some());
     let refuse =
         |error: tilewright_layout::atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
     let arranged = Layout::compact(&(groups, 1, 1).into_shape()?)?;
-    let order = Tiler::from_shape(&(m, n, depth(factors)).into_shape()?)?;
+    let order = Tiler::from_shape(&(m, n, depth(operand)).into_shape()?)?;
     let mma = TiledMma::new(MmaAtom::named(&name).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())

@@ -128,19 +128,19 @@ impl<'p> Uses<'p> {
     }
 
     /// The operands of all products.
-    fn factors(&self) -> impl Iterator<Item = ValueId> + '_ {
+    fn multiplied(&self) -> impl Iterator<Item = ValueId> + '_ {
         let products = self.known.values().filter(|(operation, _)| matches!(operation, Operation::Dot));
         products.flat_map(|(_, operands)| operands[..2].iter().copied())
     }
 
     /// The load that an operand comes from by transposing and reshaping only, if nothing else uses
     /// it.
-    fn matrix(&self, factor: ValueId) -> Option<Matrix> {
-        let (mut chain, mut value) = (Vec::new(), factor);
+    fn matrix(&self, operand: ValueId) -> Option<Matrix> {
+        let (mut chain, mut value) = (Vec::new(), operand);
         // Several `dot` may share what TMA loads.
         let shared = match self.copies {
             Copies::Threads(_) => 1,
-            Copies::Bulk => self.factors().filter(|own| *own == factor).count().max(1),
+            Copies::Bulk => self.multiplied().filter(|own| *own == operand).count().max(1),
         };
         loop {
             let most = if chain.is_empty() { shared } else { 1 };
@@ -176,11 +176,11 @@ impl<'p> Uses<'p> {
     /// The replacement of an operand that is staged, and its load.
     fn stage(
         &self,
-        factor: ValueId,
+        operand: ValueId,
         by_hand: &ByHand,
         sizes: &Values,
     ) -> Result<Option<(ValueId, StagedOperation)>, Reason> {
-        let Some(Matrix { load, modes }) = self.matrix(factor) else { return Ok(None) };
+        let Some(Matrix { load, modes }) = self.matrix(operand) else { return Ok(None) };
         let [Some(rows), Some(columns)] = modes[..] else { return Ok(None) };
         let Some((operation, operands)) = self.known.get(&load) else { return Ok(None) };
         let Some((tensor, shape, at, other, picked)) = tile(operation) else { return Ok(None) };
@@ -229,9 +229,9 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
     let uses = Uses::of(program, copies);
     let mut stages: Stages = HashMap::new();
     let mut brought: HashSet<ValueId> = HashSet::new();
-    for factor in uses.factors() {
-        if let Some((load, stage)) = uses.stage(factor, by_hand, sizes)? {
-            stages.insert(factor, stage);
+    for operand in uses.multiplied() {
+        if let Some((load, stage)) = uses.stage(operand, by_hand, sizes)? {
+            stages.insert(operand, stage);
             brought.insert(load);
         }
     }

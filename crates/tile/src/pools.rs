@@ -190,7 +190,7 @@ impl Pools {
         pools.read_so(program, nodes, by_hand)?;
         pools.let_stores(nodes);
         pools.fit(program, nodes)?;
-        pools.keep_factors(nodes)?;
+        pools.keep_operand_layouts(nodes)?;
         // Layouts by hand stand alone.
         for (value, held) in given {
             let own = pools.of(value);
@@ -277,13 +277,13 @@ impl Pools {
     }
 
     /// Leaves operands the layouts of instructions.
-    fn keep_factors(&mut self, nodes: &[Node<'_>]) -> Result<(), Reason> {
-        let factors: Vec<Held> =
+    fn keep_operand_layouts(&mut self, nodes: &[Node<'_>]) -> Result<(), Reason> {
+        let multiplied: Vec<Held> =
             self.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
         for node in nodes {
             let Statement::Let { result, operation: Operation::Stage { .. }, .. } = node.statement else { continue };
             let own = self.layouts.entry(*result).or_default();
-            own.retain(|held| factors.contains(held));
+            own.retain(|held| multiplied.contains(held));
             if own.is_empty() {
                 let because = "a tile staged in shared memory is an operand of dot".to_string();
                 return Err(Reason::Held { layout: "stage".to_string(), because });

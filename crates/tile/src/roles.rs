@@ -285,10 +285,11 @@ pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap
     // Tiles of one ring are used in the order in which they are loaded, iteration by iteration: so
     // the `dot` of two iterations can be reordered only if they use different rings.
     let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
-    let factors = |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
+    let multiplied =
+        |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
     let apart = |own: &Overlap| {
-        let (Some(early), Some(late)) = (factors(own.early), factors(own.late)) else { return false };
-        early.iter().all(|factor| ring(factor) != ring(&late[1]))
+        let (Some(early), Some(late)) = (multiplied(own.early), multiplied(own.late)) else { return false };
+        early.iter().all(|operand| ring(operand) != ring(&late[1]))
     };
     let found = seen.loops.iter().filter_map(|own| Some((own.iteration, overlap::overlap(program, own)?)));
     found.filter(|(_, own)| apart(own)).collect()
@@ -310,8 +311,8 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
             "the {m} x {n} accumulator needs more than {SUMS} registers in each thread of {groups} warpgroups"
         ));
     }
-    for (factor, name) in own.operands.iter().zip(["A", "B"]) {
-        match seen.tma_load(*factor) {
+    for (operand, name) in own.operands.iter().zip(["A", "B"]) {
+        match seen.tma_load(*operand) {
             Some((_, tile, ..)) => {
                 let inner = tile.kept().into_iter().find(|mode| is_contiguous(program, tile.tensor, *mode));
                 let bytes = i64::from(element.bytes());
@@ -374,8 +375,8 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
         let together: Vec<(ValueId, TmaTile)> = match product {
             Some(product) => {
-                let beside = |factor: &ValueId| {
-                    let found = seen.tma_load(*factor).filter(|found| found.3 == *body)?;
+                let beside = |operand: &ValueId| {
+                    let found = seen.tma_load(*operand).filter(|found| found.3 == *body)?;
                     Some((found.0, found.1.clone()))
                 };
                 product.operands[..2].iter().filter_map(beside).filter(|own| !of.contains_key(&own.0)).collect()

@@ -11,7 +11,7 @@ use super::operand;
 use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
-use super::view::{digits, factor};
+use super::view::{digits, mma_operand};
 use crate::convert::python;
 
 /// The coordinates of a tensor, or of a part of one: element `i` is a tuple of indices.
@@ -116,7 +116,7 @@ impl Coordinates {
 
     /// As for a tensor.
     fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
-        let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), factor(operand)?);
+        let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), mma_operand(operand)?);
         self.cut(mma.py(), move |_, own| match &thread {
             None => Ok(own.partition_mma(&by, operand)?),
             Some(thread) => Ok(own.partition_mma_at(&by, operand, thread)?),

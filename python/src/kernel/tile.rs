@@ -11,7 +11,7 @@ use super::place;
 use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, RefusedStatement, Thing, run, shown};
 use super::traced::Traced;
-use super::view::factor;
+use super::view::mma_operand;
 use crate::convert::python;
 use crate::refusal;
 
@@ -58,7 +58,7 @@ impl Distribution {
         mma: &Bound<'_, TiledMma>,
         operand: &str,
     ) -> PyResult<Distribution> {
-        let (tile, operand) = (operand::shape(tile)?, factor(operand)?);
+        let (tile, operand) = (operand::shape(tile)?, mma_operand(operand)?);
         distribution(py, || Held::of_mma(&tile, &mma.get().mma, operand))
     }
 

@@ -12,7 +12,7 @@ use super::coordinates::Coordinates;
 use super::fragment::Fragment;
 use super::operand;
 use super::statement::Thread;
-use super::view::{View, factor};
+use super::view::{View, mma_operand};
 use crate::convert::{self, python};
 use crate::{function, refusal};
 
@@ -138,7 +138,7 @@ impl TiledCopy {
         let (atom, _) = instruction_of(instruction)?;
         let letter = if operand == "D" { "C" } else { operand };
         let program = format!("make_tiled_copy_{letter}({}, {})", atoms::word(atom.name()), mma.get().program);
-        let made = atoms::TiledCopy::of_operand(atom, &mma.get().mma, factor(operand)?);
+        let made = atoms::TiledCopy::of_operand(atom, &mma.get().mma, mma_operand(operand)?);
         Ok(TiledCopy { copy: made.map_err(|error| refusal::of(py, &error))?, thread: None, program })
     }
 
@@ -300,7 +300,7 @@ impl TiledMma {
 
     /// From (thread, value) to elements of an operand, "A", "B" or "C".
     fn thread_values<'py>(&self, py: Python<'py>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
-        let layout = self.mma.thread_values(factor(operand)?).map_err(|error| refusal::of(py, &error))?;
+        let layout = self.mma.thread_values(mma_operand(operand)?).map_err(|error| refusal::of(py, &error))?;
         python(py, Value::Layout(AnyLayout::from(layout)))
     }
 

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tilewright_kernel::{Build, View as KernelView};
-use tilewright_layout::atoms::{CopyEnd, Operand as Factor};
+use tilewright_layout::atoms::{CopyEnd, Operand as MmaOperand};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, AnyTree, Coord, Extent, Slot, Tree};
 use tilewright_notation::Value;
@@ -205,7 +205,7 @@ impl View {
 
     /// The part of an operand, "A", "B" or "C", of a tiled product of a thread.
     fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
-        let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), factor(operand)?);
+        let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), mma_operand(operand)?);
         self.cut(mma.py(), move |_, view| match &thread {
             None => Ok(view.partition_mma(&by, operand)?),
             Some(thread) => Ok(view.partition_mma_at(&by, operand, thread)?),
@@ -317,11 +317,11 @@ impl View {
 }
 
 /// An operand of a product by its letter.
-pub fn factor(letter: &str) -> PyResult<Factor> {
+pub fn mma_operand(letter: &str) -> PyResult<MmaOperand> {
     match letter {
-        "A" => Ok(Factor::A),
-        "B" => Ok(Factor::B),
-        "C" | "D" => Ok(Factor::C),
+        "A" => Ok(MmaOperand::A),
+        "B" => Ok(MmaOperand::B),
+        "C" | "D" => Ok(MmaOperand::C),
         _ => Err(PyValueError::new_err(format!("a product has the operands A, B and C, not '{letter}'"))),
     }
 }

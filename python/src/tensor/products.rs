@@ -134,14 +134,14 @@ fn of_nothing<'py>(
             let _guard = Guard::new(&[(result.addresses(py)?, true)])?;
             let beta = beta.unwrap_or(0.0);
             // A GEMM with one product of zeros gives empty sums.
-            let factor = if sums == Element::I32 { Element::I8 } else { sums };
+            let operand = if sums == Element::I32 { Element::I8 } else { sums };
             let refused = |error| refusal::of_layout(py, error);
             let one = |rows: i64| {
                 let layout = Layout::row_major(&Tree::flat([rows, 1]).map_err(refused)?).map_err(refused)?;
-                Placed::zeroed(py, factor, layout.into())
+                Placed::zeroed(py, operand, layout.into())
             };
             let (a, b) = (one(m)?, one(n)?);
-            match factor {
+            match operand {
                 Element::F32 => multiplied::<f32>(py, &a, &b, result, (1.0, beta as f32), threads)?,
                 Element::F64 => multiplied::<f64>(py, &a, &b, result, (1.0, beta), threads)?,
                 _ => multiplied::<i8>(py, &a, &b, result, whole((1.0, beta))?, threads)?,

@@ -409,8 +409,8 @@ impl Alone<'_> {
                 memory.write(stream, 0, bytemuck::cast_slice(&numbers))?;
                 Ok(memory)
             };
-            let factors = [with(m, &of_a)?, with(n, &|column, depth| of_b(depth, column))?];
-            of.push((product, factors, device.allocate((2 * m * n) as u64)?));
+            let operands = [with(m, &of_a)?, with(n, &|column, depth| of_b(depth, column))?];
+            of.push((product, operands, device.allocate((2 * m * n) as u64)?));
         }
         Ok(Alone { streams, of })
     }

@@ -90,7 +90,7 @@ fn the_page_of_a_tile_program_stays_small() {
     }
 }
 
-/// Where the disk is full, what was there stays; here no file may grow beyond a kilobyte.
+/// If the disk is full, the old file stays. Here no file may grow beyond a kilobyte.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_old_file() {

@@ -35,7 +35,7 @@ fn plans(ranks: usize) -> [Vec<String>; 2] {
     ]
 }
 
-/// What its processes say, within the bound.
+/// The output of its processes, within the time limit.
 fn ended(mut child: Child) -> String {
     let since = Instant::now();
     while child.try_wait().unwrap().is_none() {

@@ -126,7 +126,7 @@ fn a_rank_that_waits_is_interrupted() {
     let _ = stopped.wait();
     for (status, said) in said {
         assert_eq!(status, Some(1), "{said}");
-        // Of two that are interrupted, one may learn of the other before.
+        // If two processes are interrupted, one may hear of the other first.
         assert!(said.contains("error[E1114]") || said.contains("error[E1111]: rank 0 is lost"), "{said}");
     }
 }

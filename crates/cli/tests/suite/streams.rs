@@ -1,4 +1,4 @@
-//! What the command writes to which stream, and how it ends.
+//! The output of the command on each stream, and its exit status.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;

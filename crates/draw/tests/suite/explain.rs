@@ -1,4 +1,4 @@
-//! What is said of values and calls: whether laws hold, and whether two layouts are one function.
+//! Explanations of values and calls: whether laws hold, and whether two layouts are one function.
 
 mod laws;
 mod unnamed;

@@ -71,7 +71,7 @@ fn svg_is_well_formed_and_whole() {
             let first = |tag: &str| root.children().find(|node| node.has_tag_name(tag));
             assert!(first("title").is_some_and(|title| !title.text().unwrap_or_default().is_empty()), "{name}");
             assert!(first("desc").is_some(), "{name}");
-            // Nothing from elsewhere.
+            // The page loads nothing from the network.
             for node in document.descendants() {
                 let outside = node.attributes().filter(|attribute| attribute.name() == "href");
                 assert!(outside.into_iter().all(|attribute| attribute.value().starts_with("data:")), "{name}");

@@ -232,7 +232,7 @@ impl DeviceProduct {
 ///         given.push([memory(m, k)?, memory(n, k)?]);
 ///         written.push(memory(m, n)?);
 ///     }
-///     let given: Vec<Vec<_>> = given.iter().map(|factors| factors.iter().collect()).collect();
+///     let given: Vec<Vec<_>> = given.iter().map(|operands| operands.iter().collect()).collect();
 ///     let mut written: Vec<_> = written.iter_mut().collect();
 ///     products.launch(&stream, &given, &mut written)?;
 ///     Ok(stream.synchronize()?)

@@ -3,17 +3,17 @@
 //! Law: in each step, a device reads the elements that it receives itself, from the memory of the
 //! devices that have them, and writes them to the layout after the step: a relayout with a remote
 //! source, or a sum of such sources ([`DeviceReshard`]). Large messages are read by copy engines
-//! (DMA, [`brought()`]), all others by kernels ([`pulls`]). Elements cross a link once. A step
+//! (DMA, [`transfers()`]), all others by kernels ([`pulls`]). Elements cross a link once. A step
 //! begins when the previous one is finished on all devices, which events signal.
 //!
 //! Devices without peer access use NCCL ([`NcclReshard`]): elements that are not contiguous are
 //! packed before, and unpacked after the transfer.
 
-mod brought;
 mod lanes;
 mod on_devices;
 mod packed;
 mod through_nccl;
+mod transfers;
 
 use std::fmt;
 
@@ -23,12 +23,12 @@ use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Swizzle, T
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 use tilewright_planners::{Expression, MapOptions, Place, PlanError, Planned, Planner, map};
 
-pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, brought};
 pub(crate) use lanes::Lanes;
 pub(crate) use on_devices::compiled;
 pub use on_devices::{DeviceReshard, Readers};
 pub use packed::{MessageMemory, Packed, packed};
 pub use through_nccl::NcclReshard;
+pub use transfers::{EngineCopy, MIN_DIRECT_BYTES, MIN_LINE_BYTES, MIN_STAGED_BYTES, Transfers, transfers};
 
 /// The most kernels that a device launches in a step.
 pub const MAX_LAUNCHES: usize = 4096;

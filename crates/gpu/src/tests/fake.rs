@@ -29,7 +29,7 @@ const CONTEXT: usize = 0xc0de;
 /// The books of a driver.
 #[derive(Default)]
 pub(crate) struct Books {
-    /// What was made and not destroyed: its number and what it is.
+    /// Objects that were made and not destroyed: the handle and the kind.
     pub(super) live: BTreeMap<usize, &'static str>,
     next: usize,
     memory: BTreeMap<u64, Vec<u64>>,
@@ -56,12 +56,12 @@ pub(crate) struct Books {
     /// How many recordings were begun.
     recordings: u64,
     graphs: BTreeMap<usize, Vec<Launched>>,
-    /// What was launched last.
+    /// The last launch.
     pub(super) last: Option<Launched>,
     pub(super) launches: usize,
     /// The address, the extents, the strides and the box that were encoded last.
     pub(super) encoded: Option<Encoded>,
-    /// What a link made.
+    /// The result of a link.
     image: Vec<u8>,
     /// How often a text was compiled.
     pub(super) compilations: usize,
@@ -94,7 +94,7 @@ pub(super) fn books<R>(look: impl FnOnce(&mut Books) -> R) -> R {
     BOOKS.with_borrow_mut(look)
 }
 
-/// Which context is current.
+/// The current context.
 pub(super) fn current() -> usize {
     CURRENT.get()
 }

@@ -82,7 +82,7 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(code(sized.launch(&stream, &[(&x).into(), short.memory_mut().into()])), "E0813");
     let same = (&mut y).into();
     assert_eq!(code(sized.launch(&stream, &[same, same])), "E0815");
-    // As many bytes, but other places: columns for rows.
+    // The same number of bytes, but column-major instead of row-major.
     let columns: Layout = "(128,4):(1,128)".parse().unwrap();
     let mut columns = DeviceTensor::filled(&stream, columns, 0.0_f32).unwrap();
     let refused = sized.launch(&stream, &[(&x).into(), (&mut columns).into()]).unwrap_err();
@@ -280,6 +280,6 @@ fn a_launch_makes_the_tensor_maps_of_the_program() {
     // An output is its own map, and no other tensor.
     let same = (&mut y).into();
     assert_eq!(sized.launch(&stream, &[same, same]).unwrap_err().code(), "E0815");
-    // What is missing is refused, and the driver makes no map of it.
+    // Missing memory is refused before the driver makes a tensor map.
     assert_eq!(sized.launch(&stream, &[(&x).into()]).unwrap_err().code(), "E0812");
 }

@@ -74,7 +74,7 @@ fn a_device_plans_as_was_measured() {
     assert_eq!(Problem::line(planner.gemm(&product).unwrap().plan()), kept);
     assert_ne!(Problem::line(model.gemm(&product).unwrap().plan()), kept);
 
-    // What the library has by name is planned as what it computes.
+    // A kernel of the library is planned as the computation that it is.
     let entry = named("transpose").unwrap();
     let sizes = [("M", 2048), ("N", 1024)];
     let line = Computation::line(&planner.computation(&transposed).unwrap());

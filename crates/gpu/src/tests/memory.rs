@@ -182,7 +182,7 @@ fn contexts_of_others_stay_current() {
     nothing_is_left();
 }
 
-/// What may be sent to other threads is.
+/// The types that may be sent to other threads are `Send`.
 #[test]
 fn things_may_move_between_threads() {
     fn moves<T: Send + Sync>() {}

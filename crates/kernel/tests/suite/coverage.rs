@@ -1,4 +1,4 @@
-//! What is shown of the elements of outputs, beside what happens.
+//! The proved coverage of outputs, beside the stores of a run.
 //!
 //! Each kernel is built twice: with an output, of which it is shown, refused or left open that its
 //! elements are written once; and with a tensor that may be written anyhow, which is run. What
@@ -18,7 +18,7 @@ mod quotients;
 
 const VALUE: f32 = 7.0;
 
-/// What is stored, for a view of one part of a thread.
+/// The values that are stored to a view of one thread.
 fn stored<'k>(part: &View<'k>, value: Num<'k>) -> Result<(), KernelError> {
     let values = part.fragment()?;
     values.fill(value)?;
@@ -42,7 +42,7 @@ fn parted(number: &Expr, by: &Expr) -> [Expr; 2] {
     [quotient, rest]
 }
 
-/// What a run shows of the tensor.
+/// The coverage of the tensor in a run.
 #[derive(Debug, PartialEq)]
 enum Happened {
     Once,

@@ -114,7 +114,7 @@ fn the_kernel_without_a_defect_is_right() {
     }
 }
 
-/// What becomes of an instruction.
+/// The change of an instruction.
 enum Now {
     Stays,
     Goes,
@@ -154,7 +154,7 @@ fn defective(how: &mut dyn FnMut(&mut Instruction) -> Now) -> Program {
     program
 }
 
-/// What is found, the first time for each kind.
+/// The findings, one of each kind.
 fn found(program: &Program) -> Vec<Finding> {
     match check(program, &SIZES) {
         Err(CheckError::Findings(findings)) => findings.to_vec(),

@@ -100,7 +100,7 @@ fn found(program: &Program, rows: i64) -> Vec<&'static str> {
 
 #[test]
 fn a_count_that_is_not_brought_back_is_found() {
-    // Whoever was told that no number is left asks again.
+    // A block that was told that no index is left asks again.
     let mut program = numbered(1, 3, 1).unwrap().program().clone();
     change(&mut program.body, &mut |step| match step {
         Step::Instruction(own) if own.operation == Operation::Claim => own.guard = None,

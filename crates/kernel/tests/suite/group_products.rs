@@ -7,7 +7,7 @@ use tilewright_kernel::{Element, Kernel, KernelError, View, ptx};
 use tilewright_layout::atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_layout::{Layout, Slot, Tree};
 
-/// What a kernel leaves out.
+/// The step that a kernel leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
     None,

@@ -49,7 +49,7 @@ fn numbers(count: i64) -> Vec<f32> {
     (0..count).map(|at| ((at * 7 + at / 5) % 23 - 11) as f32).collect()
 }
 
-/// What a kernel leaves in `y`, of inputs in their order; the interpreter finds nothing.
+/// Runs a kernel on inputs in their order and returns `y`; the interpreter finds no defect.
 fn result(kernel: &Kernel, sizes: &[(&str, i64)], inputs: &[&[f32]]) -> Vec<f32> {
     let mut interpreter = interpret::Interpreter::new(kernel.program(), sizes).unwrap();
     interpreter.fill(3);

@@ -1,4 +1,4 @@
-//! What statements of a kernel mean: each program is run by the interpreter, under every schedule,
+//! The meaning of statements: each program is run by the interpreter, under every schedule,
 //! and compared with a plain loop.
 
 use tilewright_kernel::interpret::Interpreter;

@@ -13,7 +13,7 @@ enum Defect {
     /// Windows of two blocks overlap, or leave elements out between them.
     Overlap,
     Gap,
-    /// What lies before the first window, or the last element, is left out.
+    /// Elements before the first window, or the last element, are left out.
     First,
     Last,
     /// Two groups of threads have the same run.

@@ -8,7 +8,7 @@ fn words() -> Vec<i32> {
     let mut words = Vec::new();
     for thread in 0..32_u32 {
         for bits in 0..16_u32 {
-            // What stands in the other places is of no account.
+            // The contents of the other places do not matter.
             let others = (thread * 16 + bits).wrapping_mul(0x9e37_79b9);
             let place = 4 * (thread % 8);
             words.push((others & !(15 << place) | bits << place) as i32);

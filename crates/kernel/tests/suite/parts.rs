@@ -26,7 +26,7 @@ fn last(rank: usize, index: &Expr) -> Coord<Expr> {
     Tree::flat((0..rank).map(|mode| if mode + 1 == rank { Slot::At(index.clone()) } else { Slot::All })).unwrap()
 }
 
-/// What a kernel leaves in its last tensor, given the others; every schedule is checked.
+/// Runs a kernel on its inputs and returns the last tensor; every schedule is checked.
 fn run<I: ElementType, O: ElementType>(kernel: &Kernel, sizes: &[(&str, i64)], inputs: &[Vec<I>]) -> Vec<O> {
     let mut interpreter = Interpreter::new(kernel.program(), sizes).expect("the sizes are admitted");
     for (index, input) in inputs.iter().enumerate() {

@@ -11,7 +11,7 @@ use tilewright_kernel::{Build, Kernel, KernelError, Stage};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 
-/// What is wrong with a ring.
+/// The defect of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ring {
     Right,
@@ -120,7 +120,7 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
     })
 }
 
-/// What each schedule finds.
+/// The findings of each schedule.
 fn found(kernel: &Kernel, iterations: i64) -> Vec<Vec<&'static str>> {
     let mut interpreter = Interpreter::new(kernel.program(), &[("K", iterations)]).unwrap();
     interpreter.fill(1);

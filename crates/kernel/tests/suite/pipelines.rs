@@ -140,7 +140,7 @@ fn a_step_that_is_missing_is_found() {
     }
 }
 
-/// What a kernel that stores by the copy engine leaves out.
+/// The step that a kernel with bulk stores leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Nothing,

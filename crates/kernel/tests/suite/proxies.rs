@@ -22,15 +22,15 @@ enum Way {
     Bulk,
 }
 
-/// Where the fence for global memory stands.
+/// The position of the fence for global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fence {
     None,
-    /// Of all threads, before they write.
+    /// In all threads, before they write.
     Early,
-    /// Of all threads that write, before the barrier.
+    /// In all threads that write, before the barrier.
     Writers,
-    /// Of the thread that sets the copy off, behind the barrier.
+    /// In the thread that issues the copy, after the barrier.
     Reader,
     /// Of another thread, behind the barrier, of which the one that copies does not know.
     Stranger,

@@ -1,4 +1,4 @@
-//! What roles share: registers and barriers; and copies that run ahead of those who use them.
+//! Roles share registers and barriers, and producers run ahead of consumers.
 
 use tilewright_kernel::interpret::{Interpreter, check};
 use tilewright_kernel::{Build, Kernel, KernelError, ptx};

@@ -102,7 +102,7 @@ fn what_threads_compute_fits_at_its_greatest() {
 
 #[test]
 fn elements_are_found_in_64_bits() {
-    // Nothing but places: any number of elements.
+    // Offsets alone have no limit on the number of elements.
     let kernel = Kernel::build("twice", |k: &Build| -> Result<(), KernelError> {
         let (x, y) = (k.input::<u8>("x", "M:1")?, k.output::<u8>("y", "M:1")?);
         k.threads(128)?;

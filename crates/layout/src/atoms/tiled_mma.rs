@@ -46,7 +46,7 @@ use crate::{Extent, Layout, LayoutError, Leaf, Slot, Stride, Tiler, Tree};
 /// # let (a, b) = ("((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)");
 /// # let held = [layout(a).into(), layout(b).into(), layout(a).into()];
 /// # let atom = MmaAtom::new("SM80_16x8x8_F32F16F16F32_TN", Arch::Sm80, [16, 8, 8], types, layout("32:1"), held)?;
-/// // Four warps along M, and columns dealt out so that each thread has four in a row.
+/// // Four warps along M, and columns permuted so that each thread has four in a row.
 /// let mma = TiledMma::new(atom, &layout("(4,1,1)"), &"[_;(2,4,2):(1,4,2);_]".parse::<Tiler>()?)?;
 /// assert_eq!(mma.threads(), 128);
 /// assert_eq!(mma.tile_shape(), [64, 16, 8]);
@@ -176,9 +176,9 @@ impl TiledMma {
             let (expected, found) = (2, layout.rank());
             return Err(LayoutError::Rank { op: "thrfrg", path: [].into(), expected, found }.into());
         }
-        let MmaTilers { order, atom, held, dealt } = self.tilers::<D::Extent>(operand)?;
+        let MmaTilers { order, atom, held, rest } = self.tilers::<D::Extent>(operand)?;
         let atoms = layout.logical_divide(&order)?.zipped_divide(&atom)?;
-        Ok(atoms.compose_tiler(&held)?.zipped_divide(&dealt)?)
+        Ok(atoms.compose_tiler(&held)?.zipped_divide(&rest)?)
     }
 
     /// The steps of [`TiledMma::thrfrg`], so that they can be applied to anything that is tiled.
@@ -198,8 +198,8 @@ impl TiledMma {
         })?;
         let atom = by_mode(&|mode| line(self.atom.shape().get(mode).copied().unwrap_or(1)))?;
         let held = Tiler::modes([Tiler::Layout(lifted(held.layout())?), Tiler::Keep])?;
-        let dealt = Tiler::modes([Tiler::Keep, by_mode(&|mode| line(self.atoms(mode)))?])?;
-        Ok(MmaTilers { order, atom, held, dealt })
+        let rest = Tiler::modes([Tiler::Keep, by_mode(&|mode| line(self.atoms(mode)))?])?;
+        Ok(MmaTilers { order, atom, held, rest })
     }
 
     /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe
@@ -250,7 +250,7 @@ impl From<MmaAtom> for TiledMma {
 }
 
 /// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order),
-/// atom), held), dealt)`.
+/// atom), held), rest)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MmaTilers<N: Extent = i64> {
     /// The permutations of the two modes.
@@ -259,8 +259,8 @@ pub struct MmaTilers<N: Extent = i64> {
     pub atom: Tiler<N>,
     /// The thread-value tiler within it.
     pub held: Tiler<N>,
-    /// The threads and values of it, and how the rest is dealt out.
-    pub dealt: Tiler<N>,
+    /// Keeps the threads and values, and divides the other modes by the atoms along each.
+    pub rest: Tiler<N>,
 }
 
 /// One thread of a [`TiledMma`] (CuTe `ThrMMA`).

@@ -45,7 +45,7 @@ impl Axes {
     pub fn check(&self, mesh: &Mesh) -> Result<(), MeshError> {
         let own = mesh.axes().iter().map(|axis| (&axis.name, axis.extent));
         let alike = own.eq(self.axes.iter().map(|(name, extent)| (name, *extent)));
-        let ranks = mesh.ranks().leaves().into_iter().filter(|leaf| leaf.extent > 1).map(|leaf| leaf.stride);
+        let ranks = mesh.ranks().leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| leaf.stride);
         let moved = self.axes.iter().zip(self.strides.iter().flatten()).filter(|((_, extent), _)| *extent > 1);
         if alike && (self.strides.is_none() || ranks.eq(moved.map(|(_, step)| *step))) {
             return Ok(());

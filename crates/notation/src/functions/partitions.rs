@@ -117,7 +117,7 @@ fn thrfrg(a: &Arguments<'_>, mma: &TiledMma, operand: Operand, map: Value) -> Re
     let ordered = call(a, "logical_divide", &[map, tilers.order.into()])?;
     let atoms = call(a, "zipped_divide", &[ordered, tilers.atom.into()])?;
     let held = call(a, "composition", &[atoms, tilers.held.into()])?;
-    call(a, "zipped_divide", &[held, tilers.dealt.into()])
+    call(a, "zipped_divide", &[held, tilers.rest.into()])
 }
 
 /// The partition of an operand for one thread, or for all threads if none is named.

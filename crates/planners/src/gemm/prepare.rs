@@ -75,7 +75,7 @@ impl Prepared {
         };
         let (problem, first) = &prepared.images(problem, machine)?;
         let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
-        let mut factor = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
+        let mut operand_of = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
             _ if exact => prepared.parted((matrix, operand, name), machine),
             Ok(Contiguous::Rows) if along => prepared.packed(
                 (matrix, operand),
@@ -98,8 +98,8 @@ impl Prepared {
                 }
             }
         };
-        let (a, of_a) = factor(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
-        let (b, of_b) = factor(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
+        let (a, of_a) = operand_of(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
+        let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
         (prepared.operands.a, prepared.operands.b) = (of_a, of_b);
         let mut inputs = Vec::new();
         for (number, input) in problem.epilogue().iter().flat_map(|fused| &fused.inputs).enumerate() {

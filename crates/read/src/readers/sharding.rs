@@ -188,7 +188,7 @@ fn is_partial_mesh(mesh: &Mesh, text: &str) -> bool {
     let strides =
         printed.and_then(|(_, rest)| rest.trim_start_matches(['=', ':', ' ']).strip_prefix('(')?.split_once(')'));
     let strides = strides.map(|(strides, _)| strides.split(',').filter_map(|stride| stride.trim().parse::<i64>().ok()));
-    strides.is_some_and(|strides| !strides.eq(mesh.ranks().leaves().into_iter().map(|leaf| leaf.stride)))
+    strides.is_some_and(|strides| !strides.eq(mesh.ranks().leaves().iter().map(|leaf| leaf.stride)))
 }
 
 /// The shape in `tensor_meta=TensorMeta(shape=torch.Size([8, 6]), ..)`.

@@ -81,8 +81,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
 
     let blocks = rows.len().div_ceil(mc);
     let begin = share.as_ref().map_or(0, |share| share.task * blocks / share.tasks);
-    let block = |turn: usize| {
-        let first = rows.start + (begin + turn) % blocks * mc;
+    let block = |number: usize| {
+        let first = rows.start + (begin + number) % blocks * mc;
         first..(first + mc).min(rows.end)
     };
 
@@ -102,8 +102,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
             a_source.steps(&depth, a_steps);
             b_source.steps(&depth, b_steps);
             let b = b_source.slices(columns.start, &depth);
-            for turn in 0..blocks {
-                let rows = block(turn);
+            for number in 0..blocks {
+                let rows = block(number);
                 let mut a_source = a_source;
                 // SAFETY: the workspace, or the shared block, has room for MC by KC.
                 let mut fill = |source: &Source<'_, S, W, C>| unsafe {
@@ -127,13 +127,13 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
                     ProductPart { tile: [mr, nr], extents: [rows.len(), columns.len()], words, edge: plan.a.is_some() };
                 let ready = |j: usize| {
                     let first = columns.start + j;
-                    if turn == 0 {
+                    if number == 0 {
                         let some = first..(first + nr).min(columns.end);
                         // SAFETY: the workspace has room for NC by KC, or for the single slice of
                         // the plan.
                         unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                     }
-                    if turn == 0 || plan.b.is_some() {
+                    if number == 0 || plan.b.is_some() {
                         let next = first + nr..(first + 2 * nr).min(columns.end.max(first + nr));
                         b_source.lines_of_rows(&next, &depth).share(0, 1, nr)
                     } else {
@@ -142,8 +142,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
                 };
                 // The next block, if it is to be packed, is prefetched while this one is
                 // multiplied: the one below, or the first one of the next part of K.
-                let (following, deeper, level) = if turn + 1 < blocks {
-                    (block(turn + 1), depth.clone(), level)
+                let (following, deeper, level) = if number + 1 < blocks {
+                    (block(number + 1), depth.clone(), level)
                 } else {
                     (block(0), depth.end..(depth.end + kc).min(k), level + 1)
                 };

@@ -27,9 +27,9 @@ pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: 
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
         // Every thread takes as many tasks as the busiest, and packs a part of both operands for
         // each.
-        let turns = tasks.div_ceil(threads);
+        let rounds = tasks.div_ceil(threads);
         let packed = if shares && rows >= m { rows / tasks } else { rows };
-        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING_COST * (packed + columns)))
+        rounds.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING_COST * (packed + columns)))
     };
     let divisions = (1..=wanted.min(tall)).map(|down| {
         let rows = blocking.mr * tall.div_ceil(down);

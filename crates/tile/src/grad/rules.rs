@@ -333,8 +333,8 @@ impl Reverse<'_> {
             let other = self.writer.apply(scope, Operation::Transpose(vec![1, 0]), &[other], place)?;
             let shape = self.source.type_of(own).shape.clone();
             let zero = self.writer.full(scope, &shape, 0.0, place)?;
-            let factors = if from_left { [other, d] } else { [d, other] };
-            let product = self.writer.apply(scope, Operation::Dot, &[factors[0], factors[1], zero], place)?;
+            let operands = if from_left { [other, d] } else { [d, other] };
+            let product = self.writer.apply(scope, Operation::Dot, &[operands[0], operands[1], zero], place)?;
             self.add(own, product, scope, place)?;
         }
         Ok(())

@@ -240,7 +240,7 @@ impl<'k> Lowering<'k, '_> {
             Ok::<_, KernelError>(fragment)
         };
         let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Vec<Fragment<'k>>, KernelError> {
-            if let Some(ThreadValue::Factor(parts)) = self.values.get(&value) {
+            if let Some(ThreadValue::Operand(parts)) = self.values.get(&value) {
                 return Ok(parts.clone());
             }
             if let Some(ThreadValue::Tile(tile)) = self.values.get(&value) {

@@ -149,15 +149,15 @@ impl<'k> Lowering<'k, '_> {
     fn take(&mut self, rings: &[StageRing<'k>], stage: &Expr) -> Result<(), KernelError> {
         for ring in rings {
             let fragments = self.fragments(ring, stage)?;
-            self.values.insert(ring.value, super::ThreadValue::Factor(fragments));
+            self.values.insert(ring.value, super::ThreadValue::Operand(fragments));
         }
         Ok(())
     }
 
     fn fragments(&self, ring: &StageRing<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
         let held = self.held(ring.value)?;
-        let factor = |tiling: &&Tiling| tiling.a == *held || tiling.b == *held;
-        let tiling = self.placed.tilings.values().find(factor).ok_or_else(over)?;
+        let multiplies = |tiling: &&Tiling| tiling.a == *held || tiling.b == *held;
+        let tiling = self.placed.tilings.values().find(multiplies).ok_or_else(over)?;
         let left = tiling.a == *held;
         let shape = &self.placed.program.type_of(ring.value).shape;
         let (rows, depth) = if left { (shape[0], shape[1]) } else { (shape[1], shape[0]) };

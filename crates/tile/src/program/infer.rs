@@ -431,10 +431,10 @@ fn is_multiplied(element: Element) -> bool {
 
 fn dot(types: &[&Type]) -> Result<Type, Reason> {
     let [a, b, c] = types else { return Err(mismatch("the product", &[], &[])) };
-    for factor in [a, b] {
-        if !is_multiplied(factor.element) || factor.element != a.element {
+    for operand in [a, b] {
+        if !is_multiplied(operand.element) || operand.element != a.element {
             let wanted = "f16, bf16, e4m3 or e5m2, both alike,";
-            return Err(Reason::Element { operation: "a product".to_string(), element: factor.element, wanted });
+            return Err(Reason::Element { operation: "a product".to_string(), element: operand.element, wanted });
         }
     }
     float("the accumulator of a dot", c.element)?;

@@ -64,15 +64,15 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     let mut behind = reach(&[own.parameters[sums]]);
     behind.remove(late);
     // The operand is rounded when the registers of the one before are free.
-    let factor = given[late].1[0];
-    if let Some((Operation::To(_), _)) = given.get(&factor) {
+    let operand = given[late].1[0];
+    if let Some((Operation::To(_), _)) = given.get(&operand) {
         let others = order.iter().filter(|value| *value != late).flat_map(|value| given[value].1);
-        if others.chain(&own.next).all(|value| *value != factor) {
-            behind.insert(factor);
+        if others.chain(&own.next).all(|value| *value != operand) {
+            behind.insert(operand);
         }
     }
     let is_behind = |value: &ValueId| behind.contains(value) && !matches!(given[value].0, Operation::To(_));
-    if is_behind(&factor) || given.get(&given[late].1[1]).is_none_or(|own| !matches!(own.0, Operation::Stage { .. })) {
+    if is_behind(&operand) || given.get(&given[late].1[1]).is_none_or(|own| !matches!(own.0, Operation::Stage { .. })) {
         return None;
     }
     Some(Overlap { early: *early, late: *late, sums, behind, masks: masks::masks(program, own) })

@@ -79,7 +79,7 @@ fn compare(text: &str, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)], optio
         }
     }
     for program in gradient.programs() {
-        // What is printed is the same program.
+        // The printed text is the same program.
         let again: Program = program.to_string().parse().unwrap_or_else(|error| panic!("{error}\n{program}"));
         assert_eq!(again.to_string(), program.to_string());
         let compiled = program.compile(None).unwrap_or_else(|error| panic!("{error}\n{program}"));

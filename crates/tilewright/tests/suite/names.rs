@@ -76,7 +76,7 @@ fn end_of_text(letters: &[char], quote: usize, before: &[String]) -> usize {
     at
 }
 
-/// What a brace belongs to.
+/// The kind of body that a brace opens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     /// A module of tests or a macro: nothing in it counts.

@@ -4,7 +4,7 @@
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
-use tilewright::reshard::{Bring, Combine, MAX_LAUNCHES, MessageMemory, Pull, brought, packed, pulls};
+use tilewright::reshard::{Combine, EngineCopy, MAX_LAUNCHES, MessageMemory, Pull, packed, pulls, transfers};
 
 use crate::{few, h200};
 
@@ -141,9 +141,9 @@ fn what_copy_engines_bring_comes_to_the_same() {
         let memory: Vec<Vec<f32>> =
             (0..mesh.size()).map(|rank| (0..from.reach()).map(|offset| number(rank, offset)).collect()).collect();
         for (rank, right) in exchange.simulate(&memory).unwrap().iter().enumerate() {
-            let step = brought(&exchange, rank, Element::F32, &few(), Combine::Sum, [0; 2]).unwrap();
+            let step = transfers(&exchange, rank, Element::F32, &few(), Combine::Sum, [0; 2]).unwrap();
             let mut left = vec![0.0; right.len()];
-            for Bring { source, read, lines, write, put } in step.brings {
+            for EngineCopy { source, read, lines, write, put } in step.engine_copies {
                 ways[usize::from(put.is_some())] += 1;
                 let mut beside = vec![0.0; step.room as usize / 4];
                 let write = write as usize / 4;

@@ -7,7 +7,7 @@ use tilewright::kernel::{Element, Kernel};
 use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, argmax, map, multiply, reduce, softmax};
 use tilewright::planners::gemm::ProductTensor;
 use tilewright::planners::{Expression, Planned};
-use tilewright::reshard::brought;
+use tilewright::reshard::transfers;
 use tilewright::sharded::{Tensor, WorkPlan, WorkStep};
 
 use crate::{few, h200};
@@ -84,7 +84,7 @@ fn run(planned: &Planned, inputs: &[&[u8]], into: &mut [u8]) {
     into.iter_mut().zip(result).for_each(|(place, byte)| *place |= byte);
 }
 
-/// What the devices hold of the result.
+/// The parts of the result that the devices hold.
 fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
     let room = |tensor| vec![vec![0_u8; plan.bytes(tensor).unwrap() as usize]; plan.devices()];
     let mut between: Vec<Held> = (0..plan.tensors()[1]).map(|at| room(Tensor::Between(at))).collect();
@@ -104,7 +104,7 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
                     let mut next = vec![vec![0_u8; reach]; now.len()];
                     for (rank, own) in next.iter_mut().enumerate() {
                         for pull in
-                            brought(&step.exchange, rank, *element, &few(), *combine, [u64::MAX; 2]).unwrap().pulls
+                            transfers(&step.exchange, rank, *element, &few(), *combine, [u64::MAX; 2]).unwrap().pulls
                         {
                             let inputs: Vec<&[u8]> = pull.sources.iter().map(|rank| now[*rank].as_slice()).collect();
                             let Some(then) = &pull.then else {

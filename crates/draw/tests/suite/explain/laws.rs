@@ -88,7 +88,7 @@ fn right_answers_do_not_fail() {
     }
     let (mut held, mut unchecked, mut failing) = (0, 0, Vec::new());
     for text in &calls {
-        // What the algebra refuses has no law to keep.
+        // A refusal of the algebra has no law to check.
         let Ok(Some(call)) = call(text, &mut Environment::new()) else { continue };
         match check::of_call(&call).map(|finding| finding.answer) {
             Some(Answer::Holds(_)) => held += 1,

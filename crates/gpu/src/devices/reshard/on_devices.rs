@@ -8,8 +8,8 @@ use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
 use tilewright_planners::Planned;
 
-use super::brought::{Bring, Brought, LEAST_MESSAGE, LEAST_TURNED, brought};
 use super::lanes::{Lane, Lanes};
+use super::transfers::{EngineCopy, MIN_DIRECT_BYTES, MIN_STAGED_BYTES, Transfers, transfers};
 use super::{Combine, Pull, ReshardError};
 use crate::devices::measured::DevicePlanner;
 
@@ -19,9 +19,9 @@ const SLOTS: usize = 2;
 /// What reads the memory of other devices: kernels or copy engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Readers {
-    /// Copy engines read messages of at least [`LEAST_MESSAGE`] bytes directly to their
-    /// destination, if lines are contiguous there, and others of at least [`LEAST_TURNED`] bytes in
-    /// staged parts; kernels read the rest.
+    /// Copy engines read messages of at least [`MIN_DIRECT_BYTES`] bytes directly to their
+    /// destination, if lines are contiguous there, and others of at least [`MIN_STAGED_BYTES`]
+    /// bytes in staged parts; kernels read the rest.
     #[default]
     BySize,
     /// Kernels read all.
@@ -82,7 +82,7 @@ struct DeviceStep {
     /// Whether what it holds after is a summand of 0.
     is_zero: bool,
     pulls: Vec<LoadedStep>,
-    brings: Vec<Bring>,
+    engine_copies: Vec<EngineCopy>,
     puts: Vec<SizedKernel>,
 }
 
@@ -92,8 +92,8 @@ impl DeviceStep {
         let mut ways = Vec::new();
         for (is_put, what) in [(false, "in place"), (true, "each unpacked by a kernel while the next one is in flight")]
         {
-            let brings = self.brings.iter().filter(|bring| bring.put.is_some() == is_put);
-            let bytes: Vec<u64> = brings.map(|bring| bring.lines.count * bring.lines.bytes).collect();
+            let engine_copies = self.engine_copies.iter().filter(|copy| copy.put.is_some() == is_put);
+            let bytes: Vec<u64> = engine_copies.map(|copy| copy.lines.count * copy.lines.bytes).collect();
             if let [first, ..] = bytes[..] {
                 let (sum, count) = (bytes.iter().sum::<u64>(), bytes.len());
                 let parts =
@@ -168,7 +168,7 @@ impl DeviceReshard {
             return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
         }
         let least = match readers {
-            Readers::BySize => [LEAST_MESSAGE, LEAST_TURNED],
+            Readers::BySize => [MIN_DIRECT_BYTES, MIN_STAGED_BYTES],
             Readers::Kernels => [u64::MAX; 2],
             Readers::Engines => [0; 2],
         };
@@ -179,14 +179,14 @@ impl DeviceReshard {
         for (number, step) in plan.steps().iter().enumerate() {
             let mut of_devices = Vec::new();
             for (rank, ((device, planner), [sums, part])) in devices.iter().zip(&planners).zip(&mut rooms).enumerate() {
-                let Brought { pulls, brings, puts, room } =
-                    brought(&step.exchange, rank, element, planner, combine, least)?;
+                let Transfers { pulls, engine_copies, puts, room } =
+                    transfers(&step.exchange, rank, element, planner, combine, least)?;
                 *part = (*part).max(room);
                 let pulls = pulls.into_iter().map(|pull| LoadedStep::new(device, pull, sums));
                 let pulls = pulls.collect::<Result<Vec<_>, GpuError>>()?;
                 let puts = puts.iter().map(|put| compiled(device, put)).collect::<Result<_, GpuError>>()?;
-                let is_zero = step.exchange.to().sums() > 1 && pulls.is_empty() && brings.is_empty();
-                of_devices.push(DeviceStep { is_zero, pulls, brings, puts });
+                let is_zero = step.exchange.to().sums() > 1 && pulls.is_empty() && engine_copies.is_empty();
+                of_devices.push(DeviceStep { is_zero, pulls, engine_copies, puts });
             }
             steps.push(of_devices);
             if number + 1 < plan.steps().len() {
@@ -268,15 +268,15 @@ impl DeviceReshard {
         }
         let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
         // All devices begin at once: the first part of each, then the second.
-        let brings = kernels.iter().map(|on| on.brings.len()).max().unwrap_or(0);
-        for part in 0..brings {
+        let engine_copies = kernels.iter().map(|on| on.engine_copies.len()).max().unwrap_or(0);
+        for part in 0..engine_copies {
             let devices = self.devices.iter().zip(&mut self.slots).zip(kernels.iter().zip(&mut *to));
             for (rank, ((device, slots), (on, own))) in devices.enumerate() {
-                let (Some(bring), Some(lane)) = (on.brings.get(part), self.lanes.of(rank)) else { continue };
-                let Some(source) = from.get(bring.source) else { continue };
-                let put = bring.put.and_then(|put| on.puts.get(put));
+                let (Some(copy), Some(lane)) = (on.engine_copies.get(part), self.lanes.of(rank)) else { continue };
+                let Some(source) = from.get(copy.source) else { continue };
+                let put = copy.put.and_then(|put| on.puts.get(put));
                 let slot = slots.get_mut(part % SLOTS);
-                bring_part(device, lane, bring, source, own, put.zip(slot))?;
+                start_engine_copy(device, lane, copy, source, own, put.zip(slot))?;
             }
         }
         let devices = self.devices.iter().zip(&mut self.beside);
@@ -299,28 +299,28 @@ impl DeviceReshard {
 }
 
 /// Gives the copy of a part to the copy engines of a device, and its unpacking to a kernel.
-fn bring_part(
+fn start_engine_copy(
     device: &Device,
     lane: &Lane,
-    bring: &Bring,
+    copy: &EngineCopy,
     source: &Memory,
     own: &mut Memory,
     beside: Option<(&SizedKernel, &mut Slot)>,
 ) -> Result<(), GpuError> {
-    let Bring { read, lines, write, .. } = *bring;
+    let EngineCopy { read, lines, write, .. } = *copy;
     let seen = source.seen_by(device)?.part(read, source.bytes().saturating_sub(read))?;
     let room = own.bytes().saturating_sub(write);
     let mut target = own.written_by(device)?.part(write, room)?;
     // A contiguous range is one copy.
-    let copy = |mut target: PeerMemoryMut<'_>, seen: PeerMemory<'_>| match lines.count {
+    let transfer = |mut target: PeerMemoryMut<'_>, seen: PeerMemory<'_>| match lines.count {
         1 => target.part(0, lines.bytes)?.copy_from(&lane.copies, &seen.part(0, lines.bytes)?),
         _ => target.copy_lines(&lane.copies, &seen, lines),
     };
     let Some((put, Slot { memory, come, put: done })) = beside else {
-        return copy(target, seen);
+        return transfer(target, seen);
     };
     lane.copies.wait(done)?;
-    copy(memory.written_by(device)?, seen)?;
+    transfer(memory.written_by(device)?, seen)?;
     lane.copies.record(come)?;
     lane.remote.wait(come)?;
     put.launch(&lane.remote, &[Argument::from(&*memory), Argument::from(&mut target)])?;

@@ -313,7 +313,7 @@ fakes! {
     }
     fn cuLinkCreate_v2 true (count: c_uint, options: *mut c_int, values: *mut *mut c_void, link: *mut usize) |books| {
         write_log(3, count, options, values, "ptxas info : linked");
-        // Where notes go, for the text is not known yet.
+        // The log goes here, because its text is not known yet.
         books.texts.insert(0, format!("{count} {} {}", options.expose_provenance(), values.expose_provenance()));
         *link = books.make("link");
         Ok(())

@@ -13,7 +13,7 @@ use tilewright_layout::atoms::SwizzleMode;
 /// A warp loads so many bytes at once where each lane has four of its own.
 const WARP: u64 = 128;
 
-/// What a block has under way.
+/// The bytes that a block has in flight.
 fn of_block(program: &Program) -> u64 {
     cost(program).in_flight.unwrap().block_bytes
 }
@@ -139,7 +139,7 @@ fn a_loop_has_under_way_what_it_loads_ahead() {
             assert_eq!(of_block(&ahead(iterations, by)), wanted * WARP, "{by} ahead in {iterations} iterations");
         }
     }
-    // What nobody reads is there before its register is written again.
+    // A value that nobody reads has arrived before its register is written again.
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(9));
     k.iterations(zero, many, |k, _| {
@@ -164,7 +164,7 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
         }
         of_block(&k.program())
     };
-    // So many groups are left, and one more begins.
+    // That many groups stay in flight, and one more begins.
     for waits in 0..4 {
         assert_eq!(copies(waits), u64::from(waits + 1) * 2 * WARP);
     }
@@ -209,7 +209,7 @@ fn boxes_are_under_way_until_their_barrier_is_waited_for() {
             let wanted = (behind + 1).min(iterations) as u64 * 512;
             assert_eq!(of_block(&ring(stages, iterations, Some(behind))), wanted, "{stages} {iterations} {behind}");
         }
-        // Where other warps wait, all stages.
+        // If other warps wait, all stages are in flight.
         assert_eq!(of_block(&ring(stages, iterations, None)), stages.min(iterations) as u64 * 512);
     }
 }
@@ -248,7 +248,7 @@ fn by_list(events: &[Event]) -> u64 {
 #[derive(Clone, Copy, PartialEq)]
 enum Event {
     Load,
-    /// Of the value that was loaded there.
+    /// The value that was loaded there.
     Use(usize),
 }
 

@@ -11,10 +11,10 @@ use crate::interpret::lanes::{Lanes, low, signed};
 use crate::program::WARP_LANES;
 use crate::program::register::Register;
 
-/// Looped of a loop before some are passed over.
-const TURNS: u64 = 32;
-/// How many there are in a long loop at least.
-const LONG: u64 = 4 * TURNS;
+/// Iterations of a long loop that are walked before later ones are extrapolated.
+const WALKED_ITERATIONS: u64 = 32;
+/// The iterations of the shortest loop that is extrapolated.
+const LONG_LOOP_ITERATIONS: u64 = 4 * WALKED_ITERATIONS;
 
 /// What the first iterations of a long loop were like.
 #[derive(Default)]
@@ -46,15 +46,15 @@ impl Walk<'_> {
             let next = self.carry(looped);
             index += each;
             iteration += 1;
-            if !self.multiplies || all < LONG || iteration > TURNS {
+            if !self.multiplies || all < LONG_LOOP_ITERATIONS || iteration > WALKED_ITERATIONS {
                 continue;
             }
             history.carried.push(next);
-            if iteration >= TURNS / 2 {
+            if iteration >= WALKED_ITERATIONS / 2 {
                 history.sums.push(self.sums.part(looped.start + 1, looped.end));
                 history.under_way.push(self.under_way.now());
             }
-            if iteration == TURNS {
+            if iteration == WALKED_ITERATIONS {
                 index += self.pass_over(looped, &history, all) as i64 * each;
             }
         }
@@ -116,7 +116,7 @@ impl Walk<'_> {
             return 0;
         }
         self.under_way.pass_over();
-        let periods = (all - TURNS - TURNS / 2) / period as u64;
+        let periods = (all - WALKED_ITERATIONS - WALKED_ITERATIONS / 2) / period as u64;
         let passed = periods * period as u64;
         let whole = sums.len() - 1 - (sums.len() - 1) % period;
         self.sums.multiply(looped.start + 1, &sums[sums.len() - 1 - whole], passed, whole as u64);

@@ -441,7 +441,8 @@ pub(super) fn malformed_programs_are_refused() {
         let error = Interpreter::new(&k.program(), &[]).map(|_| ()).unwrap_err();
         assert_eq!(error.code(), "E1001", "{error}");
     };
-    // Not written; of another width; too many; read outside of the body that wrote it.
+    // Registers that are not written, have another width, are too many, or are read outside of the
+    // body that wrote them.
     refused(|k| {
         let never = k.register(Width::Bits32);
         k.scaled(never, 1, 1);

@@ -112,7 +112,7 @@ fn integers_and_floats_convert_as_documented() {
         let bits = u64::from(value.to_bits());
         assert_eq!(convert_one(f32_, i32_, Rounding::Zero, bits), u64::from(value as i32 as u32), "{value}");
         assert_eq!(convert_one(f32_, u32_, Rounding::Zero, bits), u64::from(value as u32), "{value}");
-        // Where 64 bits are on one side, NaN is the highest bit alone.
+        // If one side has 64 bits, NaN becomes the highest bit alone.
         let long = if value.is_nan() { 1 << 63 } else { value as i64 as u64 };
         assert_eq!(convert_one(f32_, Format::Number(Number::I64), Rounding::Zero, bits), long);
         let word = random.bits();

@@ -5,7 +5,7 @@
 
 use super::*;
 
-/// What is wrong with such tiles.
+/// The defect of such tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Wrong {
     /// The last column is another one: one that there is, or one behind a gap.

@@ -237,7 +237,7 @@ fn in_loops(k: &Build, role: Role, chance: &mut Chance) -> Result<(), KernelErro
     let step = if chance.seldom(8) { inner + chance.of(&[-1, 1]) } else { inner };
     let kind = chance.below(10);
     let late = i64::from(chance.seldom(8));
-    // Where an iteration counts rows too, one block has them, or each has a band of them.
+    // If iterations count rows, one block has all of them, or each block has a band.
     let band = chance.of(&[0_i64, 1, outer]);
     if kind < 3 {
         k.grid(Axis::X, if band == 0 { "1" } else { "2" })?;

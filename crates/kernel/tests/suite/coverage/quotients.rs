@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What is wrong with tiles that are found by quotients of sizes.
+/// The defect of tiles that are found by quotients of sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Defect {
     /// Tiles overlap, or leave rows out between them.

@@ -39,22 +39,22 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_{F32F16F16F32,F32BF16BF16F32,F16F16F16F16,BF16BF16BF16BF16}", copied),
     MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_S32{S8,U8}{S8,U8}S32", copied),
     MmaFamily::derived(Gfx1100, "GFX1100_16x16x16_S32{S4,U4}{S4,U4}S32", copied),
-    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_{F32F16F16F32,F32BF16BF16F32,F16F16F16F16,BF16BF16BF16BF16}", dealt),
-    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_F32{E4M3,E5M2}{E4M3,E5M2}F32", dealt),
-    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S8,U8}{S8,U8}S32", dealt),
-    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S4,U4}{S4,U4}S32", dealt),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_{F32F16F16F32,F32BF16BF16F32,F16F16F16F16,BF16BF16BF16BF16}", k_halves),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_F32{E4M3,E5M2}{E4M3,E5M2}F32", k_halves),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S8,U8}{S8,U8}S32", k_halves),
+    MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S4,U4}{S4,U4}S32", k_halves),
 ];
 
 /// Both halves of the wave hold the factors.
 fn copied(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
-    let factor = || Ok::<_, AtomError>(ThreadValue::shared("((16,2),16):((1,0),16)".parse()?, 2));
-    product(member, factor()?, factor()?, "((16,2),8):((16,1),2)")
+    let operand = || Ok::<_, AtomError>(ThreadValue::shared("((16,2),16):((1,0),16)".parse()?, 2));
+    product(member, operand()?, operand()?, "((16,2),8):((16,1),2)")
 }
 
 /// The halves of the wave hold halves of K.
-fn dealt(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
-    let factor = || Ok::<_, AtomError>("((16,2),8):((1,128),16)".parse::<Layout>()?.into());
-    product(member, factor()?, factor()?, "((16,2),8):((16,8),1)")
+fn k_halves(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
+    let operand = || Ok::<_, AtomError>("((16,2),8):((1,128),16)".parse::<Layout>()?.into());
+    product(member, operand()?, operand()?, "((16,2),8):((16,8),1)")
 }
 
 fn product(member: &Member<'_>, a: ThreadValue, b: ThreadValue, sums: &str) -> Result<MmaAtom, AtomError> {

@@ -5,7 +5,7 @@
 //! `M x 16 x K`, M from 1 to 8, K as many values as fit in 32 bytes. The sums are rows, with a
 //! column for each work-item: element `(i,j)` is value `i` of work-item `j`. The factors are in
 //! registers as the instruction reads them, A row by row, B with as many values along K side by
-//! side as fit in 32 bits. Who holds a value depends on how registers are dealt out, which the
+//! side as fit in 32 bits. Who holds a value depends on how registers are distributed, which the
 //! names of CuTe tell apart:
 //!
 //! * `XE_MxNxK_*_TT`: in units of 16 bits of A, and of 32 bits of B. So work-item `j` has column
@@ -43,7 +43,7 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Xe, "XE_DPAS_NN<{1,2,..,8},S32,{S8,U8,S4,U4},{S8,U8,S4,U4},S32>", exchanged),
 ];
 
-/// Registers dealt out in words of 16 bits of A and of 32 bits of B.
+/// Registers distributed in words of 16 bits of A and of 32 bits of B.
 fn words(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let [m, n, k] = shape;
@@ -78,18 +78,18 @@ fn factors(rows: i64, depth: i64, a_bits: i64, b_bits: i64) -> Result<[Layout; 2
     let together = 32 / b_bits;
     let blocks: Layout =
         format!("({together},{ITEMS},{}):({ITEMS},1,{})", depth / together, ITEMS * together).parse()?;
-    Ok([dealt(&row_by_row, a_bits)?, dealt(&blocks, b_bits)?])
+    Ok([distributed(&row_by_row, a_bits)?, distributed(&blocks, b_bits)?])
 }
 
-/// The numbers of a register dealt out to the work-items.
-fn dealt(register: &Layout, bits: i64) -> Result<Layout, AtomError> {
+/// The numbers of a register, distributed over the work-items.
+fn distributed(register: &Layout, bits: i64) -> Result<Layout, AtomError> {
     let bytes = (8 / bits).max(1);
     let values = register.size() / ITEMS;
     let items: Layout = format!("({ITEMS},({bytes},{})):({bytes},(1,{}))", values / bytes, ITEMS * bytes).parse()?;
     Ok(register.compose(&items)?)
 }
 
-/// Registers dealt out value by value.
+/// Registers distributed value by value.
 fn values(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (rows, types, depth) = arguments(member)?;
     let [a, b] = factors(rows, depth, types.a.bits(), types.b.bits())?;

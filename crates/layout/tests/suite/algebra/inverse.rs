@@ -211,7 +211,7 @@ fn complement_fills_exactly() {
     assert!(refused > 1000);
 }
 
-/// What a layout with a complement tiles: the stride after its last mode.
+/// The extent that a layout with a complement tiles: the stride after its last mode.
 fn total_of(layout: &Layout) -> i64 {
     layout.complement_open().unwrap().leaves().last().map_or(1, |leaf| leaf.stride)
 }

@@ -62,7 +62,7 @@ fn coalesce_past_the_end_keeps_what_the_extension_needs() {
     assert_eq!(l.coalesce().unwrap().to_string(), "4:1");
 }
 
-/// What has no leaves has one coalesced form, whatever its nesting.
+/// A layout without leaves has one coalesced form, whatever its nesting.
 #[test]
 fn coalesce_flattens_what_has_no_leaves() {
     for l in ["():()", "(()):(())", "((),()):((),())", "((()),()):((()),())"] {

@@ -131,7 +131,7 @@ fn searches_end() {
             Err(error) => assert_eq!(error.code(), "E0110", "{text}"),
         }
     }
-    // As many points as the table may have, each of which must be placed.
+    // The largest number of points of the table, each of which must be placed.
     for text in [
         "(2,32768):(2,3)",
         "(3,20000):(-1,7)",

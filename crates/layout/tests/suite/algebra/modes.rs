@@ -222,7 +222,7 @@ fn leaves_are_cut_where_they_stand() {
             assert_eq!(sizes(&cut), sizes(&layout), "{layout}");
         }
         assert_eq!(cut.to_string().parse::<Layout>().unwrap(), cut);
-        // Nothing listed: nothing changes.
+        // An empty list changes nothing.
         assert_eq!(layout.cut_leaves(|_, _| Ok::<(), LayoutError>(())).unwrap(), layout);
     }
     let cut = layout("(4,6):(6,1)").cut_leaves(|leaf, pieces| {

@@ -10,7 +10,7 @@ fn check(text: &str) -> bool {
     match (text.parse::<Layout>(), general) {
         (Ok(layout), Ok(general)) => {
             assert_eq!(layout, general, "{text:?}");
-            // What was read prints as a text of the same value.
+            // A value that was read prints as a text of the same value.
             assert_eq!(layout.to_string().parse::<Layout>(), Ok(general), "{text:?}");
             true
         }

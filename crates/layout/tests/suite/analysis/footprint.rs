@@ -93,7 +93,7 @@ fn the_swaps_of_a_distance_are_those_that_sorting_in_place_does() {
             assert_eq!((found.moved, found.first), (moved.len() as i64, moved.first().copied()));
             let far = (0..16).map(|index| (place(from, index) - place(to, index)).abs()).max().unwrap();
             assert_eq!(found.farthest, far);
-            // Which element lies where, then swapped until each lies where it should.
+            // The position of each element; elements are swapped until each is in its place.
             let mut memory: BTreeMap<i64, i64> = (0..16).map(|index| (place(from, index), index)).collect();
             let mut other: Vec<i64> = (0..16).map(|index| place(to, index)).collect();
             other.sort_unstable();

@@ -89,7 +89,7 @@ fn random_swizzled_thread_values_agree_with_the_counter() {
         let memory = Banks::new(banks.0, banks.1).unwrap();
         let report = bank_conflicts(&storage, &access, memory).unwrap();
         let global = global_access(&storage, &access).unwrap();
-        // By hand: addresses of every instruction of every warp.
+        // The oracle: addresses of every instruction of every warp.
         let count = threads.iter().product::<i64>();
         let place = |thread: i64, instruction: i64| {
             let digits = [thread % threads[0], thread / threads[0] % threads[1], thread / threads[0] / threads[1]];
@@ -266,7 +266,7 @@ fn what_no_lane_takes_is_refused() {
         let refused = of(asked).unwrap_err();
         assert_eq!(refused.code(), "E0602");
         assert_eq!(refused.help().unwrap().contains(&format!("use `{}`", meant.unwrap_or("?"))), meant.is_some());
-        // What is advised was tried.
+        // The advice is one of the layouts that were tried.
         assert!(meant.is_none_or(|meant| of(meant).is_ok()));
     }
     let far: Layout = "(8,2):(1,4611686018427387904)".parse().unwrap();

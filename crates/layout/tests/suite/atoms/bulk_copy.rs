@@ -34,7 +34,7 @@ fn a_name_says_what_is_taken() {
             assert_eq!(BulkCopy::named(&name).unwrap(), copy);
             assert!(CopyAtom::named(&name).is_err(), "{name} is two things");
             assert_eq!(copy.arch(), if name.starts_with("SM90_") { Arch::Sm90 } else { Arch::Sm100 });
-            // What the words of the name say.
+            // The words in the name.
             let has = |word: &str| name.split(['_', ':']).any(|part| part == word);
             let said: Vec<usize> = (1..=5).filter(|d| has(&format!("{d}D"))).collect();
             assert_eq!(copy.is_multicast(), has("MULTICAST"), "{name}");

@@ -29,7 +29,7 @@ fn place(layout: &Layout, thread: i64, value: i64) -> i64 {
 /// Every place of a tile is held by as many threads as stated, by none of them twice.
 fn check(name: &str, held: &ThreadValue, threads: i64, places: i64) {
     let values = held.values();
-    // What all threads hold alike need not be asked of each of them.
+    // All threads hold the same values, so one thread is enough.
     let all = held.holders() == threads && threads > 32;
     let asked: Vec<i64> = if all { vec![0, 1, threads - 1] } else { (0..threads).collect() };
     let mut holders = vec![0; usize::try_from(places).unwrap()];

@@ -185,7 +185,7 @@ fn of_numbers(layout: &Layout<Coordinate<Expr>>, values: &Values) -> Layout<Coor
     Layout::from_tree(layout.tree().map(leaf)).unwrap()
 }
 
-/// What the library gives at values and a coordinate, or none where it has none.
+/// The value of the library at values and a coordinate; None if there is none.
 type Evaluate<'a> = &'a dyn Fn(&Values, &Tree<i64>) -> Option<Vec<i64>>;
 
 /// The case of one computation, and runs of it; those are left out at which the library has no

@@ -124,7 +124,7 @@ fn layout(random: &mut Random, extents: &[i64], written: bool) -> Composed {
         0 => random.strides(&shape, true).into(),
         1 => random.strides(&shape, false).into(),
         2 => nested(&random.strides(&shape, false)).into(),
-        // What is read may repeat and overlap.
+        // The source may repeat elements and overlap itself.
         3 if !written => {
             let strides: Vec<i64> = shape.iter().map(|_| random.below(7) as i64 - 3).collect();
             flat(&shape, &strides).into()

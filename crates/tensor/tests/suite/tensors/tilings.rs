@@ -354,7 +354,7 @@ fn written_tiles<L: Offsets>(matrix: &Matrix<L>) {
         let mut view = TensorViewMut::new(&mut memory, matrix.map.clone()).unwrap();
         let mut parts = view.view_mut().split_mode_mut(mode).unwrap();
         let count = if mode == 0 { matrix.rows } else { matrix.columns };
-        // From both ends, and past some, as an iterator allows.
+        // The iterator runs from both ends and skips elements.
         let mut number = 0;
         let last = parts.next_back();
         for mut part in parts {

@@ -306,7 +306,7 @@ fn walks_of_xor_strides() {
         let leaves = extents.iter().map(|extent| Leaf { extent: *extent, stride: stride(&mut random) }).collect();
         check(&Layout::<Xor>::from_tree(nested(&mut random, leaves)).unwrap(), &mut random);
     }
-    // Of more bits than a number has: 35 modes of 3 have 70.
+    // An index of more bits than a number has: 35 modes of extent 3 take 70.
     let leaves = (0..35).map(|mode| Leaf { extent: 3, stride: Xor::new(1 << (mode % 20)).unwrap() });
     let layout = Layout::<Xor>::from_tree(Tree::flat(leaves).unwrap()).unwrap();
     assert!(layout.derived().is_err());

@@ -45,7 +45,7 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// An operand in shared memory, its rows before K.
-    fn factor(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
+    fn shared_operand(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
         let groups = self.by_groups()?;
         let (ring, part) = groups.plan.of.get(&value).copied().ok_or_else(over)?;
         let modes = groups.plan.rings[ring].parts[part].modes;
@@ -113,18 +113,18 @@ impl<'k> Lowering<'k, '_> {
                 stages.push((ring, stage, kept));
             }
         }
-        let factor = |value: ValueId, left: bool| {
+        let shared_operand = |value: ValueId, left: bool| {
             let ring = groups.plan.of.get(&value).map(|own| own.0);
             let stage = stages.iter().find(|own| Some(own.0) == ring).ok_or_else(over)?;
-            self.factor(value, left, &stage.1)
+            self.shared_operand(value, left, &stage.1)
         };
-        let b = factor(operands[1], false)?;
+        let b = shared_operand(operands[1], false)?;
         let k = self.k;
         match (rows, adds) {
             (Some(rows), true) => k.mma(mma, sums, rows, &b, sums)?,
             (Some(rows), false) => k.mma_anew(mma, sums, rows, &b)?,
-            (None, true) => k.mma(mma, sums, &factor(operands[0], true)?, &b, sums)?,
-            (None, false) => k.mma_anew(mma, sums, &factor(operands[0], true)?, &b)?,
+            (None, true) => k.mma(mma, sums, &shared_operand(operands[0], true)?, &b, sums)?,
+            (None, false) => k.mma_anew(mma, sums, &shared_operand(operands[0], true)?, &b)?,
         }
         let stages = stages.into_iter().filter(|own| !own.2).map(|own| own.1).collect();
         Ok(UnderWay { sums: sums.clone(), stages })

@@ -115,7 +115,7 @@ fn what_cannot_be_given_so_is_refused() {
         assert!(error.help().is_some());
         assert!(error.place().is_some(), "{error}");
     }
-    // What warpgroups alone can do, and where they do not fit.
+    // Instructions that need warpgroups, on machines or in programs without them.
     let groups = "SM90_64x64x16_F32BF16BF16_SS";
     let error = refused(&product([64, 64], ["", "", groups]), Target::Sm80);
     assert!(error.to_string().contains("a kernel for sm_90a"), "{error}");

@@ -17,7 +17,7 @@ fn error_function(x: f64) -> f64 {
     sum * step / 3.0 * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-/// What the tile interpreter and the kernel make of numbers, in blocks of 1000 of a tile of 1024.
+/// Runs numbers through the tile interpreter and the kernel: blocks of 1000 in tiles of 1024.
 fn both(function: &str, x: &[f32]) -> [Vec<f64>; 2] {
     let text = format!(
         "tile each {{\n input x: f32 (1000,B):(1,1000)\n output y: f32 (1000,B):(1,1000)\n grid B\n \

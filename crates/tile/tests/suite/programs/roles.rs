@@ -308,7 +308,7 @@ tile twice {
     for keys in ["32", "64", "128"] {
         let roles = agrees(&text.replace("KEYS", keys), &case, &wanted, 0.0);
         assert!(says(&roles, "wgmma"), "{roles:?}");
-        // By single warps as well, which read their operands themselves.
+        // Also compiled for single warps, which read their operands themselves.
         let program: Program = text.replace("KEYS", keys).parse().unwrap();
         let found = kernel(&program.compile(None).unwrap(), &case, "d");
         assert_eq!(found, wanted, "{keys}");
@@ -442,7 +442,7 @@ fn what_is_open_is_printed_as_a_bound() {
     assert_eq!(says(&explained, "no other assignment"), 0, "{explained}");
 }
 
-/// What an assignment costs is a number of cycles: none that is not possible was taken.
+/// The cost of an assignment is a number of cycles, so no impossible option was taken.
 #[test]
 fn programs_of_the_library_have_layouts_in_which_all_is_possible() {
     for tilewright_tile::Entry { name, .. } in tilewright_tile::LIBRARY {

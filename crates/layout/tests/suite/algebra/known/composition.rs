@@ -78,7 +78,7 @@ fn composition_with_a_negative_stride_follows_the_definition() {
     let a = plain(&layout("(4,4):(1,10)"));
     assert_eq!((0..4).map(|i| value(&a, -3 * i)).collect::<Vec<_>>(), [0, -3, -12, -21]);
     has_no_composite("(4,4):(1,10)", "4:-3", "E0107");
-    // Where it exists, it is the mirror image of that with the positive stride.
+    // If the composite exists, it is the mirror image of the one with the positive stride.
     composes("(4,4):(1,10)", "4:-1", "4:-1");
     composes("(4,4):(1,10)", "8:-2", "(2,4):(-2,-10)");
     composes("(4,4):(1,10)", "(4,2):(-1,-4)", "(4,2):(-1,-10)");

@@ -43,7 +43,7 @@ impl<'t> Body<'t> {
                 }
                 let mut wide = one.value.to(narrow);
                 let floats = matches!(narrow, Bf16 | F16);
-                // From one narrow type to another, which may be the narrower one.
+                // Converts one narrow type to another, which may be narrower.
                 if floats && chance.below(2) == 0 {
                     wide = wide.to(chance.one(&[E4M3, E5M2]));
                 }

@@ -1,4 +1,4 @@
-//! Large messages, which copy engines bring from other devices.
+//! Large messages, which copy engines copy from other devices.
 //!
 //! Law: a message is divided into parts, each of which consists of contiguous lines at one stride
 //! in the source. Parts whose lines are also contiguous in the destination are copied there
@@ -19,12 +19,12 @@ use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 
 /// The least size, in bytes, of a message that copy engines transfer directly to its destination.
 /// Between two H200 this was slower at 8 MiB, and faster from 32 MiB on.
-pub const LEAST_MESSAGE: u64 = 32 << 20;
-/// The bytes of a message from which on copy engines bring it in parts, where its lines go
+pub const MIN_DIRECT_BYTES: u64 = 32 << 20;
+/// The bytes of a message from which on copy engines copy it in parts, where its lines go
 /// elsewhere.
-pub const LEAST_TURNED: u64 = 128 << 20;
+pub const MIN_STAGED_BYTES: u64 = 128 << 20;
 /// The least size of a line for copy engines, in bytes.
-pub const LEAST_LINE: u64 = 4096;
+pub const MIN_LINE_BYTES: u64 = 4096;
 /// Limits of the size of a staged part, in bytes: a part is half of the rest of a message, within
 /// these limits.
 const PART: (i64, i64) = (16 << 20, 128 << 20);
@@ -33,9 +33,9 @@ const WHOLE: i64 = 64;
 /// The most parts of a message.
 const MAX_PARTS: usize = 1024;
 
-/// Lines that copy engines bring from another device.
+/// Lines that copy engines copy from another device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bring {
+pub struct EngineCopy {
     /// The rank that has them.
     pub source: usize,
     /// The first byte there.
@@ -50,11 +50,11 @@ pub struct Bring {
 
 /// The transfers to a device in a step.
 #[derive(Debug)]
-pub struct Brought {
+pub struct Transfers {
     /// Reads by kernels, of other devices and of this one.
     pub pulls: Vec<Pull>,
     /// By copy engines, in this order.
-    pub brings: Vec<Bring>,
+    pub engine_copies: Vec<EngineCopy>,
     /// The kernels that unpack staged parts.
     pub puts: Vec<Planned>,
     /// The bytes of the largest part that comes beside the tensor.
@@ -71,29 +71,30 @@ pub struct Brought {
 /// use tilewright::kernel::Element;
 /// use tilewright::kernel::machine::Machine;
 /// use tilewright::mesh::{Exchange, Mesh, ShardedLayout};
-/// use tilewright::reshard::{Combine, brought};
+/// use tilewright::reshard::{Combine, transfers};
 ///
 /// # fn main() -> Result<(), tilewright::reshard::ReshardError> {
 /// let h200 = Machine::named("H200").unwrap();
 /// let mesh: Mesh = "tp=2".parse()?;
 /// let rows = ShardedLayout::parse(&mesh, "((2048,2),4096):((4096,1@tp),1)")?;
 /// let all = ShardedLayout::parse(&mesh, "(4096,4096):(4096,1) copied 2:1@tp")?;
-/// let step = brought(&Exchange::new(&rows, &all)?, 0, Element::F32, &h200, Combine::Sum, [1 << 20; 2])?;
+/// let step = transfers(&Exchange::new(&rows, &all)?, 0, Element::F32, &h200, Combine::Sum, [1 << 20; 2])?;
 /// // The rows of device 1 come in one piece; a kernel moves those of device 0.
-/// assert_eq!((step.brings.len(), step.brings[0].lines.count, step.pulls.len()), (1, 1, 1));
+/// let copies = &step.engine_copies;
+/// assert_eq!((copies.len(), copies[0].lines.count, step.pulls.len()), (1, 1, 1));
 /// # Ok(())
 /// # }
 /// ```
-pub fn brought(
+pub fn transfers(
     exchange: &Exchange,
     rank: usize,
     element: Element,
     planner: &dyn Planner,
     combine: Combine,
     least: [u64; 2],
-) -> Result<Brought, ReshardError> {
+) -> Result<Transfers, ReshardError> {
     let bytes = |elements: i64| elements as u64 * u64::from(element.bytes());
-    let (mut brings, mut puts, mut room) = (Vec::new(), Vec::new(), 0);
+    let (mut engine_copies, mut puts, mut room) = (Vec::new(), Vec::new(), 0);
     // The shapes for which kernels have been planned.
     let mut known: Vec<(Vec<Mode>, i64)> = Vec::new();
     let mut left = Vec::new();
@@ -107,7 +108,7 @@ pub fn brought(
         for Part { read, write, modes, lines, in_place } in parts {
             let (source, read) = (message.from, bytes(read));
             if in_place {
-                brings.push(Bring { source, read, lines, write: bytes(write), put: None });
+                engine_copies.push(EngineCopy { source, read, lines, write: bytes(write), put: None });
                 continue;
             }
             let behind = write % (KERNEL_ALIGNMENT_BYTES / i64::from(element.bytes()));
@@ -119,14 +120,14 @@ pub fn brought(
                 known.push((modes, behind));
             }
             let put = Some(number.unwrap_or(puts.len() - 1));
-            brings.push(Bring { source, read, lines, write: bytes(write - behind), put });
+            engine_copies.push(EngineCopy { source, read, lines, write: bytes(write - behind), put });
         }
     }
     // Each device begins with its neighbour, so that not all read the same one.
     let ranks = exchange.from().mesh().size();
-    brings.sort_by_key(|bring| (bring.source + ranks - rank) % ranks);
+    engine_copies.sort_by_key(|copy| (copy.source + ranks - rank) % ranks);
     let pulls = pulls_of(left, (exchange.added(), combine), element, planner, where_they_lie)?;
-    Ok(Brought { pulls, brings, puts, room })
+    Ok(Transfers { pulls, engine_copies, puts, room })
 }
 
 /// Extent, step in the memory that is read, and step in the memory that is written.
@@ -164,7 +165,7 @@ fn parts(footprint: &Footprint, element: Element, may: [bool; 2]) -> Option<Vec<
     let ways = [(true, (i64::MAX, i64::MAX)), (false, beside)].into_iter().zip(may).filter(|(_, may)| *may);
     ways.map(|(way, _)| way).find_map(|(in_place, (least, most))| {
         let mut parts = Vec::new();
-        let limits = Limits { in_place, least, most, width, line: LEAST_LINE };
+        let limits = Limits { in_place, least, most, width, line: MIN_LINE_BYTES };
         let cut = |start: &(i64, i64)| cut(&modes, *start, &limits, &mut parts);
         footprint.starts.iter().map(cut).collect::<Option<Vec<()>>>()?;
         Some(parts)
