@@ -207,6 +207,22 @@ tile longer {
 }
 
 #[test]
+fn tiles_of_any_extents_have_gradients() {
+    let text = "
+tile norm {
+    input  x: f32 (M,10):(10,1)
+    input  w: f32 (1,10):(10,1)
+    output y: f32 (M,10):(10,1)
+    grid ceil(M/3)
+    a = load(x, (3,10), (block.x, 0))
+    e = exp(a - reduce_max(a, 1))
+    store(y, (block.x, 0), e / reduce_sum(e, 1) * load(w, (1,10), (0, 0)) + a * reduce_sum(a, 1))
+}";
+    let distinct: Vec<f64> = (0..70).map(|own| f64::from((own * 11) % 70) / 32.0 - 1.1).collect();
+    compare(text, &[("M", 7)], &[("x", distinct), ("w", numbers(10, 6))], &GradientOptions::default());
+}
+
+#[test]
 fn loops_of_sums_are_reversed() {
     // The sum of squares of a row in parts, and then the row over it: two loops load the same tiles.
     let text = "
