@@ -137,7 +137,7 @@ impl Padding<'_> {
     }
 
     /// A value of an operation that the program did not have.
-    fn new(
+    fn made(
         &mut self,
         (shape, element): (&[i64], Element),
         operation: Operation,
@@ -179,21 +179,21 @@ impl Padding<'_> {
         let mut fill_value = match (fill, element) {
             (Fill::Least, Element::F32) => {
                 let bits = Operation::Constant(Element::I32, number);
-                let bits = self.new((&[], Element::I32), bits, &[], (out, place));
-                self.new((&[], element), Operation::Recast(element), &[bits], (out, place))
+                let bits = self.made((&[], Element::I32), bits, &[], (out, place));
+                self.made((&[], element), Operation::Recast(element), &[bits], (out, place))
             }
-            _ => self.new((&[], element), Operation::Constant(element, number), &[], (out, place)),
+            _ => self.made((&[], element), Operation::Constant(element, number), &[], (out, place)),
         };
-        fill_value = self.new((&wide, element), Operation::Broadcast(wide.clone()), &[fill_value], (out, place));
+        fill_value = self.made((&wide, element), Operation::Broadcast(wide.clone()), &[fill_value], (out, place));
         let mut found = value;
         for (mode, extent) in ends {
             let arange = Operation::Arange { shape: wide.clone(), mode };
-            let at = self.new((&wide, Element::I32), arange, &[], (out, place));
+            let at = self.made((&wide, Element::I32), arange, &[], (out, place));
             let end = Operation::Constant(Element::I32, extent as f64);
-            let end = self.new((&[], Element::I32), end, &[], (out, place));
-            let end = self.new((&wide, Element::I32), Operation::Broadcast(wide.clone()), &[end], (out, place));
+            let end = self.made((&[], Element::I32), end, &[], (out, place));
+            let end = self.made((&wide, Element::I32), Operation::Broadcast(wide.clone()), &[end], (out, place));
             let operands = [at, end, found, fill_value];
-            found = self.new((&wide, element), Operation::Select(Comparison::Less), &operands, (out, place));
+            found = self.made((&wide, element), Operation::Select(Comparison::Less), &operands, (out, place));
         }
         found
     }
@@ -235,7 +235,7 @@ impl Padding<'_> {
             && matches!(self.own.type_of(operands[0]).element, Element::F32 | Element::I32)
         {
             let inner = self.filled(operands[0], (shape, &[mode]), Fill::Number(0.0), out, place);
-            return Ok(self.new((&powers(shape), element), Operation::To(element), &[inner], (out, place)));
+            return Ok(self.made((&powers(shape), element), Operation::To(element), &[inner], (out, place)));
         }
         let wanted =
             "one that is loaded, with 0 past its edges, or converted, if its extent along K is no power of two,";

@@ -58,7 +58,7 @@ impl<'k> Keys<'k> {
     }
 
     /// A key of another lane with its place.
-    fn from(&self, at: usize, lanes: u32) -> Vec<Num<'k>> {
+    fn other(&self, at: usize, lanes: u32) -> Vec<Num<'k>> {
         let moved = |own: Num<'k>| if lanes == 0 { own } else { self.k.shuffle_xor(own, lanes) };
         self.at(at).into_iter().map(moved).collect()
     }
@@ -78,7 +78,7 @@ impl<'k> Keys<'k> {
     /// the lower index gets the larger value.
     fn compare(&mut self, slots: &[Slot]) -> Result<(), KernelError> {
         let (values, lanes) = Keys::masks(slots);
-        let others: Vec<Vec<Num<'k>>> = (0..self.count()).map(|at| self.from(at ^ values, lanes)).collect();
+        let others: Vec<Vec<Num<'k>>> = (0..self.count()).map(|at| self.other(at ^ values, lanes)).collect();
         let decides = slots.last().copied();
         let low = match decides {
             Some(Slot::Thread(lane)) => Some(self.is_low(lane)?),
@@ -120,7 +120,7 @@ impl<'k> Keys<'k> {
             let all: Vec<Slot> = now.iter().copied().chain([slot]).collect();
             let (values, lanes) = Keys::masks(&all);
             let first = |at: usize| {
-                let [first, _] = in_order(&self.at(at), &self.from(at ^ values, lanes));
+                let [first, _] = in_order(&self.at(at), &self.other(at ^ values, lanes));
                 first
             };
             let keys: Vec<Vec<Num<'k>>> = match slot {
