@@ -187,9 +187,8 @@ fn of_spec(context: &Context<'_>, inside: &str, span: Range<usize>) -> Option<Re
     let (short, shape) = match inside.split_once(" on ") {
         Some((short, shape)) => (short, shape.trim().strip_prefix('(')?.strip_suffix(')')?),
         None => {
-            let (kind, rest) = inside.split_once('[').filter(|(kind, _)| is_type(kind))?;
+            let (_, rest) = inside.split_once('[').filter(|(kind, _)| is_type(kind))?;
             let (shape, rest) = rest.split_once(']')?;
-            let _ = kind;
             (rest.trim(), shape)
         }
     };

@@ -207,9 +207,13 @@ fn what_a_sharding_leaves_open_is_asked_and_what_is_wrong_is_refused() {
         let text = format!("{mesh}#sdy.sharding<@m, {sharding}>");
         assert_eq!(refusal(&text, &shape(&extents)).code(), code, "{text}");
     }
-    for (defined, code) in
-        [("<[]>", "E1304"), ("<[], device_ids=[0]>", "E1304"), ("<[\"x\"=2], device_ids=[1, 0]>", "E1303")]
-    {
+    for (defined, code) in [
+        ("<[]>", "E1304"),
+        ("<[], device_ids=[0]>", "E1304"),
+        ("<[\"x\"=2], device_ids=[1, 0]>", "E1303"),
+        ("<[\"x\"=2, \"y\"=2], device_ids=[0, 1, 3, 2]>", "E1303"),
+        ("<[\"x\"=2, \"y\"=2], device_ids=[0, 1]>", "E1303"),
+    ] {
         let text = format!("sdy.mesh @m = {defined}\n#sdy.sharding<@m, [{{}}, {{}}]>");
         assert_eq!(refusal(&text, &shape(&[8, 16])).code(), code, "{text}");
     }

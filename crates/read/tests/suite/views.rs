@@ -18,8 +18,7 @@ impl Map {
     fn at(&self, register: i64, lane: i64, warp: i64) -> [i64; 2] {
         let mut sum = [0, 0];
         for (bases, at) in [(&self.register, register), (&self.lane, lane), (&self.warp, warp)] {
-            for (bit, base) in bases.iter().enumerate().filter(|(bit, _)| at >> bit & 1 == 1) {
-                let _ = bit;
+            for (_, base) in bases.iter().enumerate().filter(|(bit, _)| at >> bit & 1 == 1) {
                 sum = [sum[0] ^ base[0], sum[1] ^ base[1]];
             }
         }
@@ -215,6 +214,12 @@ fn what_only_looks_like_a_view_is_none() {
     ] {
         let _ = document(&sign.repeat(20_000), &Options::default());
     }
+    // Every element once, but lane 6 and 7 exchanged: no linear map. And one with an element left out.
+    let lanes = |order: [i64; 8]| format!("Warp0:\n{}", order.map(|at| format!("({at},0)")).join(", "));
+    for (order, code) in [([0, 1, 2, 3, 4, 5, 7, 6], "E1304"), ([0, 1, 2, 3, 8, 9, 10, 11], "E1302")] {
+        assert_eq!(expression(&lanes(order), &Options::default()).unwrap_err().code(), code, "{order:?}");
+    }
+    assert!(expression(&lanes([0, 2, 1, 3, 4, 6, 5, 7]), &Options::default()).is_ok());
     // Blocks of a cluster count on.
     let text = "[[ B0:T0:0, B0:T1:0]\n[  B1:T0:0, B1:T1:0]]";
     assert_eq!(expression(text, &Options::default()).unwrap().to_string(), "((2,2),1):((2,1),0)");
