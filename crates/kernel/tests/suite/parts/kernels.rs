@@ -91,7 +91,7 @@ fn the_product_of_the_post() {
             k.barrier();
             Ok(())
         })?;
-        let at = k.coordinates(&c.shape())?.local_tile((32, 32), k.block("(x,y)")?)?;
+        let at = k.coordinates(c.shape())?.local_tile((32, 32), k.block("(x,y)")?)?;
         let at = at.partition_mma(&mma, Operand::C)?;
         let inside = k.predicates(sums.layout())?;
         for index in 0..sums.size() as i64 {
@@ -323,7 +323,7 @@ fn predicates_of_runs_leave_zeros_behind_asynchronous_copies() {
         let tile = x.local_tile((16, 32), coord!(Expr::from(0), Expr::from(0))?)?;
         let held = k.shared::<f32>("(16,32):(32,1)")?;
         let (from, to) = (tile.partition(&copy, S)?, held.partition(&copy, D)?);
-        let at = k.coordinates(&x.shape())?.partition(&copy, S)?;
+        let at = k.coordinates(x.shape())?.partition(&copy, S)?;
         let inside = k.predicates(&"(1,2,2):(2,1,0)".parse::<Layout>()?)?;
         for m in 0..2 {
             let row = at.slice(coord!(_, Expr::from(m), Expr::from(0))?)?.at(0)?;
