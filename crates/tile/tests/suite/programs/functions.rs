@@ -59,7 +59,7 @@ fn near(function: &str, x: &[f32], of: impl Fn(f64) -> f64, units: f64, apart: f
             let within = (found - wanted).abs() <= (units * unit(wanted)).max(apart);
             assert!(same || within, "{who}: {function}({x:e}) is {found:e}, not {wanted:e}");
             let keeps_sign = wanted != 0.0 || found.is_sign_negative() == wanted.is_sign_negative();
-            assert!(same && keeps_sign || !same, "{who}: {function}({x:e}) is {found:e}, not {wanted:e}");
+            assert!(keeps_sign || !same, "{who}: {function}({x:e}) is {found:e}, not {wanted:e}");
         }
     }
 }
@@ -78,7 +78,7 @@ fn sines_are_within_two_units_for_angles_that_positions_have() {
 
 #[test]
 fn sines_of_large_numbers_are_within_the_stated_bound() {
-    let power = |at: u16| f32::from_bits(0x4800_0000 + u32::from(at) * 0x3333) * if at % 2 == 0 { 1.0 } else { -1.0 };
+    let power = |at: u16| f32::from_bits(0x4800_0000 + u32::from(at) * 0x3333) * [1.0, -1.0][usize::from(at % 2)];
     let mut x: Vec<f32> = (0..4000).map(power).collect();
     x.extend([131_072.0, -131_072.0, f32::MAX, f32::MIN, 1e22, 6_381_956_970_095_103.0 * 2.0_f32.powi(60)]);
     near("sin", &x, f64::sin, 0.0, 2.0_f64.powi(-23));

@@ -6,7 +6,7 @@ use tilewright_tile::Program;
 
 /// Numbers with many equal ones, both zeros, infinities and NaN.
 fn awkward(count: usize, with_nan: bool) -> Vec<f64> {
-    let one = |at: usize| match (at * 2_654_435_761 >> 5) % 23 {
+    let one = |at: usize| match ((at * 2_654_435_761) >> 5) % 23 {
         0 => -0.0,
         1 => 0.0,
         2 => f64::INFINITY,
