@@ -7,7 +7,7 @@ use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::program::Program;
 use tilewright_kernel::program::memory::Space;
 use tilewright_kernel::{Element, ptx};
-use tilewright_planners::{Entry, PlanError, Planned, Unchecked};
+use tilewright_planners::{Entry, EntryOptions, PlanError, Planned, Unchecked};
 
 use crate::failure::Failure;
 use crate::outline::{self, tiles::Tiles};
@@ -58,7 +58,8 @@ pub fn of(
         Some(target) => Machine::of_target(target),
         None => Machine::named(target).unwrap_or_else(|| Machine::of_target(ptx::Target::Sm90a)),
     };
-    let planned = entry.plan(&machine, &sizes, element)?;
+    let options = EntryOptions { sizes: &sizes, element, ..EntryOptions::default() };
+    let planned = entry.plan(&machine, options)?;
     match want {
         Wanted::Plan => plan(entry, &planned),
         Wanted::Check => check(&planned),
