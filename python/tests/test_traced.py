@@ -86,6 +86,7 @@ OF_OBJECTS = {
 ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("add", "sub", "mul", "truediv")} | {"__neg__", "__abs__"}
 ORDER = {"__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"}
 BITS = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or", "xor", "lshift", "rshift")}
+WHOLE = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("floordiv", "mod")}
 #: The text of what is no number says what it is.
 SHOWN = {"__str__", "__format__"}
 INDEX = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("add", "sub", "mul")}
@@ -108,13 +109,13 @@ MEANT = {
     # An object of it never changes, so a copy is the object.
     # `2 // i` is refused where i may be 0.
     "Expr": INDEX | ORDER | {"__neg__", "__copy__", "__deepcopy__"} | {f"__{side}{name}__" for side in ("", "i") for name in ("floordiv", "mod")},
-    "Value": ARITHMETIC | ORDER | BITS,
-    "Carried": ARITHMETIC | ORDER | BITS,
+    "Value": ARITHMETIC | ORDER | BITS | WHOLE,
+    "Carried": ARITHMETIC | ORDER | BITS | WHOLE,
     "Condition": {"__invert__"} | {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or")},
     "Index": INDEX | ORDER,
     "Tensor": set(),
     "Block": set(),
-    "Turns": {"__next__"},
+    "Iterations": {"__next__"},
 }
 
 
@@ -168,7 +169,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-@pytest.mark.parametrize("name", sorted(set(MEANT) - {"Value", "Carried", "Condition", "Index", "Tensor", "Block", "Turns"}))
+@pytest.mark.parametrize("name", sorted(set(MEANT) - {"Value", "Carried", "Condition", "Index", "Tensor", "Block", "Iterations"}))
 def test_every_operation_of_a_kernel_is_written_or_refused(name, operation):
     body, made = objects_of_kernels()
     found = []
@@ -184,7 +185,7 @@ def test_every_operation_of_a_kernel_is_written_or_refused(name, operation):
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-@pytest.mark.parametrize("name", ["Value", "Carried", "Condition", "Index", "Tensor", "Block", "Turns"])
+@pytest.mark.parametrize("name", ["Value", "Carried", "Condition", "Index", "Tensor", "Block", "Iterations"])
 def test_every_operation_of_a_tile_program_is_written_or_refused(name, operation):
     found = []
 
@@ -192,7 +193,7 @@ def test_every_operation_of_a_tile_program_is_written_or_refused(name, operation
         value = x.load((32,), (tile.block.x,))
         made = {
             "Value": value, "Carried": tile.carry(value), "Condition": value < 3, "Index": tile.block.x, "Tensor": x, "Block": tile.block,
-            "Turns": tile.range(4),
+            "Iterations": tile.range(4),
         }  # fmt: skip
         found.append(outcome(made, name, operation))
         raise StopIteration

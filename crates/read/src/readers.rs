@@ -10,6 +10,7 @@ pub mod cute_tables;
 pub mod device_grid;
 pub mod dtensor;
 mod near;
+mod placements;
 pub mod pycute;
 pub mod sharding;
 pub mod shardy;

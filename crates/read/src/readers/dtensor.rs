@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use tilewright_mesh::Mesh;
 
+use super::placements::{WINDOW, closed};
 use super::sharding::on_mesh;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Meaning, Reading};
@@ -20,9 +21,6 @@ use crate::term::read as read_term;
 
 /// The row of the table.
 pub const READER: Reader = Reader { system: System::PyTorch, signs: &["DTensor(", "Spec("], read };
-
-/// The most bytes of a tensor that is printed with its values: PyTorch prints a thousand at most.
-const WINDOW: usize = 1 << 14;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let rest = context.source.get(at..)?;
@@ -58,26 +56,6 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
 fn is_type(word: &str) -> bool {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
     digits.len() < word.len() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Where the bracket with which a text begins is closed.
-fn closed(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut quoted = false;
-    for (at, byte) in text.bytes().take(WINDOW).enumerate() {
-        match byte {
-            b'\'' => quoted = !quoted,
-            b'(' | b'[' | b'{' if !quoted => depth += 1,
-            b')' | b']' | b'}' if !quoted => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at + 1);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// The value of an argument by name, outside of brackets.
@@ -229,36 +207,6 @@ fn long_forms(short: &str) -> Option<String> {
         rest = rest.trim_start_matches([',', ' ']);
     }
     Some(format!("[{}]", found.join(", ")))
-}
-
-/// Placements whose parts of sums have one spelling, `Partial()`.
-///
-/// Errors: parts that are not added (E1304).
-pub(super) fn with_sums(text: &str, span: &Range<usize>) -> Result<String, Refused> {
-    let mut written = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("Partial(") {
-        let name = rest.get(..at).unwrap_or("");
-        let start = name.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |before| before + 1);
-        let behind = rest.get(at + "Partial".len()..).unwrap_or("");
-        let Some(end) = closed(behind) else { break };
-        let inner = behind.get(1..end - 1).unwrap_or("");
-        let operation = inner.trim().trim_start_matches("reduce_op").trim_start_matches(['=', ' ']);
-        let operation = operation.trim_matches(['\'', '"', '<', '>']).trim_start_matches("RedOpType.");
-        let operation = operation.split(':').next().unwrap_or("").trim().to_lowercase();
-        let kind = name.get(start..).unwrap_or("");
-        if !matches!(kind, "" | "_") || !matches!(operation.as_str(), "" | "sum") {
-            let placement = format!("{kind}Partial({inner})");
-            let message = format!("{placement} is no sum of parts: a layout here has summands, and no other reduction");
-            let help = "redistribute to Replicate() or Shard(..) first, or read it with Partial()";
-            return Err(Refused::unsupported(span.clone(), message, help));
-        }
-        written.push_str(name.get(..start).unwrap_or(""));
-        written.push_str("Partial()");
-        rest = behind.get(end..).unwrap_or("");
-    }
-    written.push_str(rest);
-    Ok(written)
 }
 
 #[cfg(test)]

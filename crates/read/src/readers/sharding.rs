@@ -7,8 +7,8 @@
 
 use tilewright_mesh::{Mesh, ShardedLayout};
 
-use super::dtensor::with_sums;
 use super::near::{name_beside, shape_beside};
+use super::placements::with_sums;
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Meaning, Reading, Unit};

@@ -121,6 +121,30 @@ impl<'t> Mask<'t> {
     }
 }
 
+impl<'t> Value<'t> {
+    /// Whether each element is less than another's.
+    pub fn lt(self, other: Value<'t>) -> Mask<'t> {
+        Mask::compared(Comparison::Less, self, other)
+    }
+
+    /// Whether each element is at most another's.
+    pub fn le(self, other: Value<'t>) -> Mask<'t> {
+        Mask::compared(Comparison::LessEqual, self, other)
+    }
+
+    /// Whether each element equals another's.
+    pub fn eq(self, other: Value<'t>) -> Mask<'t> {
+        Mask::compared(Comparison::Equal, self, other)
+    }
+
+    /// Whether each element of i32 is another number than 0: a tile of 1 and 0 as a condition.
+    #[track_caller]
+    pub fn is_set(self) -> Mask<'t> {
+        let zero = self.constant(0.0, here());
+        !self.eq(zero)
+    }
+}
+
 impl<'t> ops::BitAnd for Mask<'t> {
     type Output = Mask<'t>;
 

@@ -8,10 +8,10 @@ use std::ops;
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
-use super::{Build, Mask};
+use super::Build;
 use crate::error::Reason;
 use crate::held::Held;
-use crate::program::{Binary, Comparison, Count, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
+use crate::program::{Binary, Count, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
 
 /// A value of a program that is being written: a tile, with a shape and a type and no layout.
 ///
@@ -203,28 +203,6 @@ impl<'t> Value<'t> {
         let place = here();
         let all = Value::together([self, b, c], "fma", place);
         self.build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
-    }
-
-    /// Whether each element is less than another's.
-    pub fn lt(self, other: Value<'t>) -> Mask<'t> {
-        Mask::compared(Comparison::Less, self, other)
-    }
-
-    /// Whether each element is at most another's.
-    pub fn le(self, other: Value<'t>) -> Mask<'t> {
-        Mask::compared(Comparison::LessEqual, self, other)
-    }
-
-    /// Whether each element equals another's.
-    pub fn eq(self, other: Value<'t>) -> Mask<'t> {
-        Mask::compared(Comparison::Equal, self, other)
-    }
-
-    /// Whether each element of i32 is another number than 0: a tile of 1 and 0 as a condition.
-    #[track_caller]
-    pub fn is_set(self) -> Mask<'t> {
-        let zero = self.constant(0.0, here());
-        !self.eq(zero)
     }
 
     /// The tile with extents of 1 become others.

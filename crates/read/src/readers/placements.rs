@@ -1,0 +1,60 @@
+//! Placements of PyTorch as text: `[Shard(0), Replicate(), Partial(sum)]`.
+//!
+//! Law: a part of a sum is the only reduction that a layout has, so others are refused.
+
+use std::ops::Range;
+
+use crate::refused::Refused;
+
+/// The most bytes of a tensor that is printed with its values: PyTorch prints a thousand at most.
+pub(super) const WINDOW: usize = 1 << 14;
+
+/// Where the bracket with which a text begins is closed.
+pub(super) fn closed(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    for (at, byte) in text.bytes().take(WINDOW).enumerate() {
+        match byte {
+            b'\'' => quoted = !quoted,
+            b'(' | b'[' | b'{' if !quoted => depth += 1,
+            b')' | b']' | b'}' if !quoted => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Placements whose parts of sums have one spelling, `Partial()`.
+///
+/// Errors: parts that are not added (E1304).
+pub(super) fn with_sums(text: &str, span: &Range<usize>) -> Result<String, Refused> {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("Partial(") {
+        let name = rest.get(..at).unwrap_or("");
+        let start = name.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |before| before + 1);
+        let behind = rest.get(at + "Partial".len()..).unwrap_or("");
+        let Some(end) = closed(behind) else { break };
+        let inner = behind.get(1..end - 1).unwrap_or("");
+        let operation = inner.trim().trim_start_matches("reduce_op").trim_start_matches(['=', ' ']);
+        let operation = operation.trim_matches(['\'', '"', '<', '>']).trim_start_matches("RedOpType.");
+        let operation = operation.split(':').next().unwrap_or("").trim().to_lowercase();
+        let kind = name.get(start..).unwrap_or("");
+        if !matches!(kind, "" | "_") || !matches!(operation.as_str(), "" | "sum") {
+            let placement = format!("{kind}Partial({inner})");
+            let message = format!("{placement} is no sum of parts: a layout here has summands, and no other reduction");
+            let help = "redistribute to Replicate() or Shard(..) first, or read it with Partial()";
+            return Err(Refused::unsupported(span.clone(), message, help));
+        }
+        written.push_str(name.get(..start).unwrap_or(""));
+        written.push_str("Partial()");
+        rest = behind.get(end..).unwrap_or("");
+    }
+    written.push_str(rest);
+    Ok(written)
+}
