@@ -118,8 +118,8 @@ def test_refusals_name_the_line():
     def shapes(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
         y.store((0,), x.load((8,), (0,)) + x.load((4,), (0,)))  # here
 
-    def odd(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
-        y.store((0,), x.load((6,), (0,)))  # here
+    def empty(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
+        y.store((0,), x.load((0,), (0,)))  # here
 
     def reads(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
         y.store((0,), y.load((8,), (0,)))  # here
@@ -137,7 +137,7 @@ def test_refusals_name_the_line():
         for _ in tile.range(4, a):  # here
             a.set(a.reduce_sum(0))
 
-    for function, code in [(shapes, "E1201"), (odd, "E1201"), (reads, "E1205"), (unknown, "E1203"), (gone, "E1203"), (changes, "E1207")]:
+    for function, code in [(shapes, "E1201"), (empty, "E1201"), (reads, "E1205"), (unknown, "E1203"), (gone, "E1203"), (changes, "E1207")]:
         with pytest.raises(tw.KernelError) as refused:
             tw.tile(function).program()
         assert refused.value.code == code, refused.value
