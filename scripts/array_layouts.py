@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random views of NumPy and tinygrad, and shardings of JAX, and where their elements are.
 
-Usage: array_layouts.py COUNT SEED SYSTEM.. > facts.tsv, with systems numpy, tinygrad (0.10), jax.
+Usage: array_layouts.py COUNT SEED SYSTEM.. > facts.tsv, with systems numpy, tinygrad (0.10), jax, torch.
 
 Each line has four fields with tabs between: the system, the text that it prints, the shape, and
 numbers. For an array these are the offsets of all elements from the first one, in elements, row by
@@ -10,6 +10,7 @@ ranges of its part, as `device:first-end,first-end`. The test `recorded_facts_of
 crates/read reads such a file.
 """
 
+import math
 import os
 import random
 import sys
@@ -114,11 +115,43 @@ def jax_facts(count):
             print("jax", text, shape_text(shape), " ".join(parts), sep="\t")
 
 
+def torch_facts(count):
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor._utils import _compute_local_shape_and_global_offset as part
+
+    for _ in range(count):
+        extents = random.choice([[8], [2, 4], [4, 2], [2, 2, 2], [3], [2, 3]])
+        names = ["dp", "tp", "pp"][: len(extents)]
+        rank = random.randint(1, 3)
+        # Extents that the devices do not divide are sharded unevenly, as torch.chunk does.
+        shape = [random.randint(1, 17) for _ in range(rank)]
+        placements = [random.choice([Replicate(), Shard(random.randrange(rank))]) for _ in extents]
+        parts = []
+        for device in range(math.prod(extents)):
+            coordinate, rest = [], device
+            for extent in reversed(extents):
+                coordinate.insert(0, rest % extent)
+                rest //= extent
+            local, first = part(shape, extents, coordinate, placements)
+            parts.append(f"{device}:" + ",".join(f"{a}-{a + n}" for a, n in zip(first, local)))
+        written = ", ".join(f"Shard(dim={own.dim})" if isinstance(own, Shard) else "Replicate()" for own in placements)
+        axes = ", ".join(f"'{name}'" for name in names)
+        nested = str(torch_mesh(extents))
+        text = f"DTensorSpec(mesh=DeviceMesh('cpu', {nested}, mesh_dim_names=({axes},)), placements=({written},))"
+        print("torch", text, shape_text(shape), " ".join(parts), sep="\t")
+
+
+def torch_mesh(extents):
+    import numpy as np
+
+    return np.arange(math.prod(extents)).reshape(extents).tolist()
+
+
 def main():
     count = int(sys.argv[1])
     random.seed(int(sys.argv[2]))
     for system in sys.argv[3:]:
-        {"numpy": numpy_facts, "tinygrad": tinygrad_facts, "jax": jax_facts}[system](count)
+        {"numpy": numpy_facts, "tinygrad": tinygrad_facts, "jax": jax_facts, "torch": torch_facts}[system](count)
 
 
 if __name__ == "__main__":

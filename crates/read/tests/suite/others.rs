@@ -175,13 +175,13 @@ fn shardings_of_jax_and_torch() {
     assert!(read("PartitionSpec('tp', None)").contains("mesh"));
 }
 
-/// What NumPy, tinygrad and JAX have, as `scripts/array_layouts.py` recorded it, at every element.
+/// What NumPy, tinygrad, JAX and PyTorch have, as `scripts/array_layouts.py` recorded it, at every element.
 #[test]
 fn recorded_facts_of_arrays() {
     let path = std::env::var("TILEWRIGHT_ARRAY_FACTS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/array_facts.tsv").to_owned());
     let facts = std::fs::read_to_string(path).unwrap();
-    let mut seen = [0; 3];
+    let mut seen = [0; 4];
     for fact in facts.lines() {
         let [system, text, shape, numbers] = fact.split('\t').collect::<Vec<_>>().try_into().unwrap();
         let shape: Vec<i64> = shape.split(',').map(|extent| extent.parse().unwrap()).collect();
@@ -206,7 +206,7 @@ fn recorded_facts_of_arrays() {
         };
         match &reading.meaning {
             Meaning::Sharded(layout) => {
-                seen[2] += 1;
+                seen[2 + usize::from(system == "torch")] += 1;
                 for part in numbers.split(' ') {
                     let (device, ranges) = part.split_once(':').unwrap();
                     let device: usize = device.parse().unwrap();
