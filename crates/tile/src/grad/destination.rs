@@ -1,7 +1,7 @@
 //! Where the derivatives of loaded tiles go.
 //!
-//! Law: each element of a derivative is written once. If the index of a loaded tile tells blocks and
-//! iterations apart, each stores its tile. If it does not depend on some axes of the grid, each
+//! Law: each element of a derivative is written once. If the index of a loaded tile tells blocks
+//! and iterations apart, each stores its tile. If it does not depend on some axes of the grid, each
 //! block along them stores a part of its own, and the parts are added. What else overlaps is
 //! refused, unless atomics are allowed.
 
@@ -41,7 +41,7 @@ pub(super) struct Destination {
 
 /// The parts of a derivative, which a program of its own adds.
 pub(super) struct Parts {
-    /// The tensor of the parts, as an input: one mode for each shared axis, then those of the input.
+    /// The tensor of the parts, as an input: a mode for each shared axis, then those of the input.
     pub(super) name: String,
     pub(super) layout: String,
     /// How many parts there are along each shared axis.

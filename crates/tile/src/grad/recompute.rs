@@ -56,8 +56,8 @@ impl<'p> Reverse<'p> {
         own.ok_or_else(|| self.refuse("a value has no definition", crate::program::here()))
     }
 
-    /// Computes a value again, whose operands are known. Hints of layouts are left out: the gradient
-    /// has other uses of the value.
+    /// Computes a value again, whose operands are known. Hints of layouts are left out: the
+    /// gradient has other uses of the value.
     fn computed_again(
         &mut self,
         value: ValueId,
