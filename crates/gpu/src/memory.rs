@@ -15,7 +15,7 @@ use crate::parameter::{Argument, Place};
 use crate::status::code;
 use crate::stream::Stream;
 
-/// Bytes at multiples of which an allocation of the driver begins, and kernels are given memory
+/// The alignment of an allocation of the driver, in bytes, and of the memory that kernels take
 /// (CUDA programming guide, device memory accesses).
 pub(crate) const KERNEL_ALIGNMENT_BYTES: i64 = 256;
 

@@ -324,8 +324,8 @@ impl Ranks {
 }
 
 /// What a statement takes as blocks of a cluster: the rank of one, as a number or as an expression
-/// such as [`Build::rank_after`](crate::Build::rank_after); a range of ranks; the ranks of a layout;
-/// or [`Ranks`].
+/// such as [`Build::rank_after`](crate::Build::rank_after); a range of ranks; the ranks of a
+/// layout; or [`Ranks`].
 pub trait IntoRanks {
     /// The ranks.
     ///

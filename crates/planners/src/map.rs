@@ -23,8 +23,8 @@ use crate::planned::Planned;
 use crate::terms::Meaning;
 use crate::units::VECTOR;
 
-/// A tensor of [`map()`]. A pair of a layout and a type is a tensor whose layout begins at its first
-/// element; a third member is the offset.
+/// A tensor of [`map()`]. A pair of a layout and a type is a tensor whose layout begins at its
+/// first element; a third member is the offset.
 #[derive(Debug, Clone, Copy)]
 pub struct MapTensor<'a> {
     /// The layout, with the modes of the other tensors.

@@ -34,8 +34,8 @@ use problem::ReductionProblem;
 /// The options of [`reduce()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReduceOptions {
-    /// The number of elements of which the address of the tensor is a multiple. By default the
-    /// tensor is aligned to 16 bytes or more; with a smaller alignment, accesses are narrower.
+    /// The alignment of the address of the tensor, in elements. By default the tensor is aligned to
+    /// 16 bytes or more; with a smaller alignment, accesses are narrower.
     pub alignment: i64,
 }
 

@@ -3,8 +3,8 @@
 //! Law: the text keeps its length, so that every place in it stays. Blank are the codes of colours
 //! and of erasing (`ESC [ .. m`, `ESC [ K`), spaces that are no ASCII, and what launchers and
 //! loggers write before each line: `[rank0]: `, a date and time, the head of glog, `E   ` of
-//! pytest; and a sign of quotation or comment with which every line begins. What web pages write for
-//! a sign, `&lt;`, becomes that sign and blanks.
+//! pytest; and a sign of quotation or comment with which every line begins. What web pages write
+//! for a sign, `&lt;`, becomes that sign and blanks.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ const QUOTES: [&str; 6] = ["> ", "| ", "# ", "// ", "%% ", "+ "];
 const ENTITIES: [(&str, &str); 5] =
     [("&lt;", "<   "), ("&gt;", ">   "), ("&amp;", "&    "), ("&quot;", "\"     "), ("&#39;", "'    ")];
 
-/// The text without what is no part of it.
+/// The text without colours, prefixes of log lines, quotation marks and signs of HTML.
 pub(crate) fn clean(source: &str) -> Cow<'_, str> {
     // A page that writes one of them so writes all.
     if source.contains("&lt;") && source.contains("&gt;") {

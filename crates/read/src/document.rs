@@ -83,7 +83,7 @@ pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Op
             at = next_boundary(source, start).max(context.passed());
             continue;
         };
-        // What nests too deep is passed as a whole, though only its beginning is told.
+        // The reader continues behind a type that nests too deep. The error names its beginning.
         at = found.span.end.max(next_boundary(source, start)).max(context.passed());
         let place = lines.place(found.span.clone());
         let name = name_before(source, start);

@@ -185,8 +185,8 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
     found
 }
 
-/// Whether a line begins an error: `file:3:5: error:` of gcc and clang, with the blanks that colours
-/// leave, and `file(3): error` of nvcc.
+/// Whether a line begins an error: `file:3:5: error:` of gcc and clang, with the blanks that
+/// colours leave, and `file(3): error` of nvcc.
 fn is_error(line: &str) -> bool {
     let of_place = |(at, _): (usize, &str)| line.get(..at).is_some_and(|before| before.trim_end().ends_with(':'));
     line.match_indices("error:").any(of_place) || line.contains("): error")

@@ -87,7 +87,8 @@ fn used_names(source: &str) -> HashSet<String> {
 }
 
 /// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =
-/// ..;` of C++, and under `@mesh` the meshes of Shardy, `sdy.mesh @mesh = <..>`. Of two definitions of one name the last one before the place of use counts.
+/// ..;` of C++, and under `@mesh` the meshes of Shardy, `sdy.mesh @mesh = <..>`. Of two definitions
+/// of one name the last one before the place of use counts.
 #[derive(Debug, Default)]
 pub struct Definitions<'a> {
     texts: HashMap<&'a str, Vec<(usize, &'a str)>>,

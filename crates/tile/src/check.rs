@@ -4,8 +4,9 @@
 //! kernels, under every schedule. Every element that the program writes is compared. A check speaks
 //! of its sizes and numbers alone.
 //!
-//! Numbers of the launch are 3 and 0.75. Inputs are multiples of 1/8 in [-1,1], so that products of two and sums of many are exact in
-//! f32; small 8-bit integers; and 32-bit integers that count from 0, which are distinct as indices.
+//! Numbers of the launch are 3 and 0.75. Inputs are multiples of 1/8 in [-1,1], so that products of
+//! two and sums of many are exact in f32; small 8-bit integers; and 32-bit integers that count from
+//! 0, which are distinct as indices.
 
 use std::fmt;
 
@@ -100,14 +101,14 @@ impl From<CheckError> for Unchecked {
     }
 }
 
-/// The options of [`Compiled::check`]. A list of sizes is the options of a check on numbers that the
-/// check chooses.
+/// The options of [`Compiled::check`]. A list of sizes is the options of a check on numbers that
+/// the check chooses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
     /// Sizes, each by its name, in elements.
     pub sizes: &'a [(&'a str, i64)],
-    /// The bytes of some tensors and of some numbers of the launch, by their names; the check chooses
-    /// the others.
+    /// The bytes of some tensors and of some numbers of the launch, by their names; the check
+    /// chooses the others.
     pub contents: &'a [(&'a str, &'a [u8])],
 }
 

@@ -62,10 +62,10 @@ impl Program {
     /// Assigns layouts, inserts conversions, and makes a kernel: for a machine, or one that runs on
     /// every target, where costs are those of an H200.
     ///
-    /// On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if possible: producer warps load the operands
-    /// by TMA, and the grid is persistent. [`crate::Explanation::roles`] describes the roles of
-    /// warps, or says why that is not possible; then all warps do the same, as on other machines.
-    /// Layouts are the cheapest on the machine.
+    /// On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if possible: producer warps load the
+    /// operands by TMA, and the grid is persistent. [`crate::Explanation::roles`] describes the
+    /// roles of warps, or says why that is not possible; then all warps do the same, as on other
+    /// machines. Layouts are the cheapest on the machine.
     ///
     /// ```
     /// use tilewright_kernel::interpret;

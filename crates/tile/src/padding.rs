@@ -369,7 +369,8 @@ mod tests {
                     continue;
                 }
                 let same = (0..size).all(|index| place(from, index) == place(to, index));
-                // Nothing is kept that would not be the same, and nothing that is the same is refused.
+                // Nothing is kept that would not be the same, and nothing that is the same is
+                // refused.
                 assert_eq!(keeps_order(from, to), same, "{from:?} {to:?}");
                 kept += i32::from(same);
             }

@@ -3,8 +3,9 @@
 //! Law: one thread serves all connections, so that no limit of threads or memory can end it. It
 //! holds at most [`MAX_HELD`] connections, each for a limited time and with a limited request.
 //! Beyond that, it drops the connection that has waited longest without a complete request. If all
-//! connections have one, it asks the new client to try again later. The socket is of the loopback address, and a
-//! request that names another host, as a page elsewhere might make a browser send, is refused.
+//! connections have one, it asks the new client to try again later. The socket is of the loopback
+//! address, and a request that names another host, as a page elsewhere might make a browser send,
+//! is refused.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -202,8 +202,8 @@ impl<'k> Coordinates<'k> {
 }
 
 impl Build {
-    /// The coordinates of a tensor of a shape (CuTe `make_identity_tensor`): a tuple of numbers, the
-    /// shape of a view, or text in which sizes have names.
+    /// The coordinates of a tensor of a shape (CuTe `make_identity_tensor`): a tuple of numbers,
+    /// the shape of a view, or text in which sizes have names.
     ///
     /// Errors: the shape cannot be read, or has too many modes.
     #[track_caller]

@@ -23,8 +23,8 @@ fn fail(text: &str) -> MeshError {
 
 impl ShardedLayout {
     /// The layout of a tensor that a sharding of JAX or PyTorch stands for, in the text that it
-    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, a `DTensorSpec`, or
-    /// an `#sdy.sharding` of Shardy.
+    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, a
+    /// `DTensorSpec`, or an `#sdy.sharding` of Shardy.
     ///
     /// Errors: a text of none of these forms; a mesh in it that differs from the given one; modes
     /// that JAX cuts unevenly; errors of [`ShardedLayout::of_partition_spec`] and
@@ -73,8 +73,8 @@ impl ShardedLayout {
 impl Mesh {
     /// The mesh that a sharding of JAX or PyTorch prints: the axes of a `NamedSharding` or
     /// `DTensorSpec`, the last fastest; for a `GSPMDSharding`, whose devices have numbers alone,
-    /// axes `d0`, `d1` and so on; the mesh of Shardy, `sdy.mesh @mesh = <["x"=2]>`, or one inside of an
-    /// `#sdy.sharding`.
+    /// axes `d0`, `d1` and so on; the mesh of Shardy, `sdy.mesh @mesh = <["x"=2]>`, or one inside
+    /// of an `#sdy.sharding`.
     ///
     /// Errors: a text without a mesh; one whose devices are in an order that is no layout.
     ///

@@ -1,10 +1,10 @@
 //! Shardings of Shardy, as StableHLO and JAX print them.
 //!
-//! Law: `#sdy.sharding<@mesh, [{"x", "y"}, {}]>` names, for each mode of a tensor, the axes that cut
-//! it, the slowest first; the tensor is replicated along all others, and is a sum of parts along
-//! those of `unreduced`. `"x":(m)k` is the part of an axis of extent `n` that has `m` devices
-//! before it and `n / (m k)` behind: `k` devices that are `n / (m k)` apart. `?` and `p1` say what a
-//! later pass may change, and nothing of the tensor. A mode that its axes do not cut into equal
+//! Law: `#sdy.sharding<@mesh, [{"x", "y"}, {}]>` names, for each mode of a tensor, the axes that
+//! cut it, the slowest first; the tensor is replicated along all others, and is a sum of parts
+//! along those of `unreduced`. `"x":(m)k` is the part of an axis of extent `n` that has `m` devices
+//! before it and `n / (m k)` behind: `k` devices that are `n / (m k)` apart. `?` and `p1` say what
+//! a later pass may change, and nothing of the tensor. A mode that its axes do not cut into equal
 //! parts is refused, as JAX does. (OpenXLA, "Sharding representation".)
 
 use super::axes::steps;

@@ -102,8 +102,8 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
 /// How far back on its line the outside of a composition is looked for, in bytes.
 const OUTSIDE: usize = 256;
 
-/// Whether a layout follows the circle of a composition whose outside is no layout that is read: what
-/// is whole was read with it.
+/// Whether a layout follows the circle of a composition whose outside is no layout that is read:
+/// what is whole was read with it.
 fn is_remnant(source: &str, at: usize) -> bool {
     let mut from = at.saturating_sub(OUTSIDE);
     while !source.is_char_boundary(from) {

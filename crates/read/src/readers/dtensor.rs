@@ -1,11 +1,12 @@
 //! Tensors of PyTorch that are sharded over devices, as DTensor prints them.
 //!
-//! Law: `DTensor(local_tensor=.., device_mesh=.., placements=..)` prints the mesh and the placements
-//! of the whole tensor and the part of one device. The shape of the whole tensor does not follow
-//! from that part, because the last devices may have less: it is asked for, and a shape under which
-//! no device has a part of the printed size is refused. `Spec(f32[8, 6](S(0)R))` is a short form:
-//! `S(0)` is `Shard(0)`, `R` `Replicate()`, `P(sum)` `Partial()`, `_S(0, 2)` `_StridedShard(0, 2)`.
-//! A part of a sum is a summand; parts that are reduced otherwise have no layout here.
+//! Law: `DTensor(local_tensor=.., device_mesh=.., placements=..)` prints the mesh and the
+//! placements of the whole tensor and the part of one device. The shape of the whole tensor does
+//! not follow from that part, because the last devices may have less: it is asked for, and a shape
+//! under which no device has a part of the printed size is refused. `Spec(f32[8, 6](S(0)R))` is a
+//! short form: `S(0)` is `Shard(0)`, `R` `Replicate()`, `P(sum)` `Partial()`, `_S(0, 2)`
+//! `_StridedShard(0, 2)`. A part of a sum is a summand; parts that are reduced otherwise have no
+//! layout here.
 
 use std::ops::Range;
 

@@ -2,9 +2,9 @@
 //!
 //! Law: an attribute of an argument or a result stands in braces behind its type, `%arg0:
 //! tensor<8x16xf32> {sdy.sharding = ..}`. One of an operation stands before the colon of its types,
-//! of which the results count. Types of HLO do not say it: behind the partitioner they are those of
-//! one device, and the attribute stays. Only the line of the attribute is looked at, and a bounded
-//! part of it.
+//! of which the results count. Types of HLO give no shape, because the partitioner replaces them by
+//! the types of one device and keeps the attribute. Only the line of the attribute is looked at,
+//! and a bounded part of it.
 
 use std::ops::Range;
 

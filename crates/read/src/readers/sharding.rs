@@ -154,8 +154,8 @@ pub(super) fn of_tiles(context: &Context<'_>, text: &str, span: std::ops::Range<
     sharded(context, text, span, System::Jax)
 }
 
-/// A sharding on a mesh, for the shape in the text, or else that of the type beside it, or else that
-/// of the options.
+/// A sharding on a mesh, for the shape in the text, or else that of the type beside it, or else
+/// that of the options.
 pub(super) fn on_mesh(
     context: &Context<'_>,
     mesh: &Mesh,

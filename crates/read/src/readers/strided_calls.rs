@@ -1,10 +1,10 @@
 //! Calls that make or check a strided tensor: what Inductor writes, and `as_strided`.
 //!
-//! Law: `assert_size_stride(x, (4, 8), (8, 1))`, `empty_strided_cuda((4, 8), (8, 1), torch.float16)`
-//! and `reinterpret_tensor(x, (8, 4), (1, 8), 0)` have sizes and then strides, which count elements,
-//! and the last an offset. `as_strided` is PyTorch's, with elements, or NumPy's, with bytes: names
-//! of its arguments or its module say which, and else that is asked. A call whose sizes are no
-//! numbers is passed over.
+//! Law: `assert_size_stride(x, (4, 8), (8, 1))`, `empty_strided_cuda((4, 8), (8, 1),
+//! torch.float16)` and `reinterpret_tensor(x, (8, 4), (1, 8), 0)` have sizes and then strides,
+//! which count elements, and the last an offset. `as_strided` is PyTorch's, with elements, or
+//! NumPy's, with bytes: names of its arguments or its module say which, and else that is asked. A
+//! call whose sizes are no numbers is passed over.
 
 use std::ops::Range;
 

@@ -94,8 +94,8 @@ fn defined_name(source: &str, at: usize) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// Whether an encoding is the headline of a view below it, `Print layout attribute: #ttg.blocked<..>`,
-/// which shows what the encoding is for one shape.
+/// Whether an encoding is the headline of a view below it, `Print layout attribute:
+/// #ttg.blocked<..>`, which shows what the encoding is for one shape.
 fn is_headline(source: &str, at: usize) -> bool {
     let from = at.saturating_sub(MAX_DEFINITION_HEAD);
     let before = source.as_bytes().get(from..at).unwrap_or_default();

@@ -4,7 +4,8 @@
 //! Law: the second list of PyTorch are strides in elements. The list in braces of XLA names the
 //! dimensions from the one that moves fastest on; elements follow each other without gaps. XLA's
 //! tiles, `{1,0:T(8,128)}`, pad and reorder elements, and are refused. A type of JAX names the axes
-//! of a mesh that cut a dimension, `float32[8@x,16@(y,z)]`: that is a `PartitionSpec` with its shape.
+//! of a mesh that cut a dimension, `float32[8@x,16@(y,z)]`: that is a `PartitionSpec` with its
+//! shape.
 
 use tilewright_layout::AnyLayout;
 use tilewright_notation::Value;

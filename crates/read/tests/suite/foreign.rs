@@ -212,8 +212,9 @@ fn cases_of_tensor_layouts_hold() {
     assert!(count > 100, "{count}");
 }
 
-/// What CuTe's headers compute for a tiler of fewer modes than the layout, and for a complement in a
-/// tuple of extents: the modes that no tile hits are dropped by a composition and kept by a division.
+/// What CuTe's headers compute for a tiler of fewer modes than the layout, and for a complement in
+/// a tuple of extents: the modes that no tile hits are dropped by a composition and kept by a
+/// division.
 #[test]
 fn tilers_of_fewer_modes_and_targets_of_several_extents() {
     let long = "(4,8,3):(1,4,32)";

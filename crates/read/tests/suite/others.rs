@@ -175,7 +175,8 @@ fn shardings_of_jax_and_torch() {
     assert!(read("PartitionSpec('tp', None)").contains("mesh"));
 }
 
-/// What NumPy, tinygrad, JAX and PyTorch have, as `scripts/array_layouts.py` recorded it, at every element.
+/// What NumPy, tinygrad, JAX and PyTorch have, as `scripts/array_layouts.py` recorded it, at every
+/// element.
 #[test]
 fn recorded_facts_of_arrays() {
     let path = std::env::var("TILEWRIGHT_ARRAY_FACTS")

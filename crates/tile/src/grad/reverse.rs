@@ -1,7 +1,7 @@
 //! From the last statement to the first.
 //!
-//! Law: when a statement is reversed, the derivative by its result is complete: every statement that
-//! uses the result comes after it. Derivatives are tiles of f32 of the shape of their value.
+//! Law: when a statement is reversed, the derivative by its result is complete: every statement
+//! that uses the result comes after it. Derivatives are tiles of f32 of the shape of their value.
 
 use std::collections::{HashMap, HashSet};
 
@@ -386,8 +386,8 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// The definition of the next value of a minimum or maximum over iterations: what each iteration
-    /// compares with. None: the value that the loop carries is another.
+    /// The definition of the next value of a minimum or maximum over iterations: what each
+    /// iteration compares with. None: the value that the loop carries is another.
     fn compared(&self, own: &'p Loop, number: usize) -> Option<ValueId> {
         let (parameter, next) = (own.parameters[number], own.next[number]);
         let Definition::Let(Operation::Binary(Binary::Minimum | Binary::Maximum), operands, _) =

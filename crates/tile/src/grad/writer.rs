@@ -1,8 +1,8 @@
 //! The gradient as it is written.
 //!
-//! Law: a scope is the body of a loop, or of the program. A statement may be added to a scope around
-//! the one that is being written: the loop itself is added to it only when its scope is closed, so
-//! the statement comes before it.
+//! Law: a scope is the body of a loop, or of the program. A statement may be added to a scope
+//! around the one that is being written: the loop itself is added to it only when its scope is
+//! closed, so the statement comes before it.
 
 use std::collections::{HashMap, HashSet};
 

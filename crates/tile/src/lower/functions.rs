@@ -45,8 +45,8 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
     }
 }
 
-/// Quotient and remainder of integers: the hardware rounds toward zero, and says nothing of 0 and of
-/// the least number over -1.
+/// Quotient and remainder of integers: the hardware rounds toward zero, and says nothing of 0 and
+/// of the least number over -1.
 fn divided<'k>(a: Num<'k>, b: Num<'k>) -> [Num<'k>; 2] {
     let zero = a.like(0.0);
     let (is_zero, is_minus) = (b.eq(zero), b.eq(a.like(-1.0)));

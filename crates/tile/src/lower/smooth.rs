@@ -95,8 +95,8 @@ fn by_parts<'k>(x: Num<'k>) -> [Num<'k>; 2] {
 }
 
 /// The same for numbers from 2^8 on (Payne and Hanek, 1983). `2^E m` with `m` of 24 bits is
-/// multiplied by the 64 bits of `2/pi` that decide the quotient modulo 4: 2 bits of quotient, and 62
-/// behind the point. The bits that are left out change the quotient by less than 2^-38.
+/// multiplied by the 64 bits of `2/pi` that decide the quotient modulo 4: 2 bits of quotient, and
+/// 62 behind the point. The bits that are left out change the quotient by less than 2^-38.
 fn by_integers<'k>(k: &'k Build, x: Num<'k>) -> [Num<'k>; 2] {
     let own = x.recast(Element::U32);
     let whole = |value: u32| k.number(value);

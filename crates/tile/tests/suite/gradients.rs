@@ -224,7 +224,8 @@ tile norm {
 
 #[test]
 fn loops_of_sums_are_reversed() {
-    // The sum of squares of a row in parts, and then the row over it: two loops load the same tiles.
+    // The sum of squares of a row in parts, and then the row over it: two loops load the same
+    // tiles.
     let text = "
 tile long {
     input  x: f32 (M,K):(K,1)
@@ -406,7 +407,8 @@ fn programs_of_the_library_have_a_gradient_or_are_refused() {
         match program(entry.text).gradient(&GradientOptions::default()) {
             Ok(gradient) => {
                 for program in gradient.programs() {
-                    // A product with an epilogue keeps more tiles at once than a block has room for.
+                    // A product with an epilogue keeps more tiles at once than a block has room
+                    // for.
                     if let Err(error) = program.compile(None) {
                         assert_eq!((entry.name, error.code()), ("product", "E1211"), "{error}\n{program}");
                     }

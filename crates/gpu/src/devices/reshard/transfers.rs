@@ -1,4 +1,4 @@
-//! Large messages, which copy engines copy from other devices.
+//! Large messages, which copy engines transfer between devices.
 //!
 //! Law: a message is divided into parts, each of which consists of contiguous lines at one stride
 //! in the source. Parts whose lines are also contiguous in the destination are copied there
@@ -20,8 +20,8 @@ use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 /// The least size, in bytes, of a message that copy engines transfer directly to its destination.
 /// Between two H200 this was slower at 8 MiB, and faster from 32 MiB on.
 pub const MIN_DIRECT_BYTES: u64 = 32 << 20;
-/// The bytes of a message from which on copy engines copy it in parts, where its lines go
-/// elsewhere.
+/// The least size, in bytes, of a message that copy engines transfer through a staging buffer, in
+/// parts: the lines of its destination are not contiguous as those of its source are.
 pub const MIN_STAGED_BYTES: u64 = 128 << 20;
 /// The least size of a line for copy engines, in bytes.
 pub const MIN_LINE_BYTES: u64 = 4096;
@@ -33,7 +33,7 @@ const WHOLE: i64 = 64;
 /// The most parts of a message.
 const MAX_PARTS: usize = 1024;
 
-/// Lines that copy engines copy from another device.
+/// A strided transfer by a copy engine: contiguous lines of another device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineCopy {
     /// The rank that has them.

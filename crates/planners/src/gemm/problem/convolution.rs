@@ -2,8 +2,8 @@
 //!
 //! Law: `D((x,y,l),f)` is the sum over c, s and r of
 //! `I(c, x * stride + s * dilation - padding, ..) * F(f,(c,s,r))`, and the same along y with r,
-//! where I is 0 outside of the images. The matrix A of the GEMM has the modes `((X,Y,L),(C,S,R))` of
-//! padded images with contiguous channels (im2col); it is not in memory. TMA reads the images in
+//! where I is 0 outside of the images. The matrix A of the GEMM has the modes `((X,Y,L),(C,S,R))`
+//! of padded images with contiguous channels (im2col); it is not in memory. TMA reads the images in
 //! place, at coordinates that may be negative, and fills elements outside with zeros.
 //!
 //! If TMA cannot do that, images are copied first: to contiguous channels, if another mode is

@@ -3,10 +3,10 @@
 //! Law: a view shows every element. The view of the tensor has the elements row by row, and for
 //! each the threads that hold it, `T0:1| T4:1`: thread 0 as its value 1, thread 4 as its value 1,
 //! the threads of all warps counted on, and `B1:T0:1` in the blocks of a cluster. It is the layout
-//! from threads and values to elements. The view of the hardware has a block of lines for each warp,
-//! a line for each register and a column for each lane: the linear map of these. Of shared memory
-//! the views show offset by offset which element is there, as `(2: 4)` or `Offset: 9 -> (2, 4)`;
-//! the layout sends each element to its offset. What is found is compared at every entry.
+//! from threads and values to elements. The view of the hardware has a block of lines for each
+//! warp, a line for each register and a column for each lane: the linear map of these. Of shared
+//! memory the views show offset by offset which element is there, as `(2: 4)` or `Offset: 9 -> (2,
+//! 4)`; the layout sends each element to its offset. What is found is compared at every entry.
 
 use std::collections::HashSet;
 use std::ops::Range;

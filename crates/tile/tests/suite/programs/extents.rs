@@ -82,7 +82,8 @@ fn the_greatest_and_how_often_end_with_the_tile() {
 
 #[test]
 fn products_are_filled_with_zeros() {
-    // Heads of 80 and 96; operands that are loaded, and one that is computed with infinity behind its end.
+    // Heads of 80 and 96; operands that are loaded, and one that is computed with infinity behind
+    // its end.
     for (rows, depth, columns, whole) in [(48, 80, 24, 200), (16, 96, 80, 96), (64, 48, 96, 100), (96, 16, 8, 16)] {
         let program = read(&format!(
             "tile product {{\n input a: bf16 (M,K):(K,1)\n input b: bf16 (K,{columns}):({columns},1)\n \

@@ -130,7 +130,8 @@ fn places_of_columns_are_those_along_the_first_mode() {
 
 #[test]
 fn a_loop_sorts_again_in_each_iteration() {
-    // Two iterations are written out together: what the first sorted is not what the second asks for.
+    // Two iterations are written out together: what the first sorted is not what the second asks
+    // for.
     let x: Vec<f64> = (0..4 * 64).map(|at: u32| f64::from(at.wrapping_mul(2_654_435_761) >> 24)).collect();
     let program: Program = "
     tile rounds {
