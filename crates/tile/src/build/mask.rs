@@ -13,7 +13,7 @@ use crate::program::{Comparison, Operation, ValueId, here};
 
 /// The most comparisons of a condition; one with more becomes a tile first, so that a condition
 /// which names itself twice, again and again, stays short.
-const MOST: usize = 32;
+const MAX_COMPARISONS: usize = 32;
 
 /// A condition, by the numbers of its parts.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ impl<'t> Mask<'t> {
     }
 
     fn joined(self, other: Mask<'t>, place: Location, of: fn(usize, usize) -> Condition) -> Mask<'t> {
-        let short = |own: Mask<'t>| match self.size + other.size > MOST && own.size > 1 {
+        let short = |own: Mask<'t>| match self.size + other.size > MAX_COMPARISONS && own.size > 1 {
             true => {
                 let number = own.number_at(place);
                 !Mask::compared(Comparison::Equal, number, number.constant(0.0, place))

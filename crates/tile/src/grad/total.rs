@@ -11,9 +11,9 @@ use crate::build::{Build, TensorId, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Index, Program, Reduction};
 
-/// How many elements of the derivative a block has.
+/// The elements of the derivative that a block computes: lines of 512 bytes of f32.
 const ELEMENTS_OF_BLOCK: i64 = 128;
-/// How many parts it loads at once.
+/// The parts that a block loads at once: 8 KiB in flight.
 const PARTS_AT_ONCE: i64 = 16;
 
 pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
