@@ -25,11 +25,9 @@ mod rules;
 mod total;
 mod writer;
 
-use std::fmt;
-
 use crate::error::{Reason, TileError};
-use crate::interpret::{self, TensorValues};
 use crate::program::{Program, Role};
+use crate::sequence::Sequence;
 
 /// How a gradient is made.
 ///
@@ -58,17 +56,10 @@ impl Default for GradientOptions {
     }
 }
 
-/// The programs that compute a gradient: what [`Program::gradient`] gives.
-///
-/// They are launched in order. The first reads the inputs of the program and `d_y` for each output
-/// `y`, and writes `d_x`, or the parts of it. Each of the others adds the parts of one input.
-#[derive(Debug, Clone)]
-pub struct Gradient {
-    pub(crate) programs: Vec<Program>,
-}
-
 impl Program {
-    /// The gradient by its inputs.
+    /// The gradient by its inputs: programs that are launched in order. The first reads the inputs
+    /// of the program and `d_y` for each output `y`, and writes `d_x`, or parts of it. Each of the
+    /// others adds the parts of one input.
     ///
     /// `d_x` has the type and the layout of `x`. It is written where the program loads `x`.
     ///
@@ -95,7 +86,7 @@ impl Program {
     /// no derivative here; it carries a value through a loop that is no sum, minimum or maximum;
     /// an input is loaded in two ways that may overlap; a name is taken. The error has the line of
     /// the statement.
-    pub fn gradient(&self, options: &GradientOptions) -> Result<Gradient, TileError> {
+    pub fn gradient(&self, options: &GradientOptions) -> Result<Sequence, TileError> {
         self.verify()?;
         prepare::counts_tiles(self)?;
         if options.blocks_merged < 1 {
@@ -110,7 +101,7 @@ impl Program {
             programs.push(total::total(&part)?);
         }
         programs.iter().try_for_each(Program::verify)?;
-        Ok(Gradient { programs })
+        Ok(Sequence::new(programs))
     }
 }
 
@@ -144,45 +135,4 @@ fn chosen(program: &Program, options: &GradientOptions) -> Result<Vec<usize>, Ti
 /// The name of the derivative of a tensor.
 fn derivative(name: &str) -> String {
     format!("d_{name}")
-}
-
-impl Gradient {
-    /// The programs, in the order in which they are launched.
-    pub fn programs(&self) -> &[Program] {
-        &self.programs
-    }
-
-    /// Runs the programs on the interpreter of tile programs ([`interpret::run`]), each with what
-    /// those before it wrote, and returns the derivatives by the inputs.
-    ///
-    /// Errors: as [`interpret::run`].
-    pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
-        let mut known: Vec<(String, Vec<f64>)> =
-            inputs.iter().map(|(name, values)| ((*name).to_string(), values.clone())).collect();
-        let mut results = TensorValues::new();
-        for program in &self.programs {
-            let given: Vec<(&str, Vec<f64>)> =
-                known.iter().map(|(name, values)| (name.as_str(), values.clone())).collect();
-            for (name, values) in interpret::run(program, sizes, &given)? {
-                let read = |tensor: &crate::program::Tensor| tensor.name == name && tensor.role == Role::Input;
-                if self.programs.iter().any(|later| later.tensors.iter().any(read)) {
-                    known.push((name, values.into_iter().map(|value| value.unwrap_or(0.0)).collect()));
-                } else {
-                    results.push((name, values));
-                }
-            }
-        }
-        Ok(results)
-    }
-}
-
-impl fmt::Display for Gradient {
-    /// The texts of the programs, with an empty line between two.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, program) in self.programs.iter().enumerate() {
-            f.write_str(if number == 0 { "" } else { "\n" })?;
-            write!(f, "{program}")?;
-        }
-        Ok(())
-    }
 }

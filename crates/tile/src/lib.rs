@@ -61,6 +61,7 @@ mod pressure;
 mod program;
 mod read;
 mod roles;
+mod sequence;
 mod sums;
 mod top;
 mod weights;
@@ -72,7 +73,7 @@ pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
 pub use explanation::explanation;
-pub use grad::{Gradient, GradientOptions};
+pub use grad::GradientOptions;
 pub use held::Held;
 pub use library::{Entry, LIBRARY};
 pub use program::{
@@ -80,4 +81,5 @@ pub use program::{
     Scalar, Statement, Tensor, Type, Unary, ValueId,
 };
 pub use read::mention::{Mention, Outline, Subject};
+pub use sequence::Sequence;
 pub use tilewright_kernel::Element;

@@ -4,7 +4,7 @@
 //! hand. Kernels of gradients are run on the interpreter of kernels, beside their programs.
 
 use tilewright_layout::Refusal;
-use tilewright_tile::{Element, Gradient, GradientOptions, Program, interpret};
+use tilewright_tile::{Element, GradientOptions, Program, Sequence, interpret};
 
 /// Numbers between -1 and 1 that no rounding changes, the same at each run.
 fn numbers(count: usize, seed: u64) -> Vec<f64> {
@@ -27,7 +27,7 @@ fn outputs(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
 }
 
 /// Compares a gradient with differences of the program, and its kernels with their programs.
-fn compare(text: &str, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)], options: &GradientOptions) -> Gradient {
+fn compare(text: &str, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)], options: &GradientOptions) -> Sequence {
     let source = program(text);
     let gradient = source.gradient(options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut given: Vec<(String, Vec<f64>)> =

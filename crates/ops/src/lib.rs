@@ -1,0 +1,58 @@
+//! Operators that models call, as tile programs.
+//!
+//! An operator is a struct of options: what is known when kernels are compiled, such as the length
+//! of a row and the types of elements. It gives the tile programs that compute it
+//! ([`Operator::forward`]) and its derivatives ([`Operator::backward`]), as a
+//! [`tilewright_tile::Sequence`] of programs that are launched in order on tensors with names.
+//! Sizes that change from call to call, such as the number of rows, are sizes of the programs.
+//!
+//! ```
+//! use tilewright_ops::{Operator, RmsNorm};
+//! use tilewright_tile::Element;
+//!
+//! let norm = RmsNorm { length: 4, element: Element::F32, weight: true, epsilon: 0.0, ..RmsNorm::default() };
+//! let sizes = [("M", 1), ("x_pitch", 4), ("y_pitch", 4)];
+//! let results = norm.forward()?.run(&sizes, &[("x", vec![1.0, -1.0, 1.0, -1.0]), ("weight", vec![1.0, 2.0, 3.0, 4.0])])?;
+//! assert_eq!(results[0].1, [1.0, -2.0, 3.0, -4.0].map(Some));
+//!
+//! // The backward reads the inputs and `d_y`, and writes `d_x` and `d_weight`.
+//! let names: Vec<String> = norm.backward()?.programs().iter().map(|program| program.name().to_string()).collect();
+//! assert_eq!(names, ["d_rms_norm", "total_d_weight"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`operator`] makes an operator of its name and options that another language has as values.
+
+mod activation;
+mod dropout;
+mod error;
+mod options;
+mod row_tiles;
+mod rows;
+mod table;
+
+pub use activation::Activation;
+pub use dropout::Dropout;
+pub use error::OperatorError;
+pub use options::{OptionValue, Options};
+pub use rows::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
+pub use table::{OPERATORS, OperatorEntry, operator};
+use tilewright_tile::Sequence;
+
+/// What computes an operator and its derivatives.
+///
+/// Law: if `L` is a number that depends on the outputs, and `d_y` holds its derivative by each
+/// element of the output `y`, the backward writes `d_x`, its derivative by each element of an input
+/// `x`. It reads what it needs of the inputs and outputs of the forward, under the names that they
+/// have there.
+pub trait Operator {
+    /// The programs of the forward.
+    ///
+    /// Errors: options that no kernel has, with the reason.
+    fn forward(&self) -> Result<Sequence, OperatorError>;
+
+    /// The programs of the backward.
+    ///
+    /// Errors: options that no kernel has; an operator without derivatives.
+    fn backward(&self) -> Result<Sequence, OperatorError>;
+}

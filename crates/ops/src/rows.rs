@@ -1,0 +1,414 @@
+//! Softmax and norms of the rows of a matrix.
+//!
+//! Law: a row is computed by one block, from its own elements alone, in an order that depends on its
+//! length alone. So a row has the same bits whatever the other rows are and however many there are.
+//!
+//! Tensors of rows are `(M,length):(x_pitch,1)`, where `M` is the number of rows and `x_pitch` is
+//! the distance between two rows of `x`. Each tensor has its own pitch, named after it, and a
+//! derivative has the pitch of what it is of: `d_x` is `(M,length):(x_pitch,1)`.
+
+use tilewright_tile::{Element, GradientOptions, Sequence};
+
+use crate::Operator;
+use crate::error::OperatorError;
+use crate::options::options;
+use crate::row_tiles::{LONGEST_ROW_IN_A_TILE, RowTiles, check_float, narrowed, program, widened};
+
+/// The programs that `text` and its derivation by `of` give.
+fn derived(text: &str, of: &[&str]) -> Result<Sequence, OperatorError> {
+    let of = of.iter().map(|name| (*name).to_string()).collect();
+    Ok(program(text)?.gradient(&GradientOptions { of, ..GradientOptions::default() })?)
+}
+
+/// A sequence of one program.
+fn single(text: &str) -> Result<Sequence, OperatorError> {
+    Ok(Sequence::new(vec![program(text)?]))
+}
+
+options! {
+    /// The softmax of each row: `exp(x)` over the sum of `exp(x)` along the row. Input `x`, output
+    /// `y`.
+    ///
+    /// The greatest element of the row is subtracted first. A row with NaN is NaN, and so is a row
+    /// of minus infinities, as in PyTorch.
+    ///
+    /// ```
+    /// use tilewright_ops::{Operator, Softmax};
+    ///
+    /// let softmax = Softmax { length: 2, ..Softmax::default() };
+    /// let sizes = [("M", 1), ("x_pitch", 2), ("y_pitch", 2)];
+    /// let results = softmax.forward()?.run(&sizes, &[("x", vec![3.0, 3.0])])?;
+    /// assert_eq!(results, [("y".to_string(), vec![Some(0.5), Some(0.5)])]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Softmax("softmax") {
+        /// The elements of a row.
+        length: i64 = 0,
+        /// The type of the elements.
+        element: Element = Element::F32,
+        /// A power of two that divides the pitches of all tensors, in elements.
+        alignment: i64 = 1,
+    }
+}
+
+options! {
+    /// The logarithm of the softmax of each row: `x` less the greatest element, less the logarithm
+    /// of the sum of `exp(x - greatest)`. Input `x`, output `y`.
+    ///
+    /// ```
+    /// use tilewright_ops::{LogSoftmax, Operator};
+    ///
+    /// let operator = LogSoftmax { length: 2, ..LogSoftmax::default() };
+    /// let sizes = [("M", 1), ("x_pitch", 2), ("y_pitch", 2)];
+    /// let results = operator.forward()?.run(&sizes, &[("x", vec![3.0, 3.0])])?;
+    /// assert!((results[0].1[0].unwrap() + 2_f64.ln()).abs() < 1e-6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct LogSoftmax("log_softmax") {
+        /// The elements of a row.
+        length: i64 = 0,
+        /// The type of the elements.
+        element: Element = Element::F32,
+        /// A power of two that divides the pitches of all tensors, in elements.
+        alignment: i64 = 1,
+    }
+}
+
+/// The statements that find the greatest element of a row and the sum of the powers against it, and
+/// leave them in `greatest` and `total`.
+///
+/// A long row is read once: whenever a chunk has a greater element, the sum so far is corrected.
+fn powers(rows: RowTiles) -> String {
+    let load = rows.load("x", ", -inf");
+    if rows.fits() {
+        return format!(
+            "    a = {load}
+    greatest = reduce_max(a, 1)
+    e = exp(a - greatest)
+    total = reduce_sum(e, 1)
+"
+        );
+    }
+    // The least number of f32, and not minus infinity: infinities have no difference.
+    format!(
+        "    loop chunk < {} with greatest = broadcast(f32(-3.4028235e38), (1,1)), total = broadcast(f32(0), (1,1)) {{
+        a = {load}
+        new = max(greatest, reduce_max(a, 1))
+        next new, fma(total, exp(greatest - new), reduce_sum(exp(a - new), 1))
+    }} -> greatest, total
+",
+        rows.chunks()
+    )
+}
+
+/// Statements for each tile of a row: as they are, or in a loop over the chunks of a long row.
+fn for_each_tile(rows: RowTiles, statements: &str) -> String {
+    if rows.fits() {
+        return statements.lines().map(|line| format!("    {line}\n")).collect();
+    }
+    let body: String = statements.lines().map(|line| format!("        {line}\n")).collect();
+    format!("    loop chunk < {} {{\n{body}    }}\n", rows.chunks())
+}
+
+impl Softmax {
+    fn rows(&self) -> Result<RowTiles, OperatorError> {
+        let Softmax { length, element, alignment } = *self;
+        RowTiles { length, element, alignment }.checked("softmax")
+    }
+
+    fn text(rows: RowTiles) -> String {
+        let head = rows.tensor("input ", "x") + &rows.tensor("output", "y") + &rows.grid();
+        let tile = match rows.fits() {
+            true => rows.store("y", "e * recip(total)"),
+            false => {
+                format!("a = {}\n{}", rows.load("x", ", -inf"), rows.store("y", "exp(a - greatest) * recip(total)"))
+            }
+        };
+        format!("tile softmax {{\n{head}{}{}}}\n", powers(rows), for_each_tile(rows, &tile))
+    }
+}
+
+impl Operator for Softmax {
+    fn forward(&self) -> Result<Sequence, OperatorError> {
+        single(&Softmax::text(self.rows()?))
+    }
+
+    /// Reads `x` and `d_y`; the softmax is computed again.
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        let rows = self.rows()?;
+        if rows.fits() {
+            return derived(&Softmax::text(rows), &["x"]);
+        }
+        let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
+        let (a, d) = (rows.load("x", ", -inf"), rows.load("d_y", ""));
+        let inner = format!(
+            "    loop chunk < {} with inner = broadcast(f32(0), (1,1)) {{
+        y = exp({a} - greatest) * recip(total)
+        next inner + reduce_sum({d} * y, 1)
+    }} -> inner
+",
+            rows.chunks()
+        );
+        let store =
+            format!("y = exp({a} - greatest) * recip(total)\n{}", rows.store("d_x", &format!("({d} - inner) * y")));
+        let store = for_each_tile(rows, &store);
+        single(&format!("tile d_softmax {{\n{head}{}{}{inner}{store}}}\n", rows.grid(), powers(rows)))
+    }
+}
+
+impl LogSoftmax {
+    fn rows(&self) -> Result<RowTiles, OperatorError> {
+        let LogSoftmax { length, element, alignment } = *self;
+        RowTiles { length, element, alignment }.checked("log_softmax")
+    }
+
+    fn text(rows: RowTiles) -> String {
+        let head = rows.tensor("input ", "x") + &rows.tensor("output", "y") + &rows.grid();
+        let load = if rows.fits() { String::new() } else { format!("a = {}\n", rows.load("x", ", -inf")) };
+        let tile = load + &rows.store("y", "a - greatest - log(total)");
+        format!("tile log_softmax {{\n{head}{}{}}}\n", powers(rows), for_each_tile(rows, &tile))
+    }
+}
+
+impl Operator for LogSoftmax {
+    fn forward(&self) -> Result<Sequence, OperatorError> {
+        single(&LogSoftmax::text(self.rows()?))
+    }
+
+    /// Reads `x` and `d_y`; the softmax is computed again.
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        let rows = self.rows()?;
+        if rows.fits() {
+            return derived(&LogSoftmax::text(rows), &["x"]);
+        }
+        let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
+        let (a, d) = (rows.load("x", ", -inf"), rows.load("d_y", ""));
+        let sum = format!(
+            "    loop chunk < {} with sum = broadcast(f32(0), (1,1)) {{
+        next sum + reduce_sum({d}, 1)
+    }} -> sum
+",
+            rows.chunks()
+        );
+        let store = rows.store("d_x", &format!("{d} - exp({a} - greatest) * recip(total) * sum"));
+        let store = for_each_tile(rows, &store);
+        single(&format!("tile d_log_softmax {{\n{head}{}{}{sum}{store}}}\n", rows.grid(), powers(rows)))
+    }
+}
+
+options! {
+    /// Each row over the root of its mean square: `x * rsqrt(mean(x^2) + epsilon) * weight`. Input
+    /// `x`, output `y`.
+    ///
+    /// With `residual` the norm is that of `x + residual`, and the sum, rounded to the type of the
+    /// elements, is a second output, `sum`. The backward then reads `sum` in place of `x`, and
+    /// `d_sum`, and writes `d_x`, which is the derivative by `residual` too.
+    ///
+    /// ```
+    /// use tilewright_ops::{Operator, RmsNorm};
+    ///
+    /// let norm = RmsNorm { length: 2, residual: true, epsilon: 0.0, ..RmsNorm::default() };
+    /// let sizes = [("M", 1), ("x_pitch", 2), ("residual_pitch", 2), ("sum_pitch", 2), ("y_pitch", 2)];
+    /// let results = norm.forward()?.run(&sizes, &[("x", vec![1.0, 1.0]), ("residual", vec![2.0, -4.0])])?;
+    /// assert_eq!(results[0], ("sum".to_string(), vec![Some(3.0), Some(-3.0)]));
+    /// assert_eq!(results[1].0, "y");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RmsNorm("rms_norm") {
+        /// The elements of a row.
+        length: i64 = 0,
+        /// The type of the elements.
+        element: Element = Element::F32,
+        /// A power of two that divides the pitches of all tensors, in elements.
+        alignment: i64 = 1,
+        /// What is added to the mean square.
+        epsilon: f64 = 1e-5,
+        /// Whether there is an input `weight` of a number for each element of a row.
+        weight: bool = false,
+        /// The type of the weights.
+        weight_element: Element = Element::F32,
+        /// Whether weights are stored less 1, as Gemma has them: rows are multiplied by `weight + 1`.
+        weight_less_one: bool = false,
+        /// Whether an input `residual` is added first, and the output `sum` written.
+        residual: bool = false,
+    }
+}
+
+options! {
+    /// Each row less its mean, over the root of its variance: `(x - mean) * rsqrt(variance +
+    /// epsilon) * weight + bias`. Input `x`, output `y`. `residual` is that of [`RmsNorm`].
+    ///
+    /// ```
+    /// use tilewright_ops::{LayerNorm, Operator};
+    ///
+    /// let norm = LayerNorm { length: 2, epsilon: 0.0, ..LayerNorm::default() };
+    /// let sizes = [("M", 1), ("x_pitch", 2), ("y_pitch", 2)];
+    /// let results = norm.forward()?.run(&sizes, &[("x", vec![1.0, 3.0])])?;
+    /// assert_eq!(results, [("y".to_string(), vec![Some(-1.0), Some(1.0)])]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct LayerNorm("layer_norm") {
+        /// The elements of a row.
+        length: i64 = 0,
+        /// The type of the elements.
+        element: Element = Element::F32,
+        /// A power of two that divides the pitches of all tensors, in elements.
+        alignment: i64 = 1,
+        /// What is added to the variance.
+        epsilon: f64 = 1e-5,
+        /// Whether there is an input `weight` of a number for each element of a row.
+        weight: bool = false,
+        /// Whether there is an input `bias` of a number for each element of a row.
+        bias: bool = false,
+        /// The type of the weights and of the bias.
+        weight_element: Element = Element::F32,
+        /// Whether an input `residual` is added first, and the output `sum` written.
+        residual: bool = false,
+    }
+}
+
+/// What is common to the norms.
+struct Norm {
+    operator: &'static str,
+    rows: RowTiles,
+    epsilon: f64,
+    /// Whether the mean is subtracted.
+    centred: bool,
+    /// The vectors of a row, and whether each is there.
+    weight: bool,
+    weight_less_one: bool,
+    bias: bool,
+    weight_element: Element,
+    residual: bool,
+}
+
+impl Norm {
+    fn checked(self) -> Result<Norm, OperatorError> {
+        let operator = self.operator;
+        self.rows.checked(operator)?;
+        check_float(operator, "weight_element", self.weight_element)?;
+        if !self.rows.fits() {
+            let because = format!("a row of a norm has at most {LONGEST_ROW_IN_A_TILE} elements");
+            return Err(OperatorError::value(operator, "length", self.rows.length, because));
+        }
+        if !(self.epsilon >= 0.0 && self.epsilon.is_finite()) {
+            return Err(OperatorError::value(operator, "epsilon", self.epsilon, "it is a number from 0"));
+        }
+        Ok(self)
+    }
+
+    /// The program. `sum_is_input`: the rows are an input `sum`, which is also an output `same`. The
+    /// derivatives of this program by `sum` are those of the norm plus `d_same`.
+    fn text(&self, sum_is_input: bool) -> String {
+        let Norm { rows, centred, weight_element, .. } = *self;
+        let mut head = String::new();
+        let mut body = String::new();
+        match (self.residual, sum_is_input) {
+            (true, true) => {
+                head += &(rows.tensor("input ", "sum") + &rows.tensor("output", "same"));
+                body += &format!("    a = {}\n    {}\n", rows.load("sum", ""), rows.store("same", "a"));
+            }
+            (true, false) => {
+                head += &(rows.tensor("input ", "x") + &rows.tensor("input ", "residual"));
+                head += &rows.tensor("output", "sum");
+                let both = format!("{} + {}", rows.load("x", ""), rows.load("residual", ""));
+                // The norm is that of the rounded sum, which the backward reads.
+                body += &format!("    s = {}\n", narrowed(rows.element, &format!("({both})")));
+                body += &format!("    store(sum, {}, s)\n    a = {}\n", rows.place(), widened(rows.element, "s"));
+            }
+            (false, _) => {
+                head += &rows.tensor("input ", "x");
+                body += &format!("    a = {}\n", rows.load("x", ""));
+            }
+        }
+        let length = rows.length;
+        let vector =
+            |name: &str| widened(weight_element, &format!("reshape(load({name}, ({length}), (0)), (1,{length}))"));
+        if centred {
+            body += &format!("    a = a - reduce_sum(a, 1) / {length}\n");
+        }
+        body += &format!("    y = a * rsqrt(reduce_sum(a * a, 1) / {length} + {:e})\n", self.epsilon);
+        if self.weight {
+            head += &format!("    input  weight: {weight_element} {length}:1\n");
+            let plus = if self.weight_less_one { " + 1" } else { "" };
+            body += &format!("    y = y * ({}{plus})\n", vector("weight"));
+        }
+        if self.bias {
+            head += &format!("    input  bias: {weight_element} {length}:1\n");
+            body += &format!("    y = y + {}\n", vector("bias"));
+        }
+        head += &rows.tensor("output", "y");
+        format!("tile {} {{\n{head}{}{body}    {}\n}}\n", self.operator, rows.grid(), rows.store("y", "y"))
+    }
+
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        let mut of = vec![if self.residual { "sum" } else { "x" }];
+        of.extend(self.weight.then_some("weight"));
+        of.extend(self.bias.then_some("bias"));
+        derived(&self.text(true), &of)
+    }
+}
+
+impl RmsNorm {
+    fn norm(&self) -> Result<Norm, OperatorError> {
+        let RmsNorm { length, element, alignment, epsilon, weight, weight_element, weight_less_one, residual } = *self;
+        let rows = RowTiles { length, element, alignment };
+        let operator = "rms_norm";
+        let norm = Norm {
+            operator,
+            rows,
+            epsilon,
+            centred: false,
+            weight,
+            weight_less_one,
+            bias: false,
+            weight_element,
+            residual,
+        };
+        norm.checked()
+    }
+}
+
+impl Operator for RmsNorm {
+    fn forward(&self) -> Result<Sequence, OperatorError> {
+        single(&self.norm()?.text(false))
+    }
+
+    /// Reads `x` and `d_y`, and `weight` if there is one; writes `d_x` and `d_weight`. With
+    /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative by the output `sum`, and writes
+    /// `d_sum`, which is the derivative by `x` and by `residual`.
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        self.norm()?.backward()
+    }
+}
+
+impl LayerNorm {
+    fn norm(&self) -> Result<Norm, OperatorError> {
+        let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual } = *self;
+        let rows = RowTiles { length, element, alignment };
+        let operator = "layer_norm";
+        let norm = Norm {
+            operator,
+            rows,
+            epsilon,
+            centred: true,
+            weight,
+            weight_less_one: false,
+            bias,
+            weight_element,
+            residual,
+        };
+        norm.checked()
+    }
+}
+
+impl Operator for LayerNorm {
+    fn forward(&self) -> Result<Sequence, OperatorError> {
+        single(&self.norm()?.text(false))
+    }
+
+    /// As of [`RmsNorm`], and `d_bias`.
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        self.norm()?.backward()
+    }
+}

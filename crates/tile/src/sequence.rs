@@ -1,0 +1,110 @@
+//! Tile programs that run one after another.
+//!
+//! Law: tensors are joined by their names. A program reads what the programs before it wrote to the
+//! tensor of the same name. What a later program reads is a workspace; every other tensor that is
+//! written is a result.
+
+use std::fmt;
+
+use crate::error::TileError;
+use crate::interpret::{self, TensorValues};
+use crate::program::{Program, Role, Tensor};
+
+/// Tile programs, in the order in which they are launched.
+///
+/// ```
+/// use tilewright_tile::{Program, Sequence};
+///
+/// let squares: Program = "
+/// tile squares {
+///     input  x: f32 N:1
+///     output square: f32 N:1
+///     grid ceil(N/4)
+///     a = load(x, (4), (block.x))
+///     store(square, (block.x), a * a)
+/// }"
+/// .parse()?;
+/// let total: Program = "
+/// tile total {
+///     input  square: f32 N:1
+///     output sum: f32 (1):(1)
+///     grid 1
+///     store(sum, (0), reduce_sum(load(square, (8), (0)), 0))
+/// }"
+/// .parse()?;
+/// let both = Sequence::new(vec![squares, total]);
+/// assert_eq!(both.workspaces(), ["square"]);
+/// let results = both.run(&[("N", 3)], &[("x", vec![1.0, 2.0, 3.0])])?;
+/// assert_eq!(results, [("sum".to_string(), vec![Some(14.0)])]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    programs: Vec<Program>,
+}
+
+impl Sequence {
+    /// These programs, in this order.
+    pub fn new(programs: Vec<Program>) -> Sequence {
+        Sequence { programs }
+    }
+
+    /// The programs, in the order in which they are launched.
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// The names of the tensors that one program writes and a later one reads, in the order in which
+    /// they are written.
+    pub fn workspaces(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for (number, program) in self.programs.iter().enumerate() {
+            for tensor in program.tensors.iter().filter(|tensor| tensor.role != Role::Input) {
+                if self.is_read_after(number, &tensor.name) && !names.contains(&tensor.name.as_str()) {
+                    names.push(tensor.name.as_str());
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether a program behind this one has the tensor as an input.
+    fn is_read_after(&self, number: usize, name: &str) -> bool {
+        let reads = |tensor: &Tensor| tensor.name == name && tensor.role == Role::Input;
+        self.programs[number + 1..].iter().any(|later| later.tensors.iter().any(reads))
+    }
+
+    /// Runs the programs on the interpreter of tile programs ([`interpret::run`]), and returns the
+    /// results. Elements of a workspace that no program wrote count as 0.
+    ///
+    /// Errors: as [`interpret::run`].
+    pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
+        let mut known: Vec<(String, Vec<f64>)> =
+            inputs.iter().map(|(name, values)| ((*name).to_string(), values.clone())).collect();
+        let mut results = TensorValues::new();
+        for (number, program) in self.programs.iter().enumerate() {
+            let given: Vec<(&str, Vec<f64>)> =
+                known.iter().map(|(name, values)| (name.as_str(), values.clone())).collect();
+            for (name, values) in interpret::run(program, sizes, &given)? {
+                if self.is_read_after(number, &name) {
+                    known.retain(|(own, _)| *own != name);
+                    known.push((name, values.into_iter().map(|value| value.unwrap_or(0.0)).collect()));
+                } else {
+                    results.push((name, values));
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+impl fmt::Display for Sequence {
+    /// The texts of the programs, with an empty line between two.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, program) in self.programs.iter().enumerate() {
+            f.write_str(if number == 0 { "" } else { "\n" })?;
+            write!(f, "{program}")?;
+        }
+        Ok(())
+    }
+}
