@@ -44,8 +44,9 @@ pub(super) struct Groups<'k, 'p> {
     pub(super) rings: &'p [Live<'k>],
     pub(super) cursors: Vec<Cursor<'k>>,
     pub(super) overlaps: HashMap<u32, Overlap>,
-    /// Rings whose stage is held over statements, until this value is used no more.
-    pub(super) kept: HashMap<usize, ValueId>,
+    /// Rings whose stage is held over statements, until this value is used no more in the body that
+    /// holds it: how many loops are open there.
+    pub(super) kept: HashMap<usize, (ValueId, usize)>,
     /// Shared memory from which TMA stores results, by its extents.
     pub(super) bulk_stores: HashMap<[i64; 2], View<'k>>,
 }

@@ -156,21 +156,21 @@ impl<'k> Lowering<'k, '_> {
             return Ok(());
         }
         groups.cursors[ring].stage()?.wait()?;
+        let depth = self.depth;
         if let Some(groups) = &mut self.groups {
-            groups.kept.insert(ring, value);
+            groups.kept.insert(ring, (value, depth));
         }
         Ok(())
     }
 
-    /// Releases the stages that no later statement reads.
+    /// Releases the stages that no later statement reads: in the body that holds them, because the
+    /// other iterations of an inner loop read them, too.
     pub(in crate::lower) fn let_go(&mut self, here: &[Statement], behind: &[Statement]) -> Result<(), KernelError> {
         let Some(groups) = &mut self.groups else { return Ok(()) };
-        let over: Vec<usize> = groups
-            .kept
-            .iter()
-            .filter(|(_, value)| is_used(here, **value) && !is_used(behind, **value))
-            .map(|own| *own.0)
-            .collect();
+        let is_over = |(value, depth): &(ValueId, usize)| {
+            *depth == self.depth && is_used(here, *value) && !is_used(behind, *value)
+        };
+        let over: Vec<usize> = groups.kept.iter().filter(|own| is_over(own.1)).map(|own| *own.0).collect();
         for ring in over {
             groups.cursors[ring].stage()?.release()?;
             groups.cursors[ring].advance()?;

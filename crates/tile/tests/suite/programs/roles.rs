@@ -353,6 +353,41 @@ tile twice {
     assert!(says(&roles, "wgmma") && !says(&roles, "overlaps the next iteration"), "{roles:?}");
 }
 
+/// A tile that loops inside of loops read stays in its stage until the outermost one is over: one
+/// block of the launch takes all blocks of the grid, so each would find the tile of another one.
+#[test]
+fn tiles_are_held_until_the_outermost_loop_is_over() {
+    let text = "
+tile held {
+    input  a: bf16 (M,32):(32,1)
+    input  b: bf16 (K,32,G):(32,1,32*K)
+    output d: f32 (M,32):(32,1)
+    grid ceil(M/64)
+    left = load(a, (64,32), (block.x, 0))
+    loop g < 2 with all = broadcast(f32(0), (64,32)) {
+        loop j < ceil(K/32) with sum = all {
+            next dot(left, reshape(load(b, (32,32,1), (j, 0, g)), (32,32)), sum)
+        } -> all
+        next all
+    } -> all
+    store(d, (block.x, 0), all)
+}";
+    let (m, k) = (190, 96);
+    let small = |seed: u64, count: usize| numbers(seed, count, 2.0).into_iter().map(f64::round).collect::<Vec<_>>();
+    let (a, b) = (small(1, m * 32), small(2, 2 * k * 32));
+    let mut wanted = vec![0.0; m * 32];
+    for (row, wanted) in a.chunks(32).zip(wanted.chunks_mut(32)) {
+        for (at, b) in b.iter().enumerate() {
+            wanted[at % 32] += row[at / 32 % 32] * b;
+        }
+    }
+    let case = Case::new(&[("M", m as i64), ("K", k as i64), ("G", 2)], &[("a", a), ("b", b)]);
+    let one = Machine { multiprocessors: 1, ..Machine::of_target(Target::Sm90a) };
+    let compiled = text.parse::<Program>().unwrap().compile(&one).unwrap();
+    assert!(says(&compiled.explain().unwrap().roles, "wgmma"));
+    assert_eq!(kernel(&compiled, &case, "d"), wanted);
+}
+
 /// Blocks with more iterations behind along x: all of them are taken, in whole rounds and in a last
 /// one of a part, forwards and backwards.
 #[test]
