@@ -99,6 +99,21 @@ impl Ready {
     }
 }
 
+/// The numbers of a launch: name, type and bits of each.
+type Bits<'a> = SmallVec<[(&'a str, Element, u64); 4]>;
+
+/// The bits of the numbers that a kernel takes, of the values given by name.
+///
+/// Errors: a number is not given (`TypeError`), or is none of its type.
+fn bits_of_all<'a>(known: &'a [(String, Element)], given: Option<&Bound<'_, PyDict>>) -> PyResult<Bits<'a>> {
+    let bits = known.iter().map(|(name, element)| {
+        let value = given.map(|given| given.get_item(name)).transpose()?.flatten();
+        let missing = || PyTypeError::new_err(format!("the number '{name}' is not given"));
+        Ok((name.as_str(), *element, bits_of(&value.ok_or_else(missing)?, *element)?))
+    });
+    bits.collect()
+}
+
 /// The stream that the library of arrays works on.
 fn stream_of(py: Python<'_>, device: usize, arrays: &[Array]) -> PyResult<usize> {
     match arrays.iter().find_map(|array| array.stream) {
@@ -186,12 +201,7 @@ impl Launcher {
             return Err(self.mixed(0, at, &read));
         }
         let given = sizes.map_or(Ok(Vec::new()), sizes_of)?;
-        let mut bits: SmallVec<[(&str, Element, u64); 4]> = SmallVec::new();
-        for (name, element) in &self.numbers {
-            let value = numbers.map(|numbers| numbers.get_item(name)).transpose()?.flatten();
-            let missing = || PyTypeError::new_err(format!("the number '{name}' is not given"));
-            bits.push((name, *element, bits_of(&value.ok_or_else(missing)?, *element)?));
-        }
+        let bits = bits_of_all(&self.numbers, numbers)?;
         self.launch_read(py, device, &read, &given, &bits, grid)?;
         let written = objects.iter().zip(&self.writes).filter(|(_, writes)| **writes);
         written.map(|(object, _)| object).try_for_each(|object| rules.mark(object))?;

@@ -16,6 +16,7 @@
 //! * `arrays`: arrays as their tensors
 //! * `drawing`: pictures of their memory accesses
 //! * `library`: kernels planned from layouts
+//! * `operator`: operators of models, as tile programs
 //! * `named`: kernels and tile programs of the libraries, by their names
 //! * `bench`: measurements of them on a device
 //! * `tiles`: tile programs, whose layouts are assigned
@@ -31,6 +32,7 @@ pub mod library;
 pub mod named;
 pub mod number;
 pub mod operand;
+pub mod operator;
 pub mod pipeline;
 pub mod place;
 pub mod predicates;

@@ -75,6 +75,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::number::{Flag, Number, fmax, fmin, maximum, minimum, where_};
     #[pymodule_export]
+    use super::kernel::operator::operator_programs;
+    #[pymodule_export]
     use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
     #[pymodule_export]
     use super::kernel::predicates::{Predicates, predicates};

@@ -105,6 +105,7 @@ __all__ = [
     "operations",
     "otherwise",
     "own_text",
+    "operator_programs",
     "page",
     "picture",
     "pipeline",
@@ -983,7 +984,9 @@ class Captured:
 @final
 class Calls:
     def __new__(cls) -> Calls: ...
-    def call(self, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = None) -> Any: ...
+    def call(
+        self, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = None, numbers: dict[str, Any] | None = None
+    ) -> Any: ...
     def keep(
         self,
         inputs: tuple[Any, ...],
@@ -991,6 +994,7 @@ class Calls:
         makers: list[_Maker] | None,
         workspaces: tuple[tuple[Any, ...], list[_Maker]],
         launches: list[tuple[Launcher, list[tuple[int, int]], dict[str, int]]],
+        numbers: dict[str, Any] | None = None,
     ) -> None: ...
 
 thread: Thread
@@ -1063,6 +1067,9 @@ def plan_reduce(
     statistic: str, layout: Any, element: Any, modes: list[int], alignment: int, machine: str
 ) -> Plan: ...
 def plan_product(a: _Matrix, b: _Matrix, d: _Matrix, asked: _Asked, machine: str) -> Plan: ...
+def operator_programs(
+    name: str, options: dict[str, bool | int | float | str], is_backward: bool, machine: str
+) -> tuple[str, list[Program]]: ...
 def element_name(element: Any) -> str: ...
 def read_tiles(
     text: str, places: list[tuple[str, int, int, tuple[int, int] | None]], machine: str | None = None

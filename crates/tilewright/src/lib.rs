@@ -80,6 +80,7 @@
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a
 //!   writer of PTX.
+//! * [`ops`]: operators of models as tile programs: norms, attention, losses, forward and backward.
 //! * [`planners`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
@@ -121,6 +122,8 @@ pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]
 pub use tilewright_mesh as mesh;
 pub use tilewright_notation as notation;
+#[cfg(feature = "devices")]
+pub use tilewright_ops as ops;
 #[cfg(feature = "devices")]
 pub use tilewright_planners as planners;
 #[cfg(feature = "devices")]

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use tilewright_kernel::Element;
 
-use super::{Launcher, Ready, alike, locked, stream_of};
+use super::{Launcher, Ready, alike, bits_of_all, locked, stream_of};
 use crate::foreign::Array;
 use crate::kernel::program::sizes_of;
 use crate::refusal;
@@ -55,6 +56,8 @@ struct Launch {
     ready: Arc<Mutex<Ready>>,
     /// Its arrays, and the number of elements that come before the first one of each.
     arrays: SmallVec<[(usize, i64); 8]>,
+    /// The numbers that each call passes.
+    numbers: Vec<(String, Element)>,
 }
 
 /// The launches of a call.
@@ -87,13 +90,15 @@ impl Calls {
     }
 
     /// Repeats the launches of an earlier call with arrays of the same layouts. Returns the
-    /// results, given or new; None if there was no such call.
-    #[pyo3(signature = (inputs, outs = None))]
+    /// results, given or new; None if there was no such call. The numbers of the launch may be others
+    /// than those of the earlier call.
+    #[pyo3(signature = (inputs, outs = None, numbers = None))]
     fn call<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyTuple>,
         outs: Option<&Bound<'py, PyTuple>>,
+        numbers: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let rules = Writes::now(py)?;
         let mut arrays = Arrays::new();
@@ -128,7 +133,8 @@ impl Calls {
         let stream = stream_of(py, known.device, &arrays)?;
         for launch in &known.launches {
             let taken = launch.arrays.iter().filter_map(|(number, before)| Some((arrays.get(*number)?, *before)));
-            let launched = locked(&launch.ready).launch(stream, taken, &[]);
+            let bits = bits_of_all(&launch.numbers, numbers)?;
+            let launched = locked(&launch.ready).launch(stream, taken, &bits);
             launched.map_err(|error| refusal::of_gpu(py, &error))?;
         }
         if let Some(outs) = outs {
@@ -140,6 +146,8 @@ impl Calls {
 
     /// Keeps the launches of a call on these inputs and results, followed by workspaces. Results
     /// were given, or are allocated by `makers`.
+    #[pyo3(signature = (inputs, outs, makers, workspaces, launches, numbers = None))]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a call, as Python has them")]
     fn keep(
         &self,
         py: Python<'_>,
@@ -148,6 +156,7 @@ impl Calls {
         makers: Option<Vec<Maker<'_>>>,
         workspaces: (Bound<'_, PyTuple>, Vec<Maker<'_>>),
         launches: Vec<DeviceCall<'_>>,
+        numbers: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let read = |arrays: &Bound<'_, PyTuple>| -> PyResult<Arrays> {
             arrays.iter_borrowed().map(|array| Array::of(&array)).collect()
@@ -162,8 +171,8 @@ impl Calls {
             return Ok(());
         }
         let mut kept = Vec::new();
-        for (launcher, numbers, sizes) in launches {
-            let Some(taken) = numbers
+        for (launcher, places, sizes) in launches {
+            let Some(taken) = places
                 .iter()
                 .map(|(number, before)| Some((arrays.get(*number)?, *before)))
                 .collect::<Option<Vec<_>>>()
@@ -174,8 +183,10 @@ impl Calls {
                 .into_iter()
                 .map(|(array, before)| if before == 0 { array.clone() } else { array.clone().since(before) })
                 .collect();
-            let ready = launcher.get().ready(py, device, &taken, &sizes_of(&sizes)?, &[])?;
-            kept.push(Launch { ready, arrays: numbers.into_iter().collect() });
+            let launcher = launcher.get();
+            let bits = bits_of_all(&launcher.numbers, numbers)?;
+            let ready = launcher.ready(py, device, &taken, &sizes_of(&sizes)?, &bits)?;
+            kept.push(Launch { ready, arrays: places.into_iter().collect(), numbers: launcher.numbers.clone() });
         }
         arrays.truncate(named);
         let results = makers.into_iter().flatten().map(Made::of).collect();

@@ -1,0 +1,226 @@
+"""What operators compute, as formulas on whole arrays.
+
+Law: an operator's kernels give what its definition gives, but for rounding. Definitions compute in
+float32, or in float64 for arrays of float64, and round once to the type of the result. They run on
+arrays of NumPy, PyTorch and JAX. Tests compare kernels with them, and operators run by them on the
+host, where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any
+
+from ._arrays import is_torch
+
+
+def is_jax(array: Any) -> bool:
+    """Whether an array is one of JAX, or a traced one."""
+    return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def namespace(array: Any) -> Any:
+    """The module of functions of arrays like this one."""
+    return import_module("torch" if is_torch(array) else "jax.numpy" if is_jax(array) else "numpy")
+
+
+def wide(array: Any) -> Any:
+    """An array in float32; in float64 as it is."""
+    if is_torch(array):
+        torch: Any = import_module("torch")
+        return array if array.dtype == torch.float64 else array.float()
+    return array if array.dtype.name == "float64" else array.astype("float32")
+
+
+def narrow(array: Any, like: Any) -> Any:
+    """An array in the type of another one."""
+    return array.to(like.dtype) if is_torch(array) else array.astype(like.dtype)
+
+
+def total(array: Any, axis: Any = -1) -> Any:
+    """The sum along an axis, which keeps an extent of 1."""
+    return array.sum(axis, keepdim=True) if is_torch(array) else array.sum(axis=axis, keepdims=True)
+
+
+def greatest(array: Any) -> Any:
+    """The greatest element along the last axis, which keeps an extent of 1."""
+    return array.amax(-1, keepdim=True) if is_torch(array) else array.max(axis=-1, keepdims=True)
+
+
+def softmax(x: Any) -> Any:
+    """``exp(x)`` over the sum of ``exp(x)`` along the last axis."""
+    space, a = namespace(x), wide(x)
+    e = space.exp(a - greatest(a))
+    return narrow(e / total(e), x)
+
+
+def softmax_backward(x: Any, d_y: Any) -> Any:
+    """The derivative of ``softmax`` by ``x``."""
+    space, a, d = namespace(x), wide(x), wide(d_y)
+    e = space.exp(a - greatest(a))
+    y = e / total(e)
+    return narrow(y * (d - total(y * d)), x)
+
+
+def log_softmax(x: Any) -> Any:
+    """The logarithm of the softmax along the last axis."""
+    space, a = namespace(x), wide(x)
+    a = a - greatest(a)
+    return narrow(a - space.log(total(space.exp(a))), x)
+
+
+def log_softmax_backward(x: Any, d_y: Any) -> Any:
+    """The derivative of ``log_softmax`` by ``x``."""
+    space, a, d = namespace(x), wide(x), wide(d_y)
+    e = space.exp(a - greatest(a))
+    return narrow(d - e / total(e) * total(d), x)
+
+
+def _scaled(a: Any, epsilon: float, is_centred: bool) -> tuple[Any, Any]:
+    """Rows over the root of their mean square, and one over that root."""
+    length = a.shape[-1]
+    if is_centred:
+        a = a - total(a) / length
+    scale = 1 / namespace(a).sqrt(total(a * a) / length + epsilon)
+    return a * scale, scale
+
+
+def norm(x: Any, weight: Any, bias: Any, epsilon: float, is_centred: bool, is_weight_less_one: bool = False) -> Any:
+    """The RMS norm along the last axis, or the layer norm if rows are centred."""
+    y, _ = _scaled(wide(x), epsilon, is_centred)
+    if weight is not None:
+        y = y * (wide(weight) + 1 if is_weight_less_one else wide(weight))
+    if bias is not None:
+        y = y + wide(bias)
+    return narrow(y, x)
+
+
+def norm_backward(
+    x: Any, weight: Any, bias: Any, d_y: Any, d_same: Any, epsilon: float, is_centred: bool, is_weight_less_one: bool = False
+) -> tuple[Any, Any, Any]:
+    """The derivatives of ``norm`` by ``x``, plus ``d_same``, by the weights and by the bias."""
+    normed, scale = _scaled(wide(x), epsilon, is_centred)
+    d = wide(d_y)
+    rows = tuple(range(d.ndim - 1))
+    g = d
+    if weight is not None:
+        g = d * (wide(weight) + 1 if is_weight_less_one else wide(weight))
+    length = d.shape[-1]
+    inner = g - normed * (total(g * normed) / length)
+    if is_centred:
+        inner = inner - total(g) / length
+    d_x = inner * scale
+    if d_same is not None:
+        d_x = d_x + wide(d_same)
+    of_rows = (lambda a: a.sum(rows)) if rows else (lambda a: a)
+    d_weight = None if weight is None else narrow(of_rows(d * normed), weight)
+    d_bias = None if bias is None else narrow(of_rows(d), bias)
+    return narrow(d_x, x), d_weight, d_bias
+
+
+def _erf(a: Any) -> Any:
+    if is_torch(a):
+        return a.erf()
+    if is_jax(a):
+        return import_module("jax.scipy.special").erf(a)
+    import numpy as np
+
+    return np.vectorize(math.erf, otypes=[a.dtype])(a)
+
+
+def _sigmoid(a: Any) -> Any:
+    # exp(-x) overflows for x below -88, and the quotient is then 0, as it must be.
+    if is_torch(a):
+        return a.sigmoid()
+    space = namespace(a)
+    return 1 / (1 + space.exp(-space.clip(a, -88.0, None)))
+
+
+def _relu(a: Any) -> Any:
+    return namespace(a).clip(a, 0, None)
+
+
+_ROOT = math.sqrt(2 / math.pi)
+
+
+def _inner(a: Any) -> Any:
+    return _ROOT * (a + 0.044715 * a * a * a)
+
+
+#: The functions of elements, each with its slope.
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "identity": (lambda a: a, lambda a: a * 0 + 1),
+    "relu": (_relu, lambda a: a * 0 + (a > 0)),
+    "relu_squared": (lambda a: _relu(a) ** 2, lambda a: 2 * _relu(a)),
+    "sigmoid": (_sigmoid, lambda a: _sigmoid(a) * (1 - _sigmoid(a))),
+    "silu": (lambda a: a * _sigmoid(a), lambda a: _sigmoid(a) * (1 + a * (1 - _sigmoid(a)))),
+    "tanh": (lambda a: namespace(a).tanh(a), lambda a: 1 - namespace(a).tanh(a) ** 2),
+    "gelu": (
+        lambda a: a * 0.5 * (1 + _erf(a * math.sqrt(0.5))),
+        lambda a: 0.5 * (1 + _erf(a * math.sqrt(0.5))) + a * namespace(a).exp(-a * a / 2) / math.sqrt(2 * math.pi),
+    ),
+    "gelu_tanh": (
+        lambda a: a * 0.5 * (1 + namespace(a).tanh(_inner(a))),
+        lambda a: 0.5 * (1 + namespace(a).tanh(_inner(a)))
+        + a * 0.5 * (1 - namespace(a).tanh(_inner(a)) ** 2) * _ROOT * (1 + 3 * 0.044715 * a * a),
+    ),
+}  # fmt: skip
+
+
+def activation(function: str, x: Any, up: Any = None) -> Any:
+    """A function of each element, times ``up``, if it is given."""
+    y = FUNCTIONS[function][0](wide(x))
+    return narrow(y if up is None else y * wide(up), x)
+
+
+def activation_backward(function: str, x: Any, up: Any, d_y: Any) -> tuple[Any, Any]:
+    """The derivatives of ``activation`` by ``x`` and by ``up``."""
+    of, slope = FUNCTIONS[function]
+    a, d = wide(x), wide(d_y)
+    if up is None:
+        return narrow(d * slope(a), x), None
+    return narrow(d * wide(up) * slope(a), x), narrow(d * of(a), up)
+
+
+def philox(counters: Any, seed: int) -> Any:
+    """Word 0 of Philox4x32-10 for the counters ``(c, 0, 0, 0)`` and the key ``(seed, 0)``, as
+    integers of 64 bits from 0 to ``2^32 - 1``. The counters are integers of 64 bits.
+    """
+    mask = 0xFFFFFFFF
+    c0, c1, c2, c3 = counters, counters * 0, counters * 0, counters * 0
+    k0, k1 = seed & mask, 0
+
+    def parts(a: int, b: Any) -> tuple[Any, Any]:
+        # The product of two words in halves, so that it fits in integers with a sign.
+        low, high = b & 0xFFFF, b >> 16
+        first, second = a * low, a * high
+        middle = (first >> 16) + (second & 0xFFFF)
+        return ((middle >> 16) + (second >> 16)) & mask, ((middle << 16) | (first & 0xFFFF)) & mask
+
+    for number in range(10):
+        if number:
+            k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
+        (h0, l0), (h1, l1) = parts(0xD2511F53, c0), parts(0xCD9E8D57, c2)
+        c0, c1, c2, c3 = h1 ^ c1 ^ k0, l1, h0 ^ c3 ^ k1, l0
+    return c0
+
+
+def dropout(x: Any, probability: float, seed: int) -> Any:
+    """Each element, in the order of row-major indices, over ``1 - probability``, or 0 where its word
+    of ``philox``, read as an integer with a sign, is below the share ``probability`` of all.
+    """
+    count = math.prod(x.shape)
+    if is_torch(x):
+        counters = namespace(x).arange(count, dtype=namespace(x).int64, device=x.device)
+    else:
+        # JAX has integers of 64 bits only if asked, so the words are NumPy's; they depend on no data.
+        counters = import_module("numpy").arange(count)
+    words = philox(counters, seed)
+    signed = words - ((words >> 31) << 32)
+    threshold = round(probability * 2**32) - 2**31
+    kept = (signed >= threshold).reshape(x.shape)
+    # The factor is rounded to float32, as the kernels have it.
+    scale = float(import_module("numpy").float32(1 / (1 - probability)))
+    a = wide(x)
+    return narrow(namespace(x).where(namespace(x).asarray(kept), a * scale, a * 0), x)

@@ -1,0 +1,180 @@
+"""Operators of models: their kernels beside their definitions, and the definitions beside formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import _definitions as definitions
+from tilewright import ops
+
+_source = np.random.default_rng(7)
+
+
+def _array(*shape: int, dtype: str = "f4") -> Any:
+    return _source.standard_normal(shape).astype(dtype)
+
+
+def _close(found: Any, exact: Any, dtype: str = "f4") -> None:
+    tolerance = 1e-4 if dtype == "f4" else 2e-2
+    np.testing.assert_allclose(np.asarray(found, "f8"), np.asarray(exact, "f8"), rtol=tolerance, atol=tolerance)
+
+
+def _both(operator: Any, *arrays: Any, **named: Any) -> Any:
+    """The results of the kernels, after they were compared with those of the definition in float64."""
+    found = operator(*arrays, on="interpreter", **named)
+    exact = operator(*[own if own is None else own.astype("f8") for own in arrays], **named)
+    dtype = arrays[0].dtype.str[1:]
+    for one, other in zip(*[own if isinstance(own, tuple) else (own,) for own in (found, exact)]):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.shape == other.shape
+            _close(one, other, dtype)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+@pytest.mark.parametrize("shape", [(3, 8), (2, 3, 7), (5,), (1, 100), (4, 0), (0, 4)])
+def test_softmax(shape: tuple[int, ...], dtype: str) -> None:
+    x, d = _array(*shape, dtype=dtype), _array(*shape, dtype=dtype)
+    for function in (ops.softmax, ops.log_softmax):
+        for axis in range(len(shape)):
+            if 0 not in shape:
+                _both(function, x, axis=axis)
+            else:
+                assert function(x, axis=axis, on="interpreter").shape == shape
+    for function in (ops.softmax_backward, ops.log_softmax_backward):
+        if 0 not in shape:
+            _both(function, x, d)
+            _both(function, x, d, axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+@pytest.mark.parametrize("weights", [0, 1, 2])
+def test_norms(dtype: str, weights: int) -> None:
+    x, r, d, s = (_array(2, 3, 20, dtype=dtype) for _ in range(4))
+    vectors = [_array(20), _array(20)][:weights]
+    weight, bias = [*vectors, None, None][:2]
+    if weights < 2:
+        _both(ops.rms_norm, x, weight, weight_less_one=weights > 0)
+        found = ops.rms_norm(x, weight, residual=r, on="interpreter")
+        exact = ops.rms_norm(x, weight, residual=r)
+        for one, other in zip(found, exact):
+            _close(one, other, dtype)
+        _both(ops.rms_norm_backward, x, weight, d)
+        for one, other in zip(
+            ops.rms_norm_backward(x, weight, d, d_sum=s, on="interpreter"), ops.rms_norm_backward(x, weight, d, d_sum=s)
+        ):
+            assert (one is None) == (other is None)
+            if one is not None:
+                _close(one, other, dtype)
+    _both(ops.layer_norm, x, weight, bias)
+    _both(ops.layer_norm_backward, x, weight, bias, d)
+
+
+@pytest.mark.parametrize("function", definitions.FUNCTIONS)
+def test_functions_of_elements(function: str) -> None:
+    x, up, d = _array(3, 50), _array(3, 50), _array(3, 50)
+    _both(ops.activation, x, function=function)
+    for one, other in zip(
+        ops.activation_backward(x, d, function, up=up, on="interpreter"),
+        ops.activation_backward(x.astype("f8"), d.astype("f8"), function, up=up.astype("f8")),
+    ):
+        _close(one, other)
+    # The slope is that of the function.
+    at, step = x.astype("f8"), 1e-6
+    of, slope = definitions.FUNCTIONS[function]
+    _close(slope(at), (of(at + step) - of(at - step)) / (2 * step))
+
+
+def test_the_halves_of_a_packed_matrix_are_read_in_place() -> None:
+    packed = _array(4, 64)
+    gate, up = packed[:, :32], packed[:, 32:]
+    found = ops.swiglu(gate, up, on="interpreter")
+    _close(found, ops.swiglu(gate, up))
+    plans = ops.plan(ops.swiglu, gate, up)
+    assert len(plans.programs) == 1 and "gate_pitch{div=" in str(plans)
+
+
+def test_dropout_keeps_what_its_generator_says() -> None:
+    x = _array(3, 70)
+    for probability in (0.0, 0.3):
+        for seed in (0, 5, -1):
+            found = ops.dropout(x, probability, seed, on="interpreter")
+            assert np.array_equal(found, ops.dropout(x, probability, seed))
+    # The test vectors of Random123 for Philox4x32-10: all zeros.
+    assert definitions.philox(np.zeros(1, np.int64), 0)[0] == 0x6627E8D5
+
+
+def test_products() -> None:
+    x, weight, bias, d = (_array(*shape, dtype="f2") for shape in [(2, 3, 16), (8, 16), (8,), (2, 3, 8)])
+    _both(ops.linear, x, weight, bias)
+    _close(ops.linear(x, weight, bias, function="max(x, 0)", on="interpreter"), ops.relu(ops.linear(x, weight, bias)), "f2")
+    _both(ops.linear_backward, x, weight, d, bias=True)
+    buffer = np.ones((8, 16), np.float32)
+    _, summed, _ = ops.linear_backward(x, weight, d, into=buffer, on="interpreter")
+    assert summed is buffer
+    _close(buffer, 1 + d.reshape(6, 8).astype("f4").T @ x.reshape(6, 16).astype("f4"), "f2")
+    _both(ops.matmul, x, x.swapaxes(1, 2).copy())
+
+
+def test_results_go_where_they_are_told() -> None:
+    x = _array(4, 6)
+    for out in (np.empty((4, 6), "f4"), np.empty((6, 4), "f4").T):
+        for on in (None, "interpreter"):
+            out[...] = 0
+            assert ops.softmax(x, out=out, on=on) is out
+            _close(out, ops.softmax(x))
+            assert ops.rms_norm(x, out=out, on=on) is out
+            _close(out, ops.rms_norm(x))
+
+
+def test_arrays_whose_strides_no_kernel_takes_are_copied_and_the_plan_says_so() -> None:
+    wide = _array(6, 40)
+    for x in (wide[:, ::2], wide.T, np.broadcast_to(wide[:1], (6, 40))):
+        _close(ops.softmax(x, on="interpreter"), ops.softmax(x))
+    plans = ops.plan(ops.softmax, wide[:, ::2])
+    assert [program.name for program in plans.programs] == ["relayout_rows", "softmax"]
+    assert "(6,20):(40,2) -> f32 (6,20):(20,1)" in str(plans)
+
+
+def test_a_row_has_the_same_bits_in_every_matrix() -> None:
+    x, d = _array(50, 40), _array(50, 40)
+    weight = _array(40)
+    for function in (
+        lambda a, b: ops.softmax(a, on="interpreter"),
+        lambda a, b: ops.rms_norm(a, weight, on="interpreter"),
+        lambda a, b: ops.layer_norm(a, weight, weight, on="interpreter"),
+        lambda a, b: ops.softmax_backward(a, b, on="interpreter"),
+        lambda a, b: ops.rms_norm_backward(a, weight, b, on="interpreter")[0],
+    ):
+        whole = function(x, d)
+        for rows in (slice(0, 1), slice(17, 18), slice(3, 40)):
+            assert np.array_equal(function(x[rows].copy(), d[rows].copy()), whole[rows])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    x = _array(3, 8)
+    for wrong, error in [
+        (lambda: ops.softmax(x, axis=2), ValueError),
+        (lambda: ops.softmax(x, on="gpu"), ValueError),
+        (lambda: ops.rms_norm(x, _array(7)), ValueError),
+        (lambda: ops.rms_norm(x, residual=_array(3, 7)), ValueError),
+        (lambda: ops.rms_norm(x, residual=x, out=x), TypeError),
+        (lambda: ops.layer_norm(x, _array(8), _array(8, dtype="f2"), on="interpreter"), ValueError),
+        (lambda: ops.activation(x, "swish"), ValueError),
+        (lambda: ops.swiglu(x, _array(3, 9)), ValueError),
+        (lambda: ops.dropout(x, 1.0, 0), ValueError),
+        (lambda: ops.dropout(x, 0.5, 2**31), ValueError),
+        (lambda: ops.linear(x, _array(4, 9)), ValueError),
+        (lambda: ops.matmul(x, x), ValueError),
+        (lambda: ops.softmax(x.astype("i4"), on="interpreter"), ValueError),
+        (lambda: ops.softmax(x, out=_array(3, 7)), ValueError),
+        (lambda: ops.softmax(tw.zeros((3, 8), "f4")), TypeError),
+        (lambda: ops.plan(len, [1]), TypeError),
+    ]:
+        with pytest.raises(error):
+            wrong()

@@ -1,0 +1,125 @@
+"""Operators in PyTorch: registration, gradients, compilation, and `vmap`, on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+import tilewright.torch  # noqa: E402
+from tilewright import ops  # noqa: E402
+from tilewright import _definitions as definitions  # noqa: E402
+
+
+def _tensor(*shape: int, seed: int = 0, dtype: Any = None, requires_grad: bool = True) -> Any:
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed + len(shape)), dtype=dtype or torch.float64)
+    return made.requires_grad_(requires_grad)
+
+
+X, R, UP = (_tensor(3, 5, 8, seed=seed) for seed in (1, 2, 3))
+W, B = _tensor(8, seed=4), _tensor(8, seed=5)
+MATRIX = _tensor(4, 8, seed=6)
+
+#: A call of each operator that has derivatives, as its schema has the arguments.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "softmax": (X, 1),
+    "log_softmax": (X, -1),
+    "rms_norm": (X, W, 1e-5, True),
+    "rms_norm_residual": (X, W, R, 1e-5, False),
+    "layer_norm": (X, W, B, 1e-5),
+    "layer_norm_residual": (X, W, B, R, 1e-5),
+    "activation": (X, UP, "silu"),
+    "dropout": (X, 0.3, 5),
+    "linear": (X, MATRIX, _tensor(4, seed=7)),
+    "matmul": (X, R.detach().transpose(1, 2).requires_grad_()),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_operators_pass_the_checks_of_pytorch(name: str) -> None:
+    torch.library.opcheck(getattr(torch.ops.tilewright, name).default, CALLS[name])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_derivatives_are_those_of_finite_differences(name: str) -> None:
+    operator = getattr(torch.ops.tilewright, name)
+    tensors = [own for own in CALLS[name] if isinstance(own, torch.Tensor)]
+
+    def of(*given: Any) -> Any:
+        rest = iter(given)
+        return operator(*[next(rest) if isinstance(own, torch.Tensor) else own for own in CALLS[name]])
+
+    assert torch.autograd.gradcheck(of, tensors)
+
+
+def test_operators_are_those_of_pytorch() -> None:
+    functional = torch.nn.functional
+    for ours, theirs in [
+        (ops.softmax(X, axis=1), X.softmax(1)),
+        (ops.log_softmax(X), X.log_softmax(-1)),
+        (ops.rms_norm(X, W), functional.rms_norm(X, (8,), W, 1e-5)),
+        (ops.layer_norm(X, W, B), functional.layer_norm(X, (8,), W, B)),
+        (ops.gelu(X), functional.gelu(X)),
+        (ops.gelu(X, approximate="tanh"), functional.gelu(X, approximate="tanh")),
+        (ops.swiglu(X, UP), functional.silu(X) * UP),
+        (ops.linear(X, MATRIX), functional.linear(X, MATRIX)),
+        (ops.matmul(X, R.transpose(1, 2)), X @ R.transpose(1, 2)),
+    ]:
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("function", definitions.FUNCTIONS)
+def test_slopes_of_functions(function: str) -> None:
+    assert torch.autograd.gradcheck(lambda x: ops.activation(x, function), (X,))
+
+
+def _block(x: Any, weight: Any, bias: Any, matrix: Any) -> Any:
+    normed, total = ops.rms_norm(x, weight, residual=x)
+    hidden = ops.linear(ops.swiglu(normed, total), matrix)
+    return ops.log_softmax(ops.layer_norm(ops.dropout(total, 0.1, 3), weight, bias)).sum() + ops.softmax(hidden).square().sum()
+
+
+def test_a_block_is_compiled_as_one_graph() -> None:
+    arguments = [X, W, B, MATRIX]
+    own = [argument.detach().clone().requires_grad_() for argument in arguments]
+    other = [argument.detach().clone().requires_grad_() for argument in arguments]
+    eager = _block(*own)
+    compiled = torch.compile(_block, fullgraph=True)(*other)
+    torch.testing.assert_close(eager, compiled)
+    eager.backward()
+    compiled.backward()
+    for one, two in zip(own, other):
+        torch.testing.assert_close(one.grad, two.grad)
+
+
+def test_vmap_is_a_call_for_each_element() -> None:
+    for function, arrays, dims in [
+        (lambda x: ops.softmax(x, axis=0), (X,), (1,)),
+        (lambda x: ops.rms_norm(x, W), (X,), (0,)),
+        (lambda x, w: ops.rms_norm(x, w), (X, _tensor(3, 8)), (0, 0)),
+        (lambda x, r: ops.layer_norm(x, W, B, residual=r)[0], (X, R), (0, 0)),
+        (lambda x: ops.swiglu(x, UP[0]), (X,), (0,)),
+        (lambda x: ops.linear(x, MATRIX), (X,), (1,)),
+        (lambda a: ops.matmul(a, MATRIX.T), (X,), (0,)),
+    ]:
+        found = torch.vmap(function, in_dims=dims)(*arrays)
+        each = [function(*[array.select(dim, number) for array, dim in zip(arrays, dims)]) for number in range(found.shape[0])]
+        torch.testing.assert_close(found, torch.stack(each))
+
+
+def test_types_of_16_bits_are_kept() -> None:
+    x = _tensor(4, 8, dtype=torch.bfloat16)
+    y = ops.rms_norm(x, _tensor(8, dtype=torch.float32))
+    assert y.dtype == torch.bfloat16
+    y.sum().backward()
+    assert x.grad.dtype == torch.bfloat16
+
+
+def test_results_are_written_in_place_without_gradients() -> None:
+    x = X.detach()
+    out = torch.empty_like(x)
+    version = out._version
+    assert ops.softmax(x, out=out) is out and out._version > version
+    torch.testing.assert_close(out, x.softmax(-1))
