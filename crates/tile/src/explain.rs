@@ -173,7 +173,7 @@ impl Compiled {
         for (value, weighed) in &self.pools.layouts {
             let (Some(name), Some(held)) = (names.get(value), self.assignment.layouts.get(value)) else { continue };
             let next = next_best.get(value).map(|next| self.next(next, &names));
-            let (ty, origin) = (self.source.type_of(*value).clone(), self.origin(*value, held, &names));
+            let (ty, origin) = (self.placed.program.type_of(*value).clone(), self.origin(*value, held, &names));
             choices.push(Choice { name: name.clone(), ty, held: held.clone(), origin, weighed: weighed.len(), next });
         }
         choices.sort_by_key(|choice| choice.name[1..].parse::<u32>().unwrap_or(0));

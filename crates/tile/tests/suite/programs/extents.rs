@@ -227,3 +227,12 @@ fn softmax_of_a_part_of_rows_reads_only_the_part() {
     agrees(&program, &case, &wanted, 1e-6);
     assert!(kernel(&program.compile(None).unwrap(), &case, "y").iter().all(|own| own.is_finite()));
 }
+
+#[test]
+fn tiles_of_any_extents_are_explained() {
+    let text = "tile sums {\n input x: f32 (M,96):(96,1)\n output s: f32 (M,1):(1,1)\n grid ceil(M/3)\n \
+                store(s, (block.x, 0), reduce_sum(load(x, (3,96), (block.x, 0)), 1))\n}";
+    let explained = read(text).compile(None).unwrap().explain().unwrap();
+    // Threads hold the tile inside of one whose extents are powers of two.
+    assert!(explained.choices.iter().any(|own| own.ty.shape == [4, 128]), "{explained}");
+}
