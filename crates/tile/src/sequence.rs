@@ -2,7 +2,7 @@
 //!
 //! Law: tensors are joined by their names. A program reads what the programs before it wrote to the
 //! tensor of the same name. What a later program reads is a workspace; every other tensor that is
-//! written is a result.
+//! written is a result, as the last program that changes it leaves it.
 
 use std::fmt;
 
@@ -74,6 +74,12 @@ impl Sequence {
         self.programs[number + 1..].iter().any(|later| later.tensors.iter().any(reads))
     }
 
+    /// Whether a program behind this one changes the tensor.
+    fn is_changed_after(&self, number: usize, name: &str) -> bool {
+        let changes = |tensor: &Tensor| tensor.name == name && tensor.role == Role::Both;
+        self.programs[number + 1..].iter().any(|later| later.tensors.iter().any(changes))
+    }
+
     /// Runs the programs on the interpreter of tile programs ([`interpret::run`]), and returns the
     /// results. Elements of a workspace that no program wrote count as 0.
     ///
@@ -86,7 +92,7 @@ impl Sequence {
             let given: Vec<(&str, Vec<f64>)> =
                 known.iter().map(|(name, values)| (name.as_str(), values.clone())).collect();
             for (name, values) in interpret::run(program, sizes, &given)? {
-                if self.is_read_after(number, &name) {
+                if self.is_read_after(number, &name) || self.is_changed_after(number, &name) {
                     known.retain(|(own, _)| *own != name);
                     known.push((name, values.into_iter().map(|value| value.unwrap_or(0.0)).collect()));
                 } else {
