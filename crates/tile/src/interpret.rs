@@ -345,7 +345,7 @@ impl Run<'_> {
                 }
             }
             if let Some((mode, rows)) = rows {
-                at[mode] = rows.get(own[mode] as usize).map_or(-1, |row| *row as i64);
+                at[mode] = rows.get(own[mode] as usize).map_or(-1, |row| first[mode].saturating_add(*row as i64));
             }
             at
         };

@@ -25,6 +25,7 @@
 //! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
 //! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store`; `[i*16 : 12]` has 12 elements, and the others are past an edge |
 //! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32, it says the coordinate of each element along the mode |
+//! | `load(x, (1,64), (row + i, 0))` | to the coordinate of a tile of one number, an index is added |
 //! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
 //! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
 //! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
@@ -380,7 +381,8 @@ impl<'b> Reader<'_, 'b> {
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
-    /// `(block.x, 2*i + 1)`, where one of the indices may be a tile that says coordinates.
+    /// `(block.x, 2*i + 1)`, where one of the indices may be a tile that says coordinates, and
+    /// another index that is added to them.
     fn picked_place(&mut self) -> Result<Picked, TileError> {
         self.text.sign("(")?;
         let (mut found, mut rows) = (Vec::new(), None);
@@ -408,7 +410,8 @@ impl<'b> Reader<'_, 'b> {
                     let name = self.text.name("a tile")?;
                     let value = self.named(&name, place)?;
                     rows = Some((found.len(), value));
-                    found.push(Index::from(0));
+                    let moved = self.text.takes("+") || self.text.sees("-");
+                    found.push(if moved { self.index()? } else { Index::from(0) });
                 }
                 None => found.push(self.index()?),
             }

@@ -47,8 +47,8 @@ impl Build {
     }
 
     /// As [`Build::stage`], with a tile of one element as the coordinate along a mode: for example,
-    /// which of several matrices is multiplied. In a loop, that tile must be known before the loop,
-    /// because copies run ahead of their iterations.
+    /// which of several matrices is multiplied. The index along that mode is added to it. In a
+    /// loop, that tile must be known before the loop, because copies run ahead of their iterations.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -96,11 +96,8 @@ impl Build {
         place: Location,
     ) -> Value<'_> {
         self.reads(tensor, "stage", place);
-        let (mut at, operands) = (at.to_vec(), picked.map(|(_, value)| value));
+        let (at, operands) = (at.to_vec(), picked.map(|(_, value)| value));
         let picked = picked.map(|(mode, _)| mode);
-        if let Some(own) = picked.and_then(|mode| at.get_mut(mode)) {
-            *own = Index::from(0);
-        }
         let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at, modes, picked };
         self.apply("stage", operation, operands.as_slice(), place)
     }
@@ -126,7 +123,8 @@ impl Build {
 
     /// Gathers rows of a tile of a tensor: `rows` has the coordinate of each element along a mode,
     /// and has extent 1 along the others. Elements past the edges become a number, and so do
-    /// elements at a negative coordinate.
+    /// elements at a negative coordinate. The index along that mode is 0, or added to the
+    /// coordinate if there is one alone.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -138,7 +136,7 @@ impl Build {
     ///     t.grid(["ceil(M/4)"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     let rows = t.load_or(numbers, &[4, 1], &at, -1.0);
-    ///     t.store(y, &at, t.gather(x, &[4, 2], &at, (0, rows), 0.0));
+    ///     t.store(y, &at, t.gather(x, &[4, 2], &[0.into(), 0.into()], (0, rows), 0.0));
     ///     Ok(())
     /// })?;
     /// let inputs = [("x", vec![1.0, 2.0, 3.0, 4.0]), ("numbers", vec![1.0, 0.0, 5.0])];
@@ -168,17 +166,14 @@ impl Build {
         place: Location,
     ) -> Value<'_> {
         self.reads(tensor, "load", place);
-        let mut at = at.to_vec();
-        if let Some(own) = at.get_mut(mode) {
-            *own = Index::from(0);
-        }
-        let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at, mode, other };
+        let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), mode, other };
         self.apply("load", operation, &[rows], place)
     }
 
     /// Writes a tile to rows of a tensor, which is an [`Build::inout`]: `rows` says the coordinate
-    /// of each element along a mode. Coordinates that the tensor does not have are passed over; no
-    /// two of all blocks may be the same.
+    /// of each element along a mode, to which the index along it is added if there is one alone.
+    /// Coordinates that the tensor does not have are passed over; no two of all blocks may be the
+    /// same.
     #[track_caller]
     pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: (usize, Value<'_>), value: Value<'_>) {
         self.stored(tensor, (at, Some((rows.0, rows.1.id))), None, value.id, here());
@@ -218,10 +213,7 @@ impl Build {
             (Some(own), None) => can_store(&program, tensor.0, at, None, with, own),
         };
         drop(program);
-        let mut at = at.to_vec();
-        if let Some(own) = rows.and_then(|(mode, _)| at.get_mut(mode)) {
-            *own = Index::from(0);
-        }
+        let at = at.to_vec();
         match refused {
             Ok(()) => self.push(Statement::Store { tensor: tensor.0, at, rows, with, value, place }),
             Err(reason) => self.complain(reason.at(with.map_or("store", atomic), place)),

@@ -25,7 +25,7 @@ impl<'k> Lowering<'k, '_> {
         let (mut slots, mut moved) = (Vec::new(), vec![Expr::from(0); at.len()]);
         for (mode, index) in at.iter().enumerate() {
             if let Some((_, own)) = picked.as_ref().filter(|(own, _)| *own == mode) {
-                slots.push(Slot::At(own.clone()));
+                slots.push(Slot::At(Stride::plus(own, &self.index(index)?).ok_or_else(over)?));
                 continue;
             }
             if index.by_element {

@@ -6,7 +6,7 @@
 use tilewright_kernel::Element;
 use tilewright_layout::atoms::{BulkCopy, CopyAtom, MmaAtom};
 
-use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary, padded};
+use super::{Index, MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary, padded};
 use crate::error::Reason;
 
 /// The tensor of a load.
@@ -211,6 +211,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             is_tile_of(shape, at.len(), (source.name, source.modes))?;
             is_number(*other, source.element)?;
             are_places(shape, *mode, types[0])?;
+            is_moved(shape, *mode, at)?;
             of(shape, source.element)
         }
         Operation::Stage { tensor, shape, at, modes: [rows, columns], picked } => {
@@ -235,6 +236,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             }
             if let Some(mode) = picked {
                 are_places(shape, *mode, types[0])?;
+                is_moved(shape, *mode, at)?;
                 if [*rows, *columns].contains(mode) {
                     let wanted = "one whose rows and columns lie one after another: a tile says the coordinate along \
                                   another mode"
@@ -418,6 +420,18 @@ pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), 
         return Err(mismatch("the tile of coordinates", &rows.shape, &wanted));
     }
     Ok(())
+}
+
+/// Refuses an index beside a tile of coordinates where it is not added to a single one of them.
+pub(crate) fn is_moved(shape: &[i64], mode: usize, at: &[Index]) -> Result<(), Reason> {
+    match (at.get(mode), shape.get(mode)) {
+        (Some(index), Some(1)) if !index.by_element => Ok(()),
+        (Some(index), Some(_)) if index.known() != Some(0) => {
+            let wanted = format!("one of extent 1 along mode {mode}, where an index is added to its coordinate,");
+            Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn no_tensor(number: usize) -> Reason {

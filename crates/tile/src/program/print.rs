@@ -68,8 +68,9 @@ impl Printer<'_> {
 
     /// The index of a tile, along one mode of which another tile gives the coordinates.
     fn picked(&mut self, at: &[Index], rows: Option<(usize, ValueId)>) -> String {
-        let place = |(mode, index)| match rows {
-            Some((own, value)) if own == mode => self.named(value),
+        let place = |(mode, index): (usize, &Index)| match rows {
+            Some((own, value)) if own == mode && index.known() == Some(0) => self.named(value),
+            Some((own, value)) if own == mode => format!("{} + {}", self.named(value), self.index(index)),
             _ => self.index(index),
         };
         format!("({})", at.iter().enumerate().map(place).collect::<Vec<_>>().join(", "))

@@ -11,7 +11,7 @@ use tilewright_kernel::Element;
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{Layout, LayoutError};
 
-use super::infer::{are_places, is_count, is_tile_of};
+use super::infer::{are_places, is_count, is_moved, is_tile_of};
 use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
 use crate::error::{Reason, TileError};
 
@@ -293,6 +293,7 @@ pub(crate) fn can_store(
     is_tile_of(&ty.shape, at.len(), (&tensor.name, *modes))?;
     if let Some((mode, rows)) = rows {
         are_places(&ty.shape, mode, rows)?;
+        is_moved(&ty.shape, mode, at)?;
     }
     Ok(())
 }

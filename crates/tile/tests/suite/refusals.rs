@@ -83,6 +83,12 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = e4m3(i32(a))", "E1202", "t.tile:8:5", "i32"),
         ("b = load(x, (4,64), (a, 0))", "E1202", "t.tile:8:5", "coordinates of elements of f32"),
         ("b = i32(a)\nc = load(x, (4,64), (b, 0))", "E1201", "t.tile:9:5", "(4,1) is wanted"),
+        (
+            "b = arange((4,1), 0)\nc = load(x, (4,64), (b + block.x, 0))",
+            "E1201",
+            "t.tile:9:5",
+            "an index is added to its coordinate",
+        ),
         ("b = i32(a)\nc = load(x, (4,64), (b, b))", "E1206", "t.tile:9:25", "2 tiles of coordinates"),
         ("b = load(z, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "z cannot be read"),
         ("loop i < [a] with s = a { next s } -> s", "E1202", "t.tile:8:1", "a count of iterations of elements of f32"),

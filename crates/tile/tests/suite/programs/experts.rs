@@ -170,3 +170,50 @@ fn what_experts_gave_is_summed() {
     let case = Case::new(&sizes, &[("h", h), ("places", places), ("weights", weights)]);
     exactly(&with("combine_rows", &[("2048", "64")]), &case, &[("y", wanted)]);
 }
+
+/// The sum of the outer products of the rows of one expert: which rows these are, a tensor says.
+#[test]
+fn an_index_is_added_to_the_coordinate_that_a_tile_says() {
+    let text = "
+tile matrix_of_rows {
+    input  x: bf16 (64,128,R):(128,1,8192)
+    input  d: bf16 (64,64,R):(64,1,4096)
+    input  first: i32 (1,1,E):(1,1,1)
+    input  count: i32 E:1
+    output w: f32 (E,128,64):(8192,64,1)
+    grid E
+    from = load(first, (1,1,1), (0, 0, block.x))
+    rows = load(count, (1), (block.x))
+    loop r < [rows] with sum = broadcast(f32(0), (128,64)) {
+        a = transpose(reshape(load(x, (64,128,1), (0, 0, from + r)), (64,128)), (1,0))
+        b = reshape(load(d, (64,64,1), (0, 0, from + r)), (64,64))
+        next dot(a, b, sum)
+    } -> sum
+    store(w, (block.x, 0, 0), reshape(sum, (1,128,64)))
+}";
+    let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}"));
+    assert!(program.to_string().contains("v0 + i0)"), "{program}");
+    assert_eq!(program.to_string().parse::<Program>().unwrap().to_string(), program.to_string());
+    let (first, count) = ([3_usize, 0, 1], [1_usize, 0, 2]);
+    let (x, d) = (numbers(1, 4 * 8192, 1.0), numbers(2, 4 * 4096, 1.0));
+    let mut wanted = vec![0.0; 3 * 8192];
+    for expert in 0..3 {
+        for row in first[expert] * 64..(first[expert] + count[expert]) * 64 {
+            for (at, sum) in wanted[expert * 8192..][..8192].iter_mut().enumerate() {
+                *sum += x[row * 128 + at / 64] * d[row * 64 + at % 64];
+            }
+        }
+    }
+    let of = |all: [usize; 3]| all.map(|own| own as f64).to_vec();
+    let inputs = [("x", x), ("d", d), ("first", of(first)), ("count", of(count))];
+    let case = Case::new(&[("R", 4), ("E", 3)], &inputs);
+    let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap();
+    compare("the interpreter's w", &meant[0].1, &wanted, 1e-4);
+    for machine in [None, Some(Machine::of_target(Target::Sm90a))] {
+        let compiled = program.compile(machine.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+        // Copies run ahead of their iterations, by threads or by TMA.
+        assert!(compiled.placed().to_string().contains("stage(x, (64,128,1), (0, 0, v0 + i0), (1,0))"));
+        let found: Vec<Option<f64>> = kernel(&compiled, &case, "w").into_iter().map(Some).collect();
+        compare("the kernel's w", &found, &wanted, 1e-4);
+    }
+}

@@ -212,7 +212,7 @@ impl<'t> Writer<'t> {
             let mask = t.integer(chance.below(16) as i32);
             let rows =
                 t.arange(&[16, 1], 0).bits(tilewright_tile::Binary::Xor, mask) + t.index(Index::block(Axis::X) * 16);
-            t.scatter(turned, at, (0, rows), chance.one(&tiles));
+            t.scatter(turned, &[0.into(), at[1].clone()], (0, rows), chance.one(&tiles));
         }
     }
 }

@@ -47,7 +47,8 @@ impl<'t> Body<'t> {
         if !fits || self.warps > 2 {
             return;
         }
-        let (shape, at) = ([1, 32, 16], [0.into(), 0.into(), 0.into()]);
+        let moved = Index::block(Axis::X) * chance.one(&[0, 0, 1]) + chance.one(&[0, 0, 1, -1]);
+        let (shape, at) = ([1, 32, 16], [moved, 0.into(), 0.into()]);
         // Copies are ahead of their iterations: what says where they read is known before the loop.
         let ahead = self.numbers(self.around, |shape| shape == [1, 1, 1]);
         let right = if !ahead.is_empty() && chance.below(2) == 0 {
