@@ -24,17 +24,31 @@
 //! [`operator`] makes an operator of its name and options that another language has as values.
 
 mod activation;
+mod counting;
+mod cross_entropy;
 mod dropout;
+mod embedding;
 mod error;
+mod experts;
+mod optimizer;
 mod options;
+mod quantize;
+mod rope;
+mod row_blocks;
 mod row_tiles;
 mod rows;
 mod table;
 
 pub use activation::Activation;
+pub use cross_entropy::CrossEntropy;
 pub use dropout::Dropout;
+pub use embedding::Embedding;
 pub use error::OperatorError;
+pub use experts::{Combine, ExpertPlaces, ExpertProduct, Permute, Route, TILE_ROWS, expert_rows};
+pub use optimizer::AdamW;
 pub use options::{OptionValue, Options};
+pub use quantize::{Dequantize, Quantize};
+pub use rope::Rope;
 pub use rows::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
 pub use table::{OPERATORS, OperatorEntry, operator};
 use tilewright_tile::Sequence;

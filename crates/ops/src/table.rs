@@ -4,7 +4,10 @@ use tilewright_tile::Sequence;
 
 use crate::error::OperatorError;
 use crate::options::{FromOptions, Options};
-use crate::{Activation, Dropout, LayerNorm, LogSoftmax, Operator, RmsNorm, Softmax};
+use crate::{
+    Activation, AdamW, Combine, CrossEntropy, Dequantize, Dropout, Embedding, ExpertPlaces, ExpertProduct, LayerNorm,
+    LogSoftmax, Operator, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
+};
 
 /// An operator of the table.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +42,17 @@ pub const OPERATORS: &[OperatorEntry] = &[
     entry::<LayerNorm>("Each row less its mean, over the root of its variance"),
     entry::<Activation>("A function of each element, or of one tensor times another"),
     entry::<Dropout>("Each element, or 0 with a given probability"),
+    entry::<CrossEntropy>("The cross entropy of rows of logits with their targets"),
+    entry::<Embedding>("Rows of a table by their numbers"),
+    entry::<Rope>("Rotary position embeddings"),
+    entry::<Route>("The experts of each token and their weights"),
+    entry::<ExpertPlaces>("The rows of the choices of tokens, expert after expert"),
+    entry::<Permute>("The rows of tokens at the places of their choices"),
+    entry::<ExpertProduct>("The rows of each expert times its matrix"),
+    entry::<Combine>("For each token the weighted sum of the rows of its choices"),
+    entry::<AdamW>("A step of AdamW"),
+    entry::<Quantize>("A matrix in e4m3 with a scale for each block"),
+    entry::<Dequantize>("The matrix of numbers of e4m3 and their scales"),
 ];
 
 /// The programs of the operator of a name: of its forward, or of its backward.

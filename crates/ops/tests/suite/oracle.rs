@@ -1,7 +1,8 @@
 //! What the tests share: numbers, results by name, and comparisons.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_ops::{Operator, OperatorError};
-use tilewright_tile::{CheckOptions, Sequence};
+use tilewright_tile::{CheckOptions, Role, Sequence};
 
 /// Numbers between -1 and 1 that no type of 16 bits rounds, the same at each run.
 pub fn numbers(count: usize, seed: u64) -> Vec<f64> {
@@ -75,4 +76,39 @@ pub fn differences(function: impl Fn(&[f64]) -> Vec<f64>, at: &[f64], weights: &
 pub fn check_both(operator: &dyn Operator, sizes: &[(&str, i64)]) {
     check_kernels(operator.forward(), sizes);
     check_kernels(operator.backward(), sizes);
+}
+
+/// As [`check_kernels`], with these integers as the contents of some tensors; what a program writes
+/// is what the later ones read.
+pub fn check_kernels_of(sequence: Result<Sequence, OperatorError>, sizes: &[(&str, i64)], given: &[(&str, Vec<i32>)]) {
+    check_kernels_on(sequence, None, sizes, given);
+}
+
+/// As [`check_kernels_of`], with kernels for a machine.
+pub fn check_kernels_on(
+    sequence: Result<Sequence, OperatorError>,
+    machine: Option<&Machine>,
+    sizes: &[(&str, i64)],
+    given: &[(&str, Vec<i32>)],
+) {
+    let sequence = sequence.unwrap_or_else(|error| panic!("{error}"));
+    let bytes = |all: &[i32]| all.iter().flat_map(|own| own.to_le_bytes()).collect::<Vec<u8>>();
+    let mut known: Vec<(String, Vec<u8>)> = given.iter().map(|(name, all)| ((*name).to_string(), bytes(all))).collect();
+    for program in sequence.programs() {
+        let compiled = program.compile(machine).unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let names: Vec<&str> = compiled.kernel().program().sizes.iter().filter_map(|size| size.name()).collect();
+        let sizes: Vec<(&str, i64)> = sizes.iter().filter(|(name, _)| names.contains(name)).copied().collect();
+        let has = |name: &str| program.tensors().iter().any(|own| own.name == name && own.role != Role::Output);
+        let contents: Vec<(&str, &[u8])> =
+            known.iter().filter(|(name, _)| has(name)).map(|(name, all)| (name.as_str(), all.as_slice())).collect();
+        let options = CheckOptions { sizes: &sizes, contents: &contents };
+        let report = compiled.check(options).unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let written = program.tensors().iter().filter(|own| own.role != Role::Input);
+        for tensor in written {
+            let bytes =
+                report.checked.run.bytes(tensor.name.as_str()).unwrap_or_else(|error| panic!("{error}")).to_vec();
+            known.retain(|(name, _)| *name != tensor.name);
+            known.push((tensor.name.clone(), bytes));
+        }
+    }
 }

@@ -1,0 +1,343 @@
+//! The cross entropy of rows of logits with the class that each row should have.
+//!
+//! Law: with `x` the logits of a row, after the softcap if there is one, `t` its target, `V` the
+//! number of classes and `s` the smoothing,
+//!
+//! ```text
+//! lse  = log(sum over c of exp(x[c]))
+//! loss = lse - (1 - s) x[t] - s/V (sum over c of x[c]) + z_loss lse^2
+//! ```
+//!
+//! A row whose target is the ignored index has the loss 0 and no derivative. A row is computed by
+//! one block, in an order that depends on `V` alone: a row has the same bits in any batch.
+//!
+//! Each thread keeps the greatest logit that it has seen and the sum of the powers against it, and
+//! corrects the sum when a greater one comes. So logits are read once, and threads exchange numbers
+//! only at the end of a row.
+
+use tilewright_tile::{Element, Sequence};
+
+use crate::Operator;
+use crate::error::OperatorError;
+use crate::options::options;
+use crate::row_tiles::{LONGEST_ROW, check_float, narrowed, program, widened};
+
+/// The elements of a chunk of a row.
+const CHUNK: i64 = 4096;
+/// The neighbouring elements that one partial sum takes of a chunk: 16 bytes of 16-bit elements.
+const BESIDE: i64 = 8;
+/// The longest row that stays in registers between the sums and the derivatives, as bytes.
+const KEPT_BYTES: i64 = 1 << 16;
+/// log2(e).
+const LOG2_E: &str = "1.4426950408889634";
+
+options! {
+    /// The cross entropy of each row of `logits`, `(M,vocabulary):(logits_pitch,1)`, with the class
+    /// that `targets` has for it, `M:1` of i32. Outputs: `loss`, and `lse`, the logarithm of the sum
+    /// of the powers, both `M:1` of f32.
+    ///
+    /// The loss of a target that is no class, and is not the ignored index, is infinite.
+    ///
+    /// ```
+    /// use tilewright_ops::{CrossEntropy, Operator};
+    ///
+    /// let loss = CrossEntropy { vocabulary: 2, ..CrossEntropy::default() };
+    /// let sizes = [("M", 2), ("logits_pitch", 2)];
+    /// let inputs = [("logits", vec![1.0, 1.0, 5.0, 7.0]), ("targets", vec![1.0, -100.0])];
+    /// let results = loss.forward()?.run(&sizes, &inputs)?;
+    /// assert!((results[0].1[0].unwrap() - 2_f64.ln()).abs() < 1e-6);
+    /// assert_eq!((results[0].0.as_str(), results[0].1[1]), ("loss", Some(0.0)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct CrossEntropy("cross_entropy") {
+        /// The number of classes, which is the length of a row.
+        vocabulary: i64 = 0,
+        /// The type of the logits.
+        element: Element = Element::F32,
+        /// A power of two that divides the pitch of the logits, in elements.
+        alignment: i64 = 1,
+        /// The target of rows that do not count: no class, or one that never counts.
+        ignored: i64 = -100,
+        /// The share of the loss that all classes have alike, from 0, and less than 1.
+        smoothing: f64 = 0.0,
+        /// The factor of `lse^2` in the loss.
+        z_loss: f64 = 0.0,
+        /// If it is not 0, logits become `softcap * tanh(logits / softcap)` first.
+        softcap: f64 = 0.0,
+        /// Whether the forward writes `d_logits` too, and then no `lse`: it reads `d_loss`, which is
+        /// therefore known before the loss. Chunk after chunk of rows, this is the loss of a linear
+        /// layer whose logits are never all in memory.
+        with_gradient: bool = false,
+    }
+}
+
+impl CrossEntropy {
+    fn refused(name: &'static str, value: impl std::fmt::Display, because: &str) -> OperatorError {
+        OperatorError::value("cross_entropy", name, value, because)
+    }
+
+    fn checked(&self) -> Result<(), OperatorError> {
+        if !(1..=LONGEST_ROW).contains(&self.vocabulary) {
+            let because = format!("there are from 1 to {LONGEST_ROW} classes");
+            return Err(CrossEntropy::refused("vocabulary", self.vocabulary, &because));
+        }
+        check_float("cross_entropy", "element", self.element)?;
+        if self.alignment < 1 || self.alignment.count_ones() != 1 {
+            return Err(CrossEntropy::refused("alignment", self.alignment, "an alignment is a power of two"));
+        }
+        if i32::try_from(self.ignored).is_err() {
+            return Err(CrossEntropy::refused("ignored", self.ignored, "targets are integers of 32 bits"));
+        }
+        if !(0.0..1.0).contains(&self.smoothing) {
+            return Err(CrossEntropy::refused("smoothing", self.smoothing, "it is from 0, and less than 1"));
+        }
+        for (name, value) in [("z_loss", self.z_loss), ("softcap", self.softcap)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(CrossEntropy::refused(name, value, "it is a number from 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements of a chunk.
+    fn chunk(&self) -> i64 {
+        let power = self.vocabulary.unsigned_abs().next_power_of_two() as i64;
+        power.clamp(BESIDE, CHUNK)
+    }
+
+    fn chunks(&self) -> i64 {
+        (self.vocabulary + self.chunk() - 1) / self.chunk()
+    }
+
+    /// The declaration of a matrix of logits or of their derivatives.
+    fn matrix(&self, role: &str, name: &str) -> String {
+        let CrossEntropy { vocabulary, element, alignment, .. } = self;
+        let facts = if *alignment == 1 { String::new() } else { format!("{{div={alignment}}}") };
+        format!("    {role} {name}: {element} (M,{vocabulary}):(logits_pitch{facts},1)\n")
+    }
+
+    /// The statements that give `a`, the logits of a tile after the softcap, and then `bent`, of
+    /// which the slope of the softcap is `1 - bent^2`. `inside` is a condition for the elements that
+    /// are in the row, where the tile may reach past it and the others shall be minus infinity.
+    fn capped(&self, load: &str, inside: Option<&str>, indent: &str) -> String {
+        let load = widened(self.element, load);
+        if self.softcap == 0.0 {
+            return format!("{indent}a = {load}\n");
+        }
+        let softcap = self.softcap;
+        // `tanh.approx` has 11 bits; this has 22.
+        let tanh = format!("{indent}bent = 1 - 2 * recip(exp({load} * {:e}) + 1)\n", 2.0 / softcap);
+        let capped = format!("bent * {softcap:e}");
+        match inside {
+            Some(inside) => format!("{tanh}{indent}a = select({inside}, {capped}, -inf)\n"),
+            None => format!("{tanh}{indent}a = {capped}\n"),
+        }
+    }
+
+    /// Where a chunk of the row of the block is, by the name of its iteration, and the condition for
+    /// its elements to be inside.
+    fn tile(&self, shape: &str, iteration: &str) -> (String, String) {
+        let chunk = self.chunk();
+        let load = format!("load(logits, {shape}, (block.x, {iteration}), -inf)");
+        (load, format!("index({iteration}*{chunk}) + arange({shape}, 1) < {}", self.vocabulary))
+    }
+
+    /// Statements that leave the logarithm of the sum of the powers of a row in `all`, and, with
+    /// smoothing, the sum of its logits in `sum`.
+    fn sums(&self) -> String {
+        let (chunk, chunks) = (self.chunk(), self.chunks());
+        let shape = format!("(1,{chunk})");
+        let (parts, beside) = (format!("(1,1,{})", chunk / BESIDE), format!("(1,{BESIDE},{})", chunk / BESIDE));
+        let (load, inside) = self.tile(&shape, "chunk");
+        let capped = self.capped(&load, Some(&inside), "        ");
+        let smooth = self.smoothing > 0.0;
+        let smoothed = |text: &str| if smooth { text.to_string() } else { String::new() };
+        let begin = smoothed(&format!(", sum = broadcast(f32(0), {parts})"));
+        let next = smoothed(&format!(", sum + reduce_sum(reshape(counted, {beside}), 1)"));
+        let counted = smoothed(&format!("        counted = select({inside}, a, 0)\n"));
+        let result = smoothed(", sum");
+        let total = smoothed("    sum = reshape(reduce_sum(sum, 2), (1,1))\n");
+        // The least number of f32, and not minus infinity: infinities have no difference.
+        format!(
+            "    loop chunk < {chunks} with greatest = broadcast(f32(-3.4028235e38), {parts}), total = broadcast(f32(0), {parts}){begin} {{
+{capped}{counted}        parts = reshape(a, {beside})
+        new = max(greatest, reduce_max(parts, 1))
+        powers = exp2((parts - new) * {LOG2_E})
+        next new, fma(total, exp2((greatest - new) * {LOG2_E}), reduce_sum(powers, 1)){next}
+    }} -> greatest, total{result}
+    highest = reduce_max(greatest, 2)
+    total = reduce_sum(total * exp2((greatest - highest) * {LOG2_E}), 2)
+    all = reshape(highest + log(total), (1,1))
+{total}"
+        )
+    }
+
+    /// The statements that give `target` and the logit `own` of that class: minus infinity for a
+    /// target that is no class. They come first: where `d_logits` lies over the logits, they are
+    /// read before the barriers of the sums, and all writes are behind these.
+    fn target(&self) -> String {
+        let target = format!("    target = reshape(load(targets, (1), (block.x), {}), (1,1))\n", self.ignored);
+        let inside = format!("target >= 0 & target < {}", self.vocabulary);
+        let load = "load(logits, (1,1), (block.x, target), -inf)";
+        target + &self.capped(load, Some(&inside), "    ") + "    own = a\n"
+    }
+
+    /// The statements that store the loss of a row.
+    fn loss(&self) -> String {
+        let CrossEntropy { ignored, smoothing, z_loss, vocabulary, .. } = self;
+        let share = if *smoothing > 0.0 { format!(" * {:e}", 1.0 - smoothing) } else { String::new() };
+        let alike = match *smoothing > 0.0 {
+            true => format!(" - sum * {:e}", smoothing / *vocabulary as f64),
+            false => String::new(),
+        };
+        let square = if *z_loss > 0.0 { format!(" + all * all * {z_loss:e}") } else { String::new() };
+        format!(
+            "    loss_of_row = select(target == {ignored}, 0, all - own{share}{alike}{square})
+    store(loss, (block.x), reshape(loss_of_row, (1)))
+"
+        )
+    }
+
+    /// The derivative by each logit of a tile `a` of this shape: `column` has their classes.
+    fn derivative(&self, shape: &str, indent: &str) -> String {
+        let CrossEntropy { smoothing, vocabulary, softcap, .. } = self;
+        let alike = match *smoothing > 0.0 {
+            true => format!(" - factor * {:e}", smoothing / *vocabulary as f64),
+            false => String::new(),
+        };
+        let own = if *smoothing > 0.0 { format!("factor * {:e}", 1.0 - smoothing) } else { "factor".to_string() };
+        let slope = match *softcap > 0.0 {
+            true => format!("{indent}d = d * (1 - bent * bent)\n"),
+            false => String::new(),
+        };
+        format!(
+            "{indent}d = exp2((a - all) * {LOG2_E}) * powers_factor{alike}
+{indent}d = d - select(column == target, broadcast({own}, {shape}), 0)
+{slope}"
+        )
+    }
+
+    /// Statements that give `factor`, the derivative by the loss of a row, 0 for rows that do not
+    /// count, and `powers_factor`, which the softmax is multiplied by.
+    fn factors(&self) -> String {
+        let CrossEntropy { ignored, z_loss, .. } = self;
+        let squared = if *z_loss > 0.0 { format!(" * (all * {:e} + 1)", 2.0 * z_loss) } else { String::new() };
+        format!(
+            "    factor = select(target == {ignored}, 0, reshape(load(d_loss, (1), (block.x)), (1,1)))
+    powers_factor = factor{squared}
+"
+        )
+    }
+
+    fn forward_text(&self) -> String {
+        let head = self.matrix("input ", "logits");
+        let (sums, target, loss) = (self.sums(), self.target(), self.loss());
+        format!(
+            "tile cross_entropy {{
+{head}    input  targets: i32 M:1
+    output loss: f32 M:1
+    output lse: f32 M:1
+    grid M
+{target}{sums}{loss}    store(lse, (block.x), reshape(all, (1)))
+}}
+"
+        )
+    }
+
+    fn backward_text(&self) -> String {
+        let (chunk, chunks) = (self.chunk(), self.chunks());
+        let shape = format!("(1,{chunk})");
+        let head = self.matrix("input ", "logits") + &self.matrix("output", "d_logits");
+        let (load, _) = self.tile(&shape, "block.y");
+        let (ignored, factors) = (self.ignored, self.factors());
+        let (capped, derivative) = (self.capped(&load, None, "    "), self.derivative(&shape, "    "));
+        format!(
+            "tile d_cross_entropy {{
+{head}    input  targets: i32 M:1
+    input  lse: f32 M:1
+    input  d_loss: f32 M:1
+    grid M, {chunks}
+    target = reshape(load(targets, (1), (block.x), {ignored}), (1,1))
+    all = reshape(load(lse, (1), (block.x)), (1,1))
+{factors}{capped}    column = index(block.y*{chunk}) + arange({shape}, 1)
+{derivative}    store(d_logits, (block.x, block.y), {})
+}}
+",
+            narrowed(self.element, "d")
+        )
+    }
+
+    /// Whether threads hold a whole row.
+    fn keeps_rows(&self) -> bool {
+        self.vocabulary.unsigned_abs().next_power_of_two() as i64 * i64::from(self.element.bytes()) <= KEPT_BYTES
+    }
+
+    fn combined_text(&self) -> String {
+        let head = self.matrix("input ", "logits") + &self.matrix("output", "d_logits");
+        let (target, loss, factors) = (self.target(), self.loss(), self.factors());
+        let store =
+            |iteration: &str| format!("store(d_logits, (block.x, {iteration}), {})", narrowed(self.element, "d"));
+        let body = match self.keeps_rows() {
+            true => {
+                let shape = format!("(1,{})", self.vocabulary);
+                let load = format!("load(logits, {shape}, (block.x, 0), -inf)");
+                let capped = self.capped("row", None, "    ");
+                let smooth = if self.smoothing > 0.0 { "    sum = reduce_sum(a, 1)\n" } else { "" };
+                let derivative = self.derivative(&shape, "    ");
+                format!(
+                    "    row = {load}
+{target}{capped}    highest = reduce_max(a, 1)
+    all = highest + log(reduce_sum(exp2((a - highest) * {LOG2_E}), 1))
+{smooth}{loss}{factors}    column = arange({shape}, 1)
+{derivative}    {}
+",
+                    store("0")
+                )
+            }
+            false => {
+                let (chunk, chunks) = (self.chunk(), self.chunks());
+                let shape = format!("(1,{chunk})");
+                let (load, _) = self.tile(&shape, "again");
+                let sums = self.sums();
+                let (capped, derivative) = (self.capped(&load, None, "        "), self.derivative(&shape, "        "));
+                format!(
+                    "{target}{sums}{loss}{factors}    loop again < {chunks} {{
+{capped}        column = index(again*{chunk}) + arange({shape}, 1)
+{derivative}        {}
+    }}
+",
+                    store("again")
+                )
+            }
+        };
+        format!(
+            "tile cross_entropy_with_gradient {{
+{head}    input  targets: i32 M:1
+    input  d_loss: f32 M:1
+    output loss: f32 M:1
+    grid M
+{body}}}
+"
+        )
+    }
+}
+
+impl Operator for CrossEntropy {
+    fn forward(&self) -> Result<Sequence, OperatorError> {
+        self.checked()?;
+        let text = if self.with_gradient { self.combined_text() } else { self.forward_text() };
+        Ok(Sequence::new(vec![program(&text)?]))
+    }
+
+    /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, which may
+    /// lie where the logits lie: each is read before its derivative is written. The mean over the
+    /// rows that count is a `d_loss` of one over their number.
+    fn backward(&self) -> Result<Sequence, OperatorError> {
+        self.checked()?;
+        if self.with_gradient {
+            let because = "the forward writes them, with `with_gradient`";
+            return Err(OperatorError::NoBackward { operator: "cross_entropy", because });
+        }
+        Ok(Sequence::new(vec![program(&self.backward_text())?]))
+    }
+}

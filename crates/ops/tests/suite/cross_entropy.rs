@@ -1,0 +1,158 @@
+//! The cross entropy beside its formula in f64.
+
+use tilewright_ops::{CrossEntropy, Operator};
+use tilewright_tile::Element;
+
+use crate::oracle::{check_kernels, close, differences, numbers, run};
+
+/// The loss of a row.
+fn loss(options: &CrossEntropy, x: &[f64], target: i64) -> f64 {
+    if target == options.ignored {
+        return 0.0;
+    }
+    let cap = |x: f64| if options.softcap > 0.0 { options.softcap * (x / options.softcap).tanh() } else { x };
+    let x: Vec<f64> = x.iter().map(|own| cap(*own)).collect();
+    let lse = lse(&x);
+    let own = usize::try_from(target).ok().and_then(|at| x.get(at)).copied().unwrap_or(f64::NEG_INFINITY);
+    let alike = if options.smoothing > 0.0 { options.smoothing * x.iter().sum::<f64>() / x.len() as f64 } else { 0.0 };
+    lse - (1.0 - options.smoothing) * own - alike + options.z_loss * lse * lse
+}
+
+fn lse(x: &[f64]) -> f64 {
+    let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    most + x.iter().map(|own| (own - most).exp()).sum::<f64>().ln()
+}
+
+/// Rows of logits, in which no two are far apart, and targets: some ignored.
+fn case(options: &CrossEntropy, rows: usize, pitch: usize) -> (Vec<f64>, Vec<i64>) {
+    let classes = options.vocabulary as usize;
+    let reach = (rows - 1) * pitch + classes;
+    let x = numbers(reach, rows as u64 + pitch as u64).iter().map(|own| own * 8.0).collect();
+    let target = |row: usize| if row % 4 == 2 { options.ignored } else { (row * 7919 % classes) as i64 };
+    (x, (0..rows).map(target).collect())
+}
+
+fn share(element: Element) -> f64 {
+    if element == Element::F32 { 2e-5 } else { 8e-3 }
+}
+
+const NONE: CrossEntropy = CrossEntropy {
+    vocabulary: 0,
+    element: Element::F32,
+    alignment: 1,
+    ignored: -100,
+    smoothing: 0.0,
+    z_loss: 0.0,
+    softcap: 0.0,
+    with_gradient: false,
+};
+
+#[test]
+fn losses_and_gradients_are_those_of_the_formula() {
+    let bf16 = Element::Bf16;
+    let cases = [
+        (CrossEntropy { vocabulary: 1, ..NONE }, 3, 1),
+        (CrossEntropy { vocabulary: 7, smoothing: 0.1, ..NONE }, 5, 11),
+        (CrossEntropy { vocabulary: 1000, element: bf16, z_loss: 1e-2, ..NONE }, 4, 1000),
+        (CrossEntropy { vocabulary: 4099, softcap: 6.0, ignored: 0, ..NONE }, 3, 4099),
+        (CrossEntropy { vocabulary: 9001, smoothing: 0.2, z_loss: 1e-3, softcap: 9.0, element: bf16, ..NONE }, 3, 9008),
+        // Longer than what threads hold.
+        (CrossEntropy { vocabulary: 40_001, smoothing: 0.1, element: bf16, ..NONE }, 2, 40_001),
+    ];
+    for (options, rows, pitch) in cases {
+        let classes = options.vocabulary as usize;
+        let (x, targets) = case(&options, rows, pitch);
+        let row = |at: usize| &x[at * pitch..at * pitch + classes];
+        let exact: Vec<f64> = (0..rows).map(|at| loss(&options, row(at), targets[at])).collect();
+        let sizes = [("M", rows as i64), ("logits_pitch", pitch as i64)];
+        let d_loss: Vec<f64> = numbers(rows, 3).iter().map(|own| own + 1.5).collect();
+        let mut inputs =
+            vec![("logits", x.clone()), ("targets", targets.iter().map(|own| *own as f64).collect::<Vec<f64>>())];
+        let forward = run(options.forward(), &sizes, &inputs);
+        close("loss", forward.of("loss"), &exact, 1e-5);
+
+        inputs.extend([("lse", forward.of("lse").to_vec()), ("d_loss", d_loss.clone())]);
+        let backward = run(options.backward(), &sizes, &inputs);
+        let combined = CrossEntropy { with_gradient: true, ..options.clone() };
+        let both = run(combined.forward(), &sizes, &inputs);
+        close("loss beside the gradient", both.of("loss"), &exact, 1e-5);
+        for at in 0..rows {
+            // Differences of all elements of a long row take long: those of some.
+            let some: Vec<usize> = (0..classes).filter(|own| classes < 99 || own % (classes / 13) == 0).collect();
+            let own = usize::try_from(targets[at]).ok().filter(|own| !some.contains(own));
+            let some: Vec<usize> = some.iter().copied().chain(own).collect();
+            let of = |moved: &[f64]| {
+                let mut row = row(at).to_vec();
+                some.iter().zip(moved).for_each(|(to, value)| row[*to] = *value);
+                vec![loss(&options, &row, targets[at])]
+            };
+            let here: Vec<f64> = some.iter().map(|own| row(at)[*own]).collect();
+            let exact = differences(of, &here, &[d_loss[at]]);
+            for (name, found) in [("d_logits", &backward), ("d_logits with the loss", &both)] {
+                let found: Vec<f64> = some.iter().map(|own| found.of("d_logits")[at * pitch + own]).collect();
+                close(name, &found, &exact, share(options.element));
+            }
+        }
+    }
+}
+
+#[test]
+fn infinities_and_targets_that_are_no_class_are_shown_in_the_loss() {
+    let (low, nan) = (f64::NEG_INFINITY, f64::NAN);
+    for softcap in [0.0, 5.0] {
+        let options = CrossEntropy { vocabulary: 3, softcap, ..NONE };
+        let sizes = [("M", 5), ("logits_pitch", 3)];
+        let x = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, low, 0.0, 0.0, nan, 0.0, 0.0, nan, 0.0, 0.0];
+        let inputs = [("logits", x), ("targets", vec![3.0, -1.0, 1.0, 1.0, -100.0])];
+        let found = run(options.forward(), &sizes, &inputs);
+        let known = if softcap == 0.0 { 2_f64.ln() } else { (2.0 + (-5_f64).exp()).ln() };
+        close("loss", found.of("loss"), &[f64::INFINITY, f64::INFINITY, known, nan, 0.0], 1e-5);
+    }
+}
+
+#[test]
+fn a_row_has_the_same_bits_alone_and_among_others() {
+    let options = CrossEntropy { vocabulary: 5000, element: Element::Bf16, ..NONE };
+    let (x, targets) = case(&options, 5, 5000);
+    let of = |rows: std::ops::Range<usize>| {
+        let sizes = [("M", rows.len() as i64), ("logits_pitch", 5000)];
+        let targets: Vec<f64> = targets[rows.clone()].iter().map(|own| *own as f64).collect();
+        let inputs = [("logits", x[rows.start * 5000..rows.end * 5000].to_vec()), ("targets", targets)];
+        run(options.forward(), &sizes, &inputs).of("loss").to_vec()
+    };
+    assert_eq!(of(0..5)[3], of(3..4)[0]);
+}
+
+#[test]
+fn options_that_no_kernel_has_are_refused() {
+    for (options, text) in [
+        (NONE, "`vocabulary` is 0, and there are from 1"),
+        (CrossEntropy { vocabulary: 8, smoothing: 1.0, ..NONE }, "`smoothing` is 1, and it is from 0"),
+        (CrossEntropy { vocabulary: 8, softcap: -1.0, ..NONE }, "`softcap` is -1, and it is a number from 0"),
+        (CrossEntropy { vocabulary: 8, element: Element::I32, ..NONE }, "`element` is i32"),
+        (CrossEntropy { vocabulary: 8, alignment: 12, ..NONE }, "`alignment` is 12"),
+        (CrossEntropy { vocabulary: 8, ignored: 1 << 40, ..NONE }, "`ignored` is 1099511627776"),
+    ] {
+        let error = options.forward().unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let options = CrossEntropy { vocabulary: 8, with_gradient: true, ..NONE };
+    assert!(options.backward().unwrap_err().to_string().contains("has no derivatives"));
+}
+
+#[test]
+fn kernels_compute_what_their_programs_mean() {
+    let bf16 = Element::Bf16;
+    for options in [
+        CrossEntropy { vocabulary: 1000, alignment: 8, element: bf16, smoothing: 0.1, ..NONE },
+        CrossEntropy { vocabulary: 9000, alignment: 8, element: bf16, softcap: 6.0, z_loss: 1e-2, ..NONE },
+        CrossEntropy { vocabulary: 4099, ..NONE },
+    ] {
+        let sizes = [("M", 2), ("logits_pitch", options.vocabulary)];
+        check_kernels(options.forward(), &sizes);
+        check_kernels(options.backward(), &sizes);
+        check_kernels(CrossEntropy { with_gradient: true, ..options }.forward(), &sizes);
+    }
+    let options = CrossEntropy { vocabulary: 40_000, alignment: 8, element: bf16, with_gradient: true, ..NONE };
+    check_kernels(options.forward(), &[("M", 1), ("logits_pitch", 40_000)]);
+}
