@@ -6,6 +6,7 @@
 //! If all written arrays are empty, nothing is launched.
 
 mod calls;
+mod xla;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,6 +21,7 @@ use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::{Element, LaunchArguments};
 
 pub use calls::Calls;
+pub use xla::{prepare_xla_call, xla_handler};
 
 use crate::foreign::{self, Array};
 use crate::kernel::program::{Program, bits_of, sizes_of};

@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use super::claim::{check_call, check_equal, derivation, operations};
     #[pymodule_export]
-    use super::device::{Calls, Launcher, device_count, device_name};
+    use super::device::{Calls, Launcher, device_count, device_name, prepare_xla_call, xla_handler};
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]

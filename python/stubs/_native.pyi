@@ -116,6 +116,7 @@ __all__ = [
     "plan_rms_norm",
     "plan_softmax",
     "predicates",
+    "prepare_xla_call",
     "range",
     "read",
     "read_tiles",
@@ -143,6 +144,7 @@ __all__ = [
     "write_kernel",
     "writes_tiles",
     "zeros",
+    "xla_handler",
 ]
 __version__: str
 
@@ -996,6 +998,13 @@ class Calls:
         launches: list[tuple[Launcher, list[tuple[int, int]], dict[str, int]]],
         numbers: dict[str, Any] | None = None,
     ) -> None: ...
+
+def prepare_xla_call(
+    device: int,
+    launches: list[tuple[Launcher, list[tuple[Any, int]], list[tuple[int, int]], dict[str, int]]],
+    numbers: dict[str, Any],
+) -> int: ...
+def xla_handler() -> int: ...
 
 thread: Thread
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from . import _native, gpu
 from ._arrays import Maker, empty, is_torch, made, maker
 from ._interpret import interpret
+from ._record import Launch, recorder
 
 #: Options of an operator, by name.
 Options = tuple[tuple[str, "bool | int | float | str"], ...]
@@ -126,7 +127,7 @@ def again(call: Any, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = Non
     none.
     """
     known = _calls.get(call)
-    if known is None or gpu._local.asked is not None:
+    if known is None or recorder() is not None:
         return None
     return known.call(inputs, outs, numbers)
 
@@ -148,9 +149,9 @@ def launch(
     they were passed.
     """
     like = next(iter(inputs.values()))
-    asked: Any = gpu._local.asked
-    if asked is not None:
-        asked.append(plan)
+    recording = recorder()
+    if recording is not None:
+        recording.plans.append(plan)
     arrays = dict(inputs)
     makers: list[Maker] = []
     for name, result in results.items():
@@ -160,7 +161,7 @@ def launch(
         makers.append(maker(like, result.shape, result.element))
         arrays[name] = made(makers[-1], like)
     outs = tuple(arrays[name] for name in results)
-    if asked is not None:
+    if recording is not None and recording.launches is None:
         return outs
     rooms: list[Maker] = []
     spaces: list[Any] = []
@@ -179,6 +180,9 @@ def launch(
                 names.append(name)
         tensors = [arrays[name] for name, _, _ in step.tensors]
         given = numbers if numbers is not None else {}
+        if recording is not None and recording.launches is not None:
+            recording.launches.append(Launch(step.launcher, tensors, [0] * len(tensors), own, given))
+            continue
         if on == "interpreter":
             interpret(step.program, tensors, given, own)
             continue

@@ -37,6 +37,7 @@ from . import _native
 from ._arrays import Maker, compact, empty, fill, made, maker, result_type, zeros_like
 from ._interpret import interpret
 from ._native import Layout
+from ._record import Launch, record, recorder
 
 __all__ = ["device_count", "device_name", "gemm", "layer_norm", "plan", "reduce", "relayout", "rms_norm", "softmax"]
 
@@ -59,15 +60,6 @@ _kept: dict[tuple[Any, ...], _Kept] = {}
 _lock = threading.Lock()
 # A plan is small; the objects that a program would keep for ever are not.
 _MOST = 1024
-
-
-class _Local(threading.local):
-    # Where `plan` gathers plans. It is a default of the class, because a missing attribute of a
-    # thread takes a microsecond: it is an exception that is caught.
-    asked: list[_native.Plan] | None = None
-
-
-_local = _Local()
 
 
 def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
@@ -95,7 +87,7 @@ def _again(call: tuple[Any, ...], inputs: tuple[Any, ...], outs: tuple[Any, ...]
     same layout; None if there was none.
     """
     known = _calls.get(call)
-    if known is None or _local.asked is not None:
+    if known is None or recorder() is not None:
         return None
     return known.call(inputs, outs)
 
@@ -115,10 +107,11 @@ def _run(
     begins for the kernels. ``call`` is the key under which the launches are kept for ``_again``;
     the results were given, or made by ``makers``.
     """
-    asked = _local.asked
-    if asked is not None:
-        asked.append(kept.plan)
-        return
+    recording = recorder()
+    if recording is not None:
+        recording.plans.append(kept.plan)
+        if recording.launches is None:
+            return
     if on not in (None, "interpreter"):
         raise ValueError(f"a kernel runs on the device of its arrays, or on=\"interpreter\", not on {on!r}")
     rooms = [maker(inputs[0], (count,), element) for element, count in kept.plan.workspaces]
@@ -131,6 +124,10 @@ def _run(
         given = {name: sizes[name] for name in names if name in sizes}
         if on == "interpreter":
             interpret(program, [tensors[number] for number in numbers], {}, given)
+            continue
+        if recording is not None and recording.launches is not None:
+            taken = [tensors[number] for number in numbers]
+            recording.launches.append(Launch(launcher, taken, [skipped[number] for number in numbers], given, {}))
             continue
         own = [(tensors[number], skipped[number]) if skipped[number] else tensors[number] for number in numbers]
         if not launcher.launch(own, None, given):
@@ -159,23 +156,21 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
     """
     if not callable(function):
         raise TypeError(f"plan takes a function of tilewright.gpu, as in plan(softmax, x), not {function!r}")
-    asked: list[_native.Plan] = []
-    _local.asked = asked
-    try:
-        function(*arguments, **named)
-    finally:
-        _local.asked = None
+    asked = record(function, arguments, named)[1].plans
     if not asked:
         name = getattr(function, "__name__", str(function))
         raise TypeError(f"{name} plans no kernels: it is not a function of tilewright.gpu, or an array has no elements")
     if len(asked) > 1:
         raise ValueError("the call copies arrays whose strides its kernels do not take: plan it on contiguous ones, and relayouts apart")
-    return asked[0]
+    (one,) = asked
+    if not isinstance(one, _native.Plan):
+        raise TypeError(f"{function.__name__} is no function of tilewright.gpu: tilewright.ops.plan takes those of tilewright.ops")
+    return one
 
 
 def _check(inputs: Sequence[Any], outs: Sequence[Any]) -> None:
     """Refuses arrays that may not be read, or not be written, whether or not they have elements."""
-    if _local.asked is None:
+    if recorder() is None:
         _native.check_arrays([*inputs, *outs], [False] * len(inputs) + [True] * len(outs))
 
 

@@ -28,6 +28,8 @@ from typing import Any
 from . import _definitions as definitions
 from . import _native, _operators, gpu
 from ._arrays import is_torch
+from ._definitions import is_jax
+from ._record import record, recorder
 from ._operators import Matrix, Options, OperatorPlan, Result, again, alignment, is_on_device, launch, machine_of, matrix, planned
 
 __all__ = [
@@ -58,7 +60,7 @@ def _by_definition(on: str | None, *arrays: Any) -> bool:
     """Whether a call runs by its definition: on arrays of the host, unless the interpreter is asked
     for.
     """
-    if on == "interpreter" or gpu._local.asked is not None:
+    if on == "interpreter" or recorder() is not None:
         return False
     if on is not None:
         raise ValueError(f'an operator runs where its arrays are, or on="interpreter", not on {on!r}')
@@ -229,6 +231,15 @@ def _through_torch(name: str, *arguments: Any) -> Any:
     return getattr(registered.operators, name)(*arguments)
 
 
+def _through_jax(name: str, *arrays: Any, **named: Any) -> Any:
+    """A call on arrays of JAX."""
+    from . import jax as registered
+
+    if named.pop("out", None) is not None or named.pop("on", None) is not None:
+        raise TypeError("arrays of JAX are not written, and run where JAX has them: leave `out` and `on` out")
+    return getattr(registered, name)(*arrays, **named)
+
+
 def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -> Any:
     """``exp(x)`` over the sum of ``exp(x)`` along an axis.
 
@@ -236,6 +247,8 @@ def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -
     >>> softmax(np.zeros((2, 4), np.float32)).tolist()
     [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
     """
+    if is_jax(x):
+        return _through_jax("softmax", x, axis=axis, out=out, on=on)
     if out is None and _records(x):
         return _through_torch("softmax", x, axis)
     return _along("softmax", x, axis, out, on)
@@ -258,6 +271,8 @@ def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = Non
     >>> np.exp(log_softmax(np.zeros((1, 4), np.float32))).round(6).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
+    if is_jax(x):
+        return _through_jax("log_softmax", x, axis=axis, out=out, on=on)
     if out is None and _records(x):
         return _through_torch("log_softmax", x, axis)
     return _along("log_softmax", x, axis, out, on)
@@ -443,6 +458,9 @@ def rms_norm(
     >>> rms_norm(np.full((1, 4), 3, np.float32), np.full(4, 2, np.float32), epsilon=0.0).tolist()
     [[2.0, 2.0, 2.0, 2.0]]
     """
+    if is_jax(x):
+        options = {"epsilon": epsilon, "weight_less_one": weight_less_one, "out": out, "on": on}
+        return _through_jax("rms_norm", x, weight, residual=residual, **options)
     if out is None and _records(x, weight, residual):
         if residual is None:
             return _through_torch("rms_norm", x, weight, epsilon, weight_less_one)
@@ -491,6 +509,8 @@ def layer_norm(
     >>> layer_norm(np.array([[1, 3]], np.float32), epsilon=0.0).tolist()
     [[-1.0, 1.0]]
     """
+    if is_jax(x):
+        return _through_jax("layer_norm", x, weight, bias, residual=residual, epsilon=epsilon, out=out, on=on)
     if out is None and _records(x, weight, bias, residual):
         if residual is None:
             return _through_torch("layer_norm", x, weight, bias, epsilon)
@@ -529,6 +549,8 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
     """
     if function not in definitions.FUNCTIONS:
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
+    if is_jax(x):
+        return _through_jax("activation", x, function, up=up, out=out, on=on)
     if out is None and _records(x, up):
         return _through_torch("activation", x, up, function)
     arrays = (x,) if up is None else (x, up)
@@ -678,6 +700,8 @@ def dropout(x: Any, probability: float, seed: int, *, out: Any = None, on: str |
         raise ValueError(f"a probability of dropout is from 0, and less than 1, not {probability}")
     if not -(2**31) <= seed < 2**31:
         raise ValueError(f"a seed is an integer of 32 bits, not {seed}")
+    if is_jax(x):
+        return _through_jax("dropout", x, probability, seed, out=out, on=on)
     if out is None and _records(x):
         return _through_torch("dropout", x, probability, seed)
     call = ("dropout", probability)
@@ -722,6 +746,10 @@ def linear(x: Any, weight: Any, bias: Any = None, *, function: str | None = None
     """
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
+    if is_jax(x):
+        if function is not None:
+            raise TypeError("with arrays of JAX, apply the function to the result")
+        return _through_jax("linear", x, weight, bias, out=out, on=on)
     if out is None and function is None and _records(x, weight, bias):
         return _through_torch("linear", x, weight, bias)
     shape = (*x.shape[:-1], weight.shape[0])
@@ -804,6 +832,8 @@ def matmul(a: Any, b: Any, *, out: Any = None, on: str | None = None) -> Any:
     """
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"a is (M,K) and b (K,N), or both are batches, and they have the shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    if is_jax(a):
+        return _through_jax("matmul", a, b, out=out, on=on)
     if out is None and _records(a, b):
         return _through_torch("matmul", a, b)
     if _by_definition(on, a, b):
@@ -845,12 +875,7 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plans:
         input  x: f32 (M,64):(x_pitch{div=4},1)
     ...
     """
-    asked: list[Any] = []
-    gpu._local.asked = asked
-    try:
-        function(*arguments, **named)
-    finally:
-        gpu._local.asked = None
+    asked = record(function, arguments, named)[1].plans
     if not asked:
         name = getattr(function, "__name__", str(function))
         raise TypeError(f"{name} plans no kernels: it is not a function of tilewright.ops, or an array has no elements")

@@ -1,0 +1,329 @@
+"""Operators of JAX: what `tilewright.ops` computes, under `jit`, `grad` and `vmap`.
+
+>>> import jax, tilewright as tw                            # doctest: +SKIP
+>>> loss = jax.jit(jax.grad(lambda x, w: tw.ops.rms_norm(x, w).sum()))  # doctest: +SKIP
+
+The functions of ``tilewright.ops`` take arrays of JAX, traced ones too, and call those of this module.
+Where JAX has a GPU, they become foreign calls whose kernels are planned as the call is traced, for
+the first GPU of the process. Elsewhere they are their definitions. Under ``vmap`` an operator is
+executed for one element of the batch after another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _definitions as definitions
+from . import _native, ops
+from ._record import record
+
+__all__ = [
+    "activation",
+    "call",
+    "dropout",
+    "layer_norm",
+    "linear",
+    "log_softmax",
+    "matmul",
+    "rms_norm",
+    "softmax",
+]
+
+_TARGET = "tilewright_call"
+
+
+class _Traced(np.ndarray):
+    """An array of JAX while a call is recorded: its shape, its type and its memory as places of
+    numbers that nobody reads.
+    """
+
+    ordinal: int
+
+    def __array_finalize__(self, of: Any) -> None:
+        self.ordinal = getattr(of, "ordinal", 0)
+
+    @property
+    def device(self) -> Any:
+        return type("Device", (), {"id": self.ordinal})()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.__array_interface__, "data": (self.ctypes.data, False), "version": 3}
+
+
+def _traced(shape: tuple[int, ...], dtype: Any, ordinal: int) -> _Traced:
+    # Of an empty array there is a byte too, so that it has an address of its own.
+    count = max(int(np.prod(shape)), 1)
+    made = np.empty(count, dtype).view(_Traced)
+    made.ordinal = ordinal
+    return made[: int(np.prod(shape))].reshape(shape)
+
+
+def _root(array: Any) -> Any:
+    """The array whose memory another one is a part of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+@functools.cache
+def _register() -> None:
+    address = ctypes.c_void_p(_native.xla_handler())
+    jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(address), platform="CUDA", api_version=1)
+
+
+def _gpu() -> Any:
+    """The first GPU of the process; None if JAX has none."""
+    return jax.local_devices()[0] if jax.default_backend() == "gpu" else None
+
+
+def call(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """A call of a function of ``tilewright.ops`` or ``tilewright.gpu`` as a foreign call of JAX, which
+    may be traced. ``arrays`` are arrays of JAX or None; ``options`` are those of the function.
+
+    Errors: those of the function; JAX has no GPU (``RuntimeError``).
+    """
+    device = _gpu()
+    if device is None:
+        raise RuntimeError("JAX has no GPU here: the functions of tilewright.jax run by their definitions then")
+    _register()
+    given = [own for own in arrays if own is not None]
+    shells = [_traced(tuple(own.shape), np.dtype(own.dtype), device.local_hardware_id) for own in given]
+    rest = iter(shells)
+    passed = [None if own is None else next(rest) for own in arrays]
+    made, recorded = record(function, passed, options, launches=True)
+    results = [own for own in (made if isinstance(made, tuple) else (made,)) if own is not None]
+    launches = recorded.launches or []
+    # The buffers of the call: the inputs, the results, and the workspaces.
+    buffers: dict[int, int] = {}
+    roots = [_root(own) for own in [*shells, *results]]
+    for root in [*roots, *(_root(array) for launch in launches for array in launch.arrays)]:
+        if id(root) not in buffers:
+            buffers[id(root)] = len(buffers)
+            if len(buffers) > len(roots):
+                roots.append(root)
+    prepared = [
+        (
+            launch.launcher,
+            list(zip(launch.arrays, launch.befores)),
+            [(buffers[id(_root(array))], _offset(array, before)) for array, before in zip(launch.arrays, launch.befores)],
+            launch.sizes,
+        )
+        for launch in launches
+    ]
+    numbers = {name: value for launch in launches for name, value in launch.numbers.items()}
+    number = _native.prepare_xla_call(device.local_hardware_id, prepared, numbers)
+    shapes = [jax.ShapeDtypeStruct(own.shape, own.dtype) for own in results]
+    shapes += [jax.ShapeDtypeStruct(root.shape, root.dtype) for root in roots[len(given) + len(results) :]]
+    found = jax.ffi.ffi_call(_TARGET, tuple(shapes), vmap_method="sequential")(*given, call=np.int64(number))
+    answers = iter(found[: len(results)])
+    if not isinstance(made, tuple):
+        return next(answers)
+    return tuple(None if own is None else next(answers) for own in made)
+
+
+def _offset(array: Any, before: int) -> int:
+    """The bytes from the beginning of a buffer to so many elements before an array in it."""
+    return int(array.ctypes.data - _root(array).ctypes.data) - before * array.itemsize
+
+
+def _either(function: Callable[..., Any], definition: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays and options: the kernels where there is a GPU, else the definition."""
+
+    def of(*arrays: Any, **options: Any) -> Any:
+        return call(function, *arrays, **options) if _gpu() is not None else definition(*arrays, **options)
+
+    return of
+
+
+def _differentiable(forward: Callable[..., Any], backward: Callable[..., Any], options: int) -> Callable[..., Any]:
+    """A function whose last arguments, ``options`` of them, are constants; ``backward`` takes these,
+    the arrays and the derivatives by the results.
+    """
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=tuple(range(options)))
+    def of(*arguments: Any) -> Any:
+        return forward(*arguments)
+
+    def keep(*arguments: Any) -> Any:
+        made = forward(*arguments)
+        return made, (arguments[options:], made)
+
+    def derive(*arguments: Any) -> Any:
+        (arrays, made), derivatives = arguments[options:]
+        return backward(*arguments[:options], arrays, made, derivatives)
+
+    of.defvjp(keep, derive)
+    return of
+
+
+def _ordered(definition: Callable[..., Any], arrays: tuple[Any, ...], axis: int) -> Any:
+    """A definition along an axis, which is the last one for it."""
+    return jnp.moveaxis(definition(*[jnp.moveaxis(own, axis, -1) for own in arrays]), -1, axis)
+
+
+def _rows(name: str) -> Callable[..., Any]:
+    function, slope = getattr(ops, name), getattr(ops, f"{name}_backward")
+    of, by = getattr(definitions, name), getattr(definitions, f"{name}_backward")
+    either = _either(function, lambda x, axis: _ordered(of, (x,), axis))
+    either_by = _either(slope, lambda x, d_y, axis: _ordered(by, (x, d_y), axis))
+    return _differentiable(
+        lambda axis, x: either(x, axis=axis),
+        lambda axis, arrays, made, d_y: (either_by(arrays[0], d_y, axis=axis),),
+        1,
+    )
+
+
+_softmax, _log_softmax = _rows("softmax"), _rows("log_softmax")
+
+
+def softmax(x: Any, *, axis: int = -1) -> Any:
+    """As ``tilewright.ops.softmax``."""
+    return _softmax(axis, x)
+
+
+def log_softmax(x: Any, *, axis: int = -1) -> Any:
+    """As ``tilewright.ops.log_softmax``."""
+    return _log_softmax(axis, x)
+
+
+def _defined_norm(is_centred: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(x: Any, weight: Any, bias: Any, residual: Any, epsilon: float, less_one: bool) -> Any:
+        if residual is None:
+            return definitions.norm(x, weight, bias, epsilon, is_centred, less_one)
+        total = definitions.narrow(definitions.wide(x) + definitions.wide(residual), x)
+        return definitions.norm(total, weight, bias, epsilon, is_centred, less_one), total
+
+    def backward(x: Any, weight: Any, bias: Any, d_y: Any, d_sum: Any, epsilon: float, less_one: bool) -> Any:
+        return definitions.norm_backward(x, weight, bias, d_y, d_sum, epsilon, is_centred, less_one)
+
+    return forward, backward
+
+
+def _kernel_norm(is_centred: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    name = "layer_norm" if is_centred else "rms_norm"
+
+    def forward(x: Any, weight: Any, bias: Any, residual: Any, epsilon: float, less_one: bool) -> Any:
+        return ops._norm(name, x, weight, bias, residual, epsilon, less_one, None, None)
+
+    def backward(x: Any, weight: Any, bias: Any, d_y: Any, d_sum: Any, epsilon: float, less_one: bool) -> Any:
+        return ops._norm_backward(name, x, weight, bias, d_y, d_sum, epsilon, less_one, None)
+
+    return forward, backward
+
+
+def _norm(is_centred: bool) -> Callable[..., Any]:
+    forward, backward = (_either(one, other) for one, other in zip(_kernel_norm(is_centred), _defined_norm(is_centred)))
+
+    def derive(epsilon: float, less_one: bool, arrays: Any, made: Any, derivatives: Any) -> Any:
+        x, weight, bias, residual = arrays
+        source, d_y, d_sum = (x, derivatives, None) if residual is None else (made[1], *derivatives)
+        d_x, d_weight, d_bias = backward(source, weight, bias, d_y, d_sum, epsilon=epsilon, less_one=less_one)
+        return d_x, d_weight, d_bias, None if residual is None else d_x
+
+    return _differentiable(
+        lambda epsilon, less_one, *arrays: forward(*arrays, epsilon=epsilon, less_one=less_one), derive, 2
+    )
+
+
+_rms_norm, _layer_norm = _norm(False), _norm(True)
+
+
+def rms_norm(
+    x: Any, weight: Any = None, *, residual: Any = None, epsilon: float = 1e-5, weight_less_one: bool = False
+) -> Any:
+    """As ``tilewright.ops.rms_norm``."""
+    return _rms_norm(epsilon, weight_less_one, x, weight, None, residual)
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, epsilon: float = 1e-5) -> Any:
+    """As ``tilewright.ops.layer_norm``."""
+    return _layer_norm(epsilon, False, x, weight, bias, residual)
+
+
+_activate = _either(
+    lambda x, up, function: ops.activation(x, function, up=up),
+    lambda x, up, function: definitions.activation(function, x, up),
+)
+_activate_backward = _either(
+    lambda x, up, d_y, function: ops.activation_backward(x, d_y, function, up=up),
+    lambda x, up, d_y, function: definitions.activation_backward(function, x, up, d_y),
+)
+_activation = _differentiable(
+    lambda function, x, up: _activate(x, up, function=function),
+    lambda function, arrays, made, d_y: _activate_backward(*arrays, d_y, function=function),
+    1,
+)
+
+
+def activation(x: Any, function: str = "silu", *, up: Any = None) -> Any:
+    """As ``tilewright.ops.activation``."""
+    if function not in definitions.FUNCTIONS:
+        raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
+    return _activation(function, x, up)
+
+
+_drop = _either(
+    lambda x, probability, seed: ops.dropout(x, probability, seed),
+    lambda x, probability, seed: definitions.dropout(x, probability, seed),
+)
+_dropout = _differentiable(
+    lambda probability, seed, x: _drop(x, probability=probability, seed=seed),
+    lambda probability, seed, arrays, made, d_y: (_drop(d_y, probability=probability, seed=seed),),
+    2,
+)
+
+
+def dropout(x: Any, probability: float, seed: int) -> Any:
+    """As ``tilewright.ops.dropout``. The seed is a constant of the traced function."""
+    return _dropout(probability, seed, x)
+
+
+def _defined_linear(x: Any, weight: Any, bias: Any) -> Any:
+    y = definitions.wide(x) @ definitions.wide(weight).T
+    return definitions.narrow(y if bias is None else y + definitions.wide(bias), x)
+
+
+def _defined_linear_backward(x: Any, weight: Any, d_y: Any, bias: bool) -> Any:
+    d = definitions.wide(d_y).reshape(-1, weight.shape[0])
+    d_x = definitions.narrow((d @ definitions.wide(weight)).reshape(x.shape), x)
+    d_weight = definitions.narrow(d.T @ definitions.wide(x).reshape(-1, weight.shape[1]), weight)
+    return d_x, d_weight, definitions.narrow(d.sum(0), weight) if bias else None
+
+
+_multiply = _either(lambda x, weight, bias: ops.linear(x, weight, bias), _defined_linear)
+_multiply_backward = _either(
+    lambda x, weight, d_y, bias: ops.linear_backward(x, weight, d_y, bias=bias), _defined_linear_backward
+)
+_linear = _differentiable(
+    lambda *arrays: _multiply(*arrays),
+    lambda arrays, made, d_y: _multiply_backward(arrays[0], arrays[1], d_y, bias=arrays[2] is not None),
+    0,
+)
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """As ``tilewright.ops.linear``."""
+    return _linear(x, weight, bias)
+
+
+_product = _either(
+    lambda a, b: ops.matmul(a, b), lambda a, b: definitions.narrow(definitions.wide(a) @ definitions.wide(b), a)
+)
+_matmul = _differentiable(
+    lambda a, b: _product(a, b),
+    lambda arrays, made, d_y: (_product(d_y, arrays[1].swapaxes(-1, -2)), _product(arrays[0].swapaxes(-1, -2), d_y)),
+    0,
+)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """As ``tilewright.ops.matmul``."""
+    return _matmul(a, b)

@@ -1,0 +1,82 @@
+"""Operators in JAX, on the host: values, gradients, `jit` and `vmap`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax: Any = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+
+from tilewright import _definitions as definitions  # noqa: E402
+from tilewright import ops  # noqa: E402
+
+_source = np.random.default_rng(3)
+
+
+def _array(*shape: int) -> Any:
+    return jnp.asarray(_source.standard_normal(shape).astype("f4"))
+
+
+X, R = _array(3, 5, 8), _array(3, 5, 8)
+W, B, MATRIX = _array(8), _array(8), _array(4, 8)
+
+CALLS = {
+    "softmax": (lambda x: ops.softmax(x, axis=1), lambda x: jax.nn.softmax(x, axis=1), (X,)),
+    "log_softmax": (ops.log_softmax, jax.nn.log_softmax, (X,)),
+    "rms_norm": (
+        lambda x, w: ops.rms_norm(x, w, weight_less_one=True),
+        lambda x, w: x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * (w + 1),
+        (X, W),
+    ),
+    "rms_norm of a sum": (
+        lambda x, w, r: sum(ops.rms_norm(x, w, residual=r)),
+        lambda x, w, r: (x + r) / jnp.sqrt(((x + r) ** 2).mean(-1, keepdims=True) + 1e-5) * w + x + r,
+        (X, W, R),
+    ),
+    "layer_norm": (
+        ops.layer_norm,
+        lambda x, w, b: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5) * w + b,
+        (X, W, B),
+    ),
+    "swiglu": (ops.swiglu, lambda x, up: jax.nn.silu(x) * up, (X, R)),
+    "gelu": (ops.gelu, lambda x: jax.nn.gelu(x, approximate=False), (X,)),
+    "linear": (ops.linear, lambda x, w, b: x @ w.T + b, (X, MATRIX, _array(4))),
+    "matmul": (ops.matmul, jnp.matmul, (X, R.swapaxes(1, 2))),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients_are_those_of_jax(name: str) -> None:
+    ours, theirs, arrays = CALLS[name]
+    with jax.default_matmul_precision("highest"):
+        for function in (lambda f: f, jax.jit):
+            np.testing.assert_allclose(function(ours)(*arrays), theirs(*arrays), rtol=1e-4, atol=1e-5)
+            places = tuple(range(len(arrays)))
+            found = function(jax.grad(lambda *own: (ours(*own) ** 2).sum(), argnums=places))(*arrays)
+            exact = jax.grad(lambda *own: (theirs(*own) ** 2).sum(), argnums=places)(*arrays)
+            for one, other in zip(found, exact):
+                np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm", "linear"])
+def test_vmap_is_a_call_for_each_element(name: str) -> None:
+    ours, _, arrays = CALLS[name]
+    found = jax.vmap(ours, in_axes=(0, *(None for _ in arrays[1:])))(*arrays)
+    np.testing.assert_allclose(found, ours(*arrays), rtol=1e-5, atol=1e-5)
+
+
+def test_dropout_has_the_mask_of_its_seed() -> None:
+    found = jax.jit(lambda x: ops.dropout(x, 0.4, 9))(X)
+    assert np.array_equal(found, definitions.dropout(np.asarray(X), 0.4, 9))
+    slope = jax.grad(lambda x: ops.dropout(x, 0.4, 9).sum())(X)
+    assert np.array_equal(slope, definitions.dropout(np.ones(X.shape, "f4"), 0.4, 9))
+
+
+def test_arrays_are_not_written() -> None:
+    with pytest.raises(TypeError):
+        ops.softmax(X, out=X)
+
