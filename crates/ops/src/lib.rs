@@ -24,6 +24,7 @@
 //! [`operator`] makes an operator of its name and options that another language has as values.
 
 mod activation;
+mod attention;
 mod counting;
 mod cross_entropy;
 mod dropout;
@@ -40,6 +41,7 @@ mod rows;
 mod table;
 
 pub use activation::Activation;
+pub use attention::{Attention, AttentionDecode};
 pub use cross_entropy::CrossEntropy;
 pub use dropout::Dropout;
 pub use embedding::Embedding;

@@ -5,8 +5,8 @@ use tilewright_tile::Sequence;
 use crate::error::OperatorError;
 use crate::options::{FromOptions, Options};
 use crate::{
-    Activation, AdamW, Combine, CrossEntropy, Dequantize, Dropout, Embedding, ExpertPlaces, ExpertProduct, LayerNorm,
-    LogSoftmax, Operator, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
+    Activation, AdamW, Attention, AttentionDecode, Combine, CrossEntropy, Dequantize, Dropout, Embedding, ExpertPlaces,
+    ExpertProduct, LayerNorm, LogSoftmax, Operator, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
 };
 
 /// An operator of the table.
@@ -41,6 +41,8 @@ pub const OPERATORS: &[OperatorEntry] = &[
     entry::<RmsNorm>("Each row over the root of its mean square"),
     entry::<LayerNorm>("Each row less its mean, over the root of its variance"),
     entry::<Activation>("A function of each element, or of one tensor times another"),
+    entry::<Attention>("The softmax of products of queries and keys, times values"),
+    entry::<AttentionDecode>("Attention of a few queries of each sequence over a cache of keys and values"),
     entry::<Dropout>("Each element, or 0 with a given probability"),
     entry::<CrossEntropy>("The cross entropy of rows of logits with their targets"),
     entry::<Embedding>("Rows of a table by their numbers"),

@@ -3,6 +3,7 @@
 //! The oracles are loops over f64. Programs run on the interpreter of tile programs, which says what
 //! they mean; their kernels run on the interpreter of kernels, beside them.
 
+mod attention;
 mod cross_entropy;
 mod elements;
 mod embedding;

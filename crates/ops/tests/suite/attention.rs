@@ -1,0 +1,572 @@
+//! Attention beside loops over f64.
+//!
+//! The oracle knows no tiles: it takes each query, the keys that it sees, their logits, and the
+//! derivatives by the formulas.
+
+use tilewright_ops::{Attention, AttentionDecode, Operator};
+use tilewright_tile::Element;
+
+use crate::oracle::{Results, close, numbers, run};
+
+/// The sizes and options of a case.
+#[derive(Clone)]
+pub struct Case {
+    pub batch: usize,
+    pub queries: usize,
+    pub keys: usize,
+    pub options: Attention,
+    /// Whether rows of all heads lie side by side: `(batch, rows, heads, length)`.
+    pub interleaved: bool,
+    /// The number of the sequence, where it is one of several that have cases of their own.
+    pub number: usize,
+}
+
+/// What an operator reads, `(batch, head, row)` one after another, in the order of the oracle.
+#[derive(Clone)]
+struct Numbers {
+    q: Vec<f64>,
+    k: Vec<f64>,
+    v: Vec<f64>,
+    d_o: Vec<f64>,
+    d_lse: Vec<f64>,
+    sinks: Vec<f64>,
+    slopes: Vec<f64>,
+    bias: Vec<f64>,
+}
+
+/// The results of the oracle.
+#[derive(Default)]
+struct Exact {
+    o: Vec<f64>,
+    lse: Vec<f64>,
+    d_q: Vec<f64>,
+    d_k: Vec<f64>,
+    d_v: Vec<f64>,
+    d_sinks: Vec<f64>,
+    d_bias: Vec<f64>,
+}
+
+impl Case {
+    fn new(lengths: [usize; 2], options: Attention) -> Case {
+        Case { batch: 1, queries: lengths[0], keys: lengths[1], options, interleaved: false, number: 0 }
+    }
+
+    fn heads(&self) -> [usize; 2] {
+        [self.options.heads as usize, self.options.kv_heads as usize]
+    }
+
+    fn wide(&self) -> [usize; 2] {
+        let Attention { head, value_head, .. } = self.options;
+        [head as usize, if value_head == 0 { head as usize } else { value_head as usize }]
+    }
+
+    /// The number of the head, and whether it is that of keys, of the rows, and their length.
+    fn of(&self, name: &str) -> [usize; 3] {
+        let [heads, kv] = self.heads();
+        let [wide, value] = self.wide();
+        match name {
+            "q" => [heads, self.queries, wide],
+            "o" => [heads, self.queries, value],
+            "k" => [kv, self.keys, wide],
+            _ => [kv, self.keys, value],
+        }
+    }
+
+    /// The strides of a tensor: batch, head, row.
+    fn strides(&self, name: &str) -> [usize; 3] {
+        let [heads, rows, wide] = self.of(name);
+        // With a gap between rows, whose length every alignment of the tests divides.
+        let pitch = if self.interleaved { wide * heads } else { wide + 8 };
+        match self.interleaved {
+            true => [rows * pitch, wide, pitch],
+            false => [heads * rows * pitch, rows * pitch, pitch],
+        }
+    }
+
+    /// The offset of each element of the oracle's order.
+    fn offsets(&self, name: &str) -> Vec<usize> {
+        let [heads, rows, wide] = self.of(name);
+        let [batch, head, row] = self.strides(name);
+        let mut found = Vec::new();
+        for b in 0..self.batch {
+            for h in 0..heads {
+                for r in 0..rows {
+                    found.extend((0..wide).map(|at| b * batch + h * head + r * row + at));
+                }
+            }
+        }
+        found
+    }
+
+    /// Numbers in the oracle's order as the memory of a tensor; gaps are NaN.
+    fn spread(&self, name: &str, all: &[f64]) -> Vec<f64> {
+        let offsets = self.offsets(name);
+        let mut memory = vec![f64::NAN; offsets.iter().max().map_or(0, |last| last + 1)];
+        offsets.iter().zip(all).for_each(|(at, value)| memory[*at] = *value);
+        memory
+    }
+
+    /// The memory of a tensor in the oracle's order.
+    fn gathered(&self, name: &str, memory: &[f64]) -> Vec<f64> {
+        self.offsets(name).iter().map(|at| memory[*at]).collect()
+    }
+
+    fn sizes(&self) -> Vec<(String, i64)> {
+        let mut sizes: Vec<(String, i64)> =
+            vec![("B".to_string(), self.batch as i64), ("S".to_string(), self.queries as i64)];
+        sizes.extend((!self.options.same_length).then(|| ("T".to_string(), self.keys as i64)));
+        for name in ["q", "k", "v", "o"] {
+            let strides = self.strides(name);
+            sizes.extend(
+                ["batch", "head", "row"].iter().zip(strides).map(|(axis, own)| (format!("{name}_{axis}"), own as i64)),
+            );
+        }
+        if self.options.bias {
+            let matrix = self.queries * self.keys;
+            let heads = if self.options.bias_heads { self.heads()[0] } else { 1 };
+            sizes.push(("bias_row".to_string(), self.keys as i64));
+            if self.options.bias_heads {
+                sizes.push(("bias_head".to_string(), matrix as i64));
+            }
+            if self.options.bias_batch {
+                sizes.push(("bias_batch".to_string(), (matrix * heads) as i64));
+            }
+        }
+        sizes
+    }
+
+    fn numbers(&self) -> Numbers {
+        let [heads, kv] = self.heads();
+        let [wide, value] = self.wide();
+        let all = |heads: usize, rows: usize, wide: usize, seed: u64| {
+            numbers(self.batch * heads * rows * wide, seed + 100 * self.number as u64)
+        };
+        let many =
+            if self.options.bias_heads { heads } else { 1 } * if self.options.bias_batch { self.batch } else { 1 };
+        Numbers {
+            q: all(heads, self.queries, wide, 1).iter().map(|own| own * 2.0).collect(),
+            k: all(kv, self.keys, wide, 2),
+            v: all(kv, self.keys, value, 3),
+            d_o: all(heads, self.queries, value, 4),
+            d_lse: all(heads, self.queries, 1, 5),
+            sinks: numbers(heads, 6).iter().map(|own| own * 4.0).collect(),
+            slopes: (0..heads).map(|head| 0.5_f64.powi(head as i32 + 1)).collect(),
+            bias: numbers(many * self.queries * self.keys, 7),
+        }
+    }
+
+    /// The number of the bias of a query and a key.
+    fn bias_at(&self, [b, h, i, j]: [usize; 4]) -> usize {
+        let heads = if self.options.bias_heads { self.heads()[0] } else { 1 };
+        let b = if self.options.bias_batch { b } else { 0 };
+        let h = if self.options.bias_heads { h } else { 0 };
+        ((b * heads + h) * self.queries + i) * self.keys + j
+    }
+
+    fn exact(&self, given: &Numbers) -> Exact {
+        let options = &self.options;
+        let [heads, kv] = self.heads();
+        let [wide, value] = self.wide();
+        let group = heads / kv;
+        let scale = if options.scale == 0.0 { 1.0 / (wide as f64).sqrt() } else { options.scale };
+        let zeros = |of: &[f64]| vec![0.0; of.len()];
+        let mut exact = Exact {
+            d_q: zeros(&given.q),
+            d_k: zeros(&given.k),
+            d_v: zeros(&given.v),
+            d_sinks: zeros(&given.sinks),
+            d_bias: zeros(&given.bias),
+            ..Exact::default()
+        };
+        for b in 0..self.batch {
+            for h in 0..heads {
+                for i in 0..self.queries {
+                    let row = (b * heads + h) * self.queries + i;
+                    let of_key = |j: usize| (b * kv + h / group) * self.keys + j;
+                    let position = i as i64 + self.keys as i64 - self.queries as i64;
+                    let sees = |j: &usize| {
+                        let j = *j as i64;
+                        let right = if options.causal { 0 } else { options.window_right };
+                        (right < 0 || j <= position + right)
+                            && (options.window_left < 0 || j >= position - options.window_left)
+                    };
+                    let q = &given.q[row * wide..(row + 1) * wide];
+                    let seen: Vec<usize> = (0..self.keys).filter(sees).collect();
+                    // The logit, and its derivative by the product.
+                    let logit = |j: usize| {
+                        let k = &given.k[of_key(j) * wide..(of_key(j) + 1) * wide];
+                        let product = scale * q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>();
+                        let (mut logit, mut slope) = (product, scale);
+                        if options.softcap > 0.0 {
+                            let bent = (product / options.softcap).tanh();
+                            (logit, slope) = (options.softcap * bent, scale * (1.0 - bent * bent));
+                        }
+                        if options.bias {
+                            logit += given.bias[self.bias_at([b, h, i, j])];
+                        }
+                        if options.slopes {
+                            logit -= given.slopes[h] * (j as i64 - position).abs() as f64;
+                        }
+                        if !options.bias_expression.is_empty() {
+                            // `f32(key - query) * 0.125 + f32(head) * f32(key) * 0.25 - f32(batch * key)`.
+                            logit += (j as i64 - position) as f64 * 0.125;
+                            logit += h as f64 * j as f64 * 0.25 - ((b + self.number) * j) as f64;
+                        }
+                        (logit, slope)
+                    };
+                    let logits: Vec<(f64, f64)> = seen.iter().map(|j| logit(*j)).collect();
+                    let sink = if options.sinks { given.sinks[h] } else { f64::NEG_INFINITY };
+                    let most = logits.iter().map(|own| own.0).fold(sink, f64::max);
+                    let total: f64 = logits.iter().map(|own| (own.0 - most).exp()).sum::<f64>()
+                        + if options.sinks { (sink - most).exp() } else { 0.0 };
+                    let lse = if total > 0.0 { most + total.ln() } else { f64::NEG_INFINITY };
+                    let powers: Vec<f64> = logits.iter().map(|own| (own.0 - lse).exp()).collect();
+                    let v = |j: usize| &given.v[of_key(j) * value..(of_key(j) + 1) * value];
+                    let mut o = vec![0.0; value];
+                    for (power, j) in powers.iter().zip(&seen) {
+                        o.iter_mut().zip(v(*j)).for_each(|(o, v)| *o += power * v);
+                    }
+                    let d_o = &given.d_o[row * value..(row + 1) * value];
+                    let mut delta: f64 = o.iter().zip(d_o).map(|(o, d)| o * d).sum();
+                    if options.lse_gradient {
+                        delta -= given.d_lse[row];
+                    }
+                    for ((power, j), (_, slope)) in powers.iter().zip(&seen).zip(&logits) {
+                        let d_power: f64 = v(*j).iter().zip(d_o).map(|(v, d)| v * d).sum();
+                        let d_logit = power * (d_power - delta);
+                        if options.bias {
+                            exact.d_bias[self.bias_at([b, h, i, *j])] += d_logit;
+                        }
+                        for at in 0..wide {
+                            exact.d_q[row * wide + at] += d_logit * slope * given.k[of_key(*j) * wide + at];
+                            exact.d_k[of_key(*j) * wide + at] += d_logit * slope * q[at];
+                        }
+                        for at in 0..value {
+                            exact.d_v[of_key(*j) * value + at] += power * d_o[at];
+                        }
+                    }
+                    if options.sinks {
+                        exact.d_sinks[h] -= (sink - lse).exp() * delta;
+                    }
+                    exact.o.extend(o);
+                    exact.lse.push(lse);
+                }
+            }
+        }
+        exact
+    }
+
+    fn inputs(&self, given: &Numbers) -> Vec<(&'static str, Vec<f64>)> {
+        let mut inputs = vec![
+            ("q", self.spread("q", &given.q)),
+            ("k", self.spread("k", &given.k)),
+            ("v", self.spread("v", &given.v)),
+        ];
+        inputs.extend(self.options.sinks.then(|| ("sinks", given.sinks.clone())));
+        inputs.extend(self.options.slopes.then(|| ("slopes", given.slopes.clone())));
+        inputs.extend(self.options.bias.then(|| ("bias", given.bias.clone())));
+        inputs
+    }
+
+    /// Compares the forward, and the backward of the oracle's `o` and `lse`.
+    fn agrees(&self) {
+        let given = self.numbers();
+        let exact = self.exact(&given);
+        let sizes = self.sizes();
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let inputs = self.inputs(&given);
+        let found = run(self.options.forward(), &sizes, &inputs);
+        let about = format!("{:?} of {} queries and {} keys", self.options, self.queries, self.keys);
+        close(&format!("o: {about}"), &self.gathered("o", found.of("o")), &exact.o, 8e-3);
+        close(&format!("lse: {about}"), found.of("lse"), &exact.lse, 1e-4);
+
+        let mut inputs = inputs;
+        inputs.extend([
+            ("o", self.spread("o", &exact.o)),
+            ("lse", exact.lse.clone()),
+            ("d_o", self.spread("o", &given.d_o)),
+        ]);
+        inputs.extend(self.options.lse_gradient.then(|| ("d_lse", given.d_lse.clone())));
+        let found = run(self.options.backward(), &sizes, &inputs);
+        let of = |name: &str, found: &Results| self.gathered(&name[2..], found.of(name));
+        close(&format!("d_q: {about}"), &of("d_q", &found), &exact.d_q, 1.5e-2);
+        close(&format!("d_k: {about}"), &of("d_k", &found), &exact.d_k, 1.5e-2);
+        close(&format!("d_v: {about}"), &of("d_v", &found), &exact.d_v, 1.5e-2);
+        if self.options.sinks {
+            close(&format!("d_sinks: {about}"), found.of("d_sinks"), &exact.d_sinks, 1.5e-2);
+        }
+        if self.options.bias {
+            close(&format!("d_bias: {about}"), found.of("d_bias"), &exact.d_bias, 1.5e-2);
+        }
+    }
+}
+
+/// Options with grouped heads.
+fn grouped(heads: i64, kv_heads: i64, head: i64) -> Attention {
+    Attention { heads, kv_heads, head, ..Attention::default() }
+}
+
+#[test]
+fn attention_has_the_values_and_gradients_of_its_formula() {
+    Case::new([70, 70], grouped(1, 1, 64)).agrees();
+    // Fewer queries than keys, and more: then the first ones see nothing.
+    let causal = Attention { causal: true, ..grouped(4, 2, 64) };
+    Case { batch: 2, interleaved: true, ..Case::new([20, 90], causal.clone()) }.agrees();
+    Case::new([90, 20], Attention { lse_gradient: true, ..causal.clone() }).agrees();
+    Case::new([300, 300], Attention { same_length: true, heads: 2, kv_heads: 1, ..causal }).agrees();
+}
+
+#[test]
+fn heads_have_many_lengths() {
+    for (head, value_head) in [(16, 24), (96, 0), (128, 0), (192, 128), (256, 0)] {
+        let options = Attention { value_head, causal: true, same_length: true, ..grouped(2, 1, head) };
+        Case::new([140, 140], options).agrees();
+        let options = Attention { value_head, element: Element::F16, ..grouped(1, 1, head) };
+        Case::new([30, 70], options).agrees();
+    }
+}
+
+#[test]
+fn windows_sinks_and_caps_have_gradients() {
+    for (left, right) in [(20, 0), (0, 30), (70, 70), (-1, 20), (10, -1)] {
+        let window = Attention { window_left: left, window_right: right, ..grouped(2, 1, 64) };
+        Case::new([260, 260], Attention { same_length: true, heads: 1, ..window.clone() }).agrees();
+        Case::new([30, 100], Attention { sinks: true, softcap: 2.0, ..window.clone() }).agrees();
+        Case::new([100, 40], Attention { sinks: true, scale: -0.3, ..window }).agrees();
+    }
+}
+
+#[test]
+fn biases_have_gradients() {
+    for (bias_heads, bias_batch) in [(true, true), (true, false), (false, true), (false, false)] {
+        let bias = Attention { bias: true, bias_heads, bias_batch, ..grouped(4, 2, 16) };
+        Case { batch: 2, ..Case::new([40, 70], bias.clone()) }.agrees();
+        let bias_element = Element::Bf16;
+        let own = Attention { causal: true, same_length: true, bias_element, softcap: 3.0, slopes: true, ..bias };
+        Case { batch: 2, ..Case::new([70, 70], own) }.agrees();
+    }
+    let expression = "f32(key - query) * 0.125 + f32(head) * f32(key) * 0.25 - f32(batch * key)";
+    let own = Attention { bias_expression: expression.to_string(), slopes: true, ..grouped(4, 2, 16) };
+    Case { batch: 2, ..Case::new([40, 70], own) }.agrees();
+}
+
+/// Sequences one after another: with no query, no key, neither, more than a tile, fewer keys than
+/// queries. No sequence reads a row of another, so the rows behind the last one, NaN, reach nothing.
+fn packed_agrees(lengths: &[[usize; 2]], options: &Attention) {
+    let case = |number: usize| Case { number, ..Case::new(lengths[number], options.clone()) };
+    let cases: Vec<Case> = (0..lengths.len()).map(case).collect();
+    let given: Vec<Numbers> = cases.iter().map(Case::numbers).collect();
+    let exact: Vec<Exact> = cases
+        .iter()
+        .zip(&given)
+        .map(|(case, given)| case.exact(&Numbers { sinks: cases[0].numbers().sinks, ..given.clone() }))
+        .collect();
+    let [heads, kv] = cases[0].heads();
+    let [wide, value] = cases[0].wide();
+    let starts = |side: usize| -> Vec<f64> {
+        let mut starts = vec![0.0];
+        lengths.iter().for_each(|own| starts.push(starts[starts.len() - 1] + own[side] as f64));
+        starts
+    };
+    const MORE: usize = 3;
+    let [q, k] = [0, 1].map(|side| lengths.iter().map(|own| own[side]).sum::<usize>() + MORE);
+    // From (sequence, head, row) to (row, head), with other numbers behind.
+    let together = |of: &dyn Fn(usize) -> Vec<f64>, side: usize, heads: usize, wide: usize, behind: f64| -> Vec<f64> {
+        let mut all = Vec::new();
+        for (number, own) in lengths.iter().enumerate() {
+            let numbers = of(number);
+            for row in 0..own[side] {
+                for head in 0..heads {
+                    all.extend(&numbers[(head * own[side] + row) * wide..][..wide]);
+                }
+            }
+        }
+        all.extend(vec![behind; MORE * heads * wide]);
+        all
+    };
+    // The same for one number for each head and row, `(head, row)`.
+    let rows = |of: &dyn Fn(usize) -> Vec<f64>, behind: f64| -> Vec<f64> {
+        let mut all = Vec::new();
+        for head in 0..heads {
+            for (number, own) in lengths.iter().enumerate() {
+                all.extend(&of(number)[head * own[0]..][..own[0]]);
+            }
+            all.extend([behind; MORE]);
+        }
+        all
+    };
+    let nan = f64::NAN;
+    let mut inputs = vec![
+        ("q", together(&|at| given[at].q.clone(), 0, heads, wide, nan)),
+        ("k", together(&|at| given[at].k.clone(), 1, kv, wide, nan)),
+        ("v", together(&|at| given[at].v.clone(), 1, kv, value, nan)),
+        ("cu_q", starts(0)),
+        ("cu_k", starts(1)),
+        ("sinks", given[0].sinks.clone()),
+        ("slopes", given[0].slopes.clone()),
+    ];
+    let mut sizes = vec![("B", lengths.len() as i64), ("Q", q as i64), ("K", k as i64)];
+    let pitches = [
+        ("q_row", "q_head", heads, wide),
+        ("k_row", "k_head", kv, wide),
+        ("v_row", "v_head", kv, value),
+        ("o_row", "o_head", heads, value),
+    ];
+    for (row, head, heads, wide) in pitches {
+        sizes.extend([(row, (heads * wide) as i64), (head, wide as i64)]);
+    }
+    // What is there before is there after, behind the last sequence.
+    let mut first = inputs.clone();
+    first.extend([("o", vec![7.0; q * heads * value]), ("lse", vec![7.0; q * heads])]);
+    let found = run(options.forward(), &sizes, &first);
+    let about = format!("{options:?} of {lengths:?}");
+    let o = |behind: f64| together(&|at| exact[at].o.clone(), 0, heads, value, behind);
+    let lse = |behind: f64| rows(&|at| exact[at].lse.clone(), behind);
+    close(&format!("o: {about}"), found.of("o"), &o(7.0), 8e-3);
+    close(&format!("lse: {about}"), found.of("lse"), &lse(7.0), 1e-4);
+
+    inputs.extend([
+        ("o", o(nan)),
+        ("lse", lse(nan)),
+        ("d_o", together(&|at| given[at].d_o.clone(), 0, heads, value, nan)),
+        ("d_lse", rows(&|at| given[at].d_lse.clone(), nan)),
+        ("d_q", vec![7.0; q * heads * wide]),
+        ("d_k", vec![7.0; k * kv * wide]),
+        ("d_v", vec![7.0; k * kv * value]),
+    ]);
+    let found = run(options.backward(), &sizes, &inputs);
+    let wanted = [
+        ("d_q", together(&|at| exact[at].d_q.clone(), 0, heads, wide, 7.0)),
+        ("d_k", together(&|at| exact[at].d_k.clone(), 1, kv, wide, 7.0)),
+        ("d_v", together(&|at| exact[at].d_v.clone(), 1, kv, value, 7.0)),
+    ];
+    for (name, wanted) in wanted {
+        // 7 is among the numbers, so the share is that of the greatest of the others.
+        let most = wanted.iter().filter(|own| **own != 7.0).fold(0.0_f64, |most, own| most.max(own.abs()));
+        close(&format!("{name}: {about}"), found.of(name), &wanted, 1.5e-2 * most / most.max(7.0));
+    }
+    if options.sinks {
+        let sums: Vec<f64> = (0..heads).map(|head| exact.iter().map(|own| own.d_sinks[head]).sum()).collect();
+        close(&format!("d_sinks: {about}"), found.of("d_sinks"), &sums, 1.5e-2);
+    }
+}
+
+#[test]
+fn sequences_of_different_lengths_do_not_meet() {
+    let lengths = [[5, 5], [0, 40], [70, 90], [0, 0], [33, 20], [1, 0]];
+    let causal = Attention { packed: true, causal: true, ..grouped(4, 2, 16) };
+    packed_agrees(&lengths, &causal);
+    let lse_gradient = true;
+    packed_agrees(&lengths, &Attention { window_left: 10, window_right: 20, lse_gradient, ..causal.clone() });
+    let expression = "f32(key - query) * 0.125 + f32(head) * f32(key) * 0.25 - f32(batch * key)".to_string();
+    let own =
+        Attention { causal: false, bias_expression: expression, slopes: true, sinks: true, softcap: 2.0, ..causal };
+    packed_agrees(&lengths, &own);
+    packed_agrees(&[[20, 20], [3, 9]], &Attention { packed: true, causal: true, ..grouped(2, 1, 192) });
+    // More sequences than one iteration of the table takes, and more tiles than one of its blocks.
+    let many: Vec<[usize; 2]> = (0..70).map(|at| if at == 40 { [130, 2] } else { [at % 2, 2] }).collect();
+    packed_agrees(&many, &Attention { packed: true, ..grouped(1, 1, 16) });
+}
+
+/// A cache with rows of no sequence, which are NaN, whole or in pages.
+fn decode_agrees(lengths: &[usize], decode: &AttentionDecode, rows: usize) {
+    let AttentionDecode { heads, kv_heads, head, value_head, queries, .. } = *decode;
+    let options = Attention {
+        heads,
+        kv_heads,
+        head,
+        value_head,
+        scale: decode.scale,
+        softcap: decode.softcap,
+        causal: decode.causal,
+        window_left: decode.window_left,
+        sinks: decode.sinks,
+        slopes: decode.slopes,
+        ..Attention::default()
+    };
+    let case = |number: usize| Case { number, ..Case::new([queries as usize, lengths[number]], options.clone()) };
+    let cases: Vec<Case> = (0..lengths.len()).map(case).collect();
+    let sinks = cases[0].numbers().sinks;
+    let given: Vec<Numbers> = cases.iter().map(|own| Numbers { sinks: sinks.clone(), ..own.numbers() }).collect();
+    let [_, kv] = cases[0].heads();
+    let [wide, value] = cases[0].wide();
+    let (batch, page) = (lengths.len(), decode.page as usize);
+    // Pages of the sequences, in an order of their own, and one of nobody.
+    let each = rows.div_ceil(page);
+    let count = batch * each + 1;
+    let table: Vec<usize> = (0..batch * each).map(|at| (at * 7 + 3) % count).collect();
+    let at = |b: usize, h: usize, t: usize| match decode.paged {
+        true => (table[b * each + t / page] * page + t % page) * kv + h,
+        false => (b * kv + h) * rows + t,
+    };
+    let cache = |of: &dyn Fn(usize) -> Vec<f64>, wide: usize| -> Vec<f64> {
+        let size = if decode.paged { count * page * kv } else { batch * kv * rows };
+        let mut all = vec![f64::NAN; size * wide];
+        for (b, length) in lengths.iter().enumerate() {
+            let numbers = of(b);
+            for h in 0..kv {
+                for t in 0..*length {
+                    all[at(b, h, t) * wide..][..wide].copy_from_slice(&numbers[(h * length + t) * wide..][..wide]);
+                }
+            }
+        }
+        all
+    };
+    let pages = if decode.paged { table.iter().map(|own| *own as f64).collect() } else { Vec::new() };
+    let inputs = [
+        ("q", given.iter().flat_map(|own| own.q.clone()).collect()),
+        ("k", cache(&|at| given[at].k.clone(), wide)),
+        ("v", cache(&|at| given[at].v.clone(), value)),
+        ("lengths", lengths.iter().map(|own| *own as f64).collect()),
+        ("pages", pages),
+        ("sinks", sinks),
+        ("slopes", given[0].slopes.clone()),
+    ];
+    let mut sizes: Vec<(String, i64)> = vec![("B".to_string(), batch as i64)];
+    for (name, heads, wide) in [("q", heads, wide), ("o", heads, value)] {
+        let wide = wide as i64;
+        let strides = [("batch", heads * queries * wide), ("head", queries * wide), ("row", wide)];
+        sizes.extend(strides.map(|(axis, stride)| (format!("{name}_{axis}"), stride)));
+    }
+    for (name, wide) in [("k", wide), ("v", value)] {
+        let strides = match decode.paged {
+            true => [("page", page * kv * wide), ("row", kv * wide), ("head", wide)],
+            false => [("batch", kv * rows * wide), ("head", rows * wide), ("row", wide)],
+        };
+        sizes.extend(strides.map(|(axis, stride)| (format!("{name}_{axis}"), stride as i64)));
+    }
+    match decode.paged {
+        true => sizes
+            .extend([("P", count), ("L", each), ("pages_row", each)].map(|(name, own)| (name.to_string(), own as i64))),
+        false => sizes.push(("T".to_string(), rows as i64)),
+    }
+    let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    let exact: Vec<Exact> = cases.iter().zip(&given).map(|(case, given)| case.exact(given)).collect();
+    let found = run(decode.forward(), &sizes, &inputs);
+    let about = format!("{decode:?} of {lengths:?}");
+    let all = |of: &dyn Fn(&Exact) -> Vec<f64>| -> Vec<f64> { exact.iter().flat_map(of).collect() };
+    close(&format!("o: {about}"), found.of("o"), &all(&|own| own.o.clone()), 8e-3);
+    close(&format!("lse: {about}"), found.of("lse"), &all(&|own| own.lse.clone()), 1e-4);
+}
+
+#[test]
+fn queries_are_decoded_over_caches() {
+    let decode = AttentionDecode { heads: 4, kv_heads: 2, head: 16, splits: 3, ..AttentionDecode::default() };
+    for paged in [false, true] {
+        for page in [16, 128, 20] {
+            let own = AttentionDecode { paged, page, ..decode.clone() };
+            decode_agrees(&[300, 1, 64, 0, 65], &own, 300);
+            if !paged {
+                break;
+            }
+        }
+        let own = AttentionDecode { paged, queries: 3, sinks: true, ..decode.clone() };
+        decode_agrees(&[130, 2, 0], &own, 140);
+        let slopes = true;
+        let own = AttentionDecode { paged, queries: 2, window_left: 20, softcap: 2.0, slopes, causal: false, ..own };
+        decode_agrees(&[200, 30], &own, 200);
+        let own =
+            AttentionDecode { paged, heads: 24, kv_heads: 1, head: 192, value_head: 128, splits: 1, ..decode.clone() };
+        decode_agrees(&[70], &own, 100);
+    }
+}
