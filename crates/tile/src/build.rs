@@ -207,7 +207,23 @@ impl Build {
     }
 
     /// A tensor that is changed: what it was counts, where tiles are combined with it
-    /// ([`Build::atomic`]) or rows of it are left out ([`Build::scatter`]). It is not read.
+    /// ([`Build::atomic`]), rows of it are left out ([`Build::scatter`]), or it is loaded from. Each
+    /// element is loaded before it is stored to, and by the block that stores to it alone.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// let twice = Program::build("twice", |t| {
+    ///     let x = t.inout(Element::F32, "x", "N:1")?;
+    ///     t.grid(["ceil(N/4)"])?;
+    ///     let at = [Index::block(Axis::X)];
+    ///     t.store(x, &at, t.load(x, &[4], &at) * t.number(2.0));
+    ///     Ok(())
+    /// })?;
+    /// let outputs = interpret::run(&twice, &[("N", 2)], &[("x", vec![1.0, 2.0])])?;
+    /// assert_eq!(outputs[0].1, [Some(2.0), Some(4.0)]);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
     ///
     /// Errors: as [`Build::input`].
     #[track_caller]

@@ -174,6 +174,14 @@ pub enum Reason {
         /// The element, as an offset.
         offset: i64,
     },
+    /// E1210: an element of a tensor that is loaded after it was stored to, or by another block than
+    /// the one that stores to it.
+    Changed {
+        /// The tensor.
+        tensor: String,
+        /// The element, as an offset.
+        offset: i64,
+    },
     /// E1210: a tile of a tensor to which a statement before stores already.
     StoredTwice {
         /// The tensor.
@@ -366,6 +374,13 @@ impl fmt::Display for Reason {
             Reason::WrittenTwice { tensor, offset } => {
                 write!(f, "the element at offset {offset} of {tensor} is written twice")
             }
+            Reason::Changed { tensor, offset } => {
+                write!(
+                    f,
+                    "the element at offset {offset} of {tensor} is loaded after it was stored to, or by another block \
+                     than the one that stores to it"
+                )
+            }
             Reason::StoredTwice { tensor } => write!(f, "a statement before stores to this tile of {tensor} already"),
             Reason::Room { what, asked, limit, takers } => {
                 write!(f, "{asked} {what}, where there are {limit}")?;
@@ -513,7 +528,7 @@ impl Refusal for TileError {
             Reason::Iteration { .. } | Reason::Iterations { .. } | Reason::Forgotten { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
-            Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } => "E1210",
+            Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } | Reason::Changed { .. } => "E1210",
             Reason::Room { .. } => "E1211",
             Reason::Atom { .. } => "E1212",
             Reason::Gradient { .. } => "E1213",
@@ -594,6 +609,10 @@ impl Refusal for TileError {
                 "give each size a number, and each input as many elements as its layout reaches".to_string()
             }
             Reason::WrittenTwice { .. } => "let each block write tiles of its own".to_string(),
+            Reason::Changed { .. } => {
+                "load what a block changes before it stores, and nothing of other blocks; or store to another tensor"
+                    .to_string()
+            }
             Reason::StoredTwice { .. } => {
                 "leave one of both out, or combine them, as in `atomic_add` to an `inout`".to_string()
             }

@@ -89,6 +89,7 @@ impl Program {
     pub fn gradient(&self, options: &GradientOptions) -> Result<Sequence, TileError> {
         self.verify()?;
         prepare::counts_tiles(self)?;
+        prepare::reads_inputs(self)?;
         if options.blocks_merged < 1 {
             let because = format!("{} blocks cannot be merged: take 1 or more", options.blocks_merged);
             return Err(Reason::Gradient { of: self.name.clone(), because }.into());

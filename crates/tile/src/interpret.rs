@@ -2,7 +2,8 @@
 //!
 //! Law: blocks are executed one after another, statements in their order. A tile is a list of
 //! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
-//! result, and integers wrap. Sums of reductions and `dot` are taken in the order of the elements,
+//! result, and integers wrap. An element of a tensor that is changed is loaded before it is stored
+//! to, and by the block that stores to it alone: any other order would depend on the threads. Sums of reductions and `dot` are taken in the order of the elements,
 //! each rounded: if a program leaves an order unspecified, this is one of the allowed ones.
 
 pub(crate) mod coordinates;
@@ -111,6 +112,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     let mut memories = Vec::new();
     let mut contents: Vec<Vec<Option<f64>>> = Vec::new();
     let mut written: Vec<Vec<Option<Option<Reduction>>>> = Vec::new();
+    let mut loaded: Vec<Vec<Option<[i64; 3]>>> = Vec::new();
     for tensor in &program.tensors {
         let memory = TensorMemory::new(&tensor.layout, &values)?;
         let count = memory.layout.cosize().map_err(Reason::from)?;
@@ -120,6 +122,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
         }
         memories.push(memory);
         written.push(vec![None; if tensor.role == Role::Input { 0 } else { count as usize }]);
+        loaded.push(vec![None; if tensor.role == Role::Both { count as usize } else { 0 }]);
         if tensor.role == Role::Output {
             contents.push(vec![None; count as usize]);
             continue;
@@ -147,7 +150,8 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     }
     let (iterations, block) = (HashMap::new(), [0; 3]);
     let sums = Sums::new(program);
-    let mut run = Run { program, sums, values, numbers, memories, contents, written, iterations, block, work: 0 };
+    let mut run =
+        Run { program, sums, values, numbers, memories, contents, written, loaded, iterations, block, work: 0 };
     for z in 0..blocks[2] {
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
@@ -179,6 +183,8 @@ struct Run<'p> {
     contents: Vec<Vec<Option<f64>>>,
     /// The state of each element: not written, written, or combined in some way.
     written: Vec<Vec<Option<Option<Reduction>>>>,
+    /// The block that loaded each element of a tensor that is changed.
+    loaded: Vec<Vec<Option<[i64; 3]>>>,
     iterations: HashMap<u32, i64>,
     block: [i64; 3],
     work: u64,
@@ -271,6 +277,7 @@ impl Run<'_> {
         if let Operation::Load { tensor, shape, at, other } = operation {
             let other = number::rounded(*other, ty.element);
             let offsets = self.offsets(*tensor, shape, at, None)?;
+            self.load(*tensor, &offsets)?;
             let contents = &self.contents[*tensor];
             let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
             return Ok(offsets.into_iter().map(element).collect());
@@ -279,6 +286,7 @@ impl Run<'_> {
             let other = number::rounded(*other, ty.element);
             let rows = operands.first().and_then(|rows| tiles.get(rows)).map_or(&[][..], Vec::as_slice);
             let offsets = self.offsets(*tensor, shape, at, Some((*mode, rows)))?;
+            self.load(*tensor, &offsets)?;
             let contents = &self.contents[*tensor];
             let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
             return Ok(offsets.into_iter().map(element).collect());
@@ -352,6 +360,28 @@ impl Run<'_> {
         (0..shape.iter().product::<i64>()).map(|index| memory.offset(&coordinate(index))).collect()
     }
 
+    /// Notes which block loads elements of a tensor that is changed.
+    fn load(&mut self, tensor: usize, offsets: &[Option<i64>]) -> Result<(), Reason> {
+        if self.loaded[tensor].is_empty() {
+            return Ok(());
+        }
+        for offset in offsets.iter().flatten() {
+            if self.written[tensor][*offset as usize].is_some() {
+                return Err(self.changed(tensor, *offset));
+            }
+            let before = self.loaded[tensor][*offset as usize].replace(self.block);
+            if before.is_some_and(|before| before != self.block) {
+                // Nobody may store to it any more: no block has this number.
+                self.loaded[tensor][*offset as usize] = Some([-1; 3]);
+            }
+        }
+        Ok(())
+    }
+
+    fn changed(&self, tensor: usize, offset: i64) -> Reason {
+        Reason::Changed { tensor: self.program.tensors[tensor].name.clone(), offset }
+    }
+
     fn store(&mut self, statement: &Statement, tiles: &Tiles) -> Result<(), Reason> {
         let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Ok(()) };
         let ty = self.program.type_of(*value);
@@ -360,6 +390,10 @@ impl Run<'_> {
         let Some(tile) = tiles.get(value) else { return Ok(()) };
         for (offset, value) in offsets.into_iter().zip(tile) {
             let Some(offset) = offset else { continue };
+            let loaded = self.loaded[*tensor].get(offset as usize).copied().flatten();
+            if loaded.is_some_and(|block| block != self.block) {
+                return Err(self.changed(*tensor, offset));
+            }
             // Blocks run in any order, so an element is written once, or combined in one way.
             let before = self.written[*tensor][offset as usize].replace(*with);
             if before.is_some_and(|before| with.is_none() || before != *with) {

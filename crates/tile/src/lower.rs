@@ -7,6 +7,7 @@
 
 mod early;
 mod functions;
+mod in_place;
 mod limits;
 mod operations;
 mod picked;
@@ -16,6 +17,7 @@ mod stage;
 mod top;
 
 pub(crate) use early::is_early;
+pub(crate) use in_place::is_in_place;
 pub(crate) use roles::{lower as lower_by_roles, tma_layout};
 pub(crate) use stage::staged_layout;
 
@@ -203,6 +205,9 @@ impl<'k, 'p> Lowering<'k, 'p> {
             // are not computed before the loop: its sums take the registers.
             let behind = |own: &Statement| matches!(own, Statement::Loop(_));
             let late = self.groups.is_some() && body[..number].iter().any(behind);
+            if self.waits(body, number) {
+                statement.place().during(|| self.k.barrier());
+            }
             match statement {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;

@@ -14,7 +14,7 @@ use tilewright_layout::symbolic::Values;
 use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
-use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
+use crate::program::{Index, Loop, Operation, Program, Role, Statement, ValueId};
 
 /// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.
 #[derive(Debug, Clone)]
@@ -187,7 +187,8 @@ impl<'p> Uses<'p> {
         let said = operands.first().copied();
         let ahead = said.is_none_or(|value| self.is_ahead(value, load));
         let by_threads = matches!(by_hand.of(load), Some(Given::Bits(_)));
-        if picked.is_some_and(|mode| [rows, columns].contains(&mode)) || !ahead || by_threads {
+        let is_changed = self.program.tensors[*tensor].role != Role::Input;
+        if picked.is_some_and(|mode| [rows, columns].contains(&mode)) || !ahead || by_threads || is_changed {
             return Ok(None);
         }
         // Copies to shared memory are of whole tiles.

@@ -7,7 +7,7 @@
 //! program    tile NAME { declarations statements }
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
-//! both       inout z: i32 256:1                   changed: what it was counts
+//! both       inout z: i32 256:1                   changed: what it was counts; it may be loaded before it is stored to
 //! number     scalar scale: f32                    passed by the launch; f32 or i32
 //! blocks     grid ceil(M/4), 8                    how many along x, y and z
 //! warps      warps 4                              where the plan should not choose

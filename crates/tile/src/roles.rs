@@ -197,6 +197,9 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     seen.walk(&program.body);
     let rows = seen.products.iter().map(|own| program.type_of(own.operands[0]).shape[0]).min();
     let Some(rows) = rows else { return Err("there is no dot".to_string()) };
+    if crate::lower::is_in_place(program) {
+        return Err("a tensor that is loaded from is stored to".to_string());
+    }
     let groups = match program.warps {
         Some(warps) if warps % 4 == 0 => i64::from(warps) / 4,
         Some(warps) => return Err(format!("{warps} warps are not a multiple of a warpgroup's four")),

@@ -7,7 +7,7 @@ use tilewright_kernel::program::Location;
 
 use super::{Build, TensorId, Value};
 use crate::error::Reason;
-use crate::program::{Index, Operation, Reduction, Role, Statement, ValueId, atomic, can_store, here};
+use crate::program::{Index, Operation, Reduction, Role, Statement, Tensor, ValueId, atomic, can_store, here};
 
 impl Build {
     /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
@@ -102,13 +102,10 @@ impl Build {
         self.apply("stage", operation, operands.as_slice(), place)
     }
 
+    /// Refuses to read an output, and to stage what is changed: copies to shared memory run ahead.
     fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
-        let reads = self
-            .program()
-            .tensors
-            .get(tensor.0)
-            .filter(|tensor| tensor.role != Role::Input)
-            .map(|own| own.name.clone());
+        let is_refused = |own: &&Tensor| own.role == Role::Output || (own.role == Role::Both && statement == "stage");
+        let reads = self.program().tensors.get(tensor.0).filter(is_refused).map(|own| own.name.clone());
         if let Some(tensor) = reads {
             self.complain(Reason::Role { tensor, tried: "read" }.at(statement, place));
         }

@@ -10,7 +10,7 @@ use tilewright_layout::{Extent, Stride};
 
 use super::GradientOptions;
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId, here};
+use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Role, Statement, ValueId, here};
 
 /// A program that was made ready.
 pub(super) struct Prepared {
@@ -77,6 +77,23 @@ pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
     let because = "a tile that begins at an element has no derivative here: count tiles, or name its coordinates";
     let reason = Reason::Gradient { of: program.name.clone(), because: because.to_string() };
     found.map_or(Ok(()), |place| Err(reason.at("the gradient", place)))
+}
+
+/// Refuses a program that loads from a tensor which it changes.
+pub(super) fn reads_inputs(program: &Program) -> Result<(), TileError> {
+    let mut found = None;
+    each(&program.body, &mut |statement| {
+        if let Statement::Let { operation, .. } = statement
+            && let Some((tensor, _)) = read(operation)
+            && program.tensors[tensor].role != Role::Input
+        {
+            found.get_or_insert((tensor, statement.place()));
+        }
+    });
+    let because = "what was in a tensor that is changed is gone behind the program: let it be an input";
+    let reason =
+        |tensor: usize| Reason::Gradient { of: program.tensors[tensor].name.clone(), because: because.to_string() };
+    found.map_or(Ok(()), |(tensor, place)| Err(reason(tensor).at("the gradient", place)))
 }
 
 /// Whether an index depends on a name.

@@ -7,6 +7,7 @@ mod experts;
 mod extents;
 mod functions;
 mod halos;
+mod in_place;
 mod integers;
 mod places;
 mod roles;

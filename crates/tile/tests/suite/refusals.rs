@@ -90,7 +90,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
             "an index is added to its coordinate",
         ),
         ("b = i32(a)\nc = load(x, (4,64), (b, b))", "E1206", "t.tile:9:25", "2 tiles of coordinates"),
-        ("b = load(z, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "z cannot be read"),
+        ("b = stage(z, (4,64), (block.x, 0), (0,1))", "E1205", "t.tile:8:5", "z cannot be read"),
         ("loop i < [a] with s = a { next s } -> s", "E1202", "t.tile:8:1", "a count of iterations of elements of f32"),
         ("loop i < [i32(a)] with s = a { next s } -> s", "E1201", "t.tile:8:1", "one of one element"),
         ("loop i < [b] with s = a { next s } -> s", "E1203", "t.tile:8:11", "`b`"),

@@ -1,0 +1,89 @@
+//! Tensors that a program loads from and stores to.
+//!
+//! Law: each element is loaded before it is stored to (see [`crate::interpret`]). A thread loads its
+//! elements when it comes to the statement, so all threads of the block wait for each other before
+//! a store, unless each thread has loaded exactly the elements that it stores.
+
+use super::Lowering;
+use crate::program::{Operation, Program, Role, Statement, ValueId};
+
+/// A load: its value, its operation, and the tile that says coordinates.
+type LoadOf<'s> = (ValueId, &'s Operation, Option<ValueId>);
+
+/// Whether a program loads from a tensor that it changes.
+pub(crate) fn is_in_place(program: &Program) -> bool {
+    let mut found = Vec::new();
+    program.body.iter().for_each(|statement| loads(statement, &mut found));
+    found.iter().any(|(_, operation, _)| loaded(operation).is_some_and(|own| program.tensors[own].role == Role::Both))
+}
+
+/// The tensor that an operation loads from.
+fn loaded(operation: &Operation) -> Option<usize> {
+    match operation {
+        Operation::Load { tensor, .. } | Operation::Gather { tensor, .. } | Operation::Stage { tensor, .. } => {
+            Some(*tensor)
+        }
+        _ => None,
+    }
+}
+
+/// The loads of a statement, those of loops included.
+fn loads<'s>(statement: &'s Statement, found: &mut Vec<LoadOf<'s>>) {
+    match statement {
+        Statement::Let { result, operation, operands, .. } if loaded(operation).is_some() => {
+            found.push((*result, operation, operands.first().copied()));
+        }
+        Statement::Loop(own) => own.body.iter().for_each(|inner| loads(inner, found)),
+        _ => {}
+    }
+}
+
+/// The stores of a statement, those of loops included.
+fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
+    match statement {
+        Statement::Store { .. } => found.push(statement),
+        Statement::Loop(own) => own.body.iter().for_each(|inner| stores(inner, found)),
+        Statement::Let { .. } => {}
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// Whether all threads wait for each other before a statement of a body.
+    pub(super) fn waits(&self, body: &[Statement], number: usize) -> bool {
+        let program = &self.placed.program;
+        let mut own = Vec::new();
+        stores(&body[number], &mut own);
+        own.retain(
+            |store| matches!(store, Statement::Store { tensor, .. } if program.tensors[*tensor].role == Role::Both),
+        );
+        if own.is_empty() {
+            return false;
+        }
+        // In a loop, what is loaded behind the statement comes before its next iteration.
+        let is_whole = std::ptr::eq(body, program.body.as_slice());
+        let end = if is_whole { number } else { body.len() };
+        let mut before = Vec::new();
+        let others = body[..end].iter().enumerate().filter(|(at, _)| *at != number);
+        others.for_each(|(_, other)| loads(other, &mut before));
+        own.iter().any(|store| before.iter().any(|load| self.may_differ(*load, store)))
+    }
+
+    /// Whether a load and a store are of one tensor, and a thread may store what another one loads.
+    fn may_differ(&self, (result, operation, picked): LoadOf<'_>, store: &Statement) -> bool {
+        let Statement::Store { tensor, at, rows, value, .. } = store else { return false };
+        if loaded(operation) != Some(*tensor) {
+            return false;
+        }
+        let (shape, place, rows_of_load) = match operation {
+            Operation::Load { shape, at, .. } => (shape, at, None),
+            Operation::Gather { shape, at, mode, .. } => (shape, at, picked.map(|rows| (*mode, rows))),
+            _ => return true,
+        };
+        let held = |value: &ValueId| self.placed.layouts.get(value);
+        let is_same = shape == &self.placed.program.type_of(*value).shape
+            && place == at
+            && rows_of_load == *rows
+            && held(&result).is_some_and(|own| held(value) == Some(own) && own.threads.iter().all(Option::is_some));
+        !is_same
+    }
+}
