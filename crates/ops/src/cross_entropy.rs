@@ -68,6 +68,9 @@ options! {
         /// therefore known before the loss. Chunk after chunk of rows, this is the loss of a linear
         /// layer whose logits are never all in memory.
         with_gradient: bool = false,
+        /// Whether derivatives are written over the logits: `logits` is then changed, and there is no
+        /// `d_logits`.
+        in_place: bool = false,
     }
 }
 
@@ -172,9 +175,16 @@ impl CrossEntropy {
         )
     }
 
+    /// The logits and their derivatives: the declarations, and the name of what is written.
+    fn matrices(&self) -> (String, &'static str) {
+        match self.in_place {
+            true => (self.matrix("inout ", "logits"), "logits"),
+            false => (self.matrix("input ", "logits") + &self.matrix("output", "d_logits"), "d_logits"),
+        }
+    }
+
     /// The statements that give `target` and the logit `own` of that class: minus infinity for a
-    /// target that is no class. They come first: where `d_logits` lies over the logits, they are
-    /// read before the barriers of the sums, and all writes are behind these.
+    /// target that is no class.
     fn target(&self) -> String {
         let target = format!("    target = reshape(load(targets, (1), (block.x), {}), (1,1))\n", self.ignored);
         let inside = format!("target >= 0 & target < {}", self.vocabulary);
@@ -247,7 +257,7 @@ impl CrossEntropy {
     fn backward_text(&self) -> String {
         let (chunk, chunks) = (self.chunk(), self.chunks());
         let shape = format!("(1,{chunk})");
-        let head = self.matrix("input ", "logits") + &self.matrix("output", "d_logits");
+        let (head, result) = self.matrices();
         let (load, _) = self.tile(&shape, "block.y");
         let (ignored, factors) = (self.ignored, self.factors());
         let (capped, derivative) = (self.capped(&load, None, "    "), self.derivative(&shape, "    "));
@@ -260,7 +270,7 @@ impl CrossEntropy {
     target = reshape(load(targets, (1), (block.x), {ignored}), (1,1))
     all = reshape(load(lse, (1), (block.x)), (1,1))
 {factors}{capped}    column = index(block.y*{chunk}) + arange({shape}, 1)
-{derivative}    store(d_logits, (block.x, block.y), {})
+{derivative}    store({result}, (block.x, block.y), {})
 }}
 ",
             narrowed(self.element, "d")
@@ -273,10 +283,10 @@ impl CrossEntropy {
     }
 
     fn combined_text(&self) -> String {
-        let head = self.matrix("input ", "logits") + &self.matrix("output", "d_logits");
+        let (head, result) = self.matrices();
         let (target, loss, factors) = (self.target(), self.loss(), self.factors());
         let store =
-            |iteration: &str| format!("store(d_logits, (block.x, {iteration}), {})", narrowed(self.element, "d"));
+            |iteration: &str| format!("store({result}, (block.x, {iteration}), {})", narrowed(self.element, "d"));
         let body = match self.keeps_rows() {
             true => {
                 let shape = format!("(1,{})", self.vocabulary);
@@ -329,9 +339,9 @@ impl Operator for CrossEntropy {
         Ok(Sequence::new(vec![program(&text)?]))
     }
 
-    /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, which may
-    /// lie where the logits lie: each is read before its derivative is written. The mean over the
-    /// rows that count is a `d_loss` of one over their number.
+    /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, or with
+    /// `in_place` over the logits. The mean over the rows that count is a `d_loss` of one over their
+    /// number.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.checked()?;
         if self.with_gradient {

@@ -53,8 +53,8 @@ options! {
         gradient_element: Element = Element::F32,
         /// A number whose row gets no derivative, as that of padding; -1 if all do.
         padding: i64 = -1,
-        /// Whether the derivative is added to `table_gradient`: rows that no number names are then
-        /// neither read nor written, and `d_table` lies where `table_gradient` lies.
+        /// Whether the derivative is added to what `d_table` has: rows that no number names are then
+        /// neither read nor written.
         accumulate: bool = false,
         /// Whether the derivative is added to `d_table` by atomics, in an order that differs between
         /// runs, and without workspaces. `d_table` is of f32, and 0 before, or what is added to.
@@ -200,15 +200,12 @@ impl Embedding {
         };
         let (gradient, begin, end) = match self.accumulate {
             true => (
-                format!(
-                    "    input  table_gradient: {0} {table}\n    inout  d_table: {0} {table}\n",
-                    self.gradient_element
-                ),
+                format!("    inout  d_table: {} {table}\n", self.gradient_element),
                 format!(
                     "    row = select(last > first, index(block.x), -1)
     sum = {}
 ",
-                    widened(self.gradient_element, &format!("load(table_gradient, {tile}, (row, block.y))"))
+                    widened(self.gradient_element, &format!("load(d_table, {tile}, (row, block.y))"))
                 ),
                 "(row, block.y)",
             ),

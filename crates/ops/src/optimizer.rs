@@ -22,10 +22,9 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 const TILE: i64 = 2048;
 
 options! {
-    /// A step of AdamW, with decoupled weight decay. Inputs, `N:1`: the parameters `p`, their
-    /// gradients `g`, and the averages `m` and `v`. Outputs: `p_after`, `m_after` and `v_after`, which
-    /// may lie where the inputs lie. Numbers of the launch, of f32: `lr`, `beta1`, `beta2`,
-    /// `epsilon`, `decay`, `correction1` and `correction2`.
+    /// A step of AdamW, with decoupled weight decay, in place. Tensors, `N:1`: the gradients `g`, and
+    /// the parameters `p` and their averages `m` and `v`, which are changed. Numbers of the launch, of
+    /// f32: `lr`, `beta1`, `beta2`, `epsilon`, `decay`, `correction1` and `correction2`.
     ///
     /// ```
     /// use tilewright_ops::{AdamW, Operator};
@@ -36,7 +35,7 @@ options! {
     /// inputs.extend([("p", vec![4.0]), ("g", vec![-3.0]), ("m", vec![0.0]), ("v", vec![0.0])]);
     /// let results = AdamW::default().forward()?.run(&[("N", 1)], &inputs)?;
     /// // A quarter of it decays, and a whole step goes against the gradient.
-    /// assert_eq!(results[0], ("p_after".to_string(), vec![Some(3.5)]));
+    /// assert_eq!(results[0], ("p".to_string(), vec![Some(3.5)]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct AdamW("adamw") {
@@ -46,8 +45,8 @@ options! {
         gradient_element: Element = Element::F32,
         /// The type of `m` and `v`.
         state_element: Element = Element::F32,
-        /// Whether there is a copy of the parameters in f32, `master`, which is read in place of `p`:
-        /// the outputs are then `master_after` and its rounding, `p_after`.
+        /// Whether there is a copy of the parameters in f32, `master`, which is changed. `p`, an
+        /// output, is then its rounding.
         master: bool = false,
         /// Whether gradients are multiplied by a number in memory, `clip` of f32, `1:1`: the factor
         /// that brings their norm to a limit.
@@ -74,25 +73,24 @@ impl Operator for AdamW {
         let store =
             |name: &str, own: Element, value: &str| format!("    store({name}, (block.x), {})\n", narrowed(own, value));
         let (source, of_source) = if master { ("master", Element::F32) } else { ("p", element) };
-        let mut head = tensor("input ", source, of_source) + &tensor("input ", "g", gradient_element);
-        head += &(tensor("input ", "m", state_element) + &tensor("input ", "v", state_element));
+        let mut head = tensor("input ", "g", gradient_element);
         if clip {
             head += "    input  clip: f32 1:1\n";
         }
-        head += &tensor("output", "p_after", element);
         if master {
-            head += &tensor("output", "master_after", Element::F32);
+            head += &tensor("output", "p", element);
         }
-        head += &(tensor("output", "m_after", state_element) + &tensor("output", "v_after", state_element));
+        head += &(tensor("inout ", source, of_source) + &tensor("inout ", "m", state_element));
+        head += &tensor("inout ", "v", state_element);
         for name in ["lr", "beta1", "beta2", "epsilon", "decay", "correction1", "correction2"] {
             head += &format!("    scalar {name}: f32\n");
         }
         let clipped = if clip { " * load(clip, (1), (0))" } else { "" };
-        let mut stores = store("p_after", element, "after");
+        let mut stores = store("p", element, "after");
         if master {
-            stores += &store("master_after", Element::F32, "after");
+            stores += &store("master", Element::F32, "after");
         }
-        stores += &(store("m_after", state_element, "first") + &store("v_after", state_element, "second"));
+        stores += &(store("m", state_element, "first") + &store("v", state_element, "second"));
         let text = format!(
             "tile adamw {{
 {head}    grid ceil(N/{TILE})

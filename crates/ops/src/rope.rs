@@ -27,7 +27,7 @@ options! {
     /// Rotary position embeddings of `x`, `B` sequences of `S` positions with `heads` heads of
     /// `length` elements; the output is `y`. Any strides are taken: a head at a position begins at
     /// `head * x_head_pitch + position * x_pitch + sequence * x_batch_pitch`, so `(B,S,H,D)` and
-    /// `(B,H,S,D)` are both such tensors. `y` may lie where `x` lies, with the same strides.
+    /// `(B,H,S,D)` are both such tensors.
     ///
     /// Angles come from tables `cos` and `sin`, `(L,rotated/2)`, with a row for each position, or from
     /// `frequencies`, `rotated/2` numbers of f32, of which the kernel computes them
@@ -62,8 +62,8 @@ options! {
         positions: bool = false,
         /// Whether all sequences have the same positions: `positions` is then `S:1`.
         shared: bool = false,
-        /// Whether `x` and `y` are of the rotated elements alone: the others are then left alone,
-        /// where `y` lies where `x` lies.
+        /// Whether `x` is changed, and there is no `y`; the backward then changes `d_y`. Tensors are of
+        /// the rotated elements alone, and the others are left as they are.
         in_place: bool = false,
         /// The type of the elements.
         element: Element = Element::F32,
@@ -121,7 +121,6 @@ impl Rope {
         let tile_heads = tile_heads.min(heads);
         let positions = (TILE / power_from(pairs) / power_from(tile_heads)).max(1);
         let facts = if alignment == 1 { String::new() } else { format!("{{div={alignment}}}") };
-        // In place, the tensors are of the rotated elements alone: every element of `y` is written.
         let length = if self.in_place { rotated } else { length };
         let tensor = |role: &str, name: &str| {
             let of = name.strip_prefix("d_").unwrap_or(name);
@@ -134,6 +133,7 @@ impl Rope {
         let load = |first: i64, elements: i64| {
             widened(element, &format!("load({from}, {}, {})", shape(elements), place(first)))
         };
+        let to = if self.in_place { from } else { to };
         let store =
             |first: i64, value: &str| format!("    store({to}, {}, {})\n", place(first), narrowed(element, value));
         let angles = self.angles(pairs, positions);
@@ -170,13 +170,15 @@ impl Rope {
             body += &format!("    store({to}, {}, {load})\n", place(rotated));
         }
         let inputs = self.inputs(pairs);
+        let tensors = match self.in_place {
+            true => tensor("inout ", from),
+            false => tensor("input ", from) + &tensor("output", to),
+        };
         Ok(format!(
             "tile {name} {{
-{}{inputs}{}    grid ceil(S/{positions}), ceil({heads}/{tile_heads}), B
+{tensors}{inputs}    grid ceil(S/{positions}), ceil({heads}/{tile_heads}), B
 {angles}{body}}}
 ",
-            tensor("input ", from),
-            tensor("output", to),
         ))
     }
 

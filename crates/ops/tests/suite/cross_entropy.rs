@@ -3,7 +3,7 @@
 use tilewright_ops::{CrossEntropy, Operator};
 use tilewright_tile::Element;
 
-use crate::oracle::{check_kernels, close, differences, numbers, run};
+use crate::oracle::{Chance, check_kernels, close, differences, numbers, run};
 
 /// The loss of a row.
 fn loss(options: &CrossEntropy, x: &[f64], target: i64) -> f64 {
@@ -45,11 +45,26 @@ const NONE: CrossEntropy = CrossEntropy {
     z_loss: 0.0,
     softcap: 0.0,
     with_gradient: false,
+    in_place: false,
 };
 
 #[test]
 fn losses_and_gradients_are_those_of_the_formula() {
     let bf16 = Element::Bf16;
+    let mut chance = Chance::new(3);
+    let drawn = (0..12).map(|_| {
+        let vocabulary = 1 + chance.below(70) as i64;
+        let options = CrossEntropy {
+            vocabulary,
+            element: chance.one(&[Element::F32, bf16, Element::F16]),
+            ignored: chance.one(&[-100, 0, 1, vocabulary - 1]),
+            smoothing: chance.one(&[0.0, 0.0, 0.3]),
+            z_loss: chance.one(&[0.0, 0.0, 0.05]),
+            softcap: chance.one(&[0.0, 0.0, 4.0]),
+            ..NONE
+        };
+        (options, 1 + chance.below(5), vocabulary as usize + chance.below(3))
+    });
     let cases = [
         (CrossEntropy { vocabulary: 1, ..NONE }, 3, 1),
         (CrossEntropy { vocabulary: 7, smoothing: 0.1, ..NONE }, 5, 11),
@@ -59,7 +74,7 @@ fn losses_and_gradients_are_those_of_the_formula() {
         // Longer than what threads hold.
         (CrossEntropy { vocabulary: 40_001, smoothing: 0.1, element: bf16, ..NONE }, 2, 40_001),
     ];
-    for (options, rows, pitch) in cases {
+    for (options, rows, pitch) in cases.into_iter().chain(drawn) {
         let classes = options.vocabulary as usize;
         let (x, targets) = case(&options, rows, pitch);
         let row = |at: usize| &x[at * pitch..at * pitch + classes];
@@ -76,6 +91,17 @@ fn losses_and_gradients_are_those_of_the_formula() {
         let combined = CrossEntropy { with_gradient: true, ..options.clone() };
         let both = run(combined.forward(), &sizes, &inputs);
         close("loss beside the gradient", both.of("loss"), &exact, 1e-5);
+        // Over the logits, with the same bits; between rows, what was there.
+        for (name, operator, apart) in
+            [("backward", options.clone(), &backward), ("with the loss", combined.clone(), &both)]
+        {
+            let operator = CrossEntropy { in_place: true, ..operator };
+            let sequence = if operator.with_gradient { operator.forward() } else { operator.backward() };
+            let found = run(sequence, &sizes, &inputs);
+            let derivatives: Vec<f64> =
+                (0..x.len()).map(|at| if at % pitch < classes { apart.of("d_logits")[at] } else { x[at] }).collect();
+            close(name, found.of("logits"), &derivatives, 0.0);
+        }
         for at in 0..rows {
             // Differences of all elements of a long row take long: those of some.
             let some: Vec<usize> = (0..classes).filter(|own| classes < 99 || own % (classes / 13) == 0).collect();
@@ -151,8 +177,10 @@ fn kernels_compute_what_their_programs_mean() {
         let sizes = [("M", 2), ("logits_pitch", options.vocabulary)];
         check_kernels(options.forward(), &sizes);
         check_kernels(options.backward(), &sizes);
-        check_kernels(CrossEntropy { with_gradient: true, ..options }.forward(), &sizes);
+        check_kernels(CrossEntropy { in_place: true, ..options.clone() }.backward(), &sizes);
+        check_kernels(CrossEntropy { with_gradient: true, in_place: true, ..options }.forward(), &sizes);
     }
-    let options = CrossEntropy { vocabulary: 40_000, alignment: 8, element: bf16, with_gradient: true, ..NONE };
+    let combined = CrossEntropy { with_gradient: true, in_place: true, ..NONE };
+    let options = CrossEntropy { vocabulary: 40_000, alignment: 8, element: bf16, ..combined };
     check_kernels(options.forward(), &[("M", 1), ("logits_pitch", 40_000)]);
 }

@@ -5,7 +5,7 @@ use tilewright_kernel::ptx::Target;
 use tilewright_ops::{Combine, ExpertPlaces, ExpertProduct, Operator, Permute, Route, TILE_ROWS, expert_rows};
 use tilewright_tile::Element;
 
-use crate::oracle::{check_kernels, check_kernels_of, check_kernels_on, close, differences, numbers, run};
+use crate::oracle::{Chance, check_kernels, check_kernels_of, check_kernels_on, close, differences, numbers, run};
 
 /// The experts of choices: some have many, some none.
 fn choices(count: usize, experts: usize, seed: usize) -> Vec<usize> {
@@ -75,7 +75,13 @@ fn tokens_choose_the_experts_with_the_greatest_logits() {
         (256, 8, Element::F32, 3),
         (64, 16, Element::F16, 5),
     ];
-    for (experts, chosen, element, tokens) in cases {
+    let mut chance = Chance::new(7);
+    let drawn = (0..6).map(|_| {
+        let experts = 1 + chance.below(40) as i64;
+        let chosen = 1 + chance.below(experts.min(16) as usize) as i64;
+        (experts, chosen, chance.one(&[Element::F32, Element::Bf16, Element::F16]), 1 + chance.below(20))
+    });
+    for (experts, chosen, element, tokens) in cases.into_iter().chain(drawn) {
         for over_all in [false, true] {
             let (wide, few) = (experts as usize, chosen as usize);
             let logits: Vec<f64> = numbers(tokens * wide, 7).iter().map(|own| own * 4.0).collect();
@@ -135,7 +141,13 @@ fn choices_have_places_in_the_rows_of_their_experts() {
 
 #[test]
 fn rows_go_to_their_places_and_come_back() {
-    for (length, tokens, chosen, experts) in [(1_i64, 1_usize, 1_usize, 1_usize), (40, 90, 3, 7), (2500, 3, 2, 4)] {
+    let cases = [(1_i64, 1_usize, 1_usize, 1_usize), (40, 90, 3, 7), (2500, 3, 2, 4)];
+    let mut chance = Chance::new(9);
+    let drawn = (0..6).map(|_| {
+        let experts = 1 + chance.below(9);
+        (1 + chance.below(70) as i64, 1 + chance.below(40), 1 + chance.below(experts), experts)
+    });
+    for (length, tokens, chosen, experts) in cases.into_iter().chain(drawn) {
         let wide = length as usize;
         let of: Vec<i32> = choices(tokens * chosen, experts, 1).into_iter().map(|own| own as i32).collect();
         let own = placed(&of, experts);

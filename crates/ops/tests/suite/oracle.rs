@@ -14,6 +14,27 @@ pub fn numbers(count: usize, seed: u64) -> Vec<f64> {
     (0..count).map(next).collect()
 }
 
+/// Draws of options and sizes, the same at each run.
+pub struct Chance(u64);
+
+impl Chance {
+    /// Draws that a number begins.
+    pub fn new(seed: u64) -> Chance {
+        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number less than `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    /// One of several.
+    pub fn one<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}
+
 /// The results of a sequence by name; an element that is not written is NaN.
 pub struct Results(Vec<(String, Vec<f64>)>);
 
