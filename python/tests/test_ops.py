@@ -156,6 +156,98 @@ def test_a_row_has_the_same_bits_in_every_matrix() -> None:
             assert np.array_equal(function(x[rows].copy(), d[rows].copy()), whole[rows])
 
 
+@pytest.mark.parametrize("vocabulary", [1, 50, 5001])
+def test_cross_entropy(vocabulary: int) -> None:
+    x = _array(6, vocabulary) * 3
+    targets = np.array([0, vocabulary - 1, -100, 7 % vocabulary, -1, vocabulary], np.int64)
+    d = _array(6)
+    for options in ({}, {"smoothing": 0.1, "z_loss": 1e-3}, {"softcap": 2.0}):
+        loss, lse = ops.cross_entropy_rows(x, targets, on="interpreter", **options)
+        exact, powers = ops.cross_entropy_rows(x.astype("f8"), targets, **options)
+        _close(loss, exact)
+        _close(lse[targets != -100], powers[targets != -100])
+        assert loss[2] == 0 and np.isinf(loss[4]) and np.isinf(loss[5])
+        inside = slice(0, 4)
+        found = ops.cross_entropy_rows_backward(x[inside], targets[inside], lse[inside], d[inside], on="interpreter", **options)
+        slope = ops.cross_entropy_rows_backward(
+            x[inside].astype("f8"), targets[inside], powers[inside], d[inside].astype("f8"), **options
+        )
+        _close(found, slope)
+        assert not found[2].any()
+        # The definition beside differences of itself.
+        at, step = x[:1].astype("f8"), np.zeros((1, vocabulary))
+        step[0, 0] = 1e-6
+        above, below = (ops.cross_entropy_rows(at + sign * step, targets[:1], **options)[0][0] for sign in (1, -1))
+        assert abs((above - below) / 2e-6 * d[0] - slope[0, 0]) < 1e-5
+    mean = ops.cross_entropy(x[:4].reshape(2, 2, -1), targets[:4].reshape(2, 2), on="interpreter")
+    _close(mean, ops.cross_entropy(x[:4].astype("f8"), targets[:4]))
+
+
+def test_the_loss_of_a_linear_layer_needs_no_logits() -> None:
+    x, weight, targets = _array(300, 16, dtype="f2"), _array(40, 16, dtype="f2"), _source.integers(0, 40, 300)
+    from tilewright.ops._losses import fused
+
+    whole = ops.cross_entropy(x.astype("f8") @ weight.astype("f8").T, targets)
+    for on in (None, "interpreter"):
+        _close(ops.linear_cross_entropy(x, weight, targets, rows=128, on=on), whole, "f2")
+        loss, d_x, d_weight = fused(x, weight, targets, -100, 0.0, 0.0, 0.0, True, 128, True, on)
+        logits = x.astype("f8") @ weight.astype("f8").T
+        e = np.exp(logits - logits.max(1, keepdims=True))
+        d = (e / e.sum(1, keepdims=True) - np.eye(40)[targets]) / 300
+        np.testing.assert_allclose(d_x, d @ weight.astype("f8"), atol=2e-4)
+        np.testing.assert_allclose(d_weight, d.T @ x.astype("f8"), atol=2e-3)
+        _close(loss, whole, "f2")
+
+
+def test_embeddings() -> None:
+    table, indices = _array(10, 12), np.array([[3, 3, 9], [0, 3, 9]])
+    assert np.array_equal(ops.embedding(indices, table, on="interpreter"), table[indices])
+    d = _array(2, 3, 12)
+    for padding in (None, 9):
+        found = ops.embedding_backward(indices, d, 10, padding=padding, on="interpreter")
+        _close(found, ops.embedding_backward(indices, d, 10, padding=padding))
+        assert found[9].any() == (padding is None) and not found[1].any()
+    assert np.isnan(ops.embedding(np.array([10, -1]), table, on="interpreter")).all()
+    assert np.isnan(ops.embedding(np.array([10, -1]), table)).all()
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary_positions(heads: int, interleaved: bool) -> None:
+    batch, count, steps, length = 2, 3, 5, 16
+    shape = (batch, count, steps, length) if heads == 1 else (batch, steps, count, length)
+    for rotated in (16, 8):
+        angles = np.arange(20)[:, None] * 0.3 ** np.arange(rotated // 2)
+        cos, sin = np.cos(angles).astype("f4"), np.sin(angles).astype("f4")
+        for x in (_array(*shape), _array(*shape).swapaxes(1, 2).copy().swapaxes(1, 2)):
+            for positions in (None, np.arange(3, 8), np.array([[0, 1, 2, 3, 4], [9, 8, 7, 7, 19]])):
+                named = {"positions": positions, "interleaved": interleaved, "heads": heads}
+                found = ops.rope(x, cos, sin, on="interpreter", **named)
+                _close(found, ops.rope(x, cos, sin, **named))
+                for on in (None, "interpreter"):
+                    # The rotation back undoes the rotation.
+                    _close(ops.rope(np.asarray(found), cos, sin, backward=True, on=on, **named), x)
+
+
+def test_a_step_of_adamw() -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [[_array(*shape) for _ in range(2)] for shape in [(5,), (30, 40)]]
+    theirs = [torch.tensor(p.copy(), requires_grad=True) for p, _ in arrays]
+    optimizer = torch.optim.AdamW(theirs, lr=0.1, weight_decay=0.2, betas=(0.8, 0.9))
+    for on in (None, "interpreter"):
+        ours = [p.copy() for p, _ in arrays]
+        first, second = ([np.zeros_like(p) for p in ours] for _ in range(2))
+        for step in (1, 2):
+            gradients = [g * step for _, g in arrays]
+            ops.adamw(ours, gradients, first, second, step=step, lr=0.1, decay=0.2, betas=(0.8, 0.9), on=on)
+            if on is None:
+                for own, g in zip(theirs, gradients):
+                    own.grad = torch.tensor(g)
+                optimizer.step()
+        for own, other in zip(ours, theirs):
+            _close(own, other.detach().numpy())
+
+
 def test_what_does_not_fit_is_refused() -> None:
     x = _array(3, 8)
     for wrong, error in [

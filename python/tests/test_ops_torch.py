@@ -21,6 +21,7 @@ def _tensor(*shape: int, seed: int = 0, dtype: Any = None, requires_grad: bool =
 X, R, UP = (_tensor(3, 5, 8, seed=seed) for seed in (1, 2, 3))
 W, B = _tensor(8, seed=4), _tensor(8, seed=5)
 MATRIX = _tensor(4, 8, seed=6)
+CLASSES = torch.arange(15).reshape(3, 5) % 8
 
 #: A call of each operator that has derivatives, as its schema has the arguments.
 CALLS: dict[str, tuple[Any, ...]] = {
@@ -33,6 +34,13 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "activation": (X, UP, "silu"),
     "dropout": (X, 0.3, 5),
     "linear": (X, MATRIX, _tensor(4, seed=7)),
+    "cross_entropy": (_tensor(6, 9, seed=8), torch.tensor([0, 8, -100, 3, 3, 1]), -100, 0.1, 1e-3, 3.0),
+    "linear_cross_entropy": (
+        *(_tensor(6, 8, seed=8), _tensor(9, 8, seed=9), torch.tensor([0, 8, -100, 3, 3, 1])),
+        *(-100, 0.1, 1e-3, 3.0, True, 4, True),
+    ),
+    "embedding": (torch.tensor([[0, 3], [3, 1]]), MATRIX, None),
+    "rope": (_tensor(2, 3, 5, 8, seed=1), _tensor(5, 4).detach(), _tensor(5, 3, seed=1).detach()[:, :1].expand(5, 4), None, True, 1, False),
     "matmul": (X, R.detach().transpose(1, 2).requires_grad_()),
 }
 
@@ -49,8 +57,12 @@ def test_derivatives_are_those_of_finite_differences(name: str) -> None:
 
     def of(*given: Any) -> Any:
         rest = iter(given)
-        return operator(*[next(rest) if isinstance(own, torch.Tensor) else own for own in CALLS[name]])
+        is_given = [isinstance(own, torch.Tensor) and own.dtype == torch.float64 for own in CALLS[name]]
+        made = operator(*[next(rest) if given else own for given, own in zip(is_given, CALLS[name])])
+        # Further results of losses are means for the first.
+        return made[0] if "entropy" in name else made
 
+    tensors = [own for own in tensors if own.dtype == torch.float64]
     assert torch.autograd.gradcheck(of, tensors)
 
 
@@ -66,6 +78,11 @@ def test_operators_are_those_of_pytorch() -> None:
         (ops.swiglu(X, UP), functional.silu(X) * UP),
         (ops.linear(X, MATRIX), functional.linear(X, MATRIX)),
         (ops.matmul(X, R.transpose(1, 2)), X @ R.transpose(1, 2)),
+        (
+            ops.cross_entropy(X, CLASSES, smoothing=0.1),
+            functional.cross_entropy(X.reshape(15, 8), CLASSES.reshape(15), label_smoothing=0.1),
+        ),
+        (ops.embedding(CLASSES, B[:, None] * W), functional.embedding(CLASSES, B[:, None] * W)),
     ]:
         torch.testing.assert_close(ours, theirs)
 
@@ -123,3 +140,27 @@ def test_results_are_written_in_place_without_gradients() -> None:
     version = out._version
     assert ops.softmax(x, out=out) is out and out._version > version
     torch.testing.assert_close(out, x.softmax(-1))
+
+
+def test_a_loss_of_a_linear_layer_is_that_of_its_logits() -> None:
+    x, weight, classes = _tensor(3, 5, 8), _tensor(9, 8), torch.arange(15).reshape(3, 5) % 9
+    for reduction in ("mean", "sum"):
+        ours = ops.linear_cross_entropy(x, weight, classes, rows=4, reduction=reduction)
+        theirs = torch.nn.functional.cross_entropy((x @ weight.T).reshape(15, 9), classes.reshape(15), reduction=reduction)
+        torch.testing.assert_close(ours, theirs)
+        for one, two in zip(torch.autograd.grad(3 * ours, (x, weight)), torch.autograd.grad(3 * theirs, (x, weight))):
+            torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-6)
+
+
+def test_the_optimizer_is_that_of_pytorch() -> None:
+    ours, theirs = ([_tensor(4, 8, dtype=torch.float32), _tensor(3, dtype=torch.float32)] for _ in range(2))
+    options: Any = {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.2}
+    steps = [tilewright.torch.AdamW(ours, **options), torch.optim.AdamW(theirs, **options)]
+    for number in range(3):
+        for own, other in zip(ours, theirs):
+            own.grad = torch.full_like(own, 0.1 * number)
+            other.grad = own.grad.clone()
+        for optimizer in steps:
+            optimizer.step()
+    for own, other in zip(ours, theirs):
+        torch.testing.assert_close(own, other)

@@ -224,3 +224,108 @@ def dropout(x: Any, probability: float, seed: int) -> Any:
     scale = float(import_module("numpy").float32(1 / (1 - probability)))
     a = wide(x)
     return narrow(namespace(x).where(namespace(x).asarray(kept), a * scale, a * 0), x)
+
+
+def _logits(x: Any, softcap: float) -> Any:
+    a = wide(x)
+    return a if softcap == 0 else namespace(a).tanh(a / softcap) * softcap
+
+
+def _rows_and_classes(x: Any, targets: Any, ignored: int) -> tuple[Any, Any, Any]:
+    """Whether each row counts, whether its target is a class, and the place of the target in a row."""
+    space = namespace(x)
+    counts = targets != ignored
+    is_class = (targets >= 0) & (targets < x.shape[-1])
+    return counts, is_class, space.where(counts & is_class, targets, space.zeros_like(targets))
+
+
+def cross_entropy(
+    logits: Any, targets: Any, ignored: int, smoothing: float, z_loss: float, softcap: float
+) -> tuple[Any, Any]:
+    """The cross entropy of each row of (M,V) with its target, and the logarithm of the sum of powers."""
+    space, a = namespace(logits), _logits(logits, softcap)
+    top = greatest(a)
+    lse = (top + space.log(total(space.exp(a - top))))[:, 0]
+    counts, is_class, place = _rows_and_classes(logits, targets, ignored)
+    rows = space.arange(a.shape[0], device=a.device) if is_torch(a) else space.arange(a.shape[0])
+    loss = lse - (1 - smoothing) * a[rows, place] - smoothing * a.sum(-1) / a.shape[-1] + z_loss * lse * lse
+    loss = space.where(is_class, loss, space.full_like(loss, math.inf))
+    return space.where(counts, loss, space.zeros_like(loss)), lse
+
+
+def cross_entropy_backward(
+    logits: Any,
+    targets: Any,
+    lse: Any,
+    d_loss: Any,
+    ignored: int,
+    smoothing: float,
+    z_loss: float,
+    softcap: float,
+) -> Any:
+    """The derivative of ``cross_entropy`` by the logits."""
+    space, a = namespace(logits), _logits(logits, softcap)
+    counts, _, place = _rows_and_classes(logits, targets, ignored)
+    classes = space.arange(a.shape[-1], device=a.device) if is_torch(a) else space.arange(a.shape[-1])
+    d = space.exp(a - lse[:, None]) * (1 + 2 * z_loss * lse)[:, None] - smoothing / a.shape[-1]
+    d = space.where(classes[None, :] == place[:, None], d - (1 - smoothing), d)
+    if softcap != 0:
+        d = d * (1 - (a / softcap) ** 2)
+    factor = space.where(counts, d_loss, space.zeros_like(d_loss))[:, None]
+    # A row that does not count has no derivative, whatever is in it.
+    return narrow(space.where(counts[:, None], d * factor, space.zeros_like(d)), logits)
+
+
+def embedding(indices: Any, table: Any) -> Any:
+    """Rows of a table by their numbers; a number that no row has gives NaN."""
+    space = namespace(table)
+    inside = (indices >= 0) & (indices < table.shape[0])
+    rows = table[space.where(inside, indices, space.zeros_like(indices))]
+    return space.where(inside[..., None], rows, space.full_like(rows, math.nan))
+
+
+def embedding_backward(indices: Any, d_y: Any, vocabulary: int, padding: int | None, like: Any) -> Any:
+    """The derivative of ``embedding`` by the table: for each row the sum of those that name it."""
+    d = wide(d_y).reshape(-1, d_y.shape[-1])
+    flat = indices.reshape(-1)
+    counts = (flat >= 0) & (flat < vocabulary)
+    if padding is not None:
+        counts = counts & (flat != padding)
+    space = namespace(d)
+    place = space.where(counts, flat, space.zeros_like(flat))
+    d = space.where(counts[:, None], d, space.zeros_like(d))
+    if is_torch(d):
+        made = space.zeros((vocabulary, d.shape[-1]), dtype=d.dtype, device=d.device)
+        return narrow(made.index_add(0, place.long(), d), like)
+    if is_jax(d):
+        return narrow(space.zeros((vocabulary, d.shape[-1]), d.dtype).at[place].add(d), like)
+    made = space.zeros((vocabulary, d.shape[-1]), d.dtype)
+    space.add.at(made, place, d)
+    return narrow(made, like)
+
+
+def rope(x: Any, cos: Any, sin: Any, is_interleaved: bool) -> Any:
+    """Pairs of elements of each head, rotated: ``cos`` and ``sin`` broadcast to the pairs of ``x``."""
+    space, a = namespace(x), wide(x)
+    rotated = 2 * cos.shape[-1]
+    own, rest = a[..., :rotated], a[..., rotated:]
+    if is_interleaved:
+        first, second = own[..., 0::2], own[..., 1::2]
+    else:
+        first, second = own[..., : rotated // 2], own[..., rotated // 2 :]
+    c, s = wide(cos), wide(sin)
+    first, second = first * c - second * s, second * c + first * s
+    parts = space.stack([first, second], -1).reshape(own.shape) if is_interleaved else space.concatenate([first, second], -1)
+    return narrow(space.concatenate([parts, rest], -1), x)
+
+
+def adamw(
+    p: Any, g: Any, m: Any, v: Any, lr: float, beta1: float, beta2: float, epsilon: float, decay: float, step: int
+) -> tuple[Any, Any, Any]:
+    """A step of AdamW: the parameters and the averages after it."""
+    a, d, first, second = (wide(own) for own in (p, g, m, v))
+    first = first + (1 - beta1) * (d - first)
+    second = second + (1 - beta2) * (d * d - second)
+    root = (second / (1 - beta2**step)) ** 0.5
+    a = a - lr * decay * a - lr * (first / (1 - beta1**step)) / (root + epsilon)
+    return narrow(a, p), narrow(first, m), narrow(second, v)

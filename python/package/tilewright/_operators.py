@@ -115,11 +115,14 @@ _BYTES = {"f32": 4, "bf16": 2, "f16": 2, "e4m3": 1, "e5m2": 1, "i32": 4, "f64": 
 
 
 class Result(NamedTuple):
-    """A result of an operator: an array that is given, or what makes one."""
+    """A result of an operator: an array that is given, or what makes one, row-major or with these
+    strides.
+    """
 
     shape: tuple[int, ...]
     element: str
     given: Any = None
+    strides: tuple[int, ...] | None = None
 
 
 def again(call: Any, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = None, numbers: dict[str, Any] | None = None) -> Any:
@@ -158,7 +161,7 @@ def launch(
         if result.given is not None:
             arrays[name] = result.given
             continue
-        makers.append(maker(like, result.shape, result.element))
+        makers.append(maker(like, result.shape, result.element, result.strides))
         arrays[name] = made(makers[-1], like)
     outs = tuple(arrays[name] for name in results)
     if recording is not None and recording.launches is None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from . import _definitions as definitions
 from . import _native, ops
+from .ops import _rows
 from ._record import record
 
 __all__ = [
@@ -211,10 +212,10 @@ def _kernel_norm(is_centred: bool) -> tuple[Callable[..., Any], Callable[..., An
     name = "layer_norm" if is_centred else "rms_norm"
 
     def forward(x: Any, weight: Any, bias: Any, residual: Any, epsilon: float, less_one: bool) -> Any:
-        return ops._norm(name, x, weight, bias, residual, epsilon, less_one, None, None)
+        return _rows._norm(name, x, weight, bias, residual, epsilon, less_one, None, None)
 
     def backward(x: Any, weight: Any, bias: Any, d_y: Any, d_sum: Any, epsilon: float, less_one: bool) -> Any:
-        return ops._norm_backward(name, x, weight, bias, d_y, d_sum, epsilon, less_one, None)
+        return _rows._norm_backward(name, x, weight, bias, d_y, d_sum, epsilon, less_one, None)
 
     return forward, backward
 

@@ -1,0 +1,108 @@
+"""Steps of optimizers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _definitions as definitions
+from .. import _native
+from .._operators import Options, Result, again, alignment, launch, machine_of, planned
+from ._common import by_definition
+
+
+def adamw(
+    parameters: Sequence[Any],
+    gradients: Sequence[Any],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    *,
+    step: int,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    epsilon: float = 1e-8,
+    decay: float = 1e-2,
+    on: str | None = None,
+) -> None:
+    """A step of AdamW, in place: ``parameters`` and the averages ``first`` and ``second`` of their
+    ``gradients`` are lists of contiguous arrays. ``step`` counts from 1.
+
+    >>> import numpy as np
+    >>> p, g, m, v = np.ones(1, np.float32), np.ones(1, np.float32), np.zeros(1, np.float32), np.zeros(1, np.float32)
+    >>> adamw([p], [g], [m], [v], step=1, lr=0.5, decay=0.0)
+    >>> p.round(4).tolist()
+    [0.5]
+    """
+    if not len(parameters) == len(gradients) == len(first) == len(second):
+        raise ValueError("there are as many gradients and averages as parameters")
+    if step < 1:
+        raise ValueError(f"steps count from 1, not from {step}")
+    beta1, beta2 = betas
+    numbers = {
+        "lr": lr,
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "decay": decay,
+        "correction1": 1 - beta1**step,
+        "correction2": 1 - beta2**step,
+    }
+    for arrays in zip(parameters, gradients, first, second):
+        _step(arrays, numbers, step, on)
+
+
+def _step(arrays: tuple[Any, Any, Any, Any], numbers: dict[str, float], step: int, on: str | None) -> None:
+    p, g, m, v = arrays
+    outs = (p, m, v)
+    if on is None and again(("adamw",), arrays, outs, numbers) is not None:
+        return
+    shapes = {tuple(own.shape) for own in arrays}
+    if len(shapes) > 1:
+        raise ValueError(f"a parameter, its gradient and its averages have one shape, not {', '.join(map(str, shapes))}")
+    if by_definition(on, *arrays):
+        made = definitions.adamw(
+            p, g, m, v, numbers["lr"], numbers["beta1"], numbers["beta2"], numbers["epsilon"], numbers["decay"], step
+        )
+        for own, value in zip(outs, made):
+            own[...] = value
+        return
+    axes = [_native.array_axes(own) for own in arrays]
+    shape = axes[0][1]
+    if 0 in shape:
+        return
+    # Elements are taken in the order of memory, which is the same for all.
+    if len({own[2] for own in axes}) > 1 or not _is_dense(shape, axes[0][2]):
+        raise ValueError("a parameter, its gradient and its averages have the same strides, without gaps: copy them first")
+    count = math.prod(shape)
+    # Of a view that begins between two multiples of 16 bytes, elements are taken one by one.
+    facts = 1 if any(own[4] for own in axes) else alignment(axes[0][0], alignment("bf16", count), count)
+    options: Options = (
+        ("element", axes[0][0]),
+        ("gradient_element", axes[1][0]),
+        ("state_element", axes[2][0]),
+        ("alignment", facts),
+    )
+    kernels = planned("adamw", options, False, machine_of(p))
+    inputs = {"p": p, "g": g, "m": m, "v": v}
+    is_run = on == "interpreter"
+    results = {
+        f"{name}_after": Result(shape, own[0], None if is_run else array)
+        for name, own, array in (("p", axes[0], p), ("m", axes[2], m), ("v", axes[3], v))
+    }
+    made = launch(kernels, inputs, results, {"N": count}, on, numbers=numbers, call=("adamw",), called=arrays)
+    if is_run:
+        # The interpreter takes no array for an input and a result at once.
+        for own, value in zip(outs, made):
+            own[...] = value
+
+
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the elements of an array have no gaps between them."""
+    step = 1
+    for stride, extent in sorted(zip(strides, shape)):
+        if extent > 1:
+            if stride != step:
+                return False
+            step *= extent
+    return True

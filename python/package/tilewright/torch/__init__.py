@@ -1,0 +1,20 @@
+"""Operators of PyTorch: what `tilewright.ops` computes, with gradients, in graphs and compiled.
+
+>>> import torch, tilewright as tw                          # doctest: +SKIP
+>>> step = torch.compile(lambda x, w: tw.ops.rms_norm(x, w), fullgraph=True)  # doctest: +SKIP
+
+Every operator is registered in the namespace ``tilewright`` of ``torch.ops``, with a fake
+implementation, derivatives and a rule for ``vmap``. The functions of ``tilewright.ops`` call these
+where PyTorch records gradients or traces, so a model needs nothing of this module but ``patch`` and
+``operator``.
+
+On the host the operators run by their definitions, so tests of models need no GPU.
+"""
+
+from __future__ import annotations
+
+from . import _elements, _embedding, _losses, _products, _rows
+from ._register import operators
+from .optimizer import AdamW
+
+__all__ = ["AdamW", "operators"]

@@ -1,0 +1,117 @@
+"""Cross entropy, of logits and of a linear layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import ops
+from ..ops import _losses
+from ._register import batched, fresh, like, register
+
+
+def _settings(ignored: int, smoothing: float, z_loss: float, softcap: float) -> dict[str, Any]:
+    return {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
+
+
+def _cross_entropy(
+    logits: Tensor, targets: Tensor, ignored: int, smoothing: float, z_loss: float, softcap: float
+) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        loss, lse = ops.cross_entropy_rows(logits, targets, **_settings(ignored, smoothing, z_loss, softcap))
+        return fresh(loss), fresh(lse)
+
+
+def _cross_entropy_backward(
+    logits: Tensor,
+    targets: Tensor,
+    lse: Tensor,
+    d_loss: Tensor,
+    ignored: int,
+    smoothing: float,
+    z_loss: float,
+    softcap: float,
+) -> Tensor:
+    with torch.no_grad():
+        settings = _settings(ignored, smoothing, z_loss, softcap)
+        return fresh(ops.cross_entropy_rows_backward(logits, targets, lse, d_loss, **settings), logits)
+
+
+def _of_rows(x: Tensor) -> Tensor:
+    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    return like(x, x.shape[:1], kind)
+
+
+_of = register(
+    "cross_entropy", _cross_entropy, lambda logits, *others: (_of_rows(logits), _of_rows(logits))
+)
+_by = register("cross_entropy_backward", _cross_entropy_backward, lambda logits, *others: like(logits))
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    logits, targets, *ctx.settings = inputs
+    ctx.save_for_backward(logits, targets, output[1])
+    # There is no derivative by the second result: it is a means for the first.
+    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
+
+
+def _derive(ctx: Any, d_loss: Tensor | None, d_lse: Tensor | None) -> Any:
+    logits, targets, lse = ctx.saved_tensors
+    if d_loss is None:
+        return (None,) * 6
+    return (_by(logits, targets, lse, d_loss.contiguous(), *ctx.settings), *(None,) * 5)
+
+
+_of.register_autograd(_derive, setup_context=_keep)
+batched(_of, lambda leading, is_batched, size: None)
+batched(_by, lambda leading, is_batched, size: None)
+
+
+def _linear_cross_entropy(
+    x: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    ignored: int,
+    smoothing: float,
+    z_loss: float,
+    softcap: float,
+    is_mean: bool,
+    rows: int,
+    needs: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    with torch.no_grad():
+        loss, d_x, d_weight = _losses.fused(
+            x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, None
+        )
+        # An operator returns tensors alone: what there is not is empty.
+        return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))  # type: ignore[return-value]
+
+
+def _fake_linear(x: Tensor, weight: Tensor, targets: Tensor, *settings: Any) -> tuple[Tensor, Tensor, Tensor]:
+    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    if settings[-1]:
+        return like(x, (), kind), like(x), like(weight)
+    return like(x, (), kind), x.new_empty(0), x.new_empty(0)
+
+
+_of_linear = register("linear_cross_entropy", _linear_cross_entropy, _fake_linear)
+
+
+def _keep_linear(ctx: Any, inputs: Any, output: Any) -> None:
+    _, d_x, d_weight = output
+    ctx.save_for_backward(d_x, d_weight)
+    ctx.mark_non_differentiable(d_x, d_weight)
+    ctx.set_materialize_grads(False)
+
+
+def _derive_linear(ctx: Any, d_loss: Tensor | None, *others: Any) -> Any:
+    d_x, d_weight = ctx.saved_tensors
+    if d_loss is None:
+        return (None,) * 10
+    return (d_x * d_loss.to(d_x.dtype), d_weight * d_loss.to(d_weight.dtype), *(None,) * 8)
+
+
+_of_linear.register_autograd(_derive_linear, setup_context=_keep_linear)

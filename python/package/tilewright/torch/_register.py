@@ -1,0 +1,78 @@
+"""How an operator is registered with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+#: The registered operators by their names.
+operators = SimpleNamespace()
+
+
+def fresh(y: Tensor, *inputs: Optional[Tensor]) -> Tensor:
+    """A contiguous tensor that shares no memory with the inputs, as the fake implementations
+    promise.
+    """
+    y = y.contiguous()
+    storage = y.untyped_storage().data_ptr()
+    if any(own is not None and storage and own.untyped_storage().data_ptr() == storage for own in inputs):
+        return y.clone()
+    return y
+
+
+def like(x: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
+    """A contiguous tensor without contents."""
+    return torch.empty(x.shape if shape is None else shape, dtype=x.dtype if dtype is None else dtype, device=x.device)
+
+
+def register(
+    name: str, function: Callable[..., Any], fake: Callable[..., Any], mutates: tuple[str, ...] = ()
+) -> Any:
+    """Registers an operator: `function` is annotated with the types of its schema."""
+
+    own = torch.library.custom_op(f"tilewright::{name}", mutates_args=mutates)(function)
+    own.register_fake(fake)
+    setattr(operators, name, own)
+    return own
+
+
+def batched(own: Any, moves: Callable[..., Any]) -> None:
+    """Registers the rule for ``vmap``: where ``moves`` says how, a call on arrays with one axis more;
+    else a call for each element of the batch.
+    """
+
+    def rule(info: Any, dims: Any, *arguments: Any) -> Any:
+        leading = [
+            argument.movedim(dim, 0) if isinstance(argument, Tensor) and dim is not None else argument
+            for argument, dim in zip(arguments, dims)
+        ]
+        is_batched = [isinstance(argument, Tensor) and dim is not None for argument, dim in zip(arguments, dims)]
+        moved = moves(leading, is_batched, info.batch_size)
+        if moved is not None:
+            made = own(*moved)
+            return made, 0 if isinstance(made, Tensor) else tuple(0 for _ in made)
+        each = [
+            own(*[argument[number] if batched else argument for argument, batched in zip(leading, is_batched)])
+            for number in range(info.batch_size)
+        ]
+        if isinstance(each[0], Tensor):
+            return torch.stack(each), 0
+        return tuple(torch.stack(parts) for parts in zip(*each)), tuple(0 for _ in each[0])
+
+    own.register_vmap(rule)
+
+
+def spread(leading: list[Any], is_batched: list[bool], size: int, *places: int) -> bool:
+    """Whether the arguments at these places are the only tensors of a batch; those of them that are
+    in none are repeated.
+    """
+    if any(batched and place not in places for place, batched in enumerate(is_batched)):
+        return False
+    for place in places:
+        if isinstance(leading[place], Tensor) and not is_batched[place]:
+            leading[place] = leading[place].expand(size, *leading[place].shape)
+    return True
