@@ -229,6 +229,80 @@ def test_rotary_positions(heads: int, interleaved: bool) -> None:
                     _close(ops.rope(np.asarray(found), cos, sin, backward=True, on=on, **named), x)
 
 
+_OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"causal": True, "window": (5, -1)},
+    {"softcap": 3.0, "window": (3, 4), "scale": 0.5},
+    {"sinks": _array(4), "slopes": np.abs(_array(4)), "causal": True},
+    {"bias": _array(1, 4, 20, 32)},
+]
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("number", range(len(_OPTIONS)))
+def test_attention(number: int, heads: int) -> None:
+    from tilewright.ops import _attention
+
+    options = {**_OPTIONS[number], "heads": heads}
+
+    def shape(*extents: int) -> tuple[int, ...]:
+        batch, count, rows, length = extents
+        return extents if heads == 1 else (batch, rows, count, length)
+
+    q, k, v = (_array(*shape(*extents), dtype="f2") for extents in [(2, 4, 20, 32), (2, 2, 32, 32), (2, 2, 32, 16)])
+    wide = [own.astype("f8") for own in (q, k, v)]
+    found = ops.attention(q, k, v, return_lse=True, on="interpreter", **options)
+    exact = ops.attention(*wide, return_lse=True, **options)
+    for one, other in zip(found, exact):
+        _close(one, other, "f2")
+    extra = [options.get(name) for name in ("sinks", "slopes", "bias")]
+    own = _attention.settled(
+        q, options.get("causal", False), options.get("window"), options.get("scale"), options.get("softcap", 0.0), heads, ""
+    )
+    d_o, d_lse = _array(*exact[0].shape, dtype="f2"), _array(*exact[1].shape)
+    by_kernels = _attention.backward(q, k, v, *extra, None, None, *found, d_o, d_lse, own, "interpreter")
+    by_formulas = _attention.backward(*wide, *extra, None, None, *exact, d_o.astype("f8"), d_lse, own, None)
+    for one, other in zip(by_kernels, by_formulas):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(np.asarray(one, "f8"), other, atol=1e-2 * max(1, np.abs(other).max()))
+
+
+def test_attention_of_packed_sequences() -> None:
+    q, k, v = _array(40, 2, 16, dtype="f2"), _array(50, 1, 16, dtype="f2"), _array(50, 1, 16, dtype="f2")
+    cu_q, cu_k = np.array([0, 10, 10, 40]), np.array([0, 15, 20, 50])
+    found = ops.attention(q, k, v, cu_q=cu_q, cu_k=cu_k, causal=True, return_lse=True, on="interpreter")
+    exact = ops.attention(*(own.astype("f8") for own in (q, k, v)), cu_q=cu_q, cu_k=cu_k, causal=True, return_lse=True)
+    for one, other in zip(found, exact):
+        _close(one, other, "f2")
+
+
+def test_attention_over_caches() -> None:
+    batch, heads, kv, rows, length, page = 3, 4, 2, 64, 16, 16
+    q = _array(batch, heads, 1, length, dtype="f2")
+    k, v = _array(batch, kv, rows, length, dtype="f2"), _array(batch, kv, rows, length, dtype="f2")
+    lengths = np.array([1, 33, 64])
+    exact = ops.attention_decode(*(own.astype("f8") for own in (q, k, v)), lengths, return_lse=True)
+    for splits in (1, 3, None):
+        found = ops.attention_decode(q, k, v, lengths, splits=splits, return_lse=True, on="interpreter")
+        for one, other in zip(found, exact):
+            _close(one, other, "f2")
+    # The same rows in pages, in another order.
+    order = _source.permutation(batch * rows // page).reshape(batch, -1)
+    paged = [np.empty((order.size, page, kv, length), "f2") for _ in range(2)]
+    for to, of in zip(paged, (k, v)):
+        for sequence in range(batch):
+            to[order[sequence]] = of[sequence].swapaxes(0, 1).reshape(-1, page, kv, length)
+    for on in (None, "interpreter"):
+        found = ops.attention_decode(q, *paged, lengths, pages=order, on=on)
+        _close(found, exact[0], "f2")
+    # With a number of parts of its own, a sequence has the same bits in every batch.
+    for number in range(batch):
+        alone = (own[number : number + 1] for own in (q, k, v, lengths))
+        one = ops.attention_decode(*alone, splits=4, on="interpreter")
+        assert np.array_equal(one, ops.attention_decode(q, k, v, lengths, splits=4, on="interpreter")[number : number + 1])
+
+
 def test_a_step_of_adamw() -> None:
     torch = pytest.importorskip("torch")
     arrays = [[_array(*shape) for _ in range(2)] for shape in [(5,), (30, 40)]]

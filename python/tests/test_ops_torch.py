@@ -41,6 +41,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
     ),
     "embedding": (torch.tensor([[0, 3], [3, 1]]), MATRIX, None),
     "rope": (_tensor(2, 3, 5, 8, seed=1), _tensor(5, 4).detach(), _tensor(5, 3, seed=1).detach()[:, :1].expand(5, 4), None, True, 1, False),
+    "attention": (
+        *(_tensor(1, 4, 5, 8, seed=1), _tensor(1, 2, 6, 8, seed=2), _tensor(1, 2, 6, 4, seed=3)),
+        *(_tensor(4, seed=4), _tensor(4, seed=5).detach().abs(), _tensor(1, 1, 5, 6, seed=6), None, None),
+        *(True, 3, -1, 0.3, 2.0, 1, ""),
+    ),
     "matmul": (X, R.detach().transpose(1, 2).requires_grad_()),
 }
 
@@ -96,6 +101,31 @@ def _block(x: Any, weight: Any, bias: Any, matrix: Any) -> Any:
     normed, total = ops.rms_norm(x, weight, residual=x)
     hidden = ops.linear(ops.swiglu(normed, total), matrix)
     return ops.log_softmax(ops.layer_norm(ops.dropout(total, 0.1, 3), weight, bias)).sum() + ops.softmax(hidden).square().sum()
+
+
+def test_attention_is_that_of_pytorch() -> None:
+    q, k, v = _tensor(2, 4, 5, 16), _tensor(2, 2, 5, 16), _tensor(2, 2, 5, 16, seed=1)
+    for causal in (False, True):
+        theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+        torch.testing.assert_close(ops.attention(q, k, v, causal=causal), theirs)
+        swapped = (own.transpose(1, 2) for own in (q, k, v))
+        torch.testing.assert_close(ops.attention(*swapped, causal=causal, heads=2), theirs.transpose(1, 2))
+
+
+def test_packed_sequences_have_the_derivatives_of_each() -> None:
+    q, k, v, sinks = _tensor(7, 2, 8), _tensor(9, 1, 8), _tensor(9, 1, 8, seed=1), _tensor(2)
+    cu_q, cu_k = torch.tensor([0, 3, 3, 7]), torch.tensor([0, 4, 5, 9])
+
+    def of(*arrays: Any) -> Any:
+        return ops.attention(*arrays[:3], sinks=arrays[3], cu_q=cu_q, cu_k=cu_k, causal=True, return_lse=True)
+
+    o, _ = of(q, k, v, sinks)
+    each = ops.attention(*(own[None] for own in (q[3:], k[5:], v[5:])), sinks=sinks, causal=True, heads=2)
+    torch.testing.assert_close(o[3:], each[0])
+    assert torch.autograd.gradcheck(of, (q, k, v, sinks))
+    torch.library.opcheck(
+        torch.ops.tilewright.attention.default, (q, k, v, sinks, None, None, cu_q, cu_k, True, -1, -1, 0.3, 0.0, 1, "")
+    )
 
 
 def test_a_block_is_compiled_as_one_graph() -> None:

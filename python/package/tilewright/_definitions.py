@@ -329,3 +329,126 @@ def adamw(
     root = (second / (1 - beta2**step)) ** 0.5
     a = a - lr * decay * a - lr * (first / (1 - beta1**step)) / (root + epsilon)
     return narrow(a, p), narrow(first, m), narrow(second, v)
+
+
+def attention_scores(
+    q: Any,
+    k: Any,
+    slopes: Any,
+    bias: Any,
+    causal: bool,
+    window: tuple[int, int],
+    scale: float,
+    softcap: float,
+) -> tuple[Any, Any, Any]:
+    """The logits of attention of (B,H,S,D) and (B,G,T,D), heads of ``q`` in groups; whether each key is
+    seen; and the scaled products, before the softcap.
+    """
+    space = namespace(q)
+    group = q.shape[1] // k.shape[1]
+    keys = wide(k) if group == 1 else space.repeat_interleave(wide(k), group, 1) if is_torch(k) else space.repeat(wide(k), group, 1)
+    products = wide(q) @ space.swapaxes(keys, -1, -2) * scale
+    scores = products if softcap == 0 else space.tanh(products / softcap) * softcap
+    where = {"device": q.device} if is_torch(q) else {}
+    queries, rows = q.shape[2], k.shape[2]
+    at = space.arange(queries, **where)[:, None] + (rows - queries)
+    other = space.arange(rows, **where)[None, :]
+    seen = (other - at) < rows + queries
+    if causal:
+        seen = seen & (other <= at)
+    if window[0] >= 0:
+        seen = seen & (other >= at - window[0])
+    if window[1] >= 0:
+        seen = seen & (other <= at + window[1])
+    if slopes is not None:
+        distance = wide(abs(at - other)) if is_torch(q) else abs(at - other).astype("float32")
+        scores = scores - wide(slopes)[None, :, None, None] * distance
+    if bias is not None:
+        scores = scores + wide(bias)
+    return space.where(seen, scores, space.full_like(scores, -math.inf)), seen, products
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    sinks: Any,
+    slopes: Any,
+    bias: Any,
+    causal: bool,
+    window: tuple[int, int],
+    scale: float,
+    softcap: float,
+) -> tuple[Any, Any]:
+    """Attention, and the logarithm of the sum of powers of each row."""
+    space = namespace(q)
+    scores, _, _ = attention_scores(q, k, slopes, bias, causal, window, scale, softcap)
+    top = space.clip(greatest(scores), -3e38, None)
+    if sinks is not None:
+        top = space.maximum(top, wide(sinks)[None, :, None, None] + 0 * top)
+    powers = space.exp(scores - top)
+    sums = total(powers)
+    if sinks is not None:
+        sums = sums + space.exp(wide(sinks)[None, :, None, None] - top)
+    group = q.shape[1] // v.shape[1]
+    values = wide(v) if group == 1 else space.repeat_interleave(wide(v), group, 1) if is_torch(v) else space.repeat(wide(v), group, 1)
+    # A query that sees no key has 0.
+    whole = space.where(sums > 0, sums, space.ones_like(sums))
+    o = powers / whole @ values
+    lse = space.where(sums > 0, top + space.log(whole), space.full_like(sums, -math.inf))
+    return narrow(o, q), lse[..., 0]
+
+
+def attention_backward(
+    q: Any,
+    k: Any,
+    v: Any,
+    sinks: Any,
+    slopes: Any,
+    bias: Any,
+    o: Any,
+    lse: Any,
+    d_o: Any,
+    d_lse: Any,
+    causal: bool,
+    window: tuple[int, int],
+    scale: float,
+    softcap: float,
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The derivatives of ``attention`` by ``q``, ``k``, ``v``, ``sinks`` and ``bias``."""
+    space = namespace(q)
+    scores, _, products = attention_scores(q, k, slopes, bias, causal, window, scale, softcap)
+    batch, kv, rows = k.shape[:3]
+    group = q.shape[1] // kv
+
+    def repeated(a: Any) -> Any:
+        a = wide(a)
+        return a if group == 1 else space.repeat_interleave(a, group, 1) if is_torch(a) else space.repeat(a, group, 1)
+
+    def folded(a: Any) -> Any:
+        return a.reshape(batch, kv, group, rows, a.shape[-1]).sum(2)
+
+    row = lse[..., None]
+    inside = row > -math.inf
+    p = space.where(inside, space.exp(scores - space.where(inside, row, space.zeros_like(row))), space.zeros_like(scores))
+    d, out = wide(d_o), wide(o)
+    delta = total(d * out)
+    if d_lse is not None:
+        delta = delta - wide(d_lse)[..., None]
+    d_scores = p * (d @ space.swapaxes(repeated(v), -1, -2) - delta)
+    d_v = folded(space.swapaxes(p, -1, -2) @ d)
+    d_sinks = None
+    if sinks is not None:
+        power = space.where(inside, space.exp(wide(sinks)[None, :, None, None] - space.where(inside, row, space.zeros_like(row))), space.zeros_like(row))
+        d_sinks = narrow((-power * delta).sum((0, 2, 3)), sinks)
+    d_bias = None
+    if bias is not None:
+        d_bias = d_scores
+        for axis in range(4):
+            if bias.shape[axis] == 1 and d_bias.shape[axis] != 1:
+                d_bias = total(d_bias, axis)
+        d_bias = narrow(d_bias, bias)
+    slope = d_scores if softcap == 0 else d_scores * (1 - space.tanh(products / softcap) ** 2)
+    d_q = slope @ repeated(k) * scale
+    d_k = folded(space.swapaxes(slope, -1, -2) @ wide(q)) * scale
+    return narrow(d_q, q), narrow(d_k, k), narrow(d_v, v), d_sinks, d_bias

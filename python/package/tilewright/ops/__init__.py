@@ -21,6 +21,7 @@ adds in an order that depends on the length of the row alone.
 
 from __future__ import annotations
 
+from ._attention import attention, attention_decode
 from ._elements import activation, activation_backward, dropout, geglu, gelu, relu, silu, swiglu
 from ._embedding import embedding, embedding_backward, rope
 from ._losses import cross_entropy, cross_entropy_rows, cross_entropy_rows_backward, linear_cross_entropy
@@ -42,6 +43,8 @@ __all__ = [
     "activation",
     "activation_backward",
     "adamw",
+    "attention",
+    "attention_decode",
     "cross_entropy",
     "cross_entropy_rows",
     "cross_entropy_rows_backward",

@@ -113,8 +113,9 @@ def cross_entropy_rows_backward(
         out[...] = d
         return out
     targets = as_i32(targets)
-    call = ("cross_entropy_backward", settings)
-    arrays = (logits, targets, lse, d_loss)
+    in_place = out is logits
+    call = ("cross_entropy_backward", settings, in_place)
+    arrays = (targets, lse, d_loss) if in_place else (logits, targets, lse, d_loss)
     if on is None and (found := again(call, arrays, None if out is None else (out,))) is not None:
         return found
     own = matrix(logits, on)
@@ -130,15 +131,21 @@ def cross_entropy_rows_backward(
     if out is not None and (tuple(out.shape) != shape or _native.array_axes(out)[2] != _native.array_axes(own.array)[2]):
         raise ValueError(f"out has another shape or other strides than the logits, {shape}")
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
-    options: Options = (("vocabulary", own.length), ("element", own.element), ("alignment", facts), *settings)
+    options: Options = (
+        ("vocabulary", own.length),
+        ("element", own.element),
+        ("alignment", facts),
+        ("in_place", in_place),
+        *settings,
+    )
     kernels = planned("cross_entropy", options, True, machine_of(logits))
-    inputs = {"logits": own.array, "targets": contiguous(targets, on), "lse": contiguous(lse, on), "d_loss": contiguous(d_loss, on)}
-    given = out if on != "interpreter" else None
-    results = {"d_logits": Result(shape, own.element, given)}
-    (d,) = launch(kernels, inputs, results, sizes_of_rows({"logits": own}, facts), on, call=call, called=arrays)
-    if out is not None and given is None:
-        out[...] = d
+    inputs = {"targets": contiguous(targets, on), "lse": contiguous(lse, on), "d_loss": contiguous(d_loss, on)}
+    sizes = sizes_of_rows({"logits": own}, facts)
+    if in_place:
+        launch(kernels, inputs, {"logits": Result(shape, own.element, out)}, sizes, on, call=call, called=arrays)
         return out
+    inputs = {"logits": own.array, **inputs}
+    (d,) = launch(kernels, inputs, {"d_logits": Result(shape, own.element, out)}, sizes, on, call=call, called=arrays)
     return d
 
 

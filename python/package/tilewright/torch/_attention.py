@@ -1,0 +1,103 @@
+"""Attention."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from ..ops import _attention
+from ..ops._attention import Settings
+from ._register import batched, fresh, like, register
+
+
+def _attention_forward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Optional[Tensor],
+    slopes: Optional[Tensor],
+    bias: Optional[Tensor],
+    cu_q: Optional[Tensor],
+    cu_k: Optional[Tensor],
+    causal: bool,
+    left: int,
+    right: int,
+    scale: float,
+    softcap: float,
+    heads: int,
+    expression: str,
+) -> tuple[Tensor, Tensor]:
+    own = Settings(causal, left, right, scale, softcap, heads, expression)
+    with torch.no_grad():
+        o, lse = _attention.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
+        return fresh(o, q, k, v), fresh(lse)
+
+
+def _attention_backward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Optional[Tensor],
+    slopes: Optional[Tensor],
+    bias: Optional[Tensor],
+    cu_q: Optional[Tensor],
+    cu_k: Optional[Tensor],
+    o: Tensor,
+    lse: Tensor,
+    d_o: Tensor,
+    d_lse: Optional[Tensor],
+    causal: bool,
+    left: int,
+    right: int,
+    scale: float,
+    softcap: float,
+    heads: int,
+    expression: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    own = Settings(causal, left, right, scale, softcap, heads, expression)
+    with torch.no_grad():
+        made = _attention.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
+        # An operator returns tensors alone: what there is not is empty.
+        d_q, d_k, d_v, d_sinks, d_bias = (q.new_empty(0) if each is None else fresh(each, d_o) for each in made)
+        return d_q, d_k, d_v, d_sinks, d_bias
+
+
+def _fake(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    is_packed, heads = others[3] is not None, others[-2]
+    rows = (q.shape[1], q.shape[0]) if is_packed else (q.shape[0], q.shape[heads], q.shape[3 - heads])
+    kind = torch.float64 if q.dtype == torch.float64 else torch.float32
+    return like(q, (*q.shape[:-1], v.shape[-1])), like(q, rows, kind)
+
+
+def _fake_backward(
+    q: Tensor, k: Tensor, v: Tensor, sinks: Optional[Tensor], slopes: Optional[Tensor], bias: Optional[Tensor], *others: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    d_sinks, d_bias = (q.new_empty(0) if own is None else like(own) for own in (sinks, bias))
+    return like(q), like(k), like(v), d_sinks, d_bias
+
+
+_of = register("attention", _attention_forward, _fake)
+_by = register("attention_backward", _attention_backward, _fake_backward)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    tensors, ctx.settings = inputs[:8], inputs[8:]
+    ctx.save_for_backward(*tensors, *output)
+    ctx.set_materialize_grads(False)
+
+
+def _derive(ctx: Any, d_o: Tensor | None, d_lse: Tensor | None) -> Any:
+    *tensors, o, lse = ctx.saved_tensors
+    if d_o is None and d_lse is None:
+        return (None,) * 15
+    d_o = torch.zeros_like(o) if d_o is None else d_o
+    d_q, d_k, d_v, d_sinks, d_bias = _by(*tensors, o, lse, d_o, d_lse, *ctx.settings)
+    sinks, bias = tensors[3], tensors[5]
+    return (d_q, d_k, d_v, None if sinks is None else d_sinks, None, None if bias is None else d_bias, *(None,) * 9)
+
+
+_of.register_autograd(_derive, setup_context=_keep)
+batched(_of, lambda leading, is_batched, size: None)
+batched(_by, lambda leading, is_batched, size: None)
