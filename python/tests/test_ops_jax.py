@@ -23,6 +23,8 @@ def _array(*shape: int) -> Any:
 
 X, R = _array(3, 5, 8), _array(3, 5, 8)
 W, B, MATRIX = _array(8), _array(8), _array(4, 8)
+CLASSES = jnp.arange(15).reshape(3, 5) % 8
+COS, SIN = jnp.cos(_array(5, 4)), jnp.sin(_array(5, 4))
 
 CALLS = {
     "softmax": (lambda x: ops.softmax(x, axis=1), lambda x: jax.nn.softmax(x, axis=1), (X,)),
@@ -44,6 +46,28 @@ CALLS = {
     ),
     "swiglu": (ops.swiglu, lambda x, up: jax.nn.silu(x) * up, (X, R)),
     "gelu": (ops.gelu, lambda x: jax.nn.gelu(x, approximate=False), (X,)),
+    "cross_entropy": (
+        lambda x: ops.cross_entropy(x, CLASSES, reduction="sum"),
+        lambda x: -jnp.take_along_axis(jax.nn.log_softmax(x), CLASSES[..., None], -1).sum(),
+        (X,),
+    ),
+    "embedding": (lambda table: ops.embedding(CLASSES, table), lambda table: table[CLASSES], (_array(8, 6),)),
+    "rope": (
+        lambda x: ops.rope(x, COS, SIN, heads=2),
+        lambda x: jnp.concatenate(
+            [
+                x[..., :4] * COS[None, :, None] - x[..., 4:] * SIN[None, :, None],
+                x[..., 4:] * COS[None, :, None] + x[..., :4] * SIN[None, :, None],
+            ],
+            -1,
+        ),
+        (_array(2, 5, 3, 8),),
+    ),
+    "attention": (
+        lambda q, k, v: ops.attention(q, k, v, causal=True, heads=2),
+        lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=True),
+        (_array(2, 5, 4, 8), _array(2, 5, 2, 8), _array(2, 5, 2, 8)),
+    ),
     "linear": (ops.linear, lambda x, w, b: x @ w.T + b, (X, MATRIX, _array(4))),
     "matmul": (ops.matmul, jnp.matmul, (X, R.swapaxes(1, 2))),
 }

@@ -22,18 +22,24 @@ import numpy as np
 
 from . import _definitions as definitions
 from . import _native, ops
+from .ops import _attention as _attentions
+from .ops import _embedding as _embeddings
 from .ops import _rows
 from ._record import record
 
 __all__ = [
     "activation",
+    "attention",
     "call",
+    "cross_entropy_rows",
     "dropout",
+    "embedding",
     "layer_norm",
     "linear",
     "log_softmax",
     "matmul",
     "rms_norm",
+    "rope",
     "softmax",
 ]
 
@@ -328,3 +334,138 @@ _matmul = _differentiable(
 def matmul(a: Any, b: Any) -> Any:
     """As ``tilewright.ops.matmul``."""
     return _matmul(a, b)
+
+
+def _options(**named: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple(named.items())
+
+
+_entropy = _either(ops.cross_entropy_rows, definitions.cross_entropy)
+_entropy_backward = _either(ops.cross_entropy_rows_backward, definitions.cross_entropy_backward)
+_cross_entropy = _differentiable(
+    lambda options, logits, targets: tuple(_entropy(logits, targets, **dict(options))),
+    lambda options, arrays, made, derivatives: (
+        # There is no derivative by the second result: it is a means for the first.
+        _entropy_backward(*arrays, made[1], derivatives[0], **dict(options)),
+        None,
+    ),
+    1,
+)
+
+
+def cross_entropy_rows(
+    logits: Any, targets: Any, *, ignored: int = -100, smoothing: float = 0.0, z_loss: float = 0.0, softcap: float = 0.0
+) -> Any:
+    """As ``tilewright.ops.cross_entropy_rows``. The second result has no derivative."""
+    settings = _options(ignored=ignored, smoothing=smoothing, z_loss=z_loss, softcap=softcap)
+    return _cross_entropy(settings, logits, targets.astype("int32"))
+
+
+_embed = _either(
+    lambda table, indices, padding: ops.embedding(indices, table, padding=padding),
+    lambda table, indices, padding: definitions.embedding(indices, table),
+)
+_embed_backward = _either(
+    lambda indices, d_y, vocabulary, padding: ops.embedding_backward(indices, d_y, vocabulary, padding=padding),
+    lambda indices, d_y, vocabulary, padding: definitions.embedding_backward(indices, d_y, vocabulary, padding, d_y),
+)
+_embedding = _differentiable(
+    lambda padding, table, indices: _embed(table, indices, padding=padding),
+    lambda padding, arrays, made, d_y: (
+        _embed_backward(arrays[1], d_y, vocabulary=arrays[0].shape[0], padding=padding),
+        None,
+    ),
+    1,
+)
+
+
+def embedding(indices: Any, table: Any, *, padding: int | None = None) -> Any:
+    """As ``tilewright.ops.embedding``."""
+    return _embedding(padding, table, indices.astype("int32"))
+
+
+def _defined_rope(
+    x: Any, cos: Any, sin: Any, positions: Any, interleaved: bool, heads: int, backward: bool
+) -> Any:
+    c, s = _embeddings._angles(x, cos, sin, positions, heads)
+    return definitions.rope(x, c, -s if backward else s, interleaved)
+
+
+_rotate = _either(
+    lambda x, cos, sin, positions, **options: ops.rope(x, cos, sin, positions=positions, **options), _defined_rope
+)
+_rope = _differentiable(
+    lambda options, *arrays: _rotate(*arrays, **dict(options)),
+    lambda options, arrays, made, d_y: (
+        _rotate(d_y, *arrays[1:], **{**dict(options), "backward": not dict(options)["backward"]}),
+        *(None if own is None else jnp.zeros_like(own) for own in arrays[1:3]),
+        None,
+    ),
+    1,
+)
+
+
+def rope(
+    x: Any, cos: Any, sin: Any, *, positions: Any = None, interleaved: bool = False, heads: int = 1, backward: bool = False
+) -> Any:
+    """As ``tilewright.ops.rope``. The tables are constants: they have no derivative."""
+    settings = _options(interleaved=interleaved, heads=heads, backward=backward)
+    return _rope(settings, x, cos, sin, None if positions is None else positions.astype("int32"))
+
+
+_attend = _either(
+    lambda *arrays, own: _attentions.forward(*arrays, own, None), lambda *arrays, own: _defined_attention(own, *arrays)
+)
+_attend_backward = _either(
+    lambda *arrays, own: _attentions.backward(*arrays, own, None),
+    lambda *arrays, own: _defined_attention_backward(own, *arrays),
+)
+
+
+def _defined_attention(own: Any, q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any) -> Any:
+    if cu_q is not None:
+        raise TypeError("packed sequences run on a device alone, where JAX traces their lengths")
+    if own.expression:
+        raise TypeError("an expression of biases runs on a device alone")
+    q, k, v = (_attentions._in_order(each, own) for each in (q, k, v))
+    o, lse = definitions.attention(q, k, v, sinks, slopes, bias, own.causal, own.window, own.scale, own.softcap)
+    return _attentions._in_order(o, own), lse
+
+
+def _defined_attention_backward(
+    own: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    sinks: Any,
+    slopes: Any,
+    bias: Any,
+    cu_q: Any,
+    cu_k: Any,
+    o: Any,
+    lse: Any,
+    d_o: Any,
+    d_lse: Any,
+) -> Any:
+    q, k, v, o, d_o = (_attentions._in_order(each, own) for each in (q, k, v, o, d_o))
+    made = definitions.attention_backward(
+        q, k, v, sinks, slopes, bias, o, lse, d_o, d_lse, own.causal, own.window, own.scale, own.softcap
+    )
+    return (*(_attentions._in_order(each, own) for each in made[:3]), *made[3:])
+
+
+def _derive_attention(own: Any, arrays: Any, made: Any, derivatives: Any) -> Any:
+    d_q, d_k, d_v, d_sinks, d_bias = _attend_backward(*arrays, *made, *derivatives, own=own)
+    slopes = arrays[4]
+    return d_q, d_k, d_v, d_sinks, None if slopes is None else jnp.zeros_like(slopes), d_bias, None, None
+
+
+_attention = _differentiable(lambda own, *arrays: tuple(_attend(*arrays, own=own)), _derive_attention, 1)
+
+
+def attention(
+    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any, *, settings: Any
+) -> Any:
+    """What ``tilewright.ops.attention`` calls: the output and the logarithms of sums."""
+    cu_q, cu_k = (None if each is None else each.astype("int32") for each in (cu_q, cu_k))
+    return _attention(settings, q, k, v, sinks, slopes, bias, cu_q, cu_k)

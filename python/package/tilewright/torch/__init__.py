@@ -16,5 +16,6 @@ from __future__ import annotations
 from . import _attention, _elements, _embedding, _losses, _products, _rows
 from ._register import operators
 from .optimizer import AdamW
+from .patch import Patched, patch
 
-__all__ = ["AdamW", "operators"]
+__all__ = ["AdamW", "Patched", "operators", "patch"]

@@ -1,0 +1,280 @@
+"""Models of `transformers` with the operators of this package in the place of their modules.
+
+Law: a patched model has the parameters, the arguments and the results of the model, but for rounding.
+A module is replaced if its class is known by what it holds; everything else is left, and the report
+says so. A model that computes its loss returns no logits with it: they are never all in memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .. import ops
+
+__all__ = ["Patched", "patch"]
+
+#: The activations of configurations of `transformers`, by the names of functions of elements.
+_ACTIVATIONS = {
+    "silu": "silu",
+    "swish": "silu",
+    "relu": "relu",
+    "relu2": "relu_squared",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+}
+
+#: The name under which attention is registered with `transformers`.
+_ATTENTION = "tilewright"
+
+
+class Patched(NamedTuple):
+    """What was replaced in a model: how many modules of each class. And what was left: the classes of
+    modules without parts that compute something, and how many there are.
+    """
+
+    replaced: dict[str, int]
+    left: dict[str, int]
+
+    def __str__(self) -> str:
+        def listed(of: dict[str, int]) -> str:
+            return ", ".join(f"{count} {name}" for name, count in sorted(of.items())) or "nothing"
+
+        return f"replaced: {listed(self.replaced)}; left: {listed(self.left)}"
+
+
+def patch(model: nn.Module) -> Patched:
+    """Replaces the modules that are known in a model, in place: RMS and layer norms, linear layers,
+    embeddings, gated feed-forward layers, attention with rotary positions, the residual sums between
+    them, and the loss of a language model. ``str`` of what is returned says what was left.
+
+    Weights stay where they are, so optimizers, checkpoints and tied weights are not affected.
+    """
+    replaced: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    done: set[int] = set()
+    for module in model.modules():
+        for make in (_causal_model, _decoder_layer, _attention, _feed_forward):
+            forward = make(module)
+            if forward is not None:
+                module.forward = types.MethodType(forward, module)  # type: ignore[method-assign]
+                replaced[type(module).__name__] += 1
+                done.add(id(module))
+                break
+    for module in model.modules():
+        if id(module) in done or any(True for _ in module.children()):
+            continue
+        forward = _norm(module) or _linear(module) or _embedding(module)
+        if forward is not None:
+            module.forward = types.MethodType(forward, module)  # type: ignore[method-assign]
+            replaced[type(module).__name__] += 1
+        elif type(module).__name__ not in ("Identity", "Dropout") and "Activation" not in type(module).__name__:
+            left[type(module).__name__] += 1
+    config = getattr(model, "config", None)
+    if config is not None and hasattr(model, "set_attn_implementation") and _register_attention():
+        model.set_attn_implementation(_ATTENTION)
+    return Patched(dict(replaced), dict(left))
+
+
+def _epsilon(module: nn.Module) -> float | None:
+    for name in ("variance_epsilon", "eps", "epsilon"):
+        value = getattr(module, name, None)
+        if isinstance(value, float):
+            return value
+    return None
+
+
+def _norm(module: nn.Module) -> Callable[..., Any] | None:
+    if type(module) is nn.LayerNorm and len(module.normalized_shape) == 1:
+        return _layer_norm
+    name, weight = type(module).__name__, getattr(module, "weight", None)
+    if not name.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.dim() != 1 or _epsilon(module) is None:
+        return None
+    # Gemma's norms multiply by one more than the weight.
+    return _rms_norm_less_one if name.startswith("Gemma") else _rms_norm
+
+
+def _layer_norm(self: Any, x: Tensor) -> Tensor:
+    return ops.layer_norm(x, self.weight, self.bias, epsilon=self.eps)  # type: ignore[no-any-return]
+
+
+def _rms_norm(self: Any, x: Tensor) -> Tensor:
+    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self))  # type: ignore[arg-type, no-any-return]
+
+
+def _rms_norm_less_one(self: Any, x: Tensor) -> Tensor:
+    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self), weight_less_one=True)  # type: ignore[arg-type, no-any-return]
+
+
+def _linear(module: nn.Module) -> Callable[..., Any] | None:
+    return _apply_linear if type(module) is nn.Linear else None
+
+
+def _apply_linear(self: Any, x: Tensor) -> Tensor:
+    return ops.linear(x, self.weight, self.bias)  # type: ignore[no-any-return]
+
+
+def _embedding(module: nn.Module) -> Callable[..., Any] | None:
+    if type(module) is not nn.Embedding or module.max_norm is not None or module.sparse or module.scale_grad_by_freq:
+        return None
+    return _apply_embedding
+
+
+def _apply_embedding(self: Any, indices: Tensor) -> Tensor:
+    return ops.embedding(indices, self.weight, padding=self.padding_idx)  # type: ignore[no-any-return]
+
+
+def _has_linear(module: nn.Module, *names: str) -> bool:
+    return all(type(getattr(module, name, None)) is nn.Linear for name in names)
+
+
+def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
+    if not type(module).__name__.endswith("MLP") or not _has_linear(module, "gate_proj", "up_proj", "down_proj"):
+        return None
+    if {name for name, _ in module.named_children()} - {"gate_proj", "up_proj", "down_proj", "act_fn"}:
+        return None
+    config = getattr(module, "config", None)
+    function = _ACTIVATIONS.get(str(getattr(config, "hidden_act", None) or getattr(config, "hidden_activation", None)))
+    if function is None:
+        return None
+
+    def forward(self: Any, x: Tensor) -> Tensor:
+        return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))  # type: ignore[no-any-return]
+
+    return forward
+
+
+def _takes(module: nn.Module, *names: str) -> bool:
+    parameters = inspect.signature(module.forward).parameters
+    return all(name in parameters for name in names)
+
+
+def _attention(module: nn.Module) -> Callable[..., Any] | None:
+    """Attention as Llama has it: four projections, and rotary positions of halves."""
+    name = type(module).__name__
+    if name not in ("LlamaAttention", "MistralAttention", "Qwen2Attention") or not _has_linear(
+        module, "q_proj", "k_proj", "v_proj", "o_proj"
+    ):
+        return None
+    if not _takes(module, "hidden_states", "position_embeddings", "attention_mask"):
+        return None
+    return _apply_attention
+
+
+def _apply_attention(
+    self: Any,
+    hidden_states: Tensor,
+    position_embeddings: Any = None,
+    attention_mask: Any = None,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    shape = (*hidden_states.shape[:-1], -1, self.head_dim)
+    q, k, v = (each(hidden_states).view(shape) for each in (self.q_proj, self.k_proj, self.v_proj))
+    cos, sin = position_embeddings
+    half = cos.shape[-1] // 2
+    # Tables of the halves of a head are equal; those of all sequences have rows one after another.
+    tables = [each[..., :half].reshape(-1, half) for each in (cos, sin)]
+    positions = None
+    if cos.shape[0] > 1:
+        positions = torch.arange(cos.shape[0] * cos.shape[1], device=cos.device, dtype=torch.int32).view(cos.shape[:2])
+    q, k = (ops.rope(each, *tables, positions=positions, heads=2) for each in (q, k))
+    cache = more.get("cache") if more.get("cache") is not None else more.get("past_key_values")
+    heads = 2
+    if cache is not None:
+        # Caches of `transformers` have the heads before the rows.
+        q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+        k, v = cache.update(k, v, self.layer_idx)
+        heads = 1
+    window = getattr(self, "sliding_window", None)
+    o = _attend(q, k, v, attention_mask, self.scaling, window, heads)
+    o = o.transpose(1, 2) if heads == 1 else o
+    return self.o_proj(o.reshape(*hidden_states.shape[:-1], -1)), None
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, window: int | None, heads: int) -> Tensor:
+    rows = 3 - heads
+    bias = None
+    if mask is not None:
+        if mask.dim() == 2:
+            # A row of the mask says which keys of a sequence count.
+            mask = mask[:, None, None, : k.shape[rows]].expand(-1, 1, q.shape[rows], -1)
+        bias = mask if mask.is_floating_point() else torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask.bool(), -1e30)
+        bias = bias.float().clamp(min=-1e30).contiguous()
+    # A window of n keys is the position and the n - 1 before it.
+    limits = None if window is None else (window - 1, -1)
+    return ops.attention(q, k, v, causal=True, window=limits, scale=scale, bias=bias, heads=heads)  # type: ignore[no-any-return]
+
+
+def _decoder_layer(module: nn.Module) -> Callable[..., Any] | None:
+    if type(module).__name__ not in ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen2DecoderLayer"):
+        return None
+    norm = getattr(module, "post_attention_layernorm", None)
+    if norm is None or _norm(norm) is not _rms_norm or not hasattr(module, "input_layernorm"):
+        return None
+    return _apply_decoder_layer
+
+
+def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more: Any) -> Tensor:
+    made, _ = self.self_attn(self.input_layernorm(hidden_states), *others, **more)
+    norm = self.post_attention_layernorm
+    normed, total = ops.rms_norm(made, norm.weight, residual=hidden_states, epsilon=norm.variance_epsilon)
+    return total + self.mlp(normed)  # type: ignore[no-any-return]
+
+
+def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
+    name = type(module).__name__
+    if not name.endswith("ForCausalLM") or type(getattr(module, "lm_head", None)) is not nn.Linear:
+        return None
+    if module.lm_head.bias is not None or not hasattr(module, "model"):  # type: ignore[union-attr]
+        return None
+    if getattr(module.config, "final_logit_softcapping", None):  # type: ignore[union-attr]
+        return None
+    whole = type(module).forward
+
+    def forward(self: Any, *given: Any, **named: Any) -> Any:
+        labels = named.get("labels")
+        if labels is None or given or named.get("logits_to_keep") or named.get("num_items_in_batch") is not None:
+            return whole(self, *given, **named)
+        named.pop("labels")
+        outputs = self.model(**named)
+        hidden = outputs.last_hidden_state
+        # The last position has no next token.
+        loss = ops.linear_cross_entropy(hidden[:, :-1].reshape(-1, hidden.shape[-1]), self.lm_head.weight, labels[:, 1:].reshape(-1))
+        outputs["loss"] = loss
+        return outputs
+
+    return forward
+
+
+def _register_attention() -> bool:
+    """Registers attention with `transformers`; False if it has no such registry."""
+    try:
+        from transformers import AttentionInterface, AttentionMaskInterface
+    except ImportError:
+        return False
+
+    def attend(
+        module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, scaling: float | None = None, **more: Any
+    ) -> tuple[Tensor, None]:
+        if more.get("dropout"):
+            raise NotImplementedError("attention has no dropout here: set `attention_dropout` to 0")
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1)
+        return o.transpose(1, 2), None
+
+    def mask(*given: Any, attention_mask: Any = None, **named: Any) -> Any:
+        # Attention is causal by itself: only padding needs a mask.
+        return None if attention_mask is None or bool(attention_mask.all()) else attention_mask.bool()
+
+    AttentionInterface.register(_ATTENTION, attend)
+    AttentionMaskInterface.register(_ATTENTION, mask)
+    return True
