@@ -21,8 +21,10 @@ use crate::program::{Axis, Index, Loop, Name, Operation, Program, Statement, Val
 
 pub(crate) use overlap::{Overlap, is_zero};
 
-/// Bytes of the shared memory of a block that are left for barriers and for exchanges.
-const OTHER_BYTES: i64 = 2048;
+/// Bytes of the shared memory of a block that are left for exchanges, and for the barriers of a
+/// ring, since the tiles behind them begin at a multiple.
+const OTHER_BYTES: i64 = 1024;
+const BARRIER_BYTES: i64 = 1024;
 /// The most stages of a ring.
 const STAGES: i64 = 4;
 /// Rows of an instruction.
@@ -84,6 +86,8 @@ pub(crate) struct Roles {
     pub(crate) rings: Vec<Ring>,
     /// The ring of each tile that TMA loads, and which of its parts it is.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
+    /// Tiles that are loaded already, for another operand of the same body: that operand.
+    pub(crate) again: HashMap<ValueId, ValueId>,
     /// B operands whose columns may be permuted in shared memory.
     pub(crate) crosses: HashSet<ValueId>,
     /// Whether 16-bit tiles in the accumulator layout are stored by TMA.
@@ -163,6 +167,30 @@ impl<'p> Seen<'p> {
     fn tma_load(&self, value: ValueId) -> Option<&(ValueId, TmaTile, &'p [Index], usize)> {
         self.tma_loads.iter().find(|own| own.0 == value)
     }
+
+    /// The tiles that are loaded already in their bodies, as they are or transposed.
+    fn again(&self) -> HashMap<ValueId, ValueId> {
+        let coordinates = |value: &ValueId| self.given.get(value).map(|own| own.1);
+        let mut found = HashMap::new();
+        for (number, (value, tile, at, body)) in self.tma_loads.iter().enumerate() {
+            let same = |own: &&(ValueId, TmaTile, &[Index], usize)| {
+                let shapes = (own.1.tensor, &own.1.shape, own.1.kept()) == (tile.tensor, &tile.shape, tile.kept());
+                shapes && (own.2, own.3) == (*at, *body) && coordinates(&own.0) == coordinates(value)
+            };
+            if let Some(first) = self.tma_loads[..number].iter().find(same) {
+                found.insert(*value, first.0);
+            }
+        }
+        found
+    }
+
+    /// How many `dot` of its body take a tile, as it is or transposed.
+    fn taken(&self, value: ValueId, again: &HashMap<ValueId, ValueId>) -> usize {
+        let is_it = |own: &ValueId| *own == value || again.get(own) == Some(&value);
+        let body = self.tma_load(value).map(|own| own.3);
+        let takes = |own: &&Product<'_>| Some(own.body) == body && own.operands[..2].iter().any(is_it);
+        self.products.iter().filter(takes).count()
+    }
 }
 
 /// Whether elements along a mode of a tensor lie side by side.
@@ -208,7 +236,8 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     for own in &seen.products {
         fits(program, &seen, own, groups)?;
     }
-    let (mut rings, of) = rings(&seen);
+    let again = seen.again();
+    let (mut rings, of) = rings(&seen, &again);
     let bulk_stores = stages(machine, program, &seen, &mut rings)?;
     let rings_of_loops: Vec<Ring> = rings.iter().filter(|ring| ring.in_loop).cloned().collect();
     let crosses = seen.products.iter().filter_map(|own| crosses(program, &seen, own, &of)).collect();
@@ -222,6 +251,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
         groups,
         rings,
         of,
+        again,
         crosses,
         bulk_stores,
         band: band(program, &seen),
@@ -366,30 +396,38 @@ fn crosses(
     (fits && uses == 1 && same == 1).then_some(value)
 }
 
-/// The rings of all tiles that TMA loads.
-fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
+/// The rings of all tiles that TMA loads. A tile that several `dot` of its body take has a ring of
+/// its own, since its stage is held from the first to the last of them.
+fn rings(seen: &Seen<'_>, again: &HashMap<ValueId, ValueId>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
     let (mut rings, mut of): (Vec<Ring>, HashMap<ValueId, (usize, usize)>) = Default::default();
+    let is_shared = |value: ValueId| again.contains_key(&value) || seen.taken(value, again) > 1;
     for (value, own, _, body) in &seen.tma_loads {
         if of.contains_key(value) {
+            continue;
+        }
+        if let Some(place) = again.get(value).and_then(|first| of.get(first)).copied() {
+            of.insert(*value, place);
             continue;
         }
         // Both operands of one `dot` of the same body are loaded together.
         let product =
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
+        let product = product.filter(|_| !is_shared(*value));
         let together: Vec<(ValueId, TmaTile)> = match product {
             Some(product) => {
                 let beside = |operand: &ValueId| {
                     let found = seen.tma_load(*operand).filter(|found| found.3 == *body)?;
                     Some((found.0, found.1.clone()))
                 };
-                product.operands[..2].iter().filter_map(beside).filter(|own| !of.contains_key(&own.0)).collect()
+                let free = |own: &(ValueId, TmaTile)| !of.contains_key(&own.0) && !is_shared(own.0);
+                product.operands[..2].iter().filter_map(beside).filter(free).collect()
             }
             None => vec![(*value, own.clone())],
         };
         let parts: Vec<TmaTile> = together.iter().map(|own| own.1.clone()).collect();
         let number = match rings.iter().position(|ring| ring.parts == parts) {
-            Some(known) => known,
-            None => {
+            Some(known) if !is_shared(*value) => known,
+            _ => {
                 rings.push(Ring { parts, stages: 1, in_loop: false });
                 rings.len() - 1
             }
@@ -402,7 +440,8 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 
 /// Gives the rings as many stages as fit; returns whether there is also room for TMA stores.
 fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
-    let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES;
+    let barriers = BARRIER_BYTES * rings.len() as i64;
+    let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES - barriers;
     let bytes =
         |in_loop: bool| rings.iter().filter(|ring| ring.in_loop == in_loop).map(|ring| ring.bytes(program)).sum();
     let [fixed, in_loop]: [i64; 2] = [false, true].map(bytes);

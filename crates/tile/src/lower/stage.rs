@@ -186,7 +186,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    fn stage_of(&self, value: ValueId) -> Result<Operation, KernelError> {
+    pub(super) fn stage_of(&self, value: ValueId) -> Result<Operation, KernelError> {
         fn find(body: &[Statement], value: ValueId) -> Option<Operation> {
             body.iter().find_map(|statement| match statement {
                 Statement::Let { result, operation, .. } if *result == value => Some(operation.clone()),

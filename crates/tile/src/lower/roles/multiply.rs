@@ -48,7 +48,8 @@ impl<'k> Lowering<'k, '_> {
     fn shared_operand(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
         let groups = self.by_groups()?;
         let (ring, part) = groups.plan.of.get(&value).copied().ok_or_else(over)?;
-        let modes = groups.plan.rings[ring].parts[part].modes;
+        // Tiles are in shared memory as they are in the tensor, and some are taken transposed, too.
+        let Operation::Stage { modes, .. } = self.stage_of(value)? else { return Err(over()) };
         let along = if left { modes } else { [modes[1], modes[0]] };
         let tile = groups.rings[ring].parts[part].slice(staged(stage.index())?)?;
         if along[0] < along[1] { Ok(tile) } else { tile.select(&[1, 0]) }
@@ -148,12 +149,19 @@ impl<'k> Lowering<'k, '_> {
         under_way.sums.numbers()
     }
 
-    /// A tile that only inner loops after it use: waits for it, and holds its stage.
+    /// A tile that inner loops after it use, or several products of its body: waits for it, and holds
+    /// its stage.
     pub(in crate::lower) fn hold(&mut self, value: ValueId, body: &[Statement]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
-        let Some((ring, _)) = groups.plan.of.get(&value).copied() else { return Ok(()) };
-        if takes(body, value) {
+        let Some((ring, part)) = groups.plan.of.get(&value).copied() else { return Ok(()) };
+        let operands = groups.operands(value);
+        if groups.plan.again.contains_key(&value) || taken(body, &operands) == 1 && !is_used_inside(body, &operands) {
             return Ok(());
+        }
+        if let Some((other, _)) = groups.kept.get(&ring) {
+            // The parts of a ring arrive together; a second tile would be in another stage.
+            let is_other_part = groups.plan.of.get(other).is_some_and(|own| own.1 != part);
+            return if is_other_part { Ok(()) } else { Err(over()) };
         }
         groups.cursors[ring].stage()?.wait()?;
         let depth = self.depth;
@@ -168,7 +176,8 @@ impl<'k> Lowering<'k, '_> {
     pub(in crate::lower) fn let_go(&mut self, here: &[Statement], behind: &[Statement]) -> Result<(), KernelError> {
         let Some(groups) = &mut self.groups else { return Ok(()) };
         let is_over = |(value, depth): &(ValueId, usize)| {
-            *depth == self.depth && is_used(here, *value) && !is_used(behind, *value)
+            let operands = groups.operands(*value);
+            *depth == self.depth && is_used(here, &operands) && !is_used(behind, &operands)
         };
         let over: Vec<usize> = groups.kept.iter().filter(|own| is_over(own.1)).map(|own| *own.0).collect();
         for ring in over {
@@ -180,19 +189,38 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// Whether a product of a body itself takes a value.
-fn takes(body: &[Statement], value: ValueId) -> bool {
+impl Groups<'_, '_> {
+    /// A tile that is loaded, and the other operands that it is.
+    fn operands(&self, value: ValueId) -> Vec<ValueId> {
+        let again = self.plan.again.iter().filter(|own| *own.1 == value).map(|own| *own.0);
+        std::iter::once(value).chain(again).collect()
+    }
+}
+
+/// How many products of a body itself take one of some values.
+fn taken(body: &[Statement], values: &[ValueId]) -> usize {
+    let takes = |statement: &&Statement| match statement {
+        Statement::Let { operation: Operation::Dot, operands, .. } => {
+            operands[..2].iter().any(|own| values.contains(own))
+        }
+        _ => false,
+    };
+    body.iter().filter(takes).count()
+}
+
+/// Whether loops of a body use one of some values.
+fn is_used_inside(body: &[Statement], values: &[ValueId]) -> bool {
     body.iter().any(|statement| match statement {
-        Statement::Let { operation: Operation::Dot, operands, .. } => operands[..2].contains(&value),
+        Statement::Loop(own) => is_used(&own.body, values),
         _ => false,
     })
 }
 
-/// Whether statements use a value.
-fn is_used(body: &[Statement], value: ValueId) -> bool {
+/// Whether statements use one of some values.
+fn is_used(body: &[Statement], values: &[ValueId]) -> bool {
     body.iter().any(|statement| match statement {
-        Statement::Let { operands, .. } => operands.contains(&value),
-        Statement::Loop(own) => is_used(&own.body, value),
+        Statement::Let { operands, .. } => operands.iter().any(|own| values.contains(own)),
+        Statement::Loop(own) => is_used(&own.body, values),
         Statement::Store { .. } => false,
     })
 }

@@ -73,6 +73,9 @@ impl<'k> Lowering<'k, '_> {
             match statement {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     let Some((ring, _)) = plan.of.get(result) else { continue };
+                    if plan.again.contains_key(result) {
+                        continue;
+                    }
                     // The parts of a ring are loaded together, with the first.
                     if !done.contains(result) {
                         place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
@@ -110,19 +113,22 @@ impl<'k> Lowering<'k, '_> {
         let stage = cursor.stage()?;
         stage.acquire()?;
         for (part, to) in live.parts.iter().enumerate() {
-            let own =
-                body.iter().find_map(|statement| match statement {
-                    Statement::Let {
-                        result, operation: Operation::Stage { tensor, shape, at, modes, picked }, ..
-                    } if plan.of.get(result) == Some(&(ring, part)) && !done.contains(result) => Some((
+            let own = body.iter().find_map(|statement| match statement {
+                Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes, picked }, .. }
+                    if plan.of.get(result) == Some(&(ring, part))
+                        && !plan.again.contains_key(result)
+                        && !done.contains(result) =>
+                {
+                    Some((
                         *result,
                         TmaTile { tensor: *tensor, shape: shape.clone(), modes: *modes },
                         at,
                         *picked,
                         statement,
-                    )),
-                    _ => None,
-                });
+                    ))
+                }
+                _ => None,
+            });
             let (value, own, at, picked, statement) = own.ok_or_else(over)?;
             let picked = picked.map(|mode| Ok::<_, KernelError>((mode, self.place_of(statement)?))).transpose()?;
             let from = self.matrix(&own, at, picked)?;

@@ -388,6 +388,44 @@ tile held {
     assert_eq!(kernel(&compiled, &case, "d"), wanted);
 }
 
+/// Products of one body that take the same tile, as it is and transposed, share what TMA loads: the
+/// stage is held from the first to the last of them. Small whole numbers, so that all is exact.
+#[test]
+fn products_share_a_tile_and_its_transpose() {
+    let text = "
+tile shared {
+    input  a: bf16 (M,64):(64,1)
+    input  b: bf16 (K,64):(64,1)
+    output d: f32 (M,64):(64,1)
+    grid ceil(M/64)
+    left = load(a, (64,64), (block.x, 0))
+    loop j < ceil(K/32) with sum = broadcast(f32(0), (64,64)) {
+        first = dot(left, transpose(load(b, (32,64), (j, 0)), (1,0)), broadcast(f32(0), (64,32)))
+        second = dot(left, transpose(load(b, (32,64), (j, 0)), (1,0)), first)
+        part = dot(bf16(first), load(b, (32,64), (j, 0)), sum)
+        next dot(bf16(second), load(b, (32,64), (j, 0)), part)
+    } -> sum
+    store(d, (block.x, 0), sum)
+}";
+    let (m, k) = (190, 150);
+    let small = |seed: u64, count: usize| numbers(seed, count, 1.0).into_iter().map(f64::round).collect::<Vec<_>>();
+    let (a, b) = (small(1, m * 64), small(2, k * 64));
+    let mut wanted = vec![0.0; m * 64];
+    for (row, wanted) in a.chunks(64).zip(wanted.chunks_mut(64)) {
+        for b in b.chunks(64) {
+            let first: f64 = row.iter().zip(b).map(|(a, b)| a * b).sum();
+            wanted.iter_mut().zip(b).for_each(|(sum, b)| *sum += 3.0 * first * b);
+        }
+    }
+    let case = Case::new(&[("M", m as i64), ("K", k as i64)], &[("a", a), ("b", b)]);
+    let one = Machine { multiprocessors: 1, ..Machine::of_target(Target::Sm90a) };
+    let compiled = text.parse::<Program>().unwrap_or_else(|error| panic!("{error}")).compile(&one).unwrap();
+    let roles = compiled.explain().unwrap().roles;
+    assert!(says(&roles, "wgmma"), "{roles:?}");
+    assert_eq!(roles.iter().filter(|line| line.starts_with("b (32,64)")).count(), 1, "{roles:?}");
+    assert_eq!(kernel(&compiled, &case, "d"), wanted);
+}
+
 /// Blocks with more iterations behind along x: all of them are taken, in whole rounds and in a last
 /// one of a part, forwards and backwards.
 #[test]
