@@ -28,9 +28,10 @@ impl Tile {
     }
 }
 
-/// The tiles of the forward: measured on an H200.
-fn tile(heads: Heads) -> Tile {
+/// The tiles of the forward: measured on an H200. Those of a bias take shared memory, too.
+fn tile(heads: Heads, logits: &Logits) -> Tile {
     match heads.tiles() {
+        [..=128, ..=128] if logits.bias.is_some() => Tile::new(128, 64, 8),
         [..=64, ..=64] => Tile::new(256, 64, 16),
         [..=128, ..=128] => Tile::new(128, 128, 8),
         _ => Tile::new(128, 64, 8),
@@ -138,7 +139,7 @@ pub(super) fn dense(dense: &Dense, logits: &Logits) -> Result<Sequence, Operator
     let heads = dense.heads;
     let Heads { group, kv, element, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = tile(heads);
+    let tile = tile(heads, logits);
     let Tile { rows, columns, warps } = tile;
     // Measured on an H200: heads of 128 are faster from the diagonal backwards, since the first
     // iteration alone is masked; others are slower.

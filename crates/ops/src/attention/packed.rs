@@ -26,8 +26,8 @@ const ROWS_OF_SINKS: i64 = 1024;
 /// The tiles of a block: threads have whole operands in registers, which bounds the columns.
 fn tile(heads: Heads) -> Tile {
     match heads.tiles() {
-        [..=128, ..=128] => Tile::new(ROWS, 32, 4),
-        _ => Tile::new(ROWS, 16, 4),
+        [..=128, ..=128] => Tile::new(ROWS, 32, 8),
+        _ => Tile::new(ROWS, 16, 8),
     }
 }
 

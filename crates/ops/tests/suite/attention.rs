@@ -3,8 +3,10 @@
 //! The oracle knows no tiles: it takes each query, the keys that it sees, their logits, and the
 //! derivatives by the formulas.
 
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
 use tilewright_ops::{Attention, AttentionDecode, Operator};
-use tilewright_tile::Element;
+use tilewright_tile::{CheckOptions, Element};
 
 use crate::oracle::{Results, close, numbers, run};
 
@@ -237,12 +239,13 @@ impl Case {
                         if options.bias {
                             exact.d_bias[self.bias_at([b, h, i, *j])] += d_logit;
                         }
-                        for at in 0..wide {
-                            exact.d_q[row * wide + at] += d_logit * slope * given.k[of_key(*j) * wide + at];
-                            exact.d_k[of_key(*j) * wide + at] += d_logit * slope * q[at];
+                        let k = of_key(*j) * wide;
+                        for (at, q) in q.iter().enumerate() {
+                            exact.d_q[row * wide + at] += d_logit * slope * given.k[k + at];
+                            exact.d_k[k + at] += d_logit * slope * q;
                         }
-                        for at in 0..value {
-                            exact.d_v[of_key(*j) * value + at] += power * d_o[at];
+                        for (at, d_o) in d_o.iter().enumerate() {
+                            exact.d_v[of_key(*j) * value + at] += power * d_o;
                         }
                     }
                     if options.sinks {
@@ -569,4 +572,117 @@ fn queries_are_decoded_over_caches() {
             AttentionDecode { paged, heads: 24, kv_heads: 1, head: 192, value_head: 128, splits: 1, ..decode.clone() };
         decode_agrees(&[70], &own, 100);
     }
+}
+
+/// Compiles the programs of an operator for a Hopper GPU of one multiprocessor, so that a block of
+/// the launch takes several of the grid, and compares the kernels with what the programs mean.
+/// Returns how many of them take wgmma.
+fn kernels_agree(operator: &dyn Operator, backward: bool, sizes: &[(&str, i64)], starts: &[(&str, &[i32])]) -> usize {
+    let sequence = if backward { operator.backward() } else { operator.forward() };
+    let sequence = sequence.unwrap_or_else(|error| panic!("{error}"));
+    let bytes = |all: &[i32]| all.iter().flat_map(|own| own.to_le_bytes()).collect::<Vec<u8>>();
+    let contents: Vec<(&str, Vec<u8>)> = starts.iter().map(|(name, all)| (*name, bytes(all))).collect();
+    let machine = Machine { multiprocessors: 1, ..Machine::of_target(Target::Sm90a) };
+    let mut with_roles = 0;
+    for program in sequence.programs() {
+        let compiled = program.compile(&machine).unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let has = |name: &str| program.tensors().iter().any(|own| own.name == name);
+        let names: Vec<&str> = compiled.kernel().program().sizes.iter().filter_map(|size| size.name()).collect();
+        let own: Vec<(&str, i64)> = sizes.iter().filter(|(name, _)| names.contains(name)).copied().collect();
+        let given: Vec<(&str, &[u8])> =
+            contents.iter().filter(|own| has(own.0)).map(|(name, all)| (*name, all.as_slice())).collect();
+        compiled
+            .check(CheckOptions { sizes: &own, contents: &given })
+            .unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let roles = compiled.explain().unwrap_or_else(|error| panic!("{error}")).roles;
+        with_roles += usize::from(roles.iter().any(|line| line.contains("wgmma")));
+    }
+    with_roles
+}
+
+#[test]
+fn kernels_compute_what_their_programs_mean() {
+    let causal = Attention { causal: true, same_length: true, ..grouped(2, 1, 64) };
+    let bias = Attention { bias: true, bias_heads: false, causal: false, ..causal.clone() };
+    let window = Attention { window_left: 20, sinks: true, softcap: 4.0, ..grouped(1, 1, 16) };
+    // How many programs take wgmma: the forward, and of the backward those with products.
+    for (options, lengths, wanted) in
+        [(causal, [140, 140], [1, 2]), (bias, [70, 70], [1, 3]), (window, [40, 70], [1, 2])]
+    {
+        let case = Case::new(lengths, options);
+        let sizes = case.sizes();
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let found = [false, true].map(|backward| kernels_agree(&case.options, backward, &sizes, &[]));
+        assert_eq!(found, wanted, "{:?}", case.options);
+    }
+}
+
+#[test]
+fn kernels_of_packed_sequences_and_caches_compute_what_their_programs_mean() {
+    let packed = Attention { packed: true, causal: true, ..grouped(2, 1, 16) };
+    let strides = ["q", "k", "v", "o"].map(|name| [(format!("{name}_row"), 32), (format!("{name}_head"), 16)]);
+    let mut sizes: Vec<(&str, i64)> = strides.iter().flatten().map(|(name, own)| (name.as_str(), *own)).collect();
+    sizes.extend([("B", 3), ("Q", 80), ("K", 90)]);
+    let starts: [(&str, &[i32]); 2] = [("cu_q", &[0, 5, 5, 78]), ("cu_k", &[0, 9, 20, 88])];
+    // The tables are those that the first program makes, for tiles of 64 rows.
+    let tables: [(&str, &[i32]); 4] = [
+        ("q_sequence", &[0, 2, 2, -1, -1]),
+        ("q_tile", &[0, 0, 1, 2, 3]),
+        ("k_sequence", &[0, 1, 2, 2, -1]),
+        ("k_tile", &[0, 0, 0, 1, 2]),
+    ];
+    let contents = [&starts[..], &tables[..]].concat();
+    kernels_agree(&packed, false, &sizes, &contents);
+    kernels_agree(&packed, true, &sizes, &contents);
+
+    for paged in [false, true] {
+        let decode = AttentionDecode { heads: 2, head: 16, splits: 2, paged, page: 16, ..AttentionDecode::default() };
+        let strides = ["q", "k", "v", "o"].map(|name| {
+            [("row", 16), ("head", 2048), ("page", 256), ("batch", 4096)]
+                .map(|(axis, own)| (format!("{name}_{axis}"), own))
+        });
+        let mut sizes: Vec<(&str, i64)> = strides.iter().flatten().map(|(name, own)| (name.as_str(), *own)).collect();
+        sizes.extend([("B", 2), ("T", 128), ("P", 8), ("L", 5), ("pages_row", 5)]);
+        let pages = [7, 0, 3, 2, 1, 4, 5, 6, 0, 0];
+        kernels_agree(&decode, false, &sizes, &[("lengths", &[70, 33]), ("pages", &pages)]);
+    }
+}
+
+#[test]
+fn options_that_no_kernel_has_are_refused() {
+    let own = grouped(4, 2, 64);
+    for (options, words) in [
+        (Attention { kv_heads: 3, ..own.clone() }, "attention: `heads` is 4, and it is a multiple of `kv_heads`, 3"),
+        (Attention { kv_heads: 0, ..own.clone() }, "`kv_heads` is 0"),
+        (Attention { head: 60, ..own.clone() }, "attention: `head` is 60, and it is a multiple of 8 from 16 to 256"),
+        (Attention { value_head: 512, ..own.clone() }, "`value_head` is 512"),
+        (Attention { element: Element::F32, ..own.clone() }, "matrix instructions take operands of bf16 and f16"),
+        (Attention { alignment: 3, ..own.clone() }, "an alignment is a power of two"),
+        (Attention { scale: f64::INFINITY, ..own.clone() }, "`scale` is inf, and it is a finite number"),
+        (Attention { softcap: -1.0, ..own.clone() }, "`softcap` is -1"),
+        (Attention { window_left: -2, ..own.clone() }, "`window_left` is -2"),
+        (Attention { bias: true, bias_element: Element::I32, ..own.clone() }, "`bias_element` is i32"),
+        (Attention { packed: true, bias: true, ..own.clone() }, "use `bias_expression`"),
+        (Attention { packed: true, same_length: true, ..own.clone() }, "`same_length` is true"),
+        (Attention { bias_expression: "key\n}".to_string(), ..own.clone() }, "one expression in one line"),
+        (Attention { bias_expression: "f32(kay)".to_string(), ..own }, "the value `kay` is not known"),
+    ] {
+        for refused in [options.forward(), options.backward()] {
+            let error = refused.expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+    let own = AttentionDecode { heads: 16, ..AttentionDecode::default() };
+    for (options, words) in [
+        (
+            AttentionDecode { queries: 9, ..own.clone() },
+            "attention_decode: `queries` is 9, and a group of 16 heads has",
+        ),
+        (AttentionDecode { splits: 0, ..own.clone() }, "`splits` is 0, and there are 1 to 256 parts"),
+        (AttentionDecode { paged: true, page: 0, ..own.clone() }, "`page` is 0"),
+    ] {
+        let error = options.forward().expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    assert!(own.backward().unwrap_err().to_string().contains("has no derivatives"));
 }
