@@ -194,3 +194,13 @@ def test_the_optimizer_is_that_of_pytorch() -> None:
             optimizer.step()
     for own, other in zip(ours, theirs):
         torch.testing.assert_close(own, other)
+
+
+def test_mixed_precision_has_the_types_of_pytorch() -> None:
+    x, weight = _tensor(4, 16, dtype=torch.float32), _tensor(8, 16, dtype=torch.float32)
+    q = _tensor(1, 2, 4, 16, dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        y, o = ops.linear(x, weight), ops.attention(q, q, q)
+        assert y.dtype == torch.nn.functional.linear(x, weight).dtype == torch.bfloat16 == o.dtype
+    (y.sum() + o.sum()).backward()
+    assert weight.grad.dtype == torch.float32 == q.grad.dtype

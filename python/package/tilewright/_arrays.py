@@ -81,6 +81,9 @@ def maker(like: Any, shape: tuple[int, ...], element: str | None = None, strides
         if like.device != "cpu":
             raise TypeError(f"pass `out`: tensors on {like.device} are not made here")
         return zeros, (shape, name or like.dtype), None
+    if hasattr(like, "made_beside"):
+        # An array while a call is recorded.
+        return like.made_beside, (shape, name), None
     if hasattr(like, "__cuda_array_interface__"):
         raise TypeError(f"pass `out`: arrays of type {type(like).__name__} are not made here")
     import numpy as np

@@ -56,6 +56,10 @@ class _Traced(np.ndarray):
     def __array_finalize__(self, of: Any) -> None:
         self.ordinal = getattr(of, "ordinal", 0)
 
+    def made_beside(self, shape: tuple[int, ...], dtype: Any) -> _Traced:
+        """A new array on the device of this one."""
+        return _traced(shape, self.dtype if dtype is None else np.dtype(dtype), self.ordinal)
+
     @property
     def device(self) -> Any:
         return type("Device", (), {"id": self.ordinal})()
@@ -176,7 +180,7 @@ def _ordered(definition: Callable[..., Any], arrays: tuple[Any, ...], axis: int)
     return jnp.moveaxis(definition(*[jnp.moveaxis(own, axis, -1) for own in arrays]), -1, axis)
 
 
-def _rows(name: str) -> Callable[..., Any]:
+def _row_operator(name: str) -> Callable[..., Any]:
     function, slope = getattr(ops, name), getattr(ops, f"{name}_backward")
     of, by = getattr(definitions, name), getattr(definitions, f"{name}_backward")
     either = _either(function, lambda x, axis: _ordered(of, (x,), axis))
@@ -188,7 +192,7 @@ def _rows(name: str) -> Callable[..., Any]:
     )
 
 
-_softmax, _log_softmax = _rows("softmax"), _rows("log_softmax")
+_softmax, _log_softmax = _row_operator("softmax"), _row_operator("log_softmax")
 
 
 def softmax(x: Any, *, axis: int = -1) -> Any:

@@ -9,7 +9,7 @@ from .. import _definitions as definitions
 from .. import _native, _operators, gpu
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, contiguous, records, through_jax, through_torch
+from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
 from ._losses import as_i32
 
 
@@ -183,6 +183,7 @@ def attention(
     >>> attention(q, k, v, causal=True)[0, 0, :, 0].tolist()
     [0.0, 8.0]
     """
+    q, k, v = autocast(q, k, v)
     own = settled(q, causal, window, scale, softcap, heads, bias_expression)
     is_packed = cu_q is not None or cu_k is not None
     if is_packed and cu_k is None:

@@ -36,8 +36,8 @@ def records(*arrays: Any) -> bool:
 
             if torch.compiler.is_compiling() or type(array) not in (torch.Tensor, torch.nn.Parameter):
                 return True
-            # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
             if getattr(torch._C, "_are_functorch_transforms_active", bool)():
+                # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
                 return True
             return torch.is_grad_enabled() and any(own is not None and own.requires_grad for own in arrays)
     return False
@@ -126,3 +126,17 @@ def through_jax(name: str, *arrays: Any, **named: Any) -> Any:
     if named.pop("out", None) is not None or named.pop("on", None) is not None:
         raise TypeError("arrays of JAX are not written, and run where JAX has them: leave `out` and `on` out")
     return getattr(registered, name)(*arrays, **named)
+
+
+def autocast(*arrays: Any) -> Any:
+    """Tensors of PyTorch in the type of its automatic mixed precision, where that is enabled."""
+    first = arrays[0]
+    if not is_torch(first):
+        return arrays
+    import torch
+
+    kind = first.device.type
+    if not torch.is_autocast_enabled(kind):
+        return arrays
+    to = torch.get_autocast_dtype(kind)
+    return tuple(own.to(to) if own is not None and own.is_floating_point() else own for own in arrays)

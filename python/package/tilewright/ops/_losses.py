@@ -242,6 +242,20 @@ def records_gradients(*arrays: Any) -> bool:
     return torch.is_grad_enabled() and any(own.requires_grad for own in arrays)
 
 
+def _summed(d_logits: Any, part: Any, before: Any, on: str | None) -> Any:
+    """The derivative by the weights of a chunk of rows, in float32, added to that of the chunks before
+    it.
+    """
+    if by_definition(on, d_logits, part):
+        product = definitions.wide(d_logits).T @ definitions.wide(part)
+        return product if before is None else before + product
+    shape, element = (d_logits.shape[1], part.shape[1]), "f32"
+    out = _operators.empty(d_logits, shape, element)
+    if before is None:
+        return gpu.gemm(d_logits.T, part.T, out=out, on=on)
+    return gpu.gemm(d_logits.T, part.T, function="x + before", before=before, out=out, on=on)
+
+
 def fused(
     x: Any,
     weight: Any,
@@ -256,7 +270,7 @@ def fused(
     on: str | None,
 ) -> tuple[Any, Any, Any]:
     """The loss of a linear layer, and its derivatives by ``x`` and ``weight`` if they are needed."""
-    from ._products import linear, linear_backward
+    from ._products import linear, matmul
 
     count, vocabulary = x.shape[0], weight.shape[0]
     if len(weight.shape) != 2 or weight.shape[1] != x.shape[1] or tuple(targets.shape) != (count,):
@@ -273,8 +287,6 @@ def fused(
     d_x, d_weight = None, None
     if needs_gradients:
         d_x = space.empty_like(x)
-        kind = {"dtype": space.float32, **({"device": x.device} if is_torch(x) else {})}
-        d_weight = space.zeros(tuple(weight.shape), **kind)
     losses = []
     for first in range(0, count, size):
         part, classes = x[first : first + size], targets[first : first + size]
@@ -284,7 +296,8 @@ def fused(
         if needs_gradients:
             d_loss = definitions.narrow((loss * 0 + 1) * scale, loss)
             d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)
-            d_x[first : first + size], _, _ = linear_backward(part, weight, d_logits, into=d_weight, on=on)
+            d_x[first : first + size] = matmul(d_logits, weight, on=on)
+            d_weight = _summed(d_logits, part, d_weight, on)
     total = sum(losses[1:], losses[0]) if losses else space.zeros(()) if not is_torch(x) else x.new_zeros((), dtype=space.float32)
     loss = total * scale
     return loss, d_x, None if d_weight is None else definitions.narrow(d_weight, weight)

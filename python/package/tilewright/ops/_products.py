@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import gpu
+from .. import _operators, gpu
 from .._definitions import is_jax
-from ._common import by_definition, records, stored, through_torch, through_jax
+from ._common import autocast, by_definition, records, stored, through_torch, through_jax
 
 
 def _flat(x: Any) -> Any:
@@ -24,6 +24,7 @@ def linear(x: Any, weight: Any, bias: Any = None, *, function: str | None = None
     >>> linear(np.ones((2, 8), np.float16), np.ones((3, 8), np.float16)).tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
+    x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
     if is_jax(x):
@@ -89,10 +90,10 @@ def linear_backward(
     if into is None:
         d_weight = gpu.gemm(of_rows.T, rows.T, on=on)
     else:
-        # Each tile of the buffer is read and written by one block. The interpreter takes no array for
-        # an input and a result at once.
-        total = into.copy() if on == "interpreter" else into
-        d_weight = gpu.gemm(of_rows.T, rows.T, function="x + total", total=total, out=into, on=on)
+        # No kernel of a product has one parameter for an input and the result, so the sum has a place
+        # of its own.
+        total = gpu.gemm(of_rows.T, rows.T, function="x + total", total=into, out=_operators.empty(into, tuple(into.shape)), on=on)
+        d_weight = gpu.relayout(total, into, on=on)
     d_bias = gpu.reduce(of_rows, "sum", axis=0, on=on) if bias else None
     return d_x, d_weight, d_bias
 
@@ -110,6 +111,7 @@ def matmul(a: Any, b: Any, *, out: Any = None, on: str | None = None) -> Any:
     >>> matmul(np.ones((2, 8), np.float16), np.ones((8, 3), np.float16)).tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
+    a, b = autocast(a, b)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"a is (M,K) and b (K,N), or both are batches, and they have the shapes {tuple(a.shape)} and {tuple(b.shape)}")
     if is_jax(a):

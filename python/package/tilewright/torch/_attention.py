@@ -98,6 +98,6 @@ def _derive(ctx: Any, d_o: Tensor | None, d_lse: Tensor | None) -> Any:
     return (d_q, d_k, d_v, None if sinks is None else d_sinks, None, None if bias is None else d_bias, *(None,) * 9)
 
 
-_of.register_autograd(_derive, setup_context=_keep)
+_of.derive_by(_derive, _keep)
 batched(_of, lambda leading, is_batched, size: None)
 batched(_by, lambda leading, is_batched, size: None)

@@ -39,7 +39,7 @@ def _derive_activation(ctx: Any, d_y: Tensor) -> Any:
     return d_x, None if up is None else d_up, None
 
 
-_of_activation.register_autograd(_derive_activation, setup_context=_keep_activation)
+_of_activation.derive_by(_derive_activation, _keep_activation)
 batched(_of_activation, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0, 1) else None)
 batched(
     _by_activation,
@@ -63,4 +63,4 @@ def _derive_dropout(ctx: Any, d_y: Tensor) -> Any:
     return _of_dropout(d_y, ctx.probability, ctx.seed), None, None
 
 
-_of_dropout.register_autograd(_derive_dropout, setup_context=_keep_dropout)
+_of_dropout.derive_by(_derive_dropout, _keep_dropout)

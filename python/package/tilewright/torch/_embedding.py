@@ -42,7 +42,7 @@ def _derive(ctx: Any, d_y: Tensor) -> Any:
     return None, _by(indices, d_y, ctx.vocabulary, ctx.padding), None
 
 
-_of.register_autograd(_derive, setup_context=_keep)
+_of.derive_by(_derive, _keep)
 batched(_of, lambda leading, is_batched, size: leading if not is_batched[1] else None)
 batched(_by, lambda leading, is_batched, size: None)
 
@@ -69,5 +69,5 @@ def _derive_rope(ctx: Any, d_y: Tensor) -> Any:
     return (d_x, *(None,) * 6)
 
 
-_of_rope.register_autograd(_derive_rope, setup_context=_keep_rope)
+_of_rope.derive_by(_derive_rope, _keep_rope)
 batched(_of_rope, lambda leading, is_batched, size: None)

@@ -65,7 +65,7 @@ def _derive(ctx: Any, d_loss: Tensor | None, d_lse: Tensor | None) -> Any:
     return (_by(logits, targets, lse, d_loss.contiguous(), *ctx.settings), *(None,) * 5)
 
 
-_of.register_autograd(_derive, setup_context=_keep)
+_of.derive_by(_derive, _keep)
 batched(_of, lambda leading, is_batched, size: None)
 batched(_by, lambda leading, is_batched, size: None)
 
@@ -114,4 +114,4 @@ def _derive_linear(ctx: Any, d_loss: Tensor | None, *others: Any) -> Any:
     return (d_x * d_loss.to(d_x.dtype), d_weight * d_loss.to(d_weight.dtype), *(None,) * 8)
 
 
-_of_linear.register_autograd(_derive_linear, setup_context=_keep_linear)
+_of_linear.derive_by(_derive_linear, _keep_linear)

@@ -57,8 +57,8 @@ def _derive_matmul(ctx: Any, d_y: Tensor) -> Any:
     return _of_matmul(d_y, b.transpose(-1, -2)), _of_matmul(a.transpose(-1, -2), d_y)
 
 
-_of_linear.register_autograd(_derive_linear, setup_context=_keep_linear)
-_of_matmul.register_autograd(_derive_matmul, setup_context=_keep_matmul)
+_of_linear.derive_by(_derive_linear, _keep_linear)
+_of_matmul.derive_by(_derive_matmul, _keep_matmul)
 batched(_of_linear, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0) else None)
 batched(_by_linear, lambda leading, is_batched, size: None)
 batched(

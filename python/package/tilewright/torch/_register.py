@@ -17,6 +17,9 @@ def fresh(y: Tensor, *inputs: Optional[Tensor]) -> Tensor:
     """A contiguous tensor that shares no memory with the inputs, as the fake implementations
     promise.
     """
+    if y.is_cuda and y.is_contiguous():
+        # Kernels write to memory of their own.
+        return y
     y = y.contiguous()
     storage = y.untyped_storage().data_ptr()
     if any(own is not None and storage and own.untyped_storage().data_ptr() == storage for own in inputs):
@@ -29,21 +32,72 @@ def like(x: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
     return torch.empty(x.shape if shape is None else shape, dtype=x.dtype if dtype is None else dtype, device=x.device)
 
 
+class Operator:
+    """An operator that is registered with PyTorch. A call on ordinary tensors outside of traces goes to
+    the function itself, which saves the dispatcher's time.
+    """
+
+    def __init__(self, own: Any, function: Callable[..., Any]) -> None:
+        self.own = own
+        self._function = function
+        self._recorded: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if torch.compiler.is_compiling() or is_transformed() or any(_is_special(own) for own in arguments):
+            return self.own(*arguments)
+        if self._recorded is not None and torch.is_grad_enabled():
+            if any(own.requires_grad for own in arguments if isinstance(own, Tensor)):
+                return self._recorded.apply(*arguments)
+        return self._function(*arguments)
+
+    def derive_by(self, derive: Callable[..., Any], keep: Callable[..., Any]) -> None:
+        """Registers the derivatives: `keep` saves what `derive` needs of a call."""
+        self.own.register_autograd(derive, setup_context=keep)
+        function = self._function
+
+        class Recorded(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, *arguments: Any) -> Any:
+                made = function(*arguments)
+                keep(ctx, arguments, made)
+                return made
+
+            @staticmethod
+            @torch.autograd.function.once_differentiable
+            def backward(ctx: Any, *derivatives: Any) -> Any:
+                return derive(ctx, *derivatives)
+
+        self._recorded = Recorded
+
+
+def is_transformed() -> bool:
+    """Whether `vmap` or another transformation of functions is active. Its tensors look like ordinary
+    ones, and that is asked of a function that is not public.
+    """
+    return bool(getattr(torch._C, "_are_functorch_transforms_active", bool)())
+
+
+def _is_special(own: Any) -> bool:
+    return isinstance(own, Tensor) and type(own) not in (Tensor, torch.nn.Parameter)
+
+
 def register(
     name: str, function: Callable[..., Any], fake: Callable[..., Any], mutates: tuple[str, ...] = ()
-) -> Any:
+) -> Operator:
     """Registers an operator: `function` is annotated with the types of its schema."""
-
     own = torch.library.custom_op(f"tilewright::{name}", mutates_args=mutates)(function)
     own.register_fake(fake)
-    setattr(operators, name, own)
-    return own
+    operator = Operator(own, function)
+    setattr(operators, name, operator)
+    return operator
 
 
-def batched(own: Any, moves: Callable[..., Any]) -> None:
+def batched(operator: Operator, moves: Callable[..., Any]) -> None:
     """Registers the rule for ``vmap``: where ``moves`` says how, a call on arrays with one axis more;
     else a call for each element of the batch.
     """
+
+    own = operator.own
 
     def rule(info: Any, dims: Any, *arguments: Any) -> Any:
         leading = [

@@ -31,7 +31,7 @@ def _row_operator(name: str) -> None:
         (x,) = ctx.saved_tensors
         return by(x, d_y, ctx.axis), None
 
-    of.register_autograd(derive, setup_context=keep)
+    of.derive_by(derive, keep)
 
     def moves(leading: list[Any], is_batched: list[bool], size: int) -> Any:
         tensors = tuple(range(len(leading) - 1))
@@ -161,10 +161,10 @@ def _derive_layer_residual(ctx: Any, d_y: Tensor, d_sum: Tensor) -> Any:
     return d_x, None if weight is None else d_weight, None if bias is None else d_bias, d_x, None
 
 
-_of_rms.register_autograd(_derive_rms, setup_context=_keep_rms)
-_of_rms_residual.register_autograd(_derive_rms_residual, setup_context=_keep_rms_residual)
-_of_layer.register_autograd(_derive_layer, setup_context=_keep_layer)
-_of_layer_residual.register_autograd(_derive_layer_residual, setup_context=_keep_layer_residual)
+_of_rms.derive_by(_derive_rms, _keep_rms)
+_of_rms_residual.derive_by(_derive_rms_residual, _keep_rms_residual)
+_of_layer.derive_by(_derive_layer, _keep_layer)
+_of_layer_residual.derive_by(_derive_layer_residual, _keep_layer_residual)
 batched(_of_rms, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0) else None)
 batched(_of_layer, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0) else None)
 batched(_of_rms_residual, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0, 2) else None)
