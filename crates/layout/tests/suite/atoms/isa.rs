@@ -84,6 +84,30 @@ fn sparse_products_of_a_warp() {
     }
 }
 
+/// Metadata says of every place of A whether it is stored. Where it is in one register of each
+/// thread of a group of four, every second thread has the rows 8 below, or the columns behind, and
+/// the types say what the other pairs have: the rest, or the same again.
+#[test]
+fn metadata_of_sparse_products() {
+    let mut count = 0;
+    for atom in ["SM80_SPARSE_", "SM120_SPARSE_", "SM90::GMMA::SPARSE::"].into_iter().flat_map(atoms) {
+        let [_, _, k] = atom.shape();
+        let bits = atom.types().a.bits();
+        compare(&atom, Operand::Metadata, |thread, value| {
+            let (row, odd, upper) = (thread / 4 % 8 + 16 * (thread / 32), thread % 2, thread / 2 % 2);
+            match (atom.name().split('_').next(), bits) {
+                // The selector of the instruction chooses the threads, so each has all.
+                (Some("SM80"), _) => (value % 16, value / 16),
+                // Half of K in a thread of each pair.
+                (Some("SM120"), _) | (_, 8) => (row + 8 * odd, k / 2 * upper + value),
+                _ => (row + 8 * (value / (k / 2)), k / 2 * odd + value % (k / 2)),
+            }
+        });
+        count += 1;
+    }
+    assert_eq!(count, 40 + 77 + 1056);
+}
+
 /// `dpas`, through the bytes of its registers. A is `M` rows of 32 bytes (or of K values), B is
 /// dwords: dword `d` of row `r` has the values `k = r * ops .. (r + 1) * ops` of column `d`.
 #[test]

@@ -148,6 +148,134 @@ fn products_lie_side_by_side_and_divide_again() {
     }
 }
 
+/// What Triton's own tests state of its linear layouts: operation, operands, result. `below` is its
+/// composition with an inverse, and `rest` its left division, where `none` says that there is none.
+/// Triton composes a map whose outputs have fewer bits than the inputs of the next one; here that is
+/// refused, and holds with the same bits.
+const TRITON: &[(&str, &[&str], &str)] = &[
+    ("product", &["in=[1,2,4,8] -> out:16", "in=[1,2,4,8,16] -> out:32"], "in=[1,2,4,8,16,32,64,128,256] -> out:512"),
+    (
+        "product",
+        &["in1=[1,2,4,8,16] -> out1:32", "in2=[1,2,4,8] -> out2:16"],
+        "in1=[(1,0),(2,0),(4,0),(8,0),(16,0)] in2=[(0,1),(0,2),(0,4),(0,8)] -> out1:32 out2:16",
+    ),
+    ("product", &["->", "in=[1,2,4,8,16] -> out:32"], "in=[1,2,4,8,16] -> out:32"),
+    ("product", &["in=[1,2,4] -> out:8", "in=[0,0,0,0] -> out:1"], "in=[1,2,4,0,0,0,0] -> out:8"),
+    ("product", &["in=[0,0,0,0] -> out1:1", "in=[] -> out2:1"], "in=[(0,0),(0,0),(0,0),(0,0)] -> out1:1 out2:1"),
+    ("product", &["in=[1,2] -> out1:4", "in=[1,2,4] -> out2:8"], "in=[(1,0),(2,0),(0,1),(0,2),(0,4)] -> out1:4 out2:8"),
+    (
+        "product",
+        &["in1=[(1,1),(2,2)] in2=[(0,2),(0,1)] -> out1:4 out2:4", "in1=[(0,2),(0,1)] in2=[] -> out1:1 out2:4"],
+        "in1=[(1,1),(2,2),(0,8),(0,4)] in2=[(0,2),(0,1)] -> out1:4 out2:16",
+    ),
+    (
+        "product",
+        &["in2=[(1,0)] in1=[(0,1)] -> out1:2 out2:2", "in2=[1] in1=[1] -> out2:2"],
+        "in2=[(1,0),(0,2)] in1=[(0,1),(0,2)] -> out1:2 out2:4",
+    ),
+    (
+        "compose",
+        &[
+            "out1=[(2,2),(1,0)] out2=[(1,1),(2,1)] -> out3:4 out4:4",
+            "in1=[(1,1),(0,1)] in2=[(1,0),(1,2)] -> out1:2 out2:4",
+        ],
+        "refused",
+    ),
+    (
+        "compose",
+        &[
+            "out1=[(2,2),(1,0)] out2=[(1,1),(2,1)] -> out3:4 out4:4",
+            "in1=[(1,1),(0,1)] in2=[(1,0),(1,2)] -> out1:4 out2:4",
+        ],
+        "in1=[(3,3),(1,1)] in2=[(2,2),(0,3)] -> out3:4 out4:4",
+    ),
+    ("below", &["in2=[4,1,2] -> out:8", "in1=[2,1,4] -> out:8"], "in1=[4,2,1] -> in2:8"),
+    ("below", &["in2=[0,2,1,4] -> out:8", "in1=[2,1,4] -> out:8"], "in1=[2,4,8] -> in2:16"),
+    ("below", &["in=[4,1,2] -> out:8", "in1=[2,1,4] in2=[0] -> out:8"], "in1=[4,2,1] in2=[0] -> in:8"),
+    ("below", &["in=[0,4,1,2] -> out:8", "in=[1,2,4] -> out:8"], "in=[4,8,2] -> in:16"),
+    ("below", &["in2=[4,1,2,0] -> out:8", "in1=[1,2,4] -> out:8"], "in1=[2,4,1] -> in2:16"),
+    ("below", &["in=[0,4,1,2,0] -> out:8", "in=[1,2,4] -> out:8"], "in=[4,8,2] -> in:32"),
+    (
+        "below",
+        &["in3=[1,2,4] in4=[0] -> out:8", "in1=[1,2,4] in2=[0] -> out:8"],
+        "in1=[(1,0),(2,0),(4,0)] in2=[(0,0)] -> in3:8 in4:2",
+    ),
+    (
+        "below",
+        &["in3=[2,1] in4=[0] -> out:4", "in1=[1,2] in2=[0] -> out:4"],
+        "in1=[(2,0),(1,0)] in2=[(0,0)] -> in3:4 in4:2",
+    ),
+    ("below", &["storage=[(1,1),(2,0)] -> x:4 y:2", "value=[(1,3)] -> y:2 x:4"], "value=[3] -> storage:4"),
+    ("below", &["storage=[(1,1),(2,0)] -> x:4 y:2", "value=[(1,0)] -> x:4 y:2"], "refused"),
+    ("below", &["storage=[(1,1),(2,0)] -> x:4 y:2", "value=[1] -> z:2"], "refused"),
+    ("rest", &["in=[1,2,4,0,0,0,0] -> out:8", "in=[1,2,4] -> out:8"], "in=[0,0,0,0] -> out:1"),
+    ("rest", &["in=[0,0,0,0,1,2,4] -> out:8", "in=[0,0,0,0] -> out:1"], "in=[1,2,4] -> out:8"),
+    ("rest", &["in=[1,2,4,8,16] -> out:32", "in=[1,2,4,8] extra=[0] -> out:16"], "none"),
+    ("rest", &["in=[1,2,4] -> out:8", "in=[1,2] -> out:4"], "in=[1] -> out:2"),
+    ("rest", &["in=[1,2,4] -> out:8", "in=[1,2,4] -> out:8"], "->"),
+    (
+        "rest",
+        &[
+            "in1=[(1,1),(2,2),(0,8),(0,4)] in2=[(0,2),(0,1)] -> out1:4 out2:16",
+            "in1=[(1,1),(2,2)] in2=[(0,2),(0,1)] -> out1:4 out2:4",
+        ],
+        "in1=[2,1] -> out2:4",
+    ),
+    (
+        "rest",
+        &["in2=[(0,1),(1,0)] in1=[(2,0),(0,2)] -> out1:4 out2:4", "in2=[(0,1),(1,0)] -> out1:2 out2:2"],
+        "in1=[(1,0),(0,1)] -> out1:2 out2:2",
+    ),
+    ("rest", &["in1=[(0,1),(0,2)] in2=[] -> out1:1 out2:4", "in1=[(0,1),(0,2)] -> out1:1 out2:4"], "->"),
+    ("rest", &["in1=[] in2=[(0,1)] in3=[] -> out1:1 out2:2", "in2=[(0,1)] -> out1:1 out2:2"], "->"),
+    (
+        "rest",
+        &["in2=[(1,0),(1,0)] in1=[(2,0),(0,1)] -> out1:4 out2:2", "in2=[1,1] -> out1:2"],
+        "in1=[(1,0),(0,1)] -> out1:2 out2:2",
+    ),
+    ("rest", &["in1=[(0,1),(0,2)] -> out1:1 out2:4", "-> out1:1"], "in1=[1,2] -> out2:4"),
+];
+
+/// A map without the names that have no bits, which Triton keeps where this library drops them.
+fn essence(map: &LinearLayout) -> LinearLayout {
+    let kept: Vec<usize> = (0..map.outputs().len()).filter(|at| map.outputs()[*at].1 > 0).collect();
+    let bases = map.inputs().iter().filter(|(_, bits)| *bits > 0).map(|(name, _)| {
+        let images = map.bases(name).unwrap();
+        (&**name, images.iter().map(|image| kept.iter().map(|at| image[*at]).collect()).collect())
+    });
+    LinearLayout::new(bases, kept.iter().map(|at| (&*map.outputs()[*at].0, map.outputs()[*at].1))).unwrap()
+}
+
+#[test]
+fn cases_of_triton_hold() {
+    let map = |text: &str| text.parse::<LinearLayout>().unwrap_or_else(|error| panic!("{text}: {error}"));
+    for (operation, operands, stated) in TRITON {
+        let [a, b] = [0, 1].map(|at| map(operands[at]));
+        let found = match *operation {
+            "product" => a.product(&b).ok(),
+            "compose" => a.compose(&b).ok(),
+            "below" => a.left_divide(&b).ok(),
+            "rest" => a.quotient(&b),
+            other => panic!("{other}"),
+        };
+        let wanted = Some(*stated).filter(|text| !["none", "refused"].contains(text)).map(map);
+        assert_eq!(found.as_ref().map(essence), wanted.as_ref().map(essence), "{operation} {operands:?}: {found:?}");
+    }
+    let layout = map("in1=[(4,2),(2,1),(1,0)] in2=[(1,2),(2,1)] -> out1:8 out2:4");
+    for (index, image) in [([0, 0], [0, 0]), ([1, 0], [4, 2]), ([0, 1], [1, 2])] {
+        assert_eq!(layout.apply(&index).unwrap(), image);
+    }
+    // Registers of a tile in a larger tile of memory that is swizzled.
+    let memory = "offset=[(0,1),(0,2),(0,4),(0,8),(0,16),(0,32),(0,64),(1,8),(2,16),(4,32),(8,0),(16,0),(32,0),(64,0),\
+                  (128,0)] -> dim0:256 dim1:128";
+    let registers = "register=[(0,1),(0,2),(0,4),(0,32),(32,0)] lane=[(0,8),(0,16),(1,0),(2,0),(4,0)] \
+                     warp=[(8,0),(16,0)] -> dim0:256 dim1:128";
+    let stated = "register=[1,2,4,32,4096] lane=[8,16,136,272,544] warp=[1024,2048] -> offset:32768";
+    let [memory, registers, stated] = [memory, registers, stated].map(map);
+    assert_eq!(memory.left_divide(&registers).unwrap(), stated);
+    assert_eq!(memory.invert().unwrap().compose(&registers).unwrap(), stated);
+}
+
 #[test]
 fn refuses_what_is_not_one() {
     let parse = |text: &str| text.parse::<LinearLayout>();
