@@ -1,5 +1,5 @@
 //! Triton's encodings against what its package answers: text, shape and bases as recorded by
-//! `scripts/triton_layouts.py`, compared at every basis.
+//! `scripts/triton_layouts.py`, compared at every basis; and against what its own tests state.
 
 use std::fs;
 
@@ -107,6 +107,28 @@ fn recorded_facts_of_triton() {
         })
         .collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), facts.len(), wrong[..wrong.len().min(5)].join("\n"));
+}
+
+/// The suite of Triton itself: `tests/triton_cases.tsv` has the inputs and the stated bases of its
+/// tests of linear layouts in C++, for every encoding that is read.
+#[test]
+fn cases_of_triton_hold() {
+    let cases = include_str!("../triton_cases.tsv").lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for line in cases {
+        let [kind, text, shape, stated] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let shape: Vec<i64> = shape.split(',').map(|extent| extent.parse().unwrap()).collect();
+        if kind == "same" {
+            let map = |text: &str| read(text, &shape).unwrap_or_else(|error| panic!("{text}: {error}")).to_string();
+            assert_eq!(map(text), map(stated), "{text} {shape:?}");
+        } else {
+            let bases = stated.replace(" block=[]", "");
+            let fact = Fact { kind: kind.into(), text: text.into(), shape, bases };
+            check(&fact).unwrap_or_else(|because| panic!("{text} {:?}\n  want {stated}\n  {because}", fact.shape));
+        }
+        count += 1;
+    }
+    assert!(count >= 250, "{count}");
 }
 
 const FILE: &str = "\
