@@ -36,6 +36,51 @@ fn each_language_has_its_layouts() {
     assert!(found.text.contains("shape"), "{}", found.text);
 }
 
+/// A text of the notation is taken whole, and only where it stands.
+#[test]
+fn the_notation_is_read_where_it_stands() {
+    for (line, at, wanted) in [
+        ("// nested: ((2,2),N):((1,4),2), see below", "2,2", "((2,2),N):((1,4),2)"),
+        ("let a = layout!((4,8):(8,1) o 32:1);", "32", "(4,8):(8,1) o 32:1"),
+        // A definition and a number are no layouts; what they hold is one.
+        ("a = \"b = (4,8):(8,1)\"", "4,8", "(4,8):(8,1)"),
+        ("a = \"size((4,8):(8,1))\"", "4,8", "(4,8):(8,1)"),
+    ] {
+        assert_eq!(expression(line, at).as_deref(), Some(wanted), "{line}");
+    }
+    for (line, at) in [
+        ("a \"(6,2):(8,2) o (4,3):(3,1)\" there", "there"),
+        ("first(x); layout!((4,8):(8,1) o 32:1)", "first"),
+        ("first(x), (4,8):(8,1)", "first"),
+    ] {
+        assert_eq!(expression(line, at), None, "{line}");
+    }
+}
+
+/// The name, the unit, the notes, the parts and the help are shown.
+#[test]
+fn a_hover_has_all_of_the_reading() {
+    let block = "TiledMMA\n  ThrLayoutVMNK:  (_32,_2,_2,_1):(_1,_32,_64,_0)\n  PermutationMNK: (_32,_32,_16)\n\
+                 MMA_Atom\n  ThrID:      _32:_1\n  Shape_MNK:  (_16,_8,_16)\n  LayoutA_TV: \
+                 ((_4,_8),(_2,_2,_2)):((_32,_1),(_16,_8,_128))\n  LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))\n  \
+                 LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))\n";
+    for (text, parts) in [
+        (
+            "sA_layout: Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",
+            &["`sA_layout`", "in elements of 16 bits", "* Sw<3,4,3> acts on byte addresses"][..],
+        ),
+        (block, &["* `LayoutC_TV`: `((4,8),(2,2)):((32,1),(16,8))`"]),
+        ("!cute.ptr<!my.type, smem, align<1024>, S<3,4,3>>", &["how wide is !my.type?", "* help: say the width"]),
+    ] {
+        // A layout stands behind its name.
+        let own = Text::new(text.to_owned());
+        let found = layout_at(&own, own.position(text.find("Sw<").map_or(4, |at| at + 1))).unwrap();
+        for part in parts {
+            assert!(found.text.contains(part), "{part} in {}", found.text);
+        }
+    }
+}
+
 /// Literal arguments go over lines and have comments and names, whichever line is pointed at.
 #[test]
 fn literals_of_python_are_read_by_syntax() {
@@ -63,6 +108,23 @@ fn literals_of_python_are_read_by_syntax() {
     for line in 0..6 {
         let found = layout_at(&own, Position { line, character: 1 + 24 * u32::from(line == 0) });
         assert!(found.as_ref().is_some_and(|found| found.text.contains("shape")), "line {line}: {found:?}");
+    }
+}
+
+/// A call is read from its module's name to its end, and calls of other classes are none.
+#[test]
+fn a_call_is_read_where_it_stands() {
+    for (line, at) in [
+        ("y = MyLayout([4, 8], [8, 1])", "[4, 8]"),
+        ("y = 3; z = Layout([4, 8], [8, 1])", "y ="),
+        ("Layout([4, 8], [8, 1]); print(\"done\")", "done"),
+    ] {
+        assert_eq!(expression(line, at), None, "{line}");
+    }
+    let own = Text::new("z = pycute.Layout([4, 8], [8, 1]); print()".to_owned());
+    for character in [5, 20] {
+        let span = layout_at(&own, Position { line: 0, character }).unwrap().span;
+        assert_eq!((span.start.character, span.end.character), (4, 33));
     }
 }
 
@@ -126,6 +188,19 @@ fn a_place_is_read_as_in_the_whole_file() {
     }
     let first = all.iter().find_map(|own| own.expression.as_deref()?.parse::<Layout>().ok()).unwrap();
     assert_eq!(first.size(), 1);
+}
+
+/// The lines before a place are cut at a limit in bytes, which may be in the middle of a character.
+#[test]
+fn a_long_line_of_wide_characters_is_read() {
+    for blanks in 0..2 {
+        let before = "é".repeat(5_000) + &" ".repeat(1 + blanks);
+        for text in ["(_4,_8):(_8,_1)", "Layout([4, 8], [8, 1])"] {
+            let own = Text::new(format!("{before}{text}"));
+            let found = layout_at(&own, own.position(before.len() + 2)).unwrap();
+            assert_eq!(found.expression.as_deref(), Some("(4,8):(8,1)"), "{text}");
+        }
+    }
 }
 
 #[test]
