@@ -254,8 +254,9 @@ fn tiled_product(parts: &[Part]) -> Option<Vec<(&'static str, Layout)>> {
         _ => Tiler::Keep,
     };
     let product = TiledMma::new(atom, &arrangement, &permutation).ok()?;
-    // What is printed must be what follows.
-    if product.thread_layout() != &threads {
+    // What is printed must be what follows, up to strides of modes of extent 1, which move nothing.
+    let follows = product.thread_layout();
+    if follows.shape() != threads.shape() || !follows.equivalent(&threads) {
         return None;
     }
     let tile = |name, operand| Some((name, product.thread_values(operand).ok()?));
