@@ -252,7 +252,8 @@ fn next_boundary(source: &str, at: usize) -> usize {
 /// How far back on its line a name is looked for, in bytes.
 const NAME_WINDOW: usize = 120;
 
-/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`.
+/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`; or at the
+/// end of the line above, where the value begins a line.
 fn name_before(source: &str, at: usize) -> Option<String> {
     let mut from = at.saturating_sub(NAME_WINDOW);
     while !source.is_char_boundary(from) {
@@ -262,6 +263,11 @@ fn name_before(source: &str, at: usize) -> Option<String> {
     let (line, whole) = match before.rfind('\n') {
         Some(end) => (before.get(end + 1..)?, true),
         None => (before, from == 0),
+    };
+    let above = before.trim_end();
+    let (line, whole) = match above.strip_suffix('=').filter(|_| line.trim().is_empty()) {
+        Some(_) => above.rfind('\n').map_or((above, from == 0), |end| (above.get(end + 1..).unwrap_or(""), true)),
+        None => (line, whole),
     };
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '!' | '%' | '$');
     // A value of the IR, which its line defines.

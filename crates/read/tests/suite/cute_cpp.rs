@@ -102,3 +102,20 @@ fn a_system_can_be_asked_for() {
     let systems: Vec<System> = document(log, &told).items.iter().map(|item| item.system).collect();
     assert_eq!(systems, [System::CuteCpp]);
 }
+
+/// A definition whose value begins the next line has its name, and an assignment above does not give
+/// its name to what stands below it.
+#[test]
+fn a_name_may_stand_on_the_line_above() {
+    let names = |text: &str| -> Vec<Option<String>> {
+        let found = tilewright_read::document(text, &Options::default());
+        found.items.into_iter().map(|item| item.name).collect()
+    };
+    let layout = "Layout<Shape<_4,_8>, Stride<_8,_1>>";
+    assert_eq!(
+        names(&format!("using Tile =\n    {layout};\nusing Other = {layout};")),
+        [Some("Tile".to_owned()), Some("Other".to_owned())]
+    );
+    assert_eq!(names(&format!("x = 3;\n    {layout} a;")), [None]);
+    assert_eq!(names(&format!("y =\nf(x);\n{layout} a;")), [None]);
+}
