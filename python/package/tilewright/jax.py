@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _definitions as definitions
-from . import _native, ops
+from . import _native, gpu, ops
 from .ops import _attention as _attentions
 from .ops import _embedding as _embeddings
 from .ops import _rows
@@ -95,7 +95,7 @@ def _gpu() -> Any:
     return jax.local_devices()[0] if jax.default_backend() == "gpu" else None
 
 
-def call(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+def call(function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
     """A call of a function of ``tilewright.ops`` or ``tilewright.gpu`` as a foreign call of JAX, which
     may be traced. ``arrays`` are arrays of JAX or None; ``options`` are those of the function.
 
@@ -109,7 +109,7 @@ def call(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     shells = [_traced(tuple(own.shape), np.dtype(own.dtype), device.local_hardware_id) for own in given]
     rest = iter(shells)
     passed = [None if own is None else next(rest) for own in arrays]
-    made, recorded = record(function, passed, options, launches=True)
+    made, recorded = record(functools.partial(_row_major, function), passed, options, launches=True)
     results = [own for own in (made if isinstance(made, tuple) else (made,)) if own is not None]
     launches = recorded.launches or []
     # The buffers of the call: the inputs, the results, and the workspaces.
@@ -138,6 +138,17 @@ def call(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     if not isinstance(made, tuple):
         return next(answers)
     return tuple(None if own is None else next(answers) for own in made)
+
+
+def _row_major(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """The results of a function as row-major arrays of their own, as JAX has them."""
+    made = function(*arrays, **options)
+    results = []
+    for own in made if isinstance(made, tuple) else (made,):
+        if own is not None and (not own.flags.c_contiguous or _root(own).size != max(own.size, 1)):
+            own = gpu.relayout(own, own.made_beside(own.shape, None))
+        results.append(own)
+    return tuple(results) if isinstance(made, tuple) else results[0]
 
 
 def _offset(array: Any, before: int) -> int:
