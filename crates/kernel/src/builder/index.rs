@@ -32,10 +32,27 @@ impl Core {
         self.variable_of("a number that is read", register, greatest, below)
     }
 
+    /// The same, of a number that is a multiple of another one.
+    pub(crate) fn new_multiple(&mut self, register: Register, (by, greatest): (i64, i64), below: Option<Expr>) -> Expr {
+        let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
+        let facts = facts.and_then(|facts| facts.multiple_of(by)).unwrap_or(Facts::integer());
+        self.variable_with(facts, ("a number that is read", register), greatest, below)
+    }
+
     /// The same, with the word that messages use for it.
     pub(crate) fn variable_of(&mut self, word: &str, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
-        let parameter = Parameter::labelled(word, facts.unwrap_or(Facts::integer()));
+        self.variable_with(facts.unwrap_or(Facts::integer()), (word, register), greatest, below)
+    }
+
+    fn variable_with(
+        &mut self,
+        facts: Facts,
+        (word, register): (&str, Register),
+        greatest: i64,
+        below: Option<Expr>,
+    ) -> Expr {
+        let parameter = Parameter::labelled(word, facts);
         if greatest > 0 {
             self.variables.push(Variable { parameter: parameter.clone(), below, register });
         }

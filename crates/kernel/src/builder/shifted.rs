@@ -123,20 +123,35 @@ impl<'k> View<'k> {
         let Some((_, extent)) = self.bounds().into_iter().find(|(own, _)| *own == path).filter(|_| is_whole) else {
             return Err(refuse("a mode that ends is a leaf of a whole tensor"));
         };
-        let register = {
-            let mut core = self.build.core();
-            let (end, extent) = (core.lower(end, Width::Bits32)?, core.lower(&extent, Width::Bits32)?);
-            core.pure(Operation::Binary(Binary::Minimum, Number::I32), [end, extent], Width::Bits32)
+        let apart = extent.minus(end).map_or((None, None), |apart| apart.range());
+        let least = match (end.range().0, apart) {
+            (_, (_, Some(..=0))) => return Ok(self.clone()),
+            // Accesses of several elements need what the end is a multiple of.
+            (Some(0..), (Some(0..), _)) => end.clone(),
+            _ => self.lesser(end, &extent)?,
         };
-        let greatest = extent.range().1.unwrap_or(i32::MAX.into());
-        let below = Stride::plus(&extent, &Expr::from(1));
-        let least = self.build.core().new_variable(register, greatest, below);
         let mut ends = self.ends.clone();
         ends.retain(|(own, _)| *own != path);
         ends.push((path, least));
         Ok(View { ends, ..self.clone() })
     }
+
+    /// The lesser of an end and an extent, a number that is computed: a multiple of a power of two of
+    /// which both are.
+    fn lesser(&self, end: &Expr, extent: &Expr) -> Result<Expr, Reason> {
+        let mut core = self.build.core();
+        let both = [core.lower(end, Width::Bits32)?, core.lower(extent, Width::Bits32)?];
+        let register = core.pure(Operation::Binary(Binary::Minimum, Number::I32), both, Width::Bits32);
+        let greatest = extent.range().1.unwrap_or(i32::MAX.into());
+        let divides = |by: &i64| [end, extent].iter().all(|own| Expr::from(*by).divides(own).proved());
+        let by = (1..=MOST_BESIDE).rev().map(|bits| 1 << bits).find(divides).unwrap_or(1_i64);
+        let below = Stride::plus(extent, &Expr::from(1));
+        Ok(core.new_multiple(register, (by, greatest), below))
+    }
 }
+
+/// The logarithm of the most elements of an access: 16 of a byte.
+const MOST_BESIDE: u32 = 4;
 
 impl Build {
     /// As [`Build::index_of`], with larger numbers, and negative ones, replaced by `greatest`: so

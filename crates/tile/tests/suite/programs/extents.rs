@@ -236,3 +236,23 @@ fn tiles_of_any_extents_are_explained() {
     // Threads hold the tile inside of one whose extents are powers of two.
     assert!(explained.choices.iter().any(|own| own.ty.shape == [4, 128]), "{explained}");
 }
+
+#[test]
+fn accesses_are_as_wide_as_an_end_allows() {
+    // Rows of any length, the halves of heads of 96, and heads of 96 side by side.
+    for (tensor, tile, from, to) in [
+        ("(M,768):(768,1)", "(2,768)", "(block.x, 0)", "(block.x, 0)"),
+        ("(M,96):(96,1)", "(16,48)", "(block.x, [48])", "(block.x, [0])"),
+        ("(M,N{div=8}):(N,1)", "(16,96)", "(block.x, block.y)", "(block.x, block.y)"),
+    ] {
+        let text = format!(
+            "tile t {{\n input x: bf16 {tensor}\n inout y: bf16 {tensor}\n grid ceil(M/16), 2\n \
+             store(y, {to}, load(x, {tile}, {from}))\n}}"
+        );
+        let compiled = read(&text).compile(None).unwrap_or_else(|error| panic!("{error}"));
+        let ptx = tilewright_kernel::ptx::write(compiled.kernel().program(), tilewright_kernel::ptx::Target::Sm80);
+        let ptx = ptx.unwrap();
+        assert!(ptx.contains("ld.global.v4.b32") && ptx.contains("st.global.v4.b32"), "{tile}\n{ptx}");
+        assert!(!ptx.contains("global.b16"), "{tile}\n{ptx}");
+    }
+}
