@@ -2,10 +2,10 @@
 //!
 //! Law: each element is loaded before it is stored to (see [`crate::interpret`]). A thread loads its
 //! elements when it comes to the statement, so all threads of the block wait for each other before
-//! a store, unless each thread has loaded exactly the elements that it stores.
+//! a store, unless each thread has loaded exactly the elements that it stores, or the tiles are apart.
 
 use super::Lowering;
-use crate::program::{Operation, Program, Role, Statement, ValueId};
+use crate::program::{Index, Name, Operation, Program, Role, Statement, ValueId};
 
 /// A load: its value, its operation, and the tile that says coordinates.
 type LoadOf<'s> = (ValueId, &'s Operation, Option<ValueId>);
@@ -47,6 +47,18 @@ fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
     }
 }
 
+/// Whether two tiles have no coordinate along a mode in common, in whichever iterations: their
+/// indices are a known number apart, and depend on no iteration.
+fn are_apart(a: &Index, b: &Index, extent: i64) -> bool {
+    let is_fixed = |index: &Index| index.terms.iter().all(|(name, _)| matches!(name, Name::Block(_)));
+    let apart = a.clone().number().plus(&(b.clone().number() * -1)).known();
+    let least = if a.by_element { extent } else { 1 };
+    a.by_element == b.by_element
+        && is_fixed(a)
+        && is_fixed(b)
+        && apart.is_some_and(|apart| apart.unsigned_abs() >= least.unsigned_abs())
+}
+
 impl Lowering<'_, '_> {
     /// Whether all threads wait for each other before a statement of a body.
     pub(super) fn waits(&self, body: &[Statement], number: usize) -> bool {
@@ -79,8 +91,15 @@ impl Lowering<'_, '_> {
             Operation::Gather { shape, at, mode, .. } => (shape, at, picked.map(|rows| (*mode, rows))),
             _ => return true,
         };
+        let stored = &self.placed.program.type_of(*value).shape;
+        let picked = [rows_of_load, *rows].map(|rows| rows.map(|(mode, _)| mode));
+        let along = |mode: &usize| !picked.contains(&Some(*mode));
+        let modes = || (0..at.len().min(place.len())).filter(along);
+        if modes().any(|mode| are_apart(&place[mode], &at[mode], shape[mode].max(stored[mode]))) {
+            return false;
+        }
         let held = |value: &ValueId| self.placed.layouts.get(value);
-        let is_same = shape == &self.placed.program.type_of(*value).shape
+        let is_same = shape == stored
             && place == at
             && rows_of_load == *rows
             && held(&result).is_some_and(|own| held(value) == Some(own) && own.threads.iter().all(Option::is_some));

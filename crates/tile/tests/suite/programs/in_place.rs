@@ -21,7 +21,7 @@ fn barriers(program: &Program) -> usize {
 type Meaning = fn(&[f64], usize) -> f64;
 
 /// Statements, whether threads wait for each other, and what a row becomes.
-const CASES: [(&str, bool, Meaning); 5] = [
+const CASES: [(&str, bool, Meaning); 6] = [
     // Each thread changes what it has loaded.
     ("store(x, (block.x, 0), load(x, (1,256), (block.x, 0)) * 2)", false, |row, at| row[at] * 2.0),
     // All threads load the first element.
@@ -30,12 +30,19 @@ const CASES: [(&str, bool, Meaning); 5] = [
         true,
         |row, at| row[at] + row[0],
     ),
-    // The second half goes to the first: other threads have loaded that.
+    // Halves change places: a thread stores to elements that it has loaded, each from the other half.
     (
         "low = load(x, (1,128), (block.x, 0))\nhigh = load(x, (1,128), (block.x, 1))\n\
          store(x, (block.x, 0), high)\nstore(x, (block.x, 1), low)",
-        true,
+        false,
         |row, at| row[at ^ 128],
+    ),
+    // The halves are apart, and each thread changes what it has loaded.
+    (
+        "low = load(x, (1,128), (block.x, 0))\nhigh = load(x, (1,128), (block.x, 1))\n\
+         store(x, (block.x, 0), low - high)\nstore(x, (block.x, 1), low + high)",
+        false,
+        |row, at| if at < 128 { row[at] - row[at + 128] } else { row[at] + row[at - 128] },
     ),
     // A loop reads all, and the next one changes it part by part.
     (
