@@ -1,7 +1,7 @@
 //! Rows of a table by their numbers, and the sums of derivatives that go back to each row.
 //!
 //! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of its derivative is the sum of
-//! the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: sixteen rows at a time as
+//! the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: eight rows at a time as
 //! long as there are so many, and then four at a time. The order depends on nothing but how many
 //! rows there are with this number, so the bits are the same in each run and in any batch.
 //!
@@ -21,7 +21,7 @@ const DIGIT: u32 = 10;
 /// The most rows of a table.
 const MOST_ROWS: i64 = 1 << 24;
 /// The rows that are added at once, as long as there are so many; and at the end.
-const MANY: i64 = 16;
+const MANY: i64 = 8;
 const FEW: i64 = 4;
 
 options! {
@@ -163,6 +163,7 @@ impl Embedding {
     output begins: i32 {vocabulary}:1
     output ends: i32 {vocabulary}:1
     grid ceil({vocabulary}/2048)
+    warps 8
     store(begins, (block.x), broadcast(i32(0), (2048)))
     store(ends, (block.x), broadcast(i32(0), (2048)))
 }}
@@ -192,6 +193,8 @@ impl Embedding {
     fn rows_text(&self, blocks: RowBlocks) -> String {
         let blocks = blocks.single();
         let (part, vocabulary) = (blocks.part, self.vocabulary);
+        // A thread has eight elements of each row.
+        let warps = (part / (8 * 32)).max(1);
         let table = blocks.layout(&vocabulary.to_string());
         let tile = format!("(1,{part})");
         let add = |rows: i64| {
@@ -221,7 +224,8 @@ impl Embedding {
     input  tokens: i32 (T,1):(1,1)
     input  begins: i32 ({vocabulary},1):(1,1)
     input  ends: i32 ({vocabulary},1):(1,1)
-{gradient}{}    first = load(begins, (1,1), (block.x, 0))
+{gradient}{}    warps {warps}
+    first = load(begins, (1,1), (block.x, 0))
     last = load(ends, (1,1), (block.x, 0))
 {begin}    many = (last - first) / {MANY}
     loop i < [many] with sum = sum {{

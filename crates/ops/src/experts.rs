@@ -141,6 +141,8 @@ impl Operator for Route {
         self.checked()?;
         let Route { experts, chosen, element, over_all } = *self;
         let tokens = self.tokens(power_from(experts) * power_from(chosen));
+        // A thread has 16 elements of the largest tile.
+        let warps = power_from(tokens * power_from(experts) * power_from(chosen) / 512).clamp(1, 16);
         let (all, some) = (format!("({tokens},{experts})"), format!("({tokens},{chosen})"));
         let three = format!("({tokens},{chosen},{experts})");
         let few = format!("({tokens},{chosen},1)");
@@ -172,6 +174,7 @@ impl Operator for Route {
     input  d_weights: f32 (T,{chosen}):({chosen},1)
 {logits}    output d_logits: {element} (T,{experts}):({experts},1)
     grid ceil(T/{tokens})
+    warps {warps}
     which = reshape(load(experts, {some}, (block.x, 0), -1), {few})
     column = arange({three}, 2)
     w = load(weights, {some}, (block.x, 0))
@@ -225,6 +228,7 @@ impl Operator for ExpertPlaces {
         let none = "tile no_choices {
     output choices: i32 P:1
     grid ceil(P/2048)
+    warps 8
     store(choices, (block.x), broadcast(i32(-1), (2048)))
 }
 "
