@@ -20,10 +20,11 @@ const ROWS_OF_DELTA: i64 = 32;
 /// Queries that a block of `d_sinks` takes in an iteration.
 const ROWS_OF_SINKS: i64 = 1024;
 
-/// The tiles of `d_q`.
-fn tile_of_queries(heads: Heads) -> Tile {
+/// The tiles of `d_q`. Those of a bias take shared memory, too.
+fn tile_of_queries(heads: Heads, logits: &Logits) -> Tile {
     match heads.tiles() {
-        [..=128, ..=128] => Tile::new(128, 64, 8),
+        [..=64, ..=64] => Tile::new(128, 64, 8),
+        [..=128, ..=128] if logits.bias.is_none() => Tile::new(128, 64, 8),
         _ => Tile::new(128, 32, 8),
     }
 }
@@ -241,7 +242,7 @@ fn queries(dense: &Dense, logits: &Logits) -> Result<Program, OperatorError> {
     let heads = dense.heads;
     let Heads { group, kv, element, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = tile_of_queries(heads);
+    let tile = tile_of_queries(heads, logits);
     let Tile { rows, columns, warps } = tile;
     let walk = keys_of_queries(dense, logits, tile, false);
     let end = format!("size({})", dense.keys());
@@ -339,7 +340,7 @@ fn bias(dense: &Dense, logits: &Logits, own: Bias) -> Result<Program, OperatorEr
     let heads = dense.heads;
     let Heads { group, kv, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = Tile::new(64, 64, 4);
+    let tile = if wide.max(value) > 128 { Tile::new(64, 32, 4) } else { Tile::new(64, 64, 4) };
     let Tile { rows, columns, warps } = tile;
     // The head of `k` and the batch, of the blocks along z and of a loop.
     let (grid, turns, head) = match (own.heads, own.batch) {

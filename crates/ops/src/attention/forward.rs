@@ -31,7 +31,9 @@ impl Tile {
 /// The tiles of the forward: measured on an H200. Those of a bias take shared memory, too.
 fn tile(heads: Heads, logits: &Logits) -> Tile {
     match heads.tiles() {
-        [..=128, ..=128] if logits.bias.is_some() => Tile::new(128, 64, 8),
+        [..=64, ..=64] if logits.bias.is_some() => Tile::new(128, 64, 8),
+        [..=128, ..=128] if logits.bias.is_some() => Tile::new(128, 32, 8),
+        _ if logits.bias.is_some() => Tile::new(64, 32, 4),
         [..=64, ..=64] => Tile::new(256, 64, 16),
         [..=128, ..=128] => Tile::new(128, 128, 8),
         _ => Tile::new(128, 64, 8),
