@@ -303,6 +303,47 @@ def test_attention_over_caches() -> None:
         assert np.array_equal(one, ops.attention_decode(q, k, v, lengths, splits=4, on="interpreter")[number : number + 1])
 
 
+def test_a_mixture_of_experts() -> None:
+    tokens, count, chosen, length, inner = 20, 5, 2, 16, 24
+    x, logits = _array(tokens, length, dtype="f2"), _array(tokens, count)
+    # One expert is chosen by nobody.
+    logits[:, 3] = -100
+    weights = [_array(count, *shape, dtype="f2") for shape in [(inner, length), (inner, length), (length, inner)]]
+    found = ops.experts(x, logits, *weights, chosen, on="interpreter")
+    exact = ops.experts(x.astype("f8"), logits.astype("f8"), *(own.astype("f8") for own in weights), chosen)
+    np.testing.assert_allclose(np.asarray(found, "f8"), exact, atol=3e-2 * np.abs(exact).max())
+    own, shares = ops.route(logits, chosen, on="interpreter")
+    assert np.array_equal(own, np.argsort(-logits, axis=1, kind="stable")[:, :chosen])
+    where = ops.expert_places(np.asarray(own), count, on="interpreter")
+    for one, other in zip(where, ops.expert_places(np.asarray(own), count)):
+        assert np.array_equal(np.asarray(one), other)
+    from tilewright.ops import _experts
+
+    places = ops.Places(*(np.asarray(each) for each in where))
+    d, shares = _array(tokens, length, dtype="f2"), np.asarray(shares)
+    rows = np.asarray(ops.permute(x, places, on="interpreter"))
+    assert np.array_equal(rows, ops.permute(x, places))
+    for one, other in zip(
+        _experts.combine_backward(rows, d, places.places, places.choices, shares, on="interpreter"),
+        _experts.combine_backward(rows.astype("f8"), d.astype("f8"), places.places, places.choices, shares),
+    ):
+        _close(one, other, "f2")
+    _close(_experts.permute_backward(rows, places.places, on="interpreter"), _experts.permute_backward(rows, places.places), "f2")
+    d_h = _array(rows.shape[0], inner, dtype="f2") * (places.choices >= 0)[:, None]
+    for one, other in zip(
+        _experts.expert_product_backward(rows, weights[0], d_h.astype("f2"), places, on="interpreter"),
+        _experts.expert_product_backward(rows.astype("f8"), weights[0].astype("f8"), d_h.astype("f8"), places),
+    ):
+        np.testing.assert_allclose(np.asarray(one, "f8"), other, atol=2e-2 * np.abs(other).max())
+    for over_all in (False, True):
+        slope = [ops.route(logits, chosen, over_all=over_all, on=on) for on in ("interpreter", None)]
+        d_w = _array(tokens, chosen)
+        _close(
+            _experts.route_backward(logits, np.asarray(slope[0][0]), np.asarray(slope[0][1]), d_w, over_all=over_all, on="interpreter"),
+            _experts.route_backward(logits, *slope[1], d_w, over_all=over_all),
+        )
+
+
 def test_a_step_of_adamw() -> None:
     torch = pytest.importorskip("torch")
     arrays = [[_array(*shape) for _ in range(2)] for shape in [(5,), (30, 40)]]

@@ -204,3 +204,45 @@ def test_mixed_precision_has_the_types_of_pytorch() -> None:
         assert y.dtype == torch.nn.functional.linear(x, weight).dtype == torch.bfloat16 == o.dtype
     (y.sum() + o.sum()).backward()
     assert weight.grad.dtype == torch.float32 == q.grad.dtype
+
+
+def _mixture(function: str) -> tuple[Any, Any]:
+    """A mixture of experts by the operators, and by loops of PyTorch."""
+
+    def ours(x: Any, logits: Any, gate: Any, up: Any, down: Any) -> Any:
+        return ops.experts(x, logits, gate, up, down, 2, function=function)
+
+    def theirs(x: Any, logits: Any, gate: Any, up: Any, down: Any) -> Any:
+        top, which = logits.topk(2)
+        weights = top.softmax(-1)
+        y = torch.zeros_like(x)
+        for token in range(x.shape[0]):
+            for choice in range(2):
+                expert = which[token, choice]
+                hidden = torch.nn.functional.silu(gate[expert] @ x[token]) * (up[expert] @ x[token])
+                y[token] = y[token] + weights[token, choice] * (down[expert] @ hidden)
+        return y
+
+    return ours, theirs
+
+
+def test_a_mixture_of_experts_has_the_values_and_gradients_of_its_loops() -> None:
+    ours, theirs = _mixture("silu")
+    # Of four experts one is chosen by nobody.
+    logits = _tensor(5, 4, seed=1).detach() - torch.tensor([0.0, 0.0, 0.0, 100.0])
+    arrays = (_tensor(5, 8), logits.requires_grad_(), _tensor(4, 6, 8), _tensor(4, 6, 8, seed=2), _tensor(4, 8, 6, seed=3))
+    torch.testing.assert_close(ours(*arrays), theirs(*arrays))
+    found, exact = (torch.autograd.grad(of(*arrays).square().sum(), arrays) for of in (ours, theirs))
+    for one, other in zip(found, exact):
+        torch.testing.assert_close(one, other)
+    compiled = torch.compile(ours, backend="aot_eager", fullgraph=False)(*arrays)
+    torch.testing.assert_close(compiled, theirs(*arrays))
+
+
+def test_numbers_of_8_bits_are_those_of_their_scales() -> None:
+    x = _tensor(200, 300, dtype=torch.float32).detach() * 10
+    for square in (False, True):
+        q, scales = ops.quantize(x, square=square)
+        assert q.dtype == torch.float8_e4m3fn
+        back = ops.dequantize(q, scales, square=square)
+        assert (back - x).abs().max() <= x.abs().max() / 16

@@ -452,3 +452,156 @@ def attention_backward(
     d_q = slope @ repeated(k) * scale
     d_k = folded(space.swapaxes(slope, -1, -2) @ wide(q)) * scale
     return narrow(d_q, q), narrow(d_k, k), narrow(d_v, v), d_sinks, d_bias
+
+
+def route(logits: Any, chosen: int, over_all: bool) -> tuple[Any, Any]:
+    """The experts of each token with the greatest logits, and their weights by a softmax."""
+    space, a = namespace(logits), wide(logits)
+    # Of equal logits the first is the greater.
+    order = space.argsort(-a, **_stable(a))[:, :chosen]
+    score = space.take_along_dim(a, order, 1) if is_torch(a) else space.take_along_axis(a, order, 1)
+    base = a if over_all else score
+    top = greatest(base)
+    weights = space.exp(score - top) / total(space.exp(base - top))
+    return as_i32(order), weights
+
+
+def _stable(a: Any) -> dict[str, Any]:
+    return {"dim": -1, "stable": True} if is_torch(a) else {"axis": -1, "kind": "stable"}
+
+
+def as_i32(numbers: Any) -> Any:
+    """Integers of 32 bits."""
+    return numbers.int() if is_torch(numbers) else numbers.astype("int32")
+
+
+def route_backward(logits: Any, experts: Any, weights: Any, d_weights: Any, over_all: bool) -> Any:
+    """The derivative of ``route`` by the logits."""
+    space, w, d = namespace(logits), wide(weights), wide(d_weights)
+    inner = total(w * d)
+    columns = (experts[..., None] == _count_to(experts, logits.shape[-1])) * 1
+    if not over_all:
+        return narrow(((w * (d - inner))[..., None] * columns).sum(1), logits)
+    a = wide(logits)
+    e = space.exp(a - greatest(a))
+    return narrow(e / total(e) * ((d[..., None] * columns).sum(1) - inner), logits)
+
+
+def _count_to(like: Any, count: int) -> Any:
+    space = namespace(like)
+    return space.arange(count, device=like.device) if is_torch(like) else space.arange(count)
+
+
+def expert_places(experts: Any, count: int, tile: int) -> tuple[Any, Any, Any, Any, Any]:
+    """The row of each choice, the choice of each row, and where each expert begins, in tiles of rows."""
+    import numpy as np
+
+    flat = np.asarray(experts.cpu() if is_torch(experts) else experts).reshape(-1)
+    used = np.bincount(flat[flat >= 0], minlength=count)
+    tiles = -(-used // tile)
+    first = np.concatenate([[0], np.cumsum(tiles)[:-1]])
+    rows = (flat.size + (tile - 1) * count) // tile * tile
+    places, choices = np.full(flat.size, -1), np.full(rows, -1)
+    tile_experts = np.full(rows // tile, count)
+    for expert in range(count):
+        own = np.flatnonzero(flat == expert)
+        places[own] = first[expert] * tile + np.arange(own.size)
+        choices[places[own]] = own
+        tile_experts[first[expert] : first[expert] + tiles[expert]] = expert
+    made = [each.astype("int32") for each in (places, choices, tile_experts, first, tiles)]
+    if is_torch(experts):
+        torch: Any = import_module("torch")
+        made = [torch.from_numpy(each).to(experts.device) for each in made]
+    return tuple(made)  # type: ignore[return-value]
+
+
+def _gathered(x: Any, rows: Any) -> Any:
+    """Rows by their numbers; 0 where a number is negative."""
+    space = namespace(x)
+    found = x[space.where(rows >= 0, rows, space.zeros_like(rows))]
+    return space.where((rows >= 0)[..., None], found, space.zeros_like(found))
+
+
+def permute(x: Any, choices: Any, chosen: int) -> Any:
+    """The rows of tokens at the places of their choices."""
+    return _gathered(x, namespace(x).where(choices >= 0, choices // chosen, choices))
+
+
+def combine(x: Any, places: Any, weights: Any) -> Any:
+    """For each token the weighted sum of the rows of its choices."""
+    return narrow((_gathered(wide(x), places) * wide(weights)[..., None]).sum(1), x)
+
+
+def permute_backward(d_y: Any, places: Any) -> Any:
+    """The derivative of ``permute`` by ``x``."""
+    return narrow(_gathered(wide(d_y), places).sum(1), d_y)
+
+
+def combine_backward(x: Any, d_y: Any, places: Any, choices: Any, weights: Any) -> tuple[Any, Any]:
+    """The derivatives of ``combine`` by ``x`` and by the weights."""
+    d = wide(d_y)
+    of_rows = _gathered(wide(weights).reshape(-1, 1), choices)
+    d_x = _gathered(d, namespace(x).where(choices >= 0, choices // places.shape[1], choices)) * of_rows
+    return narrow(d_x, x), (_gathered(wide(x), places) * d[:, None]).sum(-1)
+
+
+def _of_rows(tile_experts: Any, tile: int, count: int) -> list[tuple[int, slice]]:
+    """The rows of each expert."""
+    found = [int(number) for number in tile_experts]
+    return [
+        (expert, slice(found.index(expert) * tile, (found.index(expert) + found.count(expert)) * tile))
+        for expert in range(count)
+        if expert in found
+    ]
+
+
+def expert_product(x: Any, w: Any, tile_experts: Any, transposed: bool, tile: int) -> Any:
+    """The rows of each expert times its matrix."""
+    space = namespace(x)
+    a, b = wide(x), wide(w)
+    y = space.zeros_like(a[:, :1] @ b[0, :1, :] if not transposed else a[:, :1] @ b[0, :, :1].T)
+    for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
+        y[rows] = a[rows] @ (b[expert].T if transposed else b[expert])
+    return narrow(y, x)
+
+
+def expert_product_backward(x: Any, w: Any, d_y: Any, tile_experts: Any, transposed: bool, tile: int) -> tuple[Any, Any]:
+    """The derivatives of ``expert_product`` by ``x`` and ``w``."""
+    space = namespace(x)
+    a, b, d = wide(x), wide(w), wide(d_y)
+    d_x, d_w = space.zeros_like(a), space.zeros_like(b)
+    for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
+        d_x[rows] = d[rows] @ (b[expert] if transposed else b[expert].T)
+        d_w[expert] = d[rows].T @ a[rows] if transposed else a[rows].T @ d[rows]
+    return narrow(d_x, x), narrow(d_w, w)
+
+
+def quantize(x: Any, square: bool, power_of_two: bool) -> tuple[Any, Any]:
+    """Numbers of e4m3 before they are rounded, and their scales, for blocks of 128 along K."""
+    space, a = namespace(x), wide(x)
+    rows, columns = a.shape
+    high = 128 if square else 1
+    down, across = -(-rows // high), -(-columns // 128)
+    padded = space.zeros((down * high, across * 128), dtype=a.dtype, **({"device": a.device} if is_torch(a) else {}))
+    padded[:rows, :columns] = abs(a)
+    blocks = padded.reshape(down, high, across, 128)
+    top = blocks.amax((1, 3)) if is_torch(a) else blocks.max((1, 3))
+    scales = space.where(top > 0, top / 448, space.ones_like(top))
+    if power_of_two:
+        scales = space.where(top > 0, 2 ** space.ceil(space.log2(scales)), space.ones_like(top))
+    return a / _spread(scales, rows, columns, high), scales
+
+
+def _spread(scales: Any, rows: int, columns: int, high: int) -> Any:
+    """A scale for each element of a matrix."""
+    if is_torch(scales):
+        whole = scales.repeat_interleave(high, 0).repeat_interleave(128, 1)
+    else:
+        space = namespace(scales)
+        whole = space.repeat(space.repeat(scales, high, 0), 128, 1)
+    return whole[:rows, :columns]
+
+
+def dequantize(q: Any, scales: Any, square: bool) -> Any:
+    """The numbers of ``quantize``, in the type of the scales."""
+    return wide(q) * _spread(scales, q.shape[0], q.shape[1], 128 if square else 1)

@@ -24,6 +24,17 @@ from __future__ import annotations
 from ._attention import attention, attention_decode
 from ._elements import activation, activation_backward, dropout, geglu, gelu, relu, silu, swiglu
 from ._embedding import embedding, embedding_backward, rope
+from ._experts import (
+    Places,
+    combine,
+    dequantize,
+    expert_places,
+    expert_product,
+    experts,
+    permute,
+    quantize,
+    route,
+)
 from ._losses import cross_entropy, cross_entropy_rows, cross_entropy_rows_backward, linear_cross_entropy
 from ._plan import plan
 from ._products import linear, linear_backward, matmul
@@ -40,17 +51,23 @@ from ._rows import (
 from ._training import adamw
 
 __all__ = [
+    "Places",
     "activation",
     "activation_backward",
     "adamw",
     "attention",
     "attention_decode",
+    "combine",
     "cross_entropy",
     "cross_entropy_rows",
     "cross_entropy_rows_backward",
+    "dequantize",
     "dropout",
     "embedding",
     "embedding_backward",
+    "expert_places",
+    "expert_product",
+    "experts",
     "geglu",
     "gelu",
     "layer_norm",
@@ -61,11 +78,14 @@ __all__ = [
     "log_softmax",
     "log_softmax_backward",
     "matmul",
+    "permute",
     "plan",
+    "quantize",
     "relu",
     "rms_norm",
     "rms_norm_backward",
     "rope",
+    "route",
     "silu",
     "softmax",
     "softmax_backward",

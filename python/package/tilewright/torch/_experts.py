@@ -1,0 +1,155 @@
+"""A mixture of experts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import ops
+from ..ops import _experts
+from ..ops._experts import Places
+from ._register import batched, fresh, like, register
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _route(logits: Tensor, chosen: int, over_all: bool) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        experts, weights = ops.route(logits, chosen, over_all=over_all)
+        return fresh(experts), fresh(weights)
+
+
+def _route_backward(logits: Tensor, experts: Tensor, weights: Tensor, d_weights: Tensor, over_all: bool) -> Tensor:
+    with torch.no_grad():
+        return fresh(_experts.route_backward(logits, experts, weights, d_weights, over_all=over_all), logits)
+
+
+def _fake_route(logits: Tensor, chosen: int, over_all: bool) -> tuple[Tensor, Tensor]:
+    shape = (logits.shape[0], chosen)
+    return like(logits, shape, torch.int32), like(logits, shape, _wide(logits))
+
+
+_of_route = register("route", _route, _fake_route)
+_by_route = register("route_backward", _route_backward, lambda logits, *others: like(logits))
+
+
+def _keep_route(ctx: Any, inputs: Any, output: Any) -> None:
+    logits, _, ctx.over_all = inputs
+    ctx.save_for_backward(logits, *output)
+    ctx.mark_non_differentiable(output[0])
+    ctx.set_materialize_grads(False)
+
+
+def _derive_route(ctx: Any, d_experts: Any, d_weights: Tensor | None) -> Any:
+    if d_weights is None:
+        return None, None, None
+    return _by_route(*ctx.saved_tensors, d_weights, ctx.over_all), None, None
+
+
+def _nobody(tensor: Tensor) -> Tensor:
+    return tensor.new_empty(0)
+
+
+def _permute(x: Tensor, places: Tensor, choices: Tensor) -> Tensor:
+    with torch.no_grad():
+        none = _nobody(places)
+        return fresh(ops.permute(x, Places(places, choices, none, none, none)), x)
+
+
+def _permute_backward(d_y: Tensor, places: Tensor) -> Tensor:
+    with torch.no_grad():
+        return fresh(_experts.permute_backward(d_y, places), d_y)
+
+
+_of_permute = register("permute", _permute, lambda x, places, choices: like(x, (choices.shape[0], x.shape[1])))
+_by_permute = register(
+    "permute_backward", _permute_backward, lambda d_y, places: like(d_y, (places.shape[0], d_y.shape[1]))
+)
+
+
+def _keep_permute(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[1])
+
+
+def _derive_permute(ctx: Any, d_y: Tensor) -> Any:
+    return _by_permute(d_y, *ctx.saved_tensors), None, None
+
+
+def _expert_product(
+    x: Tensor, w: Tensor, tile_experts: Tensor, first_tiles: Tensor, tiles: Tensor, transposed: bool
+) -> Tensor:
+    with torch.no_grad():
+        none = x.new_empty(x.shape[0], 0)
+        where = Places(none, none, tile_experts, first_tiles, tiles)
+        return fresh(ops.expert_product(x, w, where, transposed=transposed), x)
+
+
+def _expert_product_backward(
+    x: Tensor, w: Tensor, d_y: Tensor, tile_experts: Tensor, first_tiles: Tensor, tiles: Tensor, transposed: bool
+) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        none = _nobody(x)
+        where = Places(none, none, tile_experts, first_tiles, tiles)
+        d_x, d_w = _experts.expert_product_backward(x, w, d_y, where, transposed=transposed)
+        return fresh(d_x, d_y), fresh(d_w)
+
+
+_of_product = register(
+    "expert_product",
+    _expert_product,
+    lambda x, w, tile_experts, first_tiles, tiles, transposed: like(x, (x.shape[0], w.shape[1 if transposed else 2])),
+)
+_by_product = register("expert_product_backward", _expert_product_backward, lambda x, w, *others: (like(x), like(w)))
+
+
+def _keep_product(ctx: Any, inputs: Any, output: Any) -> None:
+    *tensors, ctx.transposed = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _derive_product(ctx: Any, d_y: Tensor) -> Any:
+    x, w, *where = ctx.saved_tensors
+    d_x, d_w = _by_product(x, w, d_y, *where, ctx.transposed)
+    return (d_x, d_w, *(None,) * 4)
+
+
+def _combine(x: Tensor, places: Tensor, choices: Tensor, weights: Tensor) -> Tensor:
+    with torch.no_grad():
+        none = _nobody(places)
+        return fresh(ops.combine(x, Places(places, choices, none, none, none), weights), x)
+
+
+def _combine_backward(
+    x: Tensor, d_y: Tensor, places: Tensor, choices: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        d_x, d_weights = _experts.combine_backward(x, d_y, places, choices, weights)
+        return fresh(d_x, d_y), fresh(d_weights)
+
+
+_of_combine = register("combine", _combine, lambda x, places, *others: like(x, (places.shape[0], x.shape[1])))
+_by_combine = register(
+    "combine_backward", _combine_backward, lambda x, d_y, places, choices, weights: (like(x), like(weights))
+)
+
+
+def _keep_combine(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _derive_combine(ctx: Any, d_y: Tensor) -> Any:
+    x, places, choices, weights = ctx.saved_tensors
+    d_x, d_weights = _by_combine(x, d_y, places, choices, weights)
+    return d_x, None, None, d_weights
+
+
+_of_route.derive_by(_derive_route, _keep_route)
+_of_permute.derive_by(_derive_permute, _keep_permute)
+_of_product.derive_by(_derive_product, _keep_product)
+_of_combine.derive_by(_derive_combine, _keep_combine)
+for _own in (_of_route, _by_route, _of_permute, _by_permute, _of_product, _by_product, _of_combine, _by_combine):
+    batched(_own, lambda leading, is_batched, size: None)
