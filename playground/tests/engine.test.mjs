@@ -163,6 +163,32 @@ test("texts of other systems are read, and what they leave open is asked", () =>
   assert.equal(pasted("(4,8):(8,").error.code, object({ ask: "program", source: "(4,8):(8," }).error.code);
 });
 
+test("every question has a line that answers it, and the first of several layouts is shown", () => {
+  const pasted = (source) => object({ ask: "program", source }, "workshop");
+  const blocked = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
+  for (const [source, asked, answers, kind, shown] of [
+    [blocked, "# shape: (128,64)", "# shape: (64,32)", "linear layout", /^register=\[\(0,1\),/],
+    ["PartitionSpec('tp', None)", "# mesh: dp=2:4,tp=4:1", "# mesh: dp=2:4,tp=4:1\n# shape: (8,6)", "sharded tensor", /tp/],
+    ["shape=(4, 8), strides=(64, 8)", "`# system:` and one of numpy, torch", "# system: torch", "layout", /^\(4,8\):\(64,8\)$/],
+  ]) {
+    const { code, help } = pasted(source).error;
+    assert.equal(code, "E1305", source);
+    assert.ok(help.includes(asked), help);
+    const found = pasted(`${answers}\n${source}`);
+    assert.equal(found.kind, kind, source);
+    assert.match(found.text, shown, source);
+  }
+  // An error is marked in the text below the answers.
+  const cut = "cute::Layout<cute::tuple<cute::C<4>, cute::C<8>>, cute::tuple<cute::C<8>";
+  const [alone, below] = [cut, `# bits: 16\n${cut}`].map((source) => pasted(source).error);
+  assert.equal(below.start, alone.start + "# bits: 16\n".length);
+  // What is refused as a program of its own notation is no text of another system.
+  assert.equal(pasted("(4,8):(8,1,1)").error.code, "E0101");
+  const several = pasted("a: (_4,_8):(_8,_1)\nb: (_2,_2):(_1,_2)\n");
+  assert.equal(several.text, "(4,8):(8,1)");
+  assert.ok(several.notes.includes("also in the text, line 2 b: (2,2):(1,2)"), several.notes.join("; "));
+});
+
 test("index arithmetic, PTX and derivations", beside, () => {
   const said = (...options) => execFileSync(command, options).toString();
   const source = "zipped_divide((M{div=128},K):(K,1), [128:1;64:1])";
