@@ -41,6 +41,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     ),
     "embedding": (torch.tensor([[0, 3], [3, 1]]), MATRIX, None),
     "rope": (_tensor(2, 3, 5, 8, seed=1), _tensor(5, 4).detach(), _tensor(5, 3, seed=1).detach()[:, :1].expand(5, 4), None, True, 1, False),
+    "linears": (X, [MATRIX, _tensor(6, 8, seed=7)]),
+    "feed_forward": (X, _tensor(6, 8), _tensor(6, 8, seed=1), _tensor(8, 6), "silu"),
     "attention": (
         *(_tensor(1, 4, 5, 8, seed=1), _tensor(1, 2, 6, 8, seed=2), _tensor(1, 2, 6, 4, seed=3)),
         *(_tensor(4, seed=4), _tensor(4, seed=5).detach().abs(), _tensor(1, 1, 5, 6, seed=6), None, None),
@@ -58,14 +60,18 @@ def test_operators_pass_the_checks_of_pytorch(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_derivatives_are_those_of_finite_differences(name: str) -> None:
     operator = getattr(torch.ops.tilewright, name)
+    if name == "linears":
+        x, weights = CALLS[name]
+        assert torch.autograd.gradcheck(lambda x, *weights: operator(x, list(weights)), (x, *weights))
+        return
     tensors = [own for own in CALLS[name] if isinstance(own, torch.Tensor)]
 
     def of(*given: Any) -> Any:
         rest = iter(given)
         is_given = [isinstance(own, torch.Tensor) and own.dtype == torch.float64 for own in CALLS[name]]
         made = operator(*[next(rest) if given else own for given, own in zip(is_given, CALLS[name])])
-        # Further results of losses are means for the first.
-        return made[0] if "entropy" in name else made
+        # Further results are means for the first.
+        return made[0] if "entropy" in name or name == "feed_forward" else made
 
     tensors = [own for own in tensors if own.dtype == torch.float64]
     assert torch.autograd.gradcheck(of, tensors)

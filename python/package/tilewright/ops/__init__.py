@@ -37,7 +37,7 @@ from ._experts import (
 )
 from ._losses import cross_entropy, cross_entropy_rows, cross_entropy_rows_backward, linear_cross_entropy
 from ._plan import plan
-from ._products import linear, linear_backward, matmul
+from ._products import feed_forward, feed_forward_backward, linear, linear_backward, linears, linears_backward, matmul
 from ._rows import (
     layer_norm,
     layer_norm_backward,
@@ -68,6 +68,8 @@ __all__ = [
     "expert_places",
     "expert_product",
     "experts",
+    "feed_forward",
+    "feed_forward_backward",
     "geglu",
     "gelu",
     "layer_norm",
@@ -75,6 +77,8 @@ __all__ = [
     "linear",
     "linear_backward",
     "linear_cross_entropy",
+    "linears",
+    "linears_backward",
     "log_softmax",
     "log_softmax_backward",
     "matmul",

@@ -121,3 +121,100 @@ def matmul(a: Any, b: Any, *, out: Any = None, on: str | None = None) -> Any:
     if by_definition(on, a, b):
         return stored(out, definitions.narrow(definitions.wide(a) @ definitions.wide(b), a))
     return gpu.gemm(a, b.swapaxes(-1, -2), out=out, on=on)
+
+
+def sum_of_products(factors: Any, weights: Any, on: str | None) -> Any:
+    """The sum of the products of matrices (M,N) with matrices (N,K): each is added to those before it
+    before it is rounded.
+    """
+    total = None
+    for factor, weight in zip(factors, weights):
+        if by_definition(on, factor, weight):
+            product = definitions.wide(factor) @ definitions.wide(weight)
+            total = product if total is None else total + product
+        elif total is None:
+            total = gpu.gemm(factor, weight.T, on=on)
+        else:
+            total = gpu.gemm(factor, weight.T, function="x + before", before=total, on=on)
+    return total
+
+
+def linears(x: Any, weights: Any, biases: Any = None, *, on: str | None = None) -> tuple[Any, ...]:
+    """Several linear layers of the same ``x``, as the projections of attention: the derivative by ``x``
+    is added up by the products themselves. ``biases`` is None, or has a bias or None for each.
+
+    >>> import numpy as np
+    >>> [y.shape for y in linears(np.ones((2, 8), np.float16), [np.ones((n, 8), np.float16) for n in (8, 16)])]
+    [(2, 8), (2, 16)]
+    """
+    biases = [None] * len(weights) if biases is None else list(biases)
+    if any(own is not None for own in biases) or is_jax(x):
+        return tuple(linear(x, weight, bias, on=on) for weight, bias in zip(weights, biases))
+    x, *weights = autocast(x, *weights)
+    if records(x, *weights):
+        return tuple(through_torch("linears", x, list(weights)))
+    return tuple(linear(x, weight, on=on) for weight in weights)
+
+
+def linears_backward(x: Any, weights: Any, derivatives: Any, *, on: str | None = None) -> tuple[Any, list[Any]]:
+    """The derivatives of ``linears`` without biases: by ``x``, and by each of the weights.
+
+    >>> import numpy as np
+    >>> x, weights = np.ones((2, 8), np.float16), [np.ones((n, 8), np.float16) for n in (8, 16)]
+    >>> d_x, d_weights = linears_backward(x, weights, linears(x, weights))
+    >>> d_x.shape, [own.shape for own in d_weights]
+    ((2, 8), [(8, 8), (16, 8)])
+    """
+    rows, of_rows = _flat(x), [_flat(each) for each in derivatives]
+    d_x = sum_of_products(of_rows, weights, on)
+    if by_definition(on, x):
+        d_x = definitions.narrow(d_x, x)
+        d_weights = [definitions.narrow(definitions.wide(d).T @ definitions.wide(rows), w) for d, w in zip(of_rows, weights)]
+    else:
+        d_weights = [gpu.gemm(d.T, rows.T, on=on) for d in of_rows]
+    return d_x.reshape(tuple(x.shape)), d_weights
+
+
+def feed_forward(x: Any, gate: Any, up: Any, down: Any, function: str = "silu", *, on: str | None = None) -> Any:
+    """``down(function(gate(x)) * up(x))``, of the weights of three linear layers without biases: (N,K),
+    (N,K) and (K,N). The backward computes the gated product again, so that it takes no memory between
+    the passes.
+
+    >>> import numpy as np
+    >>> x, gate, up, down = (np.ones(shape, np.float16) for shape in [(2, 8), (16, 8), (16, 8), (8, 16)])
+    >>> float(feed_forward(x, gate, up, down, "identity")[0, 0])
+    1024.0
+    """
+    x, gate, up, down = autocast(x, gate, up, down)
+    if is_jax(x) or not records(x, gate, up, down):
+        return feed_forward_parts(x, gate, up, down, function, on)[0]
+    return through_torch("feed_forward", x, gate, up, down, function)[0]
+
+
+def feed_forward_parts(x: Any, gate: Any, up: Any, down: Any, function: str, on: str | None) -> tuple[Any, Any, Any]:
+    """The result, and the results of the first two layers, which the backward reads."""
+    from ._elements import activation
+
+    first, second = linear(x, gate, on=on), linear(x, up, on=on)
+    return linear(activation(first, function, up=second, on=on), down, on=on), first, second
+
+
+def feed_forward_backward(
+    x: Any, gate: Any, up: Any, down: Any, first: Any, second: Any, d_y: Any, function: str = "silu", *, on: str | None = None
+) -> tuple[Any, Any, Any, Any]:
+    """The derivatives of ``feed_forward`` by ``x`` and the three weights; ``first`` and ``second`` are
+    the results of the layers ``gate`` and ``up``.
+
+    >>> import numpy as np
+    >>> x, gate, up, down = (np.ones(shape, np.float16) for shape in [(2, 8), (16, 8), (16, 8), (8, 16)])
+    >>> y, first, second = feed_forward_parts(x, gate, up, down, "identity", None)
+    >>> [own.shape for own in feed_forward_backward(x, gate, up, down, first, second, x, "identity")]
+    [(2, 8), (16, 8), (16, 8), (8, 16)]
+    """
+    from ._elements import activation, activation_backward
+
+    hidden = activation(first, function, up=second, on=on)
+    d_hidden, d_down, _ = linear_backward(hidden, down, d_y, on=on)
+    d_first, d_second = activation_backward(first, d_hidden, function, up=second, on=on)
+    d_x, (d_gate, d_up) = linears_backward(x, (gate, up), (d_first, d_second), on=on)
+    return d_x, d_gate, d_up, d_down

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
 from .. import ops
+from ..ops import _products
 from ._register import batched, fresh, like, register, spread
 
 
@@ -65,3 +67,80 @@ batched(
     _of_matmul,
     lambda leading, is_batched, size: leading if leading[0].dim() - is_batched[0] == 2 and spread(leading, is_batched, size, 0, 1) else None,
 )
+
+
+def _linears(x: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
+    with torch.no_grad():
+        return [fresh(ops.linear(x, weight), x) for weight in weights]
+
+
+def _linears_backward(x: Tensor, weights: Sequence[Tensor], derivatives: Sequence[Tensor]) -> list[Tensor]:
+    with torch.no_grad():
+        d_x, d_weights = ops.linears_backward(x, weights, derivatives)
+        return [fresh(own) for own in (d_x, *d_weights)]
+
+
+_of_linears = register(
+    "linears", _linears, lambda x, weights: [like(x, (*x.shape[:-1], weight.shape[0])) for weight in weights]
+)
+_by_linears = register(
+    "linears_backward", _linears_backward, lambda x, weights, derivatives: [like(own) for own in (x, *weights)]
+)
+
+
+def _keep_linears(ctx: Any, inputs: Any, output: Any) -> None:
+    x, weights = inputs
+    ctx.save_for_backward(x, *weights)
+
+
+def _derive_linears(ctx: Any, derivatives: Sequence[Tensor]) -> Any:
+    x, *weights = ctx.saved_tensors
+    d_x, *d_weights = _by_linears(x, weights, list(derivatives))
+    return d_x, d_weights
+
+
+def _feed_forward(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str) -> tuple[Tensor, Tensor, Tensor]:
+    with torch.no_grad():
+        y, first, second = _products.feed_forward_parts(x, gate, up, down, function, None)
+        return fresh(y, x), fresh(first, x), fresh(second, x)
+
+
+def _feed_forward_backward(
+    x: Tensor, gate: Tensor, up: Tensor, down: Tensor, first: Tensor, second: Tensor, d_y: Tensor, function: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    with torch.no_grad():
+        made = ops.feed_forward_backward(x, gate, up, down, first, second, d_y, function)
+        return tuple(fresh(own, d_y) for own in made)  # type: ignore[return-value]
+
+
+def _fake_feed_forward(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str) -> tuple[Tensor, Tensor, Tensor]:
+    inner = (*x.shape[:-1], gate.shape[0])
+    return like(x, (*x.shape[:-1], down.shape[0])), like(x, inner), like(x, inner)
+
+
+_of_feed = register("feed_forward", _feed_forward, _fake_feed_forward)
+_by_feed = register(
+    "feed_forward_backward",
+    _feed_forward_backward,
+    lambda x, gate, up, down, *others: (like(x), like(gate), like(up), like(down)),
+)
+
+
+def _keep_feed(ctx: Any, inputs: Any, output: Any) -> None:
+    *tensors, ctx.function = inputs
+    ctx.save_for_backward(*tensors, *output[1:])
+    # What the backward reads is no result of the layer.
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)
+
+
+def _derive_feed(ctx: Any, d_y: Optional[Tensor], *others: Any) -> Any:
+    if d_y is None:
+        return (None,) * 5
+    return (*_by_feed(*ctx.saved_tensors, d_y, ctx.function), None)
+
+
+_of_linears.derive_by(_derive_linears, _keep_linears)
+_of_feed.derive_by(_derive_feed, _keep_feed)
+for _own in (_of_linears, _by_linears, _of_feed, _by_feed):
+    batched(_own, lambda leading, is_batched, size: None)

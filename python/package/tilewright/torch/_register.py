@@ -43,11 +43,14 @@ class Operator:
         self._recorded: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        if torch.compiler.is_compiling() or is_transformed() or any(_is_special(own) for own in arguments):
+        if torch.compiler.is_compiling() or is_transformed():
             return self.own(*arguments)
-        if self._recorded is not None and torch.is_grad_enabled():
-            if any(own.requires_grad for own in arguments if isinstance(own, Tensor)):
-                return self._recorded.apply(*arguments)
+        tensors = [own for own in arguments if isinstance(own, Tensor)]
+        if any(isinstance(own, list) for own in arguments) or any(_is_special(own) for own in tensors):
+            # A function whose derivatives are recorded takes no list of tensors.
+            return self.own(*arguments)
+        if self._recorded is not None and torch.is_grad_enabled() and any(own.requires_grad for own in tensors):
+            return self._recorded.apply(*arguments)
         return self._function(*arguments)
 
     def derive_by(self, derive: Callable[..., Any], keep: Callable[..., Any]) -> None:
@@ -77,8 +80,8 @@ def is_transformed() -> bool:
     return bool(getattr(torch._C, "_are_functorch_transforms_active", bool)())
 
 
-def _is_special(own: Any) -> bool:
-    return isinstance(own, Tensor) and type(own) not in (Tensor, torch.nn.Parameter)
+def _is_special(own: Tensor) -> bool:
+    return type(own) not in (Tensor, torch.nn.Parameter)
 
 
 def register(

@@ -147,8 +147,13 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
     if function is None:
         return None
 
+    has_bias = any(getattr(module, name).bias is not None for name in ("gate_proj", "up_proj", "down_proj"))
+
     def forward(self: Any, x: Tensor) -> Tensor:
-        return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))  # type: ignore[no-any-return]
+        if has_bias:
+            return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))  # type: ignore[no-any-return]
+        weights = (self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight)
+        return ops.feed_forward(x, *weights, function)  # type: ignore[no-any-return]
 
     return forward
 
@@ -178,7 +183,9 @@ def _apply_attention(
     **more: Any,
 ) -> tuple[Tensor, None]:
     shape = (*hidden_states.shape[:-1], -1, self.head_dim)
-    q, k, v = (each(hidden_states).view(shape) for each in (self.q_proj, self.k_proj, self.v_proj))
+    layers = (self.q_proj, self.k_proj, self.v_proj)
+    made = ops.linears(hidden_states, [own.weight for own in layers], [own.bias for own in layers])
+    q, k, v = (each.view(shape) for each in made)
     cos, sin = position_embeddings
     half = cos.shape[-1] // 2
     # Tables of the halves of a head are equal; those of all sequences have rows one after another.
