@@ -20,12 +20,20 @@ def test_blocks_run(document: Path) -> None:
         exec(compile(block, str(document), "exec"), names)
 
 
+def test_the_blocks_of_the_chapter_on_models_run() -> None:
+    for module in ("torch", "jax", "transformers"):
+        pytest.importorskip(module)
+    test_blocks_run(ROOT / "docs" / "book" / "src" / "models.md")
+
+
 def test_doctests() -> None:
     import doctest
 
     import tilewright
     from tilewright import _collective, _more, _study, _tile, gpu, mesh
+    from tilewright.ops import _attention, _elements, _embedding, _experts, _losses, _products, _rows
 
-    for module in (tilewright, _collective, _more, _study, _tile, gpu, mesh):
+    operators = (_attention, _elements, _embedding, _experts, _losses, _products, _rows)
+    for module in (tilewright, _collective, _more, _study, _tile, gpu, mesh, *operators):
         failed, tried = doctest.testmod(module)
         assert tried > 2 and not failed

@@ -46,10 +46,10 @@ def test_softmax(shape: tuple[int, ...], dtype: str) -> None:
                 _both(function, x, axis=axis)
             else:
                 assert function(x, axis=axis, on="interpreter").shape == shape
-    for function in (ops.softmax_backward, ops.log_softmax_backward):
+    for slope in (ops.softmax_backward, ops.log_softmax_backward):
         if 0 not in shape:
-            _both(function, x, d)
-            _both(function, x, d, axis=0)
+            _both(slope, x, d)
+            _both(slope, x, d, axis=0)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f2"])
@@ -144,13 +144,14 @@ def test_arrays_whose_strides_no_kernel_takes_are_copied_and_the_plan_says_so() 
 def test_a_row_has_the_same_bits_in_every_matrix() -> None:
     x, d = _array(50, 40), _array(50, 40)
     weight = _array(40)
-    for function in (
+    functions: list[Any] = [
         lambda a, b: ops.softmax(a, on="interpreter"),
         lambda a, b: ops.rms_norm(a, weight, on="interpreter"),
         lambda a, b: ops.layer_norm(a, weight, weight, on="interpreter"),
         lambda a, b: ops.softmax_backward(a, b, on="interpreter"),
         lambda a, b: ops.rms_norm_backward(a, weight, b, on="interpreter")[0],
-    ):
+    ]
+    for function in functions:
         whole = function(x, d)
         for rows in (slice(0, 1), slice(17, 18), slice(3, 40)):
             assert np.array_equal(function(x[rows].copy(), d[rows].copy()), whole[rows])
@@ -161,7 +162,8 @@ def test_cross_entropy(vocabulary: int) -> None:
     x = _array(6, vocabulary) * 3
     targets = np.array([0, vocabulary - 1, -100, 7 % vocabulary, -1, vocabulary], np.int64)
     d = _array(6)
-    for options in ({}, {"smoothing": 0.1, "z_loss": 1e-3}, {"softcap": 2.0}):
+    settings: list[dict[str, Any]] = [{}, {"smoothing": 0.1, "z_loss": 1e-3}, {"softcap": 2.0}]
+    for options in settings:
         loss, lse = ops.cross_entropy_rows(x, targets, on="interpreter", **options)
         exact, powers = ops.cross_entropy_rows(x.astype("f8"), targets, **options)
         _close(loss, exact)
@@ -221,7 +223,7 @@ def test_rotary_positions(heads: int, interleaved: bool) -> None:
         cos, sin = np.cos(angles).astype("f4"), np.sin(angles).astype("f4")
         for x in (_array(*shape), _array(*shape).swapaxes(1, 2).copy().swapaxes(1, 2)):
             for positions in (None, np.arange(3, 8), np.array([[0, 1, 2, 3, 4], [9, 8, 7, 7, 19]])):
-                named = {"positions": positions, "interleaved": interleaved, "heads": heads}
+                named: dict[str, Any] = {"positions": positions, "interleaved": interleaved, "heads": heads}
                 found = ops.rope(x, cos, sin, on="interpreter", **named)
                 _close(found, ops.rope(x, cos, sin, **named))
                 for on in (None, "interpreter"):
@@ -260,8 +262,9 @@ def test_attention(number: int, heads: int) -> None:
         q, options.get("causal", False), options.get("window"), options.get("scale"), options.get("softcap", 0.0), heads, ""
     )
     d_o, d_lse = _array(*exact[0].shape, dtype="f2"), _array(*exact[1].shape)
-    by_kernels = _attention.backward(q, k, v, *extra, None, None, *found, d_o, d_lse, own, "interpreter")
-    by_formulas = _attention.backward(*wide, *extra, None, None, *exact, d_o.astype("f8"), d_lse, own, None)
+    slope: Any = _attention.backward
+    by_kernels = slope(q, k, v, *extra, None, None, *found, d_o, d_lse, own, "interpreter")
+    by_formulas = slope(*wide, *extra, None, None, *exact, d_o.astype("f8"), d_lse, own, None)
     for one, other in zip(by_kernels, by_formulas):
         assert (one is None) == (other is None)
         if one is not None:
@@ -282,7 +285,8 @@ def test_attention_over_caches() -> None:
     q = _array(batch, heads, 1, length, dtype="f2")
     k, v = _array(batch, kv, rows, length, dtype="f2"), _array(batch, kv, rows, length, dtype="f2")
     lengths = np.array([1, 33, 64])
-    exact = ops.attention_decode(*(own.astype("f8") for own in (q, k, v)), lengths, return_lse=True)
+    decode: Any = ops.attention_decode
+    exact = decode(*(own.astype("f8") for own in (q, k, v)), lengths, return_lse=True)
     for splits in (1, 3, None):
         found = ops.attention_decode(q, k, v, lengths, splits=splits, return_lse=True, on="interpreter")
         for one, other in zip(found, exact):
@@ -294,12 +298,12 @@ def test_attention_over_caches() -> None:
         for sequence in range(batch):
             to[order[sequence]] = of[sequence].swapaxes(0, 1).reshape(-1, page, kv, length)
     for on in (None, "interpreter"):
-        found = ops.attention_decode(q, *paged, lengths, pages=order, on=on)
+        found = decode(q, *paged, lengths, pages=order, on=on)
         _close(found, exact[0], "f2")
     # With a number of parts of its own, a sequence has the same bits in every batch.
     for number in range(batch):
         alone = (own[number : number + 1] for own in (q, k, v, lengths))
-        one = ops.attention_decode(*alone, splits=4, on="interpreter")
+        one = decode(*alone, splits=4, on="interpreter")
         assert np.array_equal(one, ops.attention_decode(q, k, v, lengths, splits=4, on="interpreter")[number : number + 1])
 
 
@@ -309,8 +313,9 @@ def test_a_mixture_of_experts() -> None:
     # One expert is chosen by nobody.
     logits[:, 3] = -100
     weights = [_array(count, *shape, dtype="f2") for shape in [(inner, length), (inner, length), (length, inner)]]
-    found = ops.experts(x, logits, *weights, chosen, on="interpreter")
-    exact = ops.experts(x.astype("f8"), logits.astype("f8"), *(own.astype("f8") for own in weights), chosen)
+    mixture: Any = ops.experts
+    found = mixture(x, logits, *weights, chosen, on="interpreter")
+    exact = mixture(x.astype("f8"), logits.astype("f8"), *(own.astype("f8") for own in weights), chosen)
     np.testing.assert_allclose(np.asarray(found, "f8"), exact, atol=3e-2 * np.abs(exact).max())
     own, shares = ops.route(logits, chosen, on="interpreter")
     assert np.array_equal(own, np.argsort(-logits, axis=1, kind="stable")[:, :chosen])
@@ -365,7 +370,7 @@ def test_a_step_of_adamw() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     x = _array(3, 8)
-    for wrong, error in [
+    refused: list[tuple[Any, type[Exception]]] = [
         (lambda: ops.softmax(x, axis=2), ValueError),
         (lambda: ops.softmax(x, on="gpu"), ValueError),
         (lambda: ops.rms_norm(x, _array(7)), ValueError),
@@ -382,6 +387,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: ops.softmax(x, out=_array(3, 7)), ValueError),
         (lambda: ops.softmax(tw.zeros((3, 8), "f4")), TypeError),
         (lambda: ops.plan(len, [1]), TypeError),
-    ]:
+    ]
+    for wrong, error in refused:
         with pytest.raises(error):
             wrong()

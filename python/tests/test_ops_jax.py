@@ -26,7 +26,7 @@ W, B, MATRIX = _array(8), _array(8), _array(4, 8)
 CLASSES = jnp.arange(15).reshape(3, 5) % 8
 COS, SIN = jnp.cos(_array(5, 4)), jnp.sin(_array(5, 4))
 
-CALLS = {
+CALLS: dict[str, tuple[Any, Any, Any]] = {
     "softmax": (lambda x: ops.softmax(x, axis=1), lambda x: jax.nn.softmax(x, axis=1), (X,)),
     "log_softmax": (ops.log_softmax, jax.nn.log_softmax, (X,)),
     "rms_norm": (

@@ -148,7 +148,7 @@ def test_a_block_is_compiled_as_one_graph() -> None:
 
 
 def test_vmap_is_a_call_for_each_element() -> None:
-    for function, arrays, dims in [
+    calls: list[tuple[Any, Any, Any]] = [
         (lambda x: ops.softmax(x, axis=0), (X,), (1,)),
         (lambda x: ops.rms_norm(x, W), (X,), (0,)),
         (lambda x, w: ops.rms_norm(x, w), (X, _tensor(3, 8)), (0, 0)),
@@ -156,7 +156,8 @@ def test_vmap_is_a_call_for_each_element() -> None:
         (lambda x: ops.swiglu(x, UP[0]), (X,), (0,)),
         (lambda x: ops.linear(x, MATRIX), (X,), (1,)),
         (lambda a: ops.matmul(a, MATRIX.T), (X,), (0,)),
-    ]:
+    ]
+    for function, arrays, dims in calls:
         found = torch.vmap(function, in_dims=dims)(*arrays)
         each = [function(*[array.select(dim, number) for array, dim in zip(arrays, dims)]) for number in range(found.shape[0])]
         torch.testing.assert_close(found, torch.stack(each))

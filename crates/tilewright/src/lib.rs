@@ -213,6 +213,8 @@ mod book {
     pub struct Kernels;
     #[doc = include_str!("../../../docs/book/src/hopper.md")]
     pub struct Hopper;
+    #[doc = include_str!("../../../docs/book/src/models.md")]
+    pub struct Models;
     #[doc = include_str!("../../../docs/book/src/mesh.md")]
     pub struct Mesh;
 }

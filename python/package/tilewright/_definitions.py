@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._arrays import is_torch
 
@@ -113,7 +113,10 @@ def norm_backward(
     d_x = inner * scale
     if d_same is not None:
         d_x = d_x + wide(d_same)
-    of_rows = (lambda a: a.sum(rows)) if rows else (lambda a: a)
+
+    def of_rows(a: Any) -> Any:
+        return a.sum(rows) if rows else a
+
     d_weight = None if weight is None else narrow(of_rows(d * normed), weight)
     d_bias = None if bias is None else narrow(of_rows(d), bias)
     return narrow(d_x, x), d_weight, d_bias
@@ -331,15 +334,27 @@ def adamw(
     return narrow(a, p), narrow(first, m), narrow(second, v)
 
 
+class AttentionSettings(NamedTuple):
+    """The options of attention: each is known when kernels are compiled."""
+
+    causal: bool
+    #: How many keys before and after its position a query sees; -1 is no limit.
+    left: int
+    right: int
+    scale: float
+    softcap: float
+    #: The axis of the heads: 1 for (B,H,S,D), 2 for (B,S,H,D).
+    heads: int
+    #: An expression of tile programs that is added to the logits.
+    expression: str
+
+
 def attention_scores(
     q: Any,
     k: Any,
     slopes: Any,
     bias: Any,
-    causal: bool,
-    window: tuple[int, int],
-    scale: float,
-    softcap: float,
+    own: AttentionSettings,
 ) -> tuple[Any, Any, Any]:
     """The logits of attention of (B,H,S,D) and (B,G,T,D), heads of ``q`` in groups; whether each key is
     seen; and the scaled products, before the softcap.
@@ -347,19 +362,19 @@ def attention_scores(
     space = namespace(q)
     group = q.shape[1] // k.shape[1]
     keys = wide(k) if group == 1 else space.repeat_interleave(wide(k), group, 1) if is_torch(k) else space.repeat(wide(k), group, 1)
-    products = wide(q) @ space.swapaxes(keys, -1, -2) * scale
-    scores = products if softcap == 0 else space.tanh(products / softcap) * softcap
+    products = wide(q) @ space.swapaxes(keys, -1, -2) * own.scale
+    scores = products if own.softcap == 0 else space.tanh(products / own.softcap) * own.softcap
     where = {"device": q.device} if is_torch(q) else {}
     queries, rows = q.shape[2], k.shape[2]
     at = space.arange(queries, **where)[:, None] + (rows - queries)
     other = space.arange(rows, **where)[None, :]
     seen = (other - at) < rows + queries
-    if causal:
+    if own.causal:
         seen = seen & (other <= at)
-    if window[0] >= 0:
-        seen = seen & (other >= at - window[0])
-    if window[1] >= 0:
-        seen = seen & (other <= at + window[1])
+    if own.left >= 0:
+        seen = seen & (other >= at - own.left)
+    if own.right >= 0:
+        seen = seen & (other <= at + own.right)
     if slopes is not None:
         distance = wide(abs(at - other)) if is_torch(q) else abs(at - other).astype("float32")
         scores = scores - wide(slopes)[None, :, None, None] * distance
@@ -375,14 +390,11 @@ def attention(
     sinks: Any,
     slopes: Any,
     bias: Any,
-    causal: bool,
-    window: tuple[int, int],
-    scale: float,
-    softcap: float,
+    own: AttentionSettings,
 ) -> tuple[Any, Any]:
     """Attention, and the logarithm of the sum of powers of each row."""
     space = namespace(q)
-    scores, _, _ = attention_scores(q, k, slopes, bias, causal, window, scale, softcap)
+    scores, _, _ = attention_scores(q, k, slopes, bias, own)
     top = space.clip(greatest(scores), -3e38, None)
     if sinks is not None:
         top = space.maximum(top, wide(sinks)[None, :, None, None] + 0 * top)
@@ -410,14 +422,11 @@ def attention_backward(
     lse: Any,
     d_o: Any,
     d_lse: Any,
-    causal: bool,
-    window: tuple[int, int],
-    scale: float,
-    softcap: float,
+    own: AttentionSettings,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The derivatives of ``attention`` by ``q``, ``k``, ``v``, ``sinks`` and ``bias``."""
     space = namespace(q)
-    scores, _, products = attention_scores(q, k, slopes, bias, causal, window, scale, softcap)
+    scores, _, products = attention_scores(q, k, slopes, bias, own)
     batch, kv, rows = k.shape[:3]
     group = q.shape[1] // kv
 
@@ -448,9 +457,9 @@ def attention_backward(
             if bias.shape[axis] == 1 and d_bias.shape[axis] != 1:
                 d_bias = total(d_bias, axis)
         d_bias = narrow(d_bias, bias)
-    slope = d_scores if softcap == 0 else d_scores * (1 - space.tanh(products / softcap) ** 2)
-    d_q = slope @ repeated(k) * scale
-    d_k = folded(space.swapaxes(slope, -1, -2) @ wide(q)) * scale
+    slope = d_scores if own.softcap == 0 else d_scores * (1 - space.tanh(products / own.softcap) ** 2)
+    d_q = slope @ repeated(k) * own.scale
+    d_k = folded(space.swapaxes(slope, -1, -2) @ wide(q)) * own.scale
     return narrow(d_q, q), narrow(d_k, k), narrow(d_v, v), d_sinks, d_bias
 
 

@@ -106,6 +106,7 @@ __all__ = [
     "operations",
     "otherwise",
     "own_text",
+    "operator_programs",
     "page",
     "picture",
     "pipeline",
@@ -116,6 +117,7 @@ __all__ = [
     "plan_rms_norm",
     "plan_softmax",
     "predicates",
+    "prepare_xla_call",
     "range",
     "read",
     "read_tiles",
@@ -143,6 +145,7 @@ __all__ = [
     "write_kernel",
     "writes_tiles",
     "zeros",
+    "xla_handler",
 ]
 __version__: str
 
@@ -1140,7 +1143,9 @@ class Captured:
 @final
 class Calls:
     def __new__(cls) -> Calls: ...
-    def call(self, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = None) -> Any: ...
+    def call(
+        self, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = None, numbers: dict[str, Any] | None = None
+    ) -> Any: ...
     def keep(
         self,
         inputs: tuple[Any, ...],
@@ -1148,7 +1153,15 @@ class Calls:
         makers: list[_Maker] | None,
         workspaces: tuple[tuple[Any, ...], list[_Maker]],
         launches: list[tuple[Launcher, list[tuple[int, int]], dict[str, int]]],
+        numbers: dict[str, Any] | None = None,
     ) -> None: ...
+
+def prepare_xla_call(
+    device: int,
+    launches: list[tuple[Launcher, list[tuple[Any, int]], list[tuple[int, int]], dict[str, int]]],
+    numbers: dict[str, Any],
+) -> int: ...
+def xla_handler() -> int: ...
 
 thread: Thread
 
@@ -1220,6 +1233,9 @@ def plan_reduce(
     statistic: str, layout: Any, element: Any, modes: list[int], alignment: int, machine: str
 ) -> Plan: ...
 def plan_product(a: _Matrix, b: _Matrix, d: _Matrix, asked: _Asked, machine: str) -> Plan: ...
+def operator_programs(
+    name: str, options: dict[str, bool | int | float | str], is_backward: bool, machine: str
+) -> tuple[str, list[Program]]: ...
 def element_name(element: Any) -> str: ...
 def read_tiles(
     text: str, places: list[tuple[str, int, int, tuple[int, int] | None]], machine: str | None = None

@@ -72,9 +72,10 @@ class _Traced(np.ndarray):
 def _traced(shape: tuple[int, ...], dtype: Any, ordinal: int) -> _Traced:
     # Of an empty array there is a byte too, so that it has an address of its own.
     count = max(int(np.prod(shape)), 1)
-    made = np.empty(count, dtype).view(_Traced)
+    made: Any = np.empty(count, dtype).view(_Traced)
     made.ordinal = ordinal
-    return made[: int(np.prod(shape))].reshape(shape)
+    whole: _Traced = made[: int(np.prod(shape))].reshape(shape)
+    return whole
 
 
 def _root(array: Any) -> Any:
@@ -153,7 +154,8 @@ def _row_major(function: Callable[..., Any], *arrays: Any, **options: Any) -> An
 
 def _offset(array: Any, before: int) -> int:
     """The bytes from the beginning of a buffer to so many elements before an array in it."""
-    return int(array.ctypes.data - _root(array).ctypes.data) - before * array.itemsize
+    offset: int = array.ctypes.data - _root(array).ctypes.data - before * array.itemsize
+    return offset
 
 
 def _either(function: Callable[..., Any], definition: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,7 +185,8 @@ def _differentiable(forward: Callable[..., Any], backward: Callable[..., Any], o
         return backward(*arguments[:options], arrays, made, derivatives)
 
     of.defvjp(keep, derive)
-    return of
+    differentiable: Callable[..., Any] = of
+    return differentiable
 
 
 def _ordered(definition: Callable[..., Any], arrays: tuple[Any, ...], axis: int) -> Any:
@@ -428,13 +431,14 @@ def rope(
     return _rope(settings, x, cos, sin, None if positions is None else positions.astype("int32"))
 
 
-_attend = _either(
-    lambda *arrays, own: _attentions.forward(*arrays, own, None), lambda *arrays, own: _defined_attention(own, *arrays)
-)
-_attend_backward = _either(
-    lambda *arrays, own: _attentions.backward(*arrays, own, None),
-    lambda *arrays, own: _defined_attention_backward(own, *arrays),
-)
+def _kernel_attention(*arrays: Any, own: Any) -> Any:
+    q, k, v, sinks, slopes, bias, cu_q, cu_k = arrays
+    return _attentions.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
+
+
+def _kernel_attention_backward(*arrays: Any, own: Any) -> Any:
+    q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse = arrays
+    return _attentions.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
 
 
 def _defined_attention(own: Any, q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any) -> Any:
@@ -443,7 +447,7 @@ def _defined_attention(own: Any, q: Any, k: Any, v: Any, sinks: Any, slopes: Any
     if own.expression:
         raise TypeError("an expression of biases runs on a device alone")
     q, k, v = (_attentions._in_order(each, own) for each in (q, k, v))
-    o, lse = definitions.attention(q, k, v, sinks, slopes, bias, own.causal, own.window, own.scale, own.softcap)
+    o, lse = definitions.attention(q, k, v, sinks, slopes, bias, own)
     return _attentions._in_order(o, own), lse
 
 
@@ -463,10 +467,17 @@ def _defined_attention_backward(
     d_lse: Any,
 ) -> Any:
     q, k, v, o, d_o = (_attentions._in_order(each, own) for each in (q, k, v, o, d_o))
-    made = definitions.attention_backward(
-        q, k, v, sinks, slopes, bias, o, lse, d_o, d_lse, own.causal, own.window, own.scale, own.softcap
-    )
+    made = definitions.attention_backward(q, k, v, sinks, slopes, bias, o, lse, d_o, d_lse, own)
     return (*(_attentions._in_order(each, own) for each in made[:3]), *made[3:])
+
+
+_attend = _either(
+    _kernel_attention, lambda *arrays, own: _defined_attention(own, *arrays)
+)
+_attend_backward = _either(
+    _kernel_attention_backward,
+    lambda *arrays, own: _defined_attention_backward(own, *arrays),
+)
 
 
 def _derive_attention(own: Any, arrays: Any, made: Any, derivatives: Any) -> Any:

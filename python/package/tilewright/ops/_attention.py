@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _definitions as definitions
-from .. import _native, _operators, gpu
-from .._definitions import is_jax
+from .. import _native, gpu
+from .._arrays import compact, empty
+from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
 from ._losses import as_i32
 
 
-class Settings(NamedTuple):
-    """The options of attention: each is known when kernels are compiled."""
-
-    causal: bool
-    left: int
-    right: int
-    scale: float
-    softcap: float
-    #: The axis of the heads: 1 for (B,H,S,D), 2 for (B,S,H,D).
-    heads: int
-    expression: str
-
-    @property
-    def window(self) -> tuple[int, int]:
-        return self.left, self.right
-
-
 def settled(
     q: Any, causal: bool, window: tuple[int, int] | None, scale: float | None, softcap: float, heads: int, expression: str
-) -> Settings:
+) -> AttentionSettings:
     """The options of a call, checked."""
     if heads not in (1, 2):
         raise ValueError(f"the axis of the heads is 1 or 2, not {heads}")
     left, right = (-1, -1) if window is None else window
-    return Settings(causal, left, right, q.shape[-1] ** -0.5 if scale is None else float(scale), float(softcap), heads, expression)
+    return AttentionSettings(causal, left, right, q.shape[-1] ** -0.5 if scale is None else float(scale), float(softcap), heads, expression)
 
 
-def _check(q: Any, k: Any, v: Any, own: Settings, is_packed: bool) -> None:
+def _check(q: Any, k: Any, v: Any, own: AttentionSettings, is_packed: bool) -> None:
     axes = 3 if is_packed else 4
     shapes = [tuple(each.shape) for each in (q, k, v)]
     what = "(rows, heads, length)" if is_packed else "(B,H,S,D)" if own.heads == 1 else "(B,S,H,D)"
@@ -62,18 +46,22 @@ def _taken(array: Any, is_written_like: bool, on: str | None) -> Any:
     spans = 1 + sum((extent - 1) * step for extent, step in zip(shape, strides))
     if inner and not before and not (is_written_like and spans != math.prod(shape)):
         return array
-    room = _operators.empty(array, shape)
+    room = empty(array, shape)
     return gpu.relayout(array, room, on=on) if 0 not in shape else room
 
 
-def _sizes(arrays: dict[str, Any], own: Settings, is_packed: bool) -> tuple[dict[str, int], int]:
+def _axes_of(own: AttentionSettings, is_packed: bool) -> tuple[str, ...]:
+    """What the axes of an array are, but the last one."""
+    if is_packed:
+        return "row", "head"
+    return ("batch", "head", "row") if own.heads == 1 else ("batch", "row", "head")
+
+
+def _sizes(arrays: dict[str, Any], own: AttentionSettings, is_packed: bool) -> tuple[dict[str, int], int]:
     """The strides of arrays by their names, and the alignment of all. The stride of an axis of one
     element is never used.
     """
-    if is_packed:
-        names = ("row", "head")
-    else:
-        names = ("batch", "head", "row") if own.heads == 1 else ("batch", "row", "head")
+    names = _axes_of(own, is_packed)
     steps = {}
     common = 0
     for name, array in arrays.items():
@@ -86,7 +74,7 @@ def _sizes(arrays: dict[str, Any], own: Settings, is_packed: bool) -> tuple[dict
     return {name: step or -(-row // facts) * facts for name, step in steps.items()}, facts
 
 
-def _options(q: Any, k: Any, v: Any, own: Settings, facts: int, is_packed: bool, extra: dict[str, Any]) -> Options:
+def _options(q: Any, k: Any, v: Any, own: AttentionSettings, facts: int, is_packed: bool, extra: dict[str, Any]) -> Options:
     at = 1 if is_packed else own.heads
     named: dict[str, Any] = {
         "heads": q.shape[at],
@@ -104,7 +92,7 @@ def _options(q: Any, k: Any, v: Any, own: Settings, facts: int, is_packed: bool,
     return tuple(named.items())
 
 
-def _more(own: Settings, sinks: Any, slopes: Any, bias: Any, is_packed: bool, same: bool) -> dict[str, Any]:
+def _more(own: AttentionSettings, sinks: Any, slopes: Any, bias: Any, is_packed: bool, same: bool) -> dict[str, Any]:
     more: dict[str, Any] = {"window_right": own.right, "packed": is_packed, "same_length": same}
     more |= {"sinks": sinks is not None, "slopes": slopes is not None, "bias_expression": own.expression}
     if bias is not None:
@@ -123,7 +111,7 @@ def _bias_sizes(bias: Any) -> dict[str, int]:
     return sizes
 
 
-def _check_bias(q: Any, k: Any, bias: Any, own: Settings, is_packed: bool) -> None:
+def _check_bias(q: Any, k: Any, bias: Any, own: AttentionSettings, is_packed: bool) -> None:
     if bias is None:
         return
     if is_packed:
@@ -134,7 +122,7 @@ def _check_bias(q: Any, k: Any, bias: Any, own: Settings, is_packed: bool) -> No
         raise ValueError(f"a bias is {shape}, with 1 in the place of the first two where they share it, not {tuple(bias.shape)}")
 
 
-def _in_order(array: Any, own: Settings) -> Any:
+def _in_order(array: Any, own: AttentionSettings) -> Any:
     """The axes of an array as the definition has them, (B,H,S,D)."""
     return array if own.heads == 1 else definitions.namespace(array).swapaxes(array, 1, 2)
 
@@ -202,7 +190,7 @@ def attention(
 
 
 def forward(
-    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any, own: Settings, on: str | None
+    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any, own: AttentionSettings, on: str | None
 ) -> tuple[Any, Any]:
     """The output and the logarithms of sums."""
     is_packed = cu_q is not None
@@ -211,8 +199,8 @@ def forward(
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
         if is_packed:
             return _packed_definition(q, k, v, sinks, slopes, cu_q, cu_k, own)
-        arrays = [_in_order(each, own) for each in (q, k, v)]
-        o, lse = definitions.attention(*arrays, sinks, slopes, bias, own.causal, own.window, own.scale, own.softcap)
+        ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
+        o, lse = definitions.attention(*ordered, sinks, slopes, bias, own)
         return _in_order(o, own), lse
     call = ("attention", own, *(each is None for each in (sinks, slopes, bias, cu_q)))
     optional = {"sinks": sinks, "slopes": slopes, "bias": bias, "cu_q": cu_q, "cu_k": cu_k}
@@ -224,10 +212,10 @@ def forward(
     shape = (*q.shape[:-1], v.shape[-1])
     rows = (q.shape[1], q.shape[0]) if is_packed else (q.shape[0], q.shape[at], q.shape[3 - at])
     if 0 in shape:
-        made = [_operators.made(_operators.maker(q, *of), q) for of in ((shape, element), (rows, "f32"))]
+        made = [empty(q, *of) for of in ((shape, element), (rows, "f32"))]
         return made[0], made[1]
     arrays = {name: _taken(array, False, on) for name, array in (("q", q), ("k", k), ("v", v))}
-    room = gpu.compact(shape)
+    room = compact(shape)
     steps, facts = _sizes(arrays, own, is_packed)
     out, of_out = _sizes_of(shape, room, own, is_packed, element)
     facts = min(facts, of_out)
@@ -245,20 +233,17 @@ def forward(
 
 
 def _sizes_of(
-    shape: tuple[int, ...], strides: tuple[int, ...], own: Settings, is_packed: bool, element: str
+    shape: tuple[int, ...], strides: tuple[int, ...], own: AttentionSettings, is_packed: bool, element: str
 ) -> tuple[dict[str, int], int]:
     """The strides of a result that does not exist yet."""
-    if is_packed:
-        names = ("row", "head")
-    else:
-        names = ("batch", "head", "row") if own.heads == 1 else ("batch", "row", "head")
+    names = _axes_of(own, is_packed)
     used = [step for extent, step in zip(shape, strides[:-1]) if extent > 1]
     facts = alignment(element, *used)
     pad = -(-shape[-1] // 8) * 8
     return {f"o_{name}": step if extent > 1 else pad for name, extent, step in zip(names, shape, strides)}, facts
 
 
-def _extents(q: Any, k: Any, cu_q: Any, own: Settings, is_packed: bool) -> dict[str, int]:
+def _extents(q: Any, k: Any, cu_q: Any, own: AttentionSettings, is_packed: bool) -> dict[str, int]:
     if is_packed:
         return {"B": cu_q.shape[0] - 1, "Q": q.shape[0], "K": k.shape[0]}
     return {"B": q.shape[0], "S": q.shape[3 - own.heads], "T": k.shape[3 - own.heads]}
@@ -291,7 +276,7 @@ def backward(
     lse: Any,
     d_o: Any,
     d_lse: Any,
-    own: Settings,
+    own: AttentionSettings,
     on: str | None,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The derivatives by ``q``, ``k``, ``v``, ``sinks`` and ``bias``; of what is None, None."""
@@ -301,11 +286,11 @@ def backward(
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
         if is_packed:
             return _packed_definition_backward(q, k, v, sinks, slopes, cu_q, cu_k, o, lse, d_o, d_lse, own)
-        arrays = [_in_order(each, own) for each in (q, k, v)]
+        ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
         made = definitions.attention_backward(
-            *arrays, sinks, slopes, bias, _in_order(o, own), lse, _in_order(d_o, own), d_lse, own.causal, own.window, own.scale, own.softcap
+            *ordered, sinks, slopes, bias, _in_order(o, own), lse, _in_order(d_o, own), d_lse, own
         )
-        return (*(_in_order(each, own) for each in made[:3]), *made[3:])  # type: ignore[return-value]
+        return (*(_in_order(each, own) for each in made[:3]), *made[3:])
     call = ("attention_backward", own, *(each is None for each in (sinks, slopes, bias, cu_q, d_lse)))
     optional = {"sinks": sinks, "slopes": slopes, "bias": bias, "cu_q": cu_q, "cu_k": cu_k}
     present = [each for each in optional.values() if each is not None]
@@ -327,7 +312,7 @@ def _backward_anew(
     lse: Any,
     d_o: Any,
     d_lse: Any,
-    own: Settings,
+    own: AttentionSettings,
     on: str | None,
     call: Any,
     called: tuple[Any, ...],
@@ -375,13 +360,11 @@ def _one(array: Any) -> Any:
 
 
 def _packed_definition(
-    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, cu_q: Any, cu_k: Any, own: Settings
+    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, cu_q: Any, cu_k: Any, own: AttentionSettings
 ) -> tuple[Any, Any]:
     space = definitions.namespace(q)
     made = [
-        definitions.attention(
-            *(_one(each) for each in (q[rows], k[keys], v[keys])), sinks, slopes, None, own.causal, own.window, own.scale, own.softcap
-        )
+        definitions.attention(_one(q[rows]), _one(k[keys]), _one(v[keys]), sinks, slopes, None, own)
         for rows, keys in _sequences(cu_q, cu_k)
     ]
     o = space.concatenate([space.swapaxes(each[0][0], 0, 1) for each in made], 0)
@@ -400,12 +383,12 @@ def _packed_definition_backward(
     lse: Any,
     d_o: Any,
     d_lse: Any,
-    own: Settings,
+    own: AttentionSettings,
 ) -> tuple[Any, Any, Any, Any, Any]:
     space = definitions.namespace(q)
     made = [
         definitions.attention_backward(
-            *(_one(each) for each in (q[rows], k[keys], v[keys])),
+            _one(q[rows]), _one(k[keys]), _one(v[keys]),
             sinks,
             slopes,
             None,
@@ -413,10 +396,7 @@ def _packed_definition_backward(
             lse[:, rows][None],
             _one(d_o[rows]),
             None if d_lse is None else d_lse[:, rows][None],
-            own.causal,
-            own.window,
-            own.scale,
-            own.softcap,
+            own,
         )
         for rows, keys in _sequences(cu_q, cu_k)
     ]
@@ -474,8 +454,8 @@ def attention_decode(
     if tuple(lengths.shape) != shapes[0][:1] or (not is_paged and shapes[0][0] != shapes[1][0]):
         raise ValueError(f"lengths are ({shapes[0][0]}), one for each sequence, not {tuple(lengths.shape)}")
     if by_definition(on, q, k, v):
-        made = _decode_definition(q, k, v, lengths, pages, sinks, slopes, own)
-        return made if return_lse else made[0]
+        defined = _decode_definition(q, k, v, lengths, pages, sinks, slopes, own)
+        return defined if return_lse else defined[0]
     parts = splits or max(1, min(_MOST_SPLITS, _DECODING_BLOCKS // max(1, shapes[0][0] * groups)))
     call = ("attention_decode", own, parts, is_paged, sinks is None, slopes is None)
     optional = {"sinks": sinks, "slopes": slopes}
@@ -493,7 +473,7 @@ def _decode_anew(
     lengths: Any,
     pages: Any,
     optional: dict[str, Any],
-    own: Settings,
+    own: AttentionSettings,
     parts: int,
     on: str | None,
     call: Any,
@@ -503,10 +483,10 @@ def _decode_anew(
     shape = (*q.shape[:-1], v.shape[-1])
     results = {"o": Result(shape, element), "lse": Result(tuple(q.shape[:-1]), "f32")}
     if 0 in shape:
-        return tuple(_operators.made(_operators.maker(q, each.shape, each.element), q) for each in results.values())
+        return tuple(empty(q, each.shape, each.element) for each in results.values())
     arrays = {name: _taken(array, False, on) for name, array in (("q", q), ("k", k), ("v", v))}
     steps, facts = _sizes({"q": arrays["q"]}, own, False)
-    out, of_out = _sizes_of(shape, gpu.compact(shape), own, False, element)
+    out, of_out = _sizes_of(shape, compact(shape), own, False, element)
     names = ("batch", "head", "row") if pages is None else ("page", "row", "head")
     cache = {}
     common = 0
@@ -546,7 +526,7 @@ def _decode_anew(
 
 
 def _decode_definition(
-    q: Any, k: Any, v: Any, lengths: Any, pages: Any, sinks: Any, slopes: Any, own: Settings
+    q: Any, k: Any, v: Any, lengths: Any, pages: Any, sinks: Any, slopes: Any, own: AttentionSettings
 ) -> tuple[Any, Any]:
     space = definitions.namespace(q)
     made = []
@@ -557,10 +537,5 @@ def _decode_definition(
         else:
             used = pages[number][: -(-length // k.shape[1])]
             keys, values = (_one(each[used].reshape(-1, *each.shape[2:])[:length]) for each in (k, v))
-        window = own.window
-        made.append(
-            definitions.attention(
-                q[number : number + 1], keys, values, sinks, slopes, None, own.causal, window, own.scale, own.softcap
-            )
-        )
-    return tuple(space.concatenate([each[at] for each in made], 0) for at in range(2))  # type: ignore[return-value]
+        made.append(definitions.attention(q[number : number + 1], keys, values, sinks, slopes, None, own))
+    return tuple(space.concatenate([each[at] for each in made], 0) for at in range(2))

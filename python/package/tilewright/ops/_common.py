@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _native, _operators, gpu
-from .._arrays import is_torch
+from .. import _native, gpu
+from .._arrays import compact, empty, is_torch
 from .._operators import Matrix, alignment, is_on_device, matrix
 from .._record import recorder
 
@@ -98,7 +98,7 @@ def packed_rows(own: Matrix, on: str | None) -> Matrix:
     """The rows in a contiguous array."""
     if own.pitch == own.length or own.rows <= 1:
         return own._replace(pitch=own.length)
-    room = _operators.empty(own.array, tuple(own.array.shape))
+    room = empty(own.array, tuple(own.array.shape))
     gpu.relayout(own.array, room, on=on)
     return own._replace(array=room, pitch=own.length)
 
@@ -106,9 +106,9 @@ def packed_rows(own: Matrix, on: str | None) -> Matrix:
 def contiguous(array: Any, on: str | None) -> Any:
     """An array, or a contiguous copy of it."""
     _, shape, strides, _, before = _native.array_axes(array)
-    if not before and all(extent == 1 or own == step for extent, own, step in zip(shape, strides, gpu.compact(shape))):
+    if not before and all(extent == 1 or own == step for extent, own, step in zip(shape, strides, compact(shape))):
         return array
-    room = _operators.empty(array, shape)
+    room = empty(array, shape)
     return gpu.relayout(array, room, on=on) if 0 not in shape else room
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _operators, gpu
+from .. import gpu
+from .._arrays import compact, empty
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
 from ._common import by_definition, records, stored, check_same, rows_of, strides_of, packed_rows, through_torch, through_jax
@@ -38,9 +39,9 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
     rows = rows_of(on, **({"x": x} if up is None else {"gate": x, "up": up}))
     own = next(iter(rows.values()))
     shape = tuple(x.shape)
-    given = out if out is not None and tuple(strides_of(out)) == gpu.compact(shape) else None
+    given = out if out is not None and tuple(strides_of(out)) == compact(shape) else None
     if 0 in shape:
-        return out if out is not None else _operators.made(_operators.maker(x, shape, own.element), x)
+        return out if out is not None else empty(x, shape, own.element)
     facts, sizes = _flattened(rows, "y")
     options: Options = (("function", function), ("gated", up is not None), ("element", own.element), ("alignment", facts))
     kernels = planned("activation", options, False, machine_of(x))
@@ -94,8 +95,8 @@ def activation_backward(x: Any, d_y: Any, function: str = "silu", *, up: Any = N
     own = rows[names[0]]
     results = {f"d_{name}": Result(shape, own.element) for name in names}
     if 0 in shape:
-        made = [_operators.made(_operators.maker(x, shape, own.element), x) for _ in results]
-        return (made[0], None if up is None else made[1])
+        nothing = [empty(x, shape, own.element) for _ in results]
+        return nothing[0], None if up is None else nothing[1]
     facts, sizes = _flattened(rows)
     options: Options = (("function", function), ("gated", up is not None), ("element", own.element), ("alignment", facts))
     kernels = planned("activation", options, True, machine_of(x))
@@ -191,8 +192,8 @@ def dropout(x: Any, probability: float, seed: int, *, out: Any = None, on: str |
     if count >= 2**31:
         raise ValueError(f"dropout numbers its elements by 31 bits, and x has {count}")
     if 0 in shape:
-        return out if out is not None else _operators.made(_operators.maker(x, shape, own.element), x)
-    given = out if out is not None and tuple(strides_of(out)) == gpu.compact(shape) else None
+        return out if out is not None else empty(x, shape, own.element)
+    given = out if out is not None and tuple(strides_of(out)) == compact(shape) else None
     options: Options = (("probability", float(probability)), ("element", own.element), ("alignment", alignment(own.element, count)))
     kernels = planned("dropout", options, False, machine_of(x))
     is_simple = out is None or given is not None

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _native, _operators, gpu
-from .._arrays import is_torch
+from .. import _native, gpu
+from .._arrays import compact, empty, is_torch, zeros_like
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import by_definition, contiguous, records, through_jax, through_torch
@@ -37,7 +37,7 @@ def embedding(indices: Any, table: Any, *, padding: int | None = None, on: str |
     (vocabulary, length), element = table.shape, _native.array_axes(table)[0]
     shape = (*indices.shape, length)
     if 0 in shape:
-        return _operators.made(_operators.maker(table, shape, element), table)
+        return empty(table, shape, element)
     options: Options = (("vocabulary", vocabulary), ("length", length), ("element", element))
     kernels = planned("embedding", options, False, machine_of(table))
     inputs = {"table": contiguous(table, on), "indices": numbers}
@@ -67,7 +67,7 @@ def embedding_backward(indices: Any, d_y: Any, vocabulary: int, *, padding: int 
     length, element = d_y.shape[-1], _native.array_axes(d_y)[0]
     shape = (vocabulary, length)
     if 0 in d_y.shape:
-        return _operators.zeros_like(d_y, shape)
+        return zeros_like(d_y, shape)
     options: Options = (
         ("vocabulary", vocabulary),
         ("length", length),
@@ -142,14 +142,14 @@ def rope(
         return found
     element, shape, strides, _, before = _native.array_axes(x)
     if 0 in shape:
-        return _operators.made(_operators.maker(x, shape, element), x)
+        return empty(x, shape, element)
     source = x
     if before or (strides[3] != 1 and length > 1):
-        source = _operators.empty(x, shape)
+        source = empty(x, shape)
         gpu.relayout(x, source, on=on)
         strides = _native.array_axes(source)[2]
     order = sorted(range(3), key=lambda axis: -strides[axis])
-    into = gpu.compact(shape, [*order, 3]) if is_torch(x) else gpu.compact(shape)
+    into = compact(shape, [*order, 3]) if is_torch(x) else compact(shape)
     named = {"x_batch_pitch": strides[0], "x_head_pitch": strides[heads], "x_pitch": strides[3 - heads]}
     named |= {"y_batch_pitch": into[0], "y_head_pitch": into[heads], "y_pitch": into[3 - heads]}
     extents = {"batch_pitch": batch, "head_pitch": count, "pitch": steps}

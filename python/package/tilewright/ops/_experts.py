@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import _definitions as definitions
-from .. import _native, _operators
-from .._arrays import is_torch
+from .. import _native
+from .._arrays import empty, is_torch
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import by_definition, contiguous, records, through_torch
 
@@ -65,7 +65,7 @@ def route(logits: Any, chosen: int, *, over_all: bool = False, on: str | None = 
     tokens, experts = logits.shape
     results = {"experts": Result((tokens, chosen), "i32"), "weights": Result((tokens, chosen), "f32")}
     if tokens == 0:
-        made = [_operators.made(_operators.maker(logits, own.shape, own.element), logits) for own in results.values()]
+        made = [empty(logits, own.shape, own.element) for own in results.values()]
         return made[0], made[1]
     options = _route_options(logits, chosen, over_all)
     found = _run("route", options, {"logits": logits}, results, {"T": tokens}, on)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _native, _operators, gpu
-from .._arrays import is_torch
+from .. import _native, gpu
+from .._arrays import empty, is_torch
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, matrix, planned
 from ._common import by_definition, contiguous, records, sizes_of_rows, through_jax, through_torch
@@ -71,7 +71,7 @@ def cross_entropy_rows(
     own = matrix(logits, on)
     results = {"loss": Result((own.rows,), "f32"), "lse": Result((own.rows,), "f32")}
     if 0 in logits.shape:
-        loss, lse = (_operators.made(_operators.maker(logits, (own.rows,), "f32"), logits) for _ in range(2))
+        loss, lse = (empty(logits, (own.rows,), "f32") for _ in range(2))
         return loss, lse
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
     options: Options = (("vocabulary", own.length), ("element", own.element), ("alignment", facts), *settings)
@@ -121,11 +121,11 @@ def cross_entropy_rows_backward(
     own = matrix(logits, on)
     shape = tuple(logits.shape)
     if 0 in shape:
-        return out if out is not None else _operators.made(_operators.maker(logits, shape, own.element), logits)
+        return out if out is not None else empty(logits, shape, own.element)
     pitch = own.pitch
     if out is None and pitch != own.length:
         # The derivative has the pitch of the logits, so these are packed first.
-        room = _operators.empty(logits, shape)
+        room = empty(logits, shape)
         gpu.relayout(own.array, room, on=on)
         own = own._replace(array=room, pitch=own.length)
     if out is not None and (tuple(out.shape) != shape or _native.array_axes(out)[2] != _native.array_axes(own.array)[2]):
@@ -250,7 +250,7 @@ def _summed(d_logits: Any, part: Any, before: Any, on: str | None) -> Any:
         product = definitions.wide(d_logits).T @ definitions.wide(part)
         return product if before is None else before + product
     shape, element = (d_logits.shape[1], part.shape[1]), "f32"
-    out = _operators.empty(d_logits, shape, element)
+    out = empty(d_logits, shape, element)
     if before is None:
         return gpu.gemm(d_logits.T, part.T, out=out, on=on)
     return gpu.gemm(d_logits.T, part.T, function="x + before", before=before, out=out, on=on)
@@ -284,9 +284,8 @@ def fused(
     counted = (targets != ignored).sum()
     counted = counted.clamp(min=1) if is_torch(counted) else counted.clip(1)
     scale = 1 / counted if is_mean else counted * 0 + 1
-    d_x, d_weight = None, None
-    if needs_gradients:
-        d_x = space.empty_like(x)
+    d_weight = None
+    d_x: Any = space.empty_like(x) if needs_gradients else None
     losses = []
     for first in range(0, count, size):
         part, classes = x[first : first + size], targets[first : first + size]

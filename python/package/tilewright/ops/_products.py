@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _operators, gpu
+from .. import gpu
+from .._arrays import empty
 from .._definitions import is_jax
 from ._common import autocast, by_definition, records, stored, through_torch, through_jax
 
@@ -92,7 +93,7 @@ def linear_backward(
     else:
         # No kernel of a product has one parameter for an input and the result, so the sum has a place
         # of its own.
-        total = gpu.gemm(of_rows.T, rows.T, function="x + total", total=into, out=_operators.empty(into, tuple(into.shape)), on=on)
+        total = gpu.gemm(of_rows.T, rows.T, function="x + total", total=into, out=empty(into, tuple(into.shape)), on=on)
         d_weight = gpu.relayout(total, into, on=on)
     d_bias = gpu.reduce(of_rows, "sum", axis=0, on=on) if bias else None
     return d_x, d_weight, d_bias

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _native, _operators, gpu
+from .. import _native, gpu
+from .._arrays import compact, empty, fill
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, planned
 from ._common import by_definition, records, stored, check_same, check_vector, rows_of, common_alignment, sizes_of_rows, strides_of, packed_rows, contiguous, through_torch, through_jax
@@ -43,10 +44,10 @@ def _along(name: str, x: Any, axis: int, out: Any, on: str | None) -> Any:
     own = rows["x"]
     facts = common_alignment(rows)
     options: Options = (("length", own.length), ("element", own.element), ("alignment", facts))
-    given = out if out is not None and ordered is x and tuple(strides_of(out)) == gpu.compact(tuple(x.shape)) else None
+    given = out if out is not None and ordered is x and tuple(strides_of(out)) == compact(tuple(x.shape)) else None
     shape = tuple(ordered.shape)
     if 0 in shape:
-        return out if out is not None else _operators.made(_operators.maker(x, tuple(x.shape), own.element), x)
+        return out if out is not None else empty(x, tuple(x.shape), own.element)
     kernels = planned(name, options, False, machine_of(x))
     sizes = sizes_of_rows(rows, facts, y=own.length)
     results = {"y": Result(shape, own.element, given)}
@@ -71,7 +72,7 @@ def _along_backward(name: str, x: Any, d_y: Any, axis: int, on: str | None) -> A
     own = rows["x"]
     shape = tuple(ordered.shape)
     if 0 in shape:
-        return _operators.made(_operators.maker(x, tuple(x.shape), own.element), x)
+        return empty(x, tuple(x.shape), own.element)
     # The derivative has the layout of x for the kernels: rows as far apart as those of x.
     if own.pitch != own.length:
         own = rows["x"] = packed_rows(own, on)
@@ -170,12 +171,12 @@ def _norm(
     shape = tuple(x.shape)
     facts = common_alignment(rows)
     options = _norm_options(name, own, facts, epsilon, less_one, residual is not None, vectors)
-    given = out if out is not None and tuple(strides_of(out)) == gpu.compact(shape) else None
+    given = out if out is not None and tuple(strides_of(out)) == compact(shape) else None
     results = {"y": Result(shape, own.element, given)}
     if residual is not None:
         results["sum"] = Result(shape, own.element)
     if 0 in shape:
-        made = tuple(_operators.made(_operators.maker(x, shape, own.element), x) for _ in results)
+        made = tuple(empty(x, shape, own.element) for _ in results)
         return out if out is not None else made[0] if residual is None else made
     inputs = {key: own.array for key, own in rows.items()}
     inputs.update({key: contiguous(array, on) for key, array in vectors.items()})
@@ -250,8 +251,8 @@ def _norm_backward_anew(
     for key, array in vectors.items():
         check_vector(x, key, array)
     if by_definition(on, *arrays):
-        made = definitions.norm_backward(x, weight, bias, d_y, d_sum, epsilon, name == "layer_norm", less_one)
-        return tuple(own for own in made if own is not None)
+        defined = definitions.norm_backward(x, weight, bias, d_y, d_sum, epsilon, name == "layer_norm", less_one)
+        return tuple(own for own in defined if own is not None)
     of = "x" if d_sum is None else "sum"
     rows = rows_of(on, **{of: x, "y": d_y, **({} if d_sum is None else {"same": d_sum})})
     own = rows[of] = packed_rows(rows[of], on)
@@ -262,10 +263,10 @@ def _norm_backward_anew(
     for key, array in vectors.items():
         results[f"d_{key}"] = Result((own.length,), _native.array_axes(array)[0])
     if 0 in shape:
-        made = [_operators.made(_operators.maker(x, result.shape, result.element), x) for result in results.values()]
+        made = [empty(x, result.shape, result.element) for result in results.values()]
         for array in made[1:]:
             if own.length:
-                _operators.fill(array, 0)
+                fill(array, 0)
         return tuple(made)
     inputs = {of: own.array, "d_y": rows["y"].array}
     if d_sum is not None:

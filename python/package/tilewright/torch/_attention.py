@@ -7,8 +7,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from .._definitions import AttentionSettings
 from ..ops import _attention
-from ..ops._attention import Settings
 from ._register import batched, fresh, like, register
 
 
@@ -29,7 +29,7 @@ def _attention_forward(
     heads: int,
     expression: str,
 ) -> tuple[Tensor, Tensor]:
-    own = Settings(causal, left, right, scale, softcap, heads, expression)
+    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
     with torch.no_grad():
         o, lse = _attention.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
         return fresh(o, q, k, v), fresh(lse)
@@ -56,7 +56,7 @@ def _attention_backward(
     heads: int,
     expression: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    own = Settings(causal, left, right, scale, softcap, heads, expression)
+    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
     with torch.no_grad():
         made = _attention.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
         # An operator returns tensors alone: what there is not is empty.

@@ -87,7 +87,7 @@ def _linear_cross_entropy(
             x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, None
         )
         # An operator returns tensors alone: what there is not is empty.
-        return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))  # type: ignore[return-value]
+        return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))
 
 
 def _fake_linear(x: Tensor, weight: Tensor, targets: Tensor, *settings: Any) -> tuple[Tensor, Tensor, Tensor]:

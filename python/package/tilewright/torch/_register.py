@@ -58,7 +58,7 @@ class Operator:
         self.own.register_autograd(derive, setup_context=keep)
         function = self._function
 
-        class Recorded(torch.autograd.Function):
+        class Recorded(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(ctx: Any, *arguments: Any) -> Any:
                 made = function(*arguments)
@@ -66,7 +66,7 @@ class Operator:
                 return made
 
             @staticmethod
-            @torch.autograd.function.once_differentiable
+            @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
             def backward(ctx: Any, *derivatives: Any) -> Any:
                 return derive(ctx, *derivatives)
 

@@ -12,7 +12,7 @@ from .. import ops
 __all__ = ["AdamW"]
 
 
-class AdamW(torch.optim.Optimizer):
+class AdamW(torch.optim.Optimizer):  # type: ignore[misc]
     """AdamW with decoupled weight decay, as ``torch.optim.AdamW``: a step reads each parameter, its
     gradient and its averages once. The averages have the type of the parameters, or ``state``.
     """
@@ -31,8 +31,8 @@ class AdamW(torch.optim.Optimizer):
             raise ValueError(f"lr, eps and weight_decay are from 0, and betas less than 1: {lr}, {eps}, {weight_decay}, {betas}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "state": state})
 
-    @torch.no_grad()
-    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:  # type: ignore[override]
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """A step of all parameters that have gradients."""
         loss = None
         if closure is not None:

@@ -66,7 +66,7 @@ def patch(model: nn.Module) -> Patched:
         for make in (_causal_model, _decoder_layer, _attention, _feed_forward):
             forward = make(module)
             if forward is not None:
-                module.forward = types.MethodType(forward, module)  # type: ignore[method-assign]
+                module.forward = types.MethodType(forward, module)
                 replaced[type(module).__name__] += 1
                 done.add(id(module))
                 break
@@ -75,7 +75,7 @@ def patch(model: nn.Module) -> Patched:
             continue
         forward = _norm(module) or _linear(module) or _embedding(module)
         if forward is not None:
-            module.forward = types.MethodType(forward, module)  # type: ignore[method-assign]
+            module.forward = types.MethodType(forward, module)
             replaced[type(module).__name__] += 1
         elif type(module).__name__ not in ("Identity", "Dropout") and "Activation" not in type(module).__name__:
             left[type(module).__name__] += 1
@@ -85,7 +85,7 @@ def patch(model: nn.Module) -> Patched:
     return Patched(dict(replaced), dict(left))
 
 
-def _epsilon(module: nn.Module) -> float | None:
+def _epsilon(module: nn.Module) -> Any:
     for name in ("variance_epsilon", "eps", "epsilon"):
         value = getattr(module, name, None)
         if isinstance(value, float):
@@ -104,15 +104,15 @@ def _norm(module: nn.Module) -> Callable[..., Any] | None:
 
 
 def _layer_norm(self: Any, x: Tensor) -> Tensor:
-    return ops.layer_norm(x, self.weight, self.bias, epsilon=self.eps)  # type: ignore[no-any-return]
+    return ops.layer_norm(x, self.weight, self.bias, epsilon=self.eps)
 
 
 def _rms_norm(self: Any, x: Tensor) -> Tensor:
-    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self))  # type: ignore[arg-type, no-any-return]
+    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self))
 
 
 def _rms_norm_less_one(self: Any, x: Tensor) -> Tensor:
-    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self), weight_less_one=True)  # type: ignore[arg-type, no-any-return]
+    return ops.rms_norm(x, self.weight, epsilon=_epsilon(self), weight_less_one=True)
 
 
 def _linear(module: nn.Module) -> Callable[..., Any] | None:
@@ -120,7 +120,7 @@ def _linear(module: nn.Module) -> Callable[..., Any] | None:
 
 
 def _apply_linear(self: Any, x: Tensor) -> Tensor:
-    return ops.linear(x, self.weight, self.bias)  # type: ignore[no-any-return]
+    return ops.linear(x, self.weight, self.bias)
 
 
 def _embedding(module: nn.Module) -> Callable[..., Any] | None:
@@ -130,7 +130,7 @@ def _embedding(module: nn.Module) -> Callable[..., Any] | None:
 
 
 def _apply_embedding(self: Any, indices: Tensor) -> Tensor:
-    return ops.embedding(indices, self.weight, padding=self.padding_idx)  # type: ignore[no-any-return]
+    return ops.embedding(indices, self.weight, padding=self.padding_idx)
 
 
 def _has_linear(module: nn.Module, *names: str) -> bool:
@@ -151,9 +151,9 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
 
     def forward(self: Any, x: Tensor) -> Tensor:
         if has_bias:
-            return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))  # type: ignore[no-any-return]
+            return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))
         weights = (self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight)
-        return ops.feed_forward(x, *weights, function)  # type: ignore[no-any-return]
+        return ops.feed_forward(x, *weights, function)
 
     return forward
 
@@ -218,7 +218,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, window: in
         bias = bias.float().clamp(min=-1e30).contiguous()
     # A window of n keys is the position and the n - 1 before it.
     limits = None if window is None else (window - 1, -1)
-    return ops.attention(q, k, v, causal=True, window=limits, scale=scale, bias=bias, heads=heads)  # type: ignore[no-any-return]
+    return ops.attention(q, k, v, causal=True, window=limits, scale=scale, bias=bias, heads=heads)
 
 
 def _decoder_layer(module: nn.Module) -> Callable[..., Any] | None:
@@ -234,16 +234,16 @@ def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more:
     made, _ = self.self_attn(self.input_layernorm(hidden_states), *others, **more)
     norm = self.post_attention_layernorm
     normed, total = ops.rms_norm(made, norm.weight, residual=hidden_states, epsilon=norm.variance_epsilon)
-    return total + self.mlp(normed)  # type: ignore[no-any-return]
+    return total + self.mlp(normed)
 
 
 def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     name = type(module).__name__
     if not name.endswith("ForCausalLM") or type(getattr(module, "lm_head", None)) is not nn.Linear:
         return None
-    if module.lm_head.bias is not None or not hasattr(module, "model"):  # type: ignore[union-attr]
+    if module.lm_head.bias is not None or not hasattr(module, "model"):
         return None
-    if getattr(module.config, "final_logit_softcapping", None):  # type: ignore[union-attr]
+    if getattr(module.config, "final_logit_softcapping", None):
         return None
     whole = type(module).forward
 
