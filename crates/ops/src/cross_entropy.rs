@@ -26,6 +26,8 @@ use crate::row_tiles::{LONGEST_ROW, check_float, narrowed, program, widened};
 const CHUNK: i64 = 4096;
 /// The neighbouring elements that one partial sum takes of a chunk: 16 bytes of 16-bit elements.
 const BESIDE: i64 = 8;
+/// The bytes of a vector.
+const VECTOR_BYTES: i64 = 16;
 /// The longest row that stays in registers between the sums and the derivatives, as bytes.
 const KEPT_BYTES: i64 = 1 << 16;
 /// log2(e).
@@ -71,6 +73,10 @@ options! {
         /// Whether derivatives are written over the logits: `logits` is then changed, and there is no
         /// `d_logits`.
         in_place: bool = false,
+        /// Whether a row lies in memory up to the next multiple of 16 bytes, so that rows of any length
+        /// are read and written in whole vectors. What the logits have there does not count, and the
+        /// derivatives become 0 there. The alignment is then one of 16 bytes.
+        padded: bool = false,
     }
 }
 
@@ -87,6 +93,11 @@ impl CrossEntropy {
         check_float("cross_entropy", "element", self.element)?;
         if self.alignment < 1 || self.alignment.count_ones() != 1 {
             return Err(CrossEntropy::refused("alignment", self.alignment, "an alignment is a power of two"));
+        }
+        let vector = VECTOR_BYTES / i64::from(self.element.bytes());
+        if self.padded && self.alignment % vector != 0 {
+            let because = format!("the alignment is {}, and 16 bytes have {vector} elements", self.alignment);
+            return Err(CrossEntropy::refused("padded", self.padded, &because));
         }
         if i32::try_from(self.ignored).is_err() {
             return Err(CrossEntropy::refused("ignored", self.ignored, "targets are integers of 32 bits"));
@@ -112,11 +123,18 @@ impl CrossEntropy {
         (self.vocabulary + self.chunk() - 1) / self.chunk()
     }
 
+    /// The elements of a row in memory.
+    fn columns(&self) -> i64 {
+        let vector = if self.padded { VECTOR_BYTES / i64::from(self.element.bytes()) } else { 1 };
+        (self.vocabulary + vector - 1) / vector * vector
+    }
+
     /// The declaration of a matrix of logits or of their derivatives.
     fn matrix(&self, role: &str, name: &str) -> String {
-        let CrossEntropy { vocabulary, element, alignment, .. } = self;
+        let CrossEntropy { element, alignment, .. } = self;
+        let columns = self.columns();
         let facts = if *alignment == 1 { String::new() } else { format!("{{div={alignment}}}") };
-        format!("    {role} {name}: {element} (M,{vocabulary}):(logits_pitch{facts},1)\n")
+        format!("    {role} {name}: {element} (M,{columns}):(logits_pitch{facts},1)\n")
     }
 
     /// The statements that give `a`, the logits of a tile after the softcap, and then `bent`, of
@@ -125,7 +143,10 @@ impl CrossEntropy {
     fn capped(&self, load: &str, inside: Option<&str>, indent: &str) -> String {
         let load = widened(self.element, load);
         if self.softcap == 0.0 {
-            return format!("{indent}a = {load}\n");
+            return match inside.filter(|_| self.padded) {
+                Some(inside) => format!("{indent}a = select({inside}, {load}, -inf)\n"),
+                None => format!("{indent}a = {load}\n"),
+            };
         }
         let softcap = self.softcap;
         // `tanh.approx` has 11 bits; this has 22.
@@ -220,10 +241,14 @@ impl CrossEntropy {
             true => format!("{indent}d = d * (1 - bent * bent)\n"),
             false => String::new(),
         };
+        let padding = match self.padded {
+            true => format!("{indent}d = select(column < {vocabulary}, d, 0)\n"),
+            false => String::new(),
+        };
         format!(
             "{indent}d = exp2((a - all) * {LOG2_E}) * powers_factor{alike}
 {indent}d = d - select(column == target, broadcast({own}, {shape}), 0)
-{slope}"
+{slope}{padding}"
         )
     }
 
@@ -289,17 +314,22 @@ impl CrossEntropy {
             |iteration: &str| format!("store({result}, (block.x, {iteration}), {})", narrowed(self.element, "d"));
         let body = match self.keeps_rows() {
             true => {
-                let shape = format!("(1,{})", self.vocabulary);
+                let shape = format!("(1,{})", self.columns());
                 let load = format!("load(logits, {shape}, (block.x, 0), -inf)");
-                let capped = self.capped("row", None, "    ");
-                let smooth = if self.smoothing > 0.0 { "    sum = reduce_sum(a, 1)\n" } else { "" };
+                let inside = format!("column < {}", self.vocabulary);
+                let capped = self.capped("row", Some(&inside).filter(|_| self.padded).map(String::as_str), "    ");
+                let counted = if self.padded { format!("select({inside}, a, 0)") } else { "a".to_string() };
+                let smooth = match self.smoothing > 0.0 {
+                    true => format!("    sum = reduce_sum({counted}, 1)\n"),
+                    false => String::new(),
+                };
                 let derivative = self.derivative(&shape, "    ");
                 format!(
                     "    row = {load}
-{target}{capped}    highest = reduce_max(a, 1)
+{target}    column = arange({shape}, 1)
+{capped}    highest = reduce_max(a, 1)
     all = highest + log(reduce_sum(exp2((a - highest) * {LOG2_E}), 1))
-{smooth}{loss}{factors}    column = arange({shape}, 1)
-{derivative}    {}
+{smooth}{loss}{factors}{derivative}    {}
 ",
                     store("0")
                 )

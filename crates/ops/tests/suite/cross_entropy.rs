@@ -46,6 +46,7 @@ const NONE: CrossEntropy = CrossEntropy {
     softcap: 0.0,
     with_gradient: false,
     in_place: false,
+    padded: false,
 };
 
 #[test]
@@ -123,6 +124,44 @@ fn losses_and_gradients_are_those_of_the_formula() {
 }
 
 #[test]
+fn what_lies_behind_a_row_does_not_count_and_becomes_zero() {
+    let drawn = [
+        CrossEntropy { vocabulary: 13, smoothing: 0.2, ..NONE },
+        CrossEntropy { vocabulary: 4099, element: Element::Bf16, smoothing: 0.1, softcap: 3.0, ..NONE },
+        CrossEntropy { vocabulary: 40_001, element: Element::Bf16, z_loss: 1e-2, ..NONE },
+    ];
+    for options in drawn {
+        let vector = if options.element == Element::F32 { 4 } else { 8 };
+        let padded = CrossEntropy { padded: true, alignment: vector, ..options.clone() };
+        let (rows, classes) = (2, options.vocabulary as usize);
+        let pitch = classes.next_multiple_of(vector as usize);
+        let x: Vec<f64> = numbers(rows * pitch, 6).iter().map(|own| own * 8.0).collect();
+        let garbage = |at: usize| if at % 2 == 0 { f64::NAN } else { f64::INFINITY };
+        let dirty: Vec<f64> = (0..x.len()).map(|at| if at % pitch < classes { x[at] } else { garbage(at) }).collect();
+        let clean: Vec<f64> = x[..(rows - 1) * pitch + classes].to_vec();
+        let sizes = [("M", rows as i64), ("logits_pitch", pitch as i64)];
+        let given = [("targets", vec![3.0, classes as f64 - 1.0]), ("d_loss", vec![1.0, 2.0])];
+        let with = |logits: &[f64], lse: &[f64]| {
+            let more = [("logits", logits.to_vec()), ("lse", lse.to_vec())];
+            given.iter().cloned().chain(more).collect::<Vec<(&str, Vec<f64>)>>()
+        };
+        let wanted = run(options.forward(), &sizes, &with(&clean, &[0.0; 2]));
+        let found = run(padded.forward(), &sizes, &with(&dirty, &[0.0; 2]));
+        close("loss", found.of("loss"), wanted.of("loss"), 0.0);
+        let lse = wanted.of("lse").to_vec();
+        let wanted = run(options.backward(), &sizes, &with(&clean, &lse));
+        let combined = CrossEntropy { with_gradient: true, ..padded.clone() };
+        for found in
+            [run(padded.backward(), &sizes, &with(&dirty, &lse)), run(combined.forward(), &sizes, &with(&dirty, &lse))]
+        {
+            let of = |at: usize| if at % pitch < classes { wanted.of("d_logits")[at] } else { 0.0 };
+            let exact: Vec<f64> = (0..x.len()).map(of).collect();
+            close("d_logits", found.of("d_logits"), &exact, 8e-3);
+        }
+    }
+}
+
+#[test]
 fn infinities_and_targets_that_are_no_class_are_shown_in_the_loss() {
     let (low, nan) = (f64::NEG_INFINITY, f64::NAN);
     for softcap in [0.0, 5.0] {
@@ -157,6 +196,10 @@ fn options_that_no_kernel_has_are_refused() {
         (CrossEntropy { vocabulary: 8, softcap: -1.0, ..NONE }, "`softcap` is -1, and it is a number from 0"),
         (CrossEntropy { vocabulary: 8, element: Element::I32, ..NONE }, "`element` is i32"),
         (CrossEntropy { vocabulary: 8, alignment: 12, ..NONE }, "`alignment` is 12"),
+        (
+            CrossEntropy { vocabulary: 8, padded: true, alignment: 2, ..NONE },
+            "`padded` is true, and the alignment is 2",
+        ),
         (CrossEntropy { vocabulary: 8, ignored: 1 << 40, ..NONE }, "`ignored` is 1099511627776"),
     ] {
         let error = options.forward().unwrap_err().to_string();
@@ -173,8 +216,9 @@ fn kernels_compute_what_their_programs_mean() {
         CrossEntropy { vocabulary: 1000, alignment: 8, element: bf16, smoothing: 0.1, ..NONE },
         CrossEntropy { vocabulary: 9000, alignment: 8, element: bf16, softcap: 6.0, z_loss: 1e-2, ..NONE },
         CrossEntropy { vocabulary: 4099, ..NONE },
+        CrossEntropy { vocabulary: 4099, alignment: 8, element: bf16, padded: true, ..NONE },
     ] {
-        let sizes = [("M", 2), ("logits_pitch", options.vocabulary)];
+        let sizes = [("M", 2), ("logits_pitch", (options.vocabulary + 7) / 8 * 8)];
         check_kernels(options.forward(), &sizes);
         check_kernels(options.backward(), &sizes);
         check_kernels(CrossEntropy { in_place: true, ..options.clone() }.backward(), &sizes);
