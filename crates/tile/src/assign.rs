@@ -7,7 +7,7 @@
 
 mod conversions;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(crate) use self::conversions::Conversions;
 use crate::demand::{self, Demand};
@@ -124,6 +124,8 @@ struct Weighing<'p> {
     warps: u64,
     /// Whether `dot` uses wgmma.
     by_groups: bool,
+    /// Operands that threads read from shared memory.
+    staged: HashSet<ValueId>,
 }
 
 /// How many such bits of an index lanes have, and how many go across warps.
@@ -146,8 +148,25 @@ pub(crate) fn assign(
     let by_groups = pools.tilings.values().flatten().any(|tiling| tiling.by_groups);
     let weights = crate::pools::weights(nodes);
     let (demands, parts) = (BTreeMap::new(), Vec::new());
-    let mut costs =
-        Weighing { program, pools, rates, network, variables, stores, weights, demands, parts, warps, by_groups };
+    let by_threads = |node: &Node<'_>| match node.statement {
+        Statement::Let { result, operation: Operation::Stage { .. }, .. } if !by_groups => Some(*result),
+        _ => None,
+    };
+    let staged = nodes.iter().filter_map(by_threads).collect();
+    let mut costs = Weighing {
+        program,
+        pools,
+        rates,
+        network,
+        variables,
+        stores,
+        weights,
+        demands,
+        parts,
+        warps,
+        by_groups,
+        staged,
+    };
     for (value, layouts) in &pools.layouts {
         costs.variables.insert(*value, costs.network.variable(layouts.len()));
     }
@@ -202,7 +221,13 @@ impl Weighing<'_> {
             let weight = self.weights.get(&value).copied().unwrap_or(1);
             let element = self.program.type_of(value).element;
             let layouts = self.pools.layouts_of(value);
-            let cost = |held: &Held, want: &Held| Ok(conversions.cost(held, want, element)?.saturating_mul(weight));
+            // Products read what is staged as their instructions take it: threads have it in no other
+            // layout.
+            let is_staged = self.staged.contains(&value);
+            let cost = |held: &Held, want: &Held| match is_staged && held != want {
+                true => Ok(NEVER),
+                false => Ok(conversions.cost(held, want, element)?.saturating_mul(weight)),
+            };
             demand::settle(&mut self.network, (from, layouts), &demands, cost)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! than the block has threads among them, once and iteration by iteration, whichever mode lies side
 //! by side.
 
-use super::run::Case;
+use super::run::{Case, kernel};
 use super::{agrees, numbers};
 use tilewright_tile::Program;
 
@@ -79,4 +79,37 @@ fn tiles_of_every_shape_are_staged() {
     }
     // In most of them some warps have nothing to copy.
     assert!(small >= 20, "{small}");
+}
+
+/// An operand that threads read from shared memory has the layout of its product, also where the
+/// other product of the loop would rather divide its rows in another way.
+#[test]
+fn wide_operands_are_read_as_their_products_take_them() {
+    let text = "
+tile wide {
+    input  k: bf16 (T,256):(256,1)
+    input  q: bf16 (S,256):(256,1)
+    output d: f32 (T,256):(256,1)
+    grid ceil(T/128)
+    warps 8
+    keys = load(k, (128,256), (block.x, 0))
+    loop j < ceil(S/64) with sum = broadcast(f32(0), (128,256)) {
+        scores = dot(keys, transpose(load(q, (64,256), (j, 0)), (1,0)), broadcast(f32(0), (128,64)))
+        next dot(bf16(scores), load(q, (64,256), (j, 0)), sum)
+    } -> sum
+    store(d, (block.x, 0), sum)
+}";
+    let (t, s) = (20, 70);
+    let small = |seed: u64, count: usize| numbers(seed, count, 1.0).into_iter().map(f64::round).collect::<Vec<_>>();
+    let (k, q) = (small(1, t * 256), small(2, s * 256));
+    let mut wanted = vec![0.0; t * 256];
+    for (k, wanted) in k.chunks(256).zip(wanted.chunks_mut(256)) {
+        for q in q.chunks(256) {
+            let score: f64 = k.iter().zip(q).map(|(k, q)| k * q).sum();
+            wanted.iter_mut().zip(q).for_each(|(sum, q)| *sum += score * q);
+        }
+    }
+    let case = Case::new(&[("T", t as i64), ("S", s as i64)], &[("k", k), ("q", q)]);
+    let compiled = text.parse::<Program>().unwrap().compile(None).unwrap();
+    assert_eq!(kernel(&compiled, &case, "d"), wanted);
 }
