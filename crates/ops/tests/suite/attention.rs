@@ -323,7 +323,8 @@ fn attention_has_the_values_and_gradients_of_its_formula() {
 fn heads_have_many_lengths() {
     for (head, value_head) in [(16, 24), (96, 0), (128, 0), (192, 128), (256, 0)] {
         let options = Attention { value_head, causal: true, same_length: true, ..grouped(2, 1, head) };
-        Case::new([140, 140], options).agrees();
+        let length = if head == 96 { 140 } else { 70 };
+        Case::new([length; 2], options).agrees();
         let options = Attention { value_head, element: Element::F16, ..grouped(1, 1, head) };
         Case::new([30, 70], options).agrees();
     }
