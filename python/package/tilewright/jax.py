@@ -141,7 +141,7 @@ def call(function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
     return tuple(None if own is None else next(answers) for own in made)
 
 
-def _row_major(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+def _row_major(function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
     """The results of a function as row-major arrays of their own, as JAX has them."""
     made = function(*arrays, **options)
     results = []

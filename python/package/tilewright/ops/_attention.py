@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _definitions as definitions
 from .. import _native, gpu
-from .._arrays import compact, empty
+from .._arrays import compact, empty, fill, zeros_like
 from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
@@ -160,7 +160,7 @@ def attention(
       of tile programs of ``query``, ``key``, ``head`` and ``batch``; it runs on a device alone, and has no
       gradient.
     * ``cu_q`` and ``cu_k``, (N+1) of integers: sequences of different lengths lie one after another in
-      ``q``, (rows, H, D), and ``k`` and ``v``; they begin at these rows.
+      ``q``, (rows, H, D), and ``k`` and ``v``; they begin at these rows. Rows of no sequence are 0.
     * ``return_lse``: the result is a pair with the natural logarithm of each row's sum of powers, of
       float32, (B,H,S), or (H, rows) of packed sequences.
 
@@ -228,8 +228,19 @@ def forward(
         sizes |= _bias_sizes(inputs["bias"])
     kernels = planned("attention", options, False, machine_of(q))
     results = {"o": Result(shape, element), "lse": Result(rows, "f32")}
-    o, lse = launch(kernels, inputs, results, sizes, on, call=call, called=called)
+    if is_packed:
+        # Rows that belong to no sequence are not written.
+        room = zeros_like(q, shape)
+        results = {"o": Result(shape, element, room), "lse": Result(rows, "f32", _filled(q, rows, "f32", -math.inf))}
+    o, lse = launch(kernels, inputs, results, sizes, on, call=None if is_packed else call, called=called)
     return o, lse
+
+
+def _filled(like: Any, shape: tuple[int, ...], element: str, value: float) -> Any:
+    """A new array of equal numbers."""
+    made = empty(like, shape, element)
+    fill(made, value)
+    return made
 
 
 def _sizes_of(
@@ -346,7 +357,12 @@ def _backward_anew(
         axes = _native.array_axes(inputs["bias"])
         results["d_bias"] = Result(tuple(bias.shape), axes[0], strides=axes[2])
     kernels = planned("attention", options, True, machine_of(q))
-    return launch(kernels, inputs, results, sizes, on, call=call, called=called)
+    if is_packed:
+        # Rows that belong to no sequence are not written.
+        for name, result in results.items():
+            if name != "d_sinks":
+                results[name] = result._replace(given=zeros_like(arrays[name[2:]], result.shape))
+    return launch(kernels, inputs, results, sizes, on, call=None if is_packed else call, called=called)
 
 
 def _sequences(cu_q: Any, cu_k: Any) -> list[tuple[slice, slice]]:
