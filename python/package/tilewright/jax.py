@@ -436,6 +436,13 @@ def _kernel_attention(*arrays: Any, own: Any) -> Any:
     return _attentions.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
 
 
+def _of_sequences(rows: Any, bounds: Any, axis: int, value: float) -> Any:
+    """The rows of packed sequences; a value in the others, which kernels do not write."""
+    number = jnp.arange(rows.shape[axis])
+    inside = (number >= bounds[0]) & (number < bounds[-1])
+    return jnp.where(inside.reshape([-1 if at == axis else 1 for at in range(rows.ndim)]), rows, value)
+
+
 def _kernel_attention_backward(*arrays: Any, own: Any) -> Any:
     q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse = arrays
     return _attentions.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
@@ -482,11 +489,19 @@ _attend_backward = _either(
 
 def _derive_attention(own: Any, arrays: Any, made: Any, derivatives: Any) -> Any:
     d_q, d_k, d_v, d_sinks, d_bias = _attend_backward(*arrays, *made, *derivatives, own=own)
-    slopes = arrays[4]
+    slopes, cu_q, cu_k = arrays[4], arrays[6], arrays[7]
+    if cu_q is not None:
+        d_q, d_k, d_v = _of_sequences(d_q, cu_q, 0, 0.0), _of_sequences(d_k, cu_k, 0, 0.0), _of_sequences(d_v, cu_k, 0, 0.0)
     return d_q, d_k, d_v, d_sinks, None if slopes is None else jnp.zeros_like(slopes), d_bias, None, None
 
 
-_attention = _differentiable(lambda own, *arrays: tuple(_attend(*arrays, own=own)), _derive_attention, 1)
+def _attention_of(own: Any, *arrays: Any) -> tuple[Any, Any]:
+    o, lse = _attend(*arrays, own=own)
+    cu_q = arrays[6]
+    return (o, lse) if cu_q is None else (_of_sequences(o, cu_q, 0, 0.0), _of_sequences(lse, cu_q, 1, -jnp.inf))
+
+
+_attention = _differentiable(_attention_of, _derive_attention, 1)
 
 
 def attention(
