@@ -21,6 +21,8 @@ pub enum OperatorError {
     UnknownOperator {
         /// The name.
         name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
     },
     /// The operator has no option of this name.
     UnknownOption {
@@ -79,12 +81,11 @@ impl OperatorError {
 impl fmt::Display for OperatorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OperatorError::UnknownOperator { name } => {
+            OperatorError::UnknownOperator { name, known } => {
                 write!(f, "there is no operator `{name}`")?;
-                let known = crate::OPERATORS.iter().map(|entry| entry.name);
-                match nearest(name, known.clone(), 1).first() {
+                match nearest(name, known, 1).first() {
                     Some(near) => write!(f, ": did you mean `{near}`?"),
-                    None => write!(f, ": there are {}", known.collect::<Vec<_>>().join(", ")),
+                    None => write!(f, ": there are {}", known.join(", ")),
                 }
             }
             OperatorError::UnknownOption { operator, name, known } => {

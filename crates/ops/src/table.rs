@@ -73,7 +73,10 @@ pub const OPERATORS: &[OperatorEntry] = &[
 /// Errors: an unknown operator or option; options that no kernel has; a backward that there is not.
 pub fn operator(name: &str, options: &Options, is_backward: bool) -> Result<Sequence, OperatorError> {
     let found = OPERATORS.iter().find(|entry| entry.name == name);
-    let entry = found.ok_or_else(|| OperatorError::UnknownOperator { name: name.to_string() })?;
+    let entry = found.ok_or_else(|| {
+        let known = OPERATORS.iter().map(|entry| entry.name).collect();
+        OperatorError::UnknownOperator { name: name.to_string(), known }
+    })?;
     let operator = (entry.make)(options)?;
     if is_backward { operator.backward() } else { operator.forward() }
 }

@@ -48,6 +48,7 @@ mod grad;
 mod held;
 pub mod interpret;
 mod library;
+mod loads;
 mod lower;
 mod matrix;
 mod memory;

@@ -17,7 +17,6 @@ mod stage;
 mod top;
 
 pub(crate) use early::is_early;
-pub(crate) use in_place::is_in_place;
 pub(crate) use roles::{lower as lower_by_roles, tma_layout};
 pub(crate) use stage::staged_layout;
 

@@ -225,7 +225,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     seen.walk(&program.body);
     let rows = seen.products.iter().map(|own| program.type_of(own.operands[0]).shape[0]).min();
     let Some(rows) = rows else { return Err("there is no dot".to_string()) };
-    if crate::lower::is_in_place(program) {
+    if crate::loads::is_in_place(program) {
         return Err("a tensor that is loaded from is stored to".to_string());
     }
     let groups = match program.warps {

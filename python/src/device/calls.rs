@@ -172,10 +172,8 @@ impl Calls {
         }
         let mut kept = Vec::new();
         for (launcher, places, sizes) in launches {
-            let Some(taken) = places
-                .iter()
-                .map(|(number, before)| Some((arrays.get(*number)?, *before)))
-                .collect::<Option<Vec<_>>>()
+            let Some(taken) =
+                places.iter().map(|(number, before)| Some((arrays.get(*number)?, *before))).collect::<Option<Vec<_>>>()
             else {
                 return Ok(());
             };

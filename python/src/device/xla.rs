@@ -23,7 +23,7 @@ use crate::foreign::Array;
 use crate::kernel::program::sizes_of;
 
 /// A launch of a call.
-struct Launch {
+struct PreparedLaunch {
     ready: Arc<Mutex<Ready>>,
     /// The buffer of each array, and the bytes from its beginning to the array.
     places: Vec<(usize, u64)>,
@@ -33,18 +33,18 @@ struct Launch {
 }
 
 /// The launches of a call, on a device.
-struct Call {
+struct PreparedCall {
     device: usize,
-    launches: Vec<Launch>,
+    launches: Vec<PreparedLaunch>,
 }
 
 /// The calls that were prepared, by their numbers. A compiled function of JAX may be executed as long
 /// as the process lives, so they are kept as long.
-static CALLS: Mutex<Vec<Arc<Call>>> = Mutex::new(Vec::new());
+static CALLS: Mutex<Vec<Arc<PreparedCall>>> = Mutex::new(Vec::new());
 
 /// A launch as Python passes it: the kernel; its arrays, each from so many elements before its first
 /// one on; the buffer of each, and the bytes from its beginning to there; and the sizes.
-type Prepared<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(usize, u64)>, Bound<'py, PyDict>);
+type LaunchOfPython<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(usize, u64)>, Bound<'py, PyDict>);
 
 /// Prepares a call for a device, and returns its number.
 ///
@@ -53,7 +53,7 @@ type Prepared<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(
 pub fn prepare_xla_call(
     py: Python<'_>,
     device: usize,
-    launches: Vec<Prepared<'_>>,
+    launches: Vec<LaunchOfPython<'_>>,
     numbers: &Bound<'_, PyDict>,
 ) -> PyResult<i64> {
     let mut prepared = Vec::new();
@@ -67,10 +67,10 @@ pub fn prepare_xla_call(
         let bits = bits_of_all(&launcher.numbers, Some(numbers))?;
         let ready = launcher.ready(py, device, &arrays, &sizes_of(&sizes)?, &bits)?;
         let numbers = bits.iter().map(|(name, element, bits)| ((*name).to_string(), *element, *bits)).collect();
-        prepared.push(Launch { ready, places, arrays, numbers });
+        prepared.push(PreparedLaunch { ready, places, arrays, numbers });
     }
     let mut calls = locked(&CALLS);
-    calls.push(Arc::new(Call { device, launches: prepared }));
+    calls.push(Arc::new(PreparedCall { device, launches: prepared }));
     i64::try_from(calls.len() - 1).map_err(|_| PyTypeError::new_err("there are too many calls"))
 }
 
@@ -183,7 +183,7 @@ struct Text {
 }
 
 #[repr(C)]
-struct Number {
+struct ScalarAttribute {
     kind: c_int,
     value: *const c_void,
 }
@@ -279,7 +279,8 @@ fn launched(frame: &Frame, api: &Api) -> Result<(), (c_int, String)> {
     let mut asked = StreamArguments { head: head(), context: frame.context, stream: ptr::null_mut() };
     // SAFETY: the function fills the structure.
     failed("on which stream it runs", unsafe { (api.stream)(&mut asked) })?;
-    let addresses: SmallVec<[u64; 12]> = [&frame.arguments, &frame.results].into_iter().flat_map(addresses_of).collect();
+    let addresses: SmallVec<[u64; 12]> =
+        [&frame.arguments, &frame.results].into_iter().flat_map(addresses_of).collect();
     for launch in &call.launches {
         let mut arrays: SmallVec<[Array; 8]> = SmallVec::new();
         for (array, (buffer, offset)) in launch.arrays.iter().zip(&launch.places) {
@@ -306,7 +307,7 @@ fn call_of(attributes: &Attributes) -> Option<i64> {
             if name != b"call" || *attributes.kinds.add(at) != SCALAR {
                 return None;
             }
-            let number = &*(*attributes.values.add(at)).cast::<Number>();
+            let number = &*(*attributes.values.add(at)).cast::<ScalarAttribute>();
             (number.kind == SIGNED_64).then(|| *number.value.cast::<i64>())
         }
     })

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use tilewright_ops::{OptionValue, Options, OperatorError, operator};
+use tilewright_ops::{OperatorError, OptionValue, Options, operator};
 
 use super::library;
 use super::program::Program;

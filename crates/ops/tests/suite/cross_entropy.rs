@@ -136,7 +136,7 @@ fn what_lies_behind_a_row_does_not_count_and_becomes_zero() {
         let (rows, classes) = (2, options.vocabulary as usize);
         let pitch = classes.next_multiple_of(vector as usize);
         let x: Vec<f64> = numbers(rows * pitch, 6).iter().map(|own| own * 8.0).collect();
-        let garbage = |at: usize| if at % 2 == 0 { f64::NAN } else { f64::INFINITY };
+        let garbage = |at: usize| if at.is_multiple_of(2) { f64::NAN } else { f64::INFINITY };
         let dirty: Vec<f64> = (0..x.len()).map(|at| if at % pitch < classes { x[at] } else { garbage(at) }).collect();
         let clean: Vec<f64> = x[..(rows - 1) * pitch + classes].to_vec();
         let sizes = [("M", rows as i64), ("logits_pitch", pitch as i64)];

@@ -5,38 +5,8 @@
 //! a store, unless each thread has loaded exactly the elements that it stores, or the tiles are apart.
 
 use super::Lowering;
-use crate::program::{Index, Name, Operation, Program, Role, Statement, ValueId};
-
-/// A load: its value, its operation, and the tile that says coordinates.
-type LoadOf<'s> = (ValueId, &'s Operation, Option<ValueId>);
-
-/// Whether a program loads from a tensor that it changes.
-pub(crate) fn is_in_place(program: &Program) -> bool {
-    let mut found = Vec::new();
-    program.body.iter().for_each(|statement| loads(statement, &mut found));
-    found.iter().any(|(_, operation, _)| loaded(operation).is_some_and(|own| program.tensors[own].role == Role::Both))
-}
-
-/// The tensor that an operation loads from.
-fn loaded(operation: &Operation) -> Option<usize> {
-    match operation {
-        Operation::Load { tensor, .. } | Operation::Gather { tensor, .. } | Operation::Stage { tensor, .. } => {
-            Some(*tensor)
-        }
-        _ => None,
-    }
-}
-
-/// The loads of a statement, those of loops included.
-fn loads<'s>(statement: &'s Statement, found: &mut Vec<LoadOf<'s>>) {
-    match statement {
-        Statement::Let { result, operation, operands, .. } if loaded(operation).is_some() => {
-            found.push((*result, operation, operands.first().copied()));
-        }
-        Statement::Loop(own) => own.body.iter().for_each(|inner| loads(inner, found)),
-        _ => {}
-    }
-}
+use crate::loads::{LoadOf, loaded, loads};
+use crate::program::{Index, Name, Operation, Role, Statement, ValueId};
 
 /// The stores of a statement, those of loops included.
 fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
