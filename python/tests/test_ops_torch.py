@@ -253,3 +253,65 @@ def test_numbers_of_8_bits_are_those_of_their_scales() -> None:
         assert q.dtype == torch.float8_e4m3fn
         back = ops.dequantize(q, scales, square=square)
         assert (back - x).abs().max() <= x.abs().max() / 16
+
+
+def test_a_tile_program_is_an_operator_with_its_gradient() -> None:
+    import tilewright as tw
+
+    @tilewright.torch.operator
+    @tw.tile(grid="ceil(M/2)")  # type: ignore[untyped-decorator]
+    def scaled_norm(
+        x: tw.Input("f32", "(M,64):(64,1)"),  # type: ignore[valid-type]
+        w: tw.Input("f32", "(1,64):(64,1)"),  # type: ignore[valid-type]
+        factor: tw.Scalar("f32"),  # type: ignore[valid-type]
+        y: tw.Output("f32", "(M,64):(64,1)"),  # type: ignore[valid-type]
+    ) -> None:
+        at = (tw.tile.block.x, 0)
+        a = x.load((2, 64), at)
+        scale = ((a * a).reduce_sum(1) / 64.0 + 1e-5).rsqrt()
+        y.store(at, a * scale * w.load((1, 64), (0, 0)) * factor)
+
+    x, w = _tensor(5, 64, dtype=torch.float32), _tensor(1, 64, dtype=torch.float32)
+
+    def of(x: Any, w: Any) -> Any:
+        return scaled_norm(x * 2, w, 3.0).square().sum()
+
+    def exact(x: Any, w: Any) -> Any:
+        return (torch.nn.functional.rms_norm(x * 2, (64,), w[0], 1e-5) * 3).square().sum()
+
+    torch.testing.assert_close(of(x, w), exact(x, w))
+    torch.library.opcheck(scaled_norm._opoverload, (x, w, 3.0))
+    for function in (of, torch.compile(of, fullgraph=True)):
+        for one, other in zip(torch.autograd.grad(function(x, w), (x, w)), torch.autograd.grad(exact(x, w), (x, w))):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="axes"):
+        scaled_norm(x[0], w, 3.0)
+
+
+def test_another_kernel_takes_the_gradient_that_is_given() -> None:
+    import tilewright as tw
+
+    @tw.jit
+    def double(x: tw.Input("f32", "(M,N):(N,1)"), y: tw.Output("f32", "(M,N):(N,1)")) -> None:  # type: ignore[valid-type]
+        threads, values = tw.Layout((4, 32), (32, 1)), tw.Layout((1, 1), (1, 1))
+        tiler, layout = tw.make_layout_tv(threads, values)
+
+        def part(tensor: Any) -> Any:
+            block = tw.tensor_zipped_divide(tensor, tiler)[((None, None), tw.block("(y,x)"))]
+            return tw.tensor_composition(block, layout, tiler)[(tw.thread, None)]
+
+        part(y).store(part(x).load(predicated=True) * 2.0, predicated=True)
+
+    twice = tilewright.torch.operator(double, gradient=lambda x, d_y: d_y * 2)
+    x = _tensor(5, 50, dtype=torch.float32)
+    y = twice(x)
+    torch.testing.assert_close(y, 2 * x)
+    y.sum().backward()
+    assert bool((x.grad == 2).all())
+
+    @tw.jit
+    def unsaid(x, y) -> None:  # type: ignore[no-untyped-def]
+        pass
+
+    with pytest.raises(TypeError, match="no tw.Input"):
+        tilewright.torch.operator(unsaid)

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from . import _attention, _elements, _embedding, _experts, _losses, _products, _rows
 from ._register import operators
+from .kernels import operator
 from .optimizer import AdamW
 from .patch import Patched, patch
 
-__all__ = ["AdamW", "Patched", "operators", "patch"]
+__all__ = ["AdamW", "Patched", "operator", "operators", "patch"]
