@@ -5,6 +5,7 @@ from . import gpu as gpu
 from . import kernels as kernels
 from . import mesh as mesh
 from . import nvgpu as nvgpu
+from . import ops as ops
 from ._cute import BFloat16 as BFloat16
 from ._cute import Boolean as Boolean
 from ._cute import ElementType as ElementType

@@ -121,7 +121,7 @@ _studied = {
     "suggest",
 }
 
-_modules = {"arch", "gpu", "kernels", "mesh", "nvgpu"}
+_modules = {"arch", "gpu", "kernels", "mesh", "nvgpu", "ops"}
 
 # What hides a builtin is asked for by name.
 _builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}

@@ -85,8 +85,14 @@ def _root(array: Any) -> Any:
     return array
 
 
-@functools.cache
+_registered: list[str] = []
+
+
 def _register() -> None:
+    """Tells XLA of the handler, once."""
+    if _registered:
+        return
+    _registered.append(_TARGET)
     address = ctypes.c_void_p(_native.xla_handler())
     jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(address), platform="CUDA", api_version=1)
 

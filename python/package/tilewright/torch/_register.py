@@ -58,19 +58,16 @@ class Operator:
         self.own.register_autograd(derive, setup_context=keep)
         function = self._function
 
-        class Recorded(torch.autograd.Function):  # type: ignore[misc]
-            @staticmethod
-            def forward(ctx: Any, *arguments: Any) -> Any:
-                made = function(*arguments)
-                keep(ctx, arguments, made)
-                return made
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            made = function(*arguments)
+            keep(ctx, arguments, made)
+            return made
 
-            @staticmethod
-            @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
-            def backward(ctx: Any, *derivatives: Any) -> Any:
-                return derive(ctx, *derivatives)
-
-        self._recorded = Recorded
+        methods = {
+            "forward": staticmethod(forward),
+            "backward": staticmethod(torch.autograd.function.once_differentiable(derive)),
+        }
+        self._recorded = type("Recorded", (torch.autograd.Function,), methods)
 
 
 def is_transformed() -> bool:
