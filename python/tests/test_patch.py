@@ -1,0 +1,77 @@
+"""Models of `transformers` with the operators in the place of their modules."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+transformers: Any = pytest.importorskip("transformers")
+
+import tilewright.torch  # noqa: E402
+
+
+def _model(**options: Any) -> Any:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=100,
+        max_position_embeddings=128,
+        **options,
+    )
+    return transformers.LlamaForCausalLM(config)
+
+
+@pytest.mark.parametrize("options", [{"tie_word_embeddings": True}, {"attention_bias": True, "mlp_bias": True}])
+def test_a_patched_model_has_the_loss_and_the_gradients_of_the_model(options: dict[str, Any]) -> None:
+    model = _model(**options)
+    patched = copy.deepcopy(model)
+    report = tilewright.torch.patch(patched)
+    assert report.left == {"LlamaRotaryEmbedding": 1}
+    assert report.replaced["LlamaRMSNorm"] == 5 and report.replaced["LlamaForCausalLM"] == 1
+    assert str(report).endswith("left: 1 LlamaRotaryEmbedding")
+    tokens = torch.randint(0, 100, (2, 17))
+    labels = tokens.clone()
+    labels[0, 3:6] = -100
+    ours, theirs = patched(input_ids=tokens, labels=labels).loss, model(input_ids=tokens, labels=labels).loss
+    torch.testing.assert_close(ours, theirs)
+    ours.backward()
+    theirs.backward()
+    for one, other in zip(patched.parameters(), model.parameters()):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_a_patched_model_writes_the_same_tokens() -> None:
+    model = _model()
+    patched = copy.deepcopy(model)
+    tilewright.torch.patch(patched)
+    tokens = torch.randint(0, 100, (1, 9))
+    ours, theirs = (own.generate(tokens, max_new_tokens=8, do_sample=False) for own in (patched, model))
+    assert torch.equal(ours, theirs)
+    # Padding on the left is masked.
+    tokens, mask = torch.randint(0, 100, (2, 9)), torch.ones(2, 9, dtype=torch.long)
+    mask[0, :4] = 0
+    one, other = (own(input_ids=tokens, attention_mask=mask).logits[mask.bool()] for own in (patched, model))
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_patched_model_is_compiled_as_one_graph() -> None:
+    patched = _model()
+    tilewright.torch.patch(patched)
+    tokens = torch.randint(0, 100, (2, 17))
+    eager = patched(input_ids=tokens, labels=tokens).loss
+    compiled = torch.compile(patched, fullgraph=True)(input_ids=tokens, labels=tokens).loss
+    torch.testing.assert_close(eager, compiled)
+
+
+def test_other_modules_are_left_and_named() -> None:
+    model = torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.Linear(8, 8), torch.nn.Conv1d(8, 8, 1), torch.nn.Embedding(4, 8, max_norm=1.0))
+    report = tilewright.torch.patch(model)
+    assert report.replaced == {"LayerNorm": 1, "Linear": 1}
+    assert report.left == {"Conv1d": 1, "Embedding": 1}
