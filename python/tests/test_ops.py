@@ -263,8 +263,8 @@ def test_attention(number: int, heads: int) -> None:
     )
     d_o, d_lse = _array(*exact[0].shape, dtype="f2"), _array(*exact[1].shape)
     slope: Any = _attention.backward
-    by_kernels = slope(q, k, v, *extra, None, None, *found, d_o, d_lse, own, "interpreter")
-    by_formulas = slope(*wide, *extra, None, None, *exact, d_o.astype("f8"), d_lse, own, None)
+    by_kernels = slope(_attention.Inputs(q, k, v, *extra), *found, d_o, d_lse, own, "interpreter")
+    by_formulas = slope(_attention.Inputs(*wide, *extra), *exact, d_o.astype("f8"), d_lse, own, None)
     for one, other in zip(by_kernels, by_formulas):
         assert (one is None) == (other is None)
         if one is not None:

@@ -438,8 +438,12 @@ def rope(
 
 
 def _kernel_attention(*arrays: Any, own: Any) -> Any:
-    q, k, v, sinks, slopes, bias, cu_q, cu_k = arrays
-    return _attentions.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
+    return _attentions.forward(_attentions.Inputs(*arrays), own, None)
+
+
+def _kernel_attention_backward(*arrays: Any, own: Any) -> Any:
+    o, lse, d_o, d_lse = arrays[8:]
+    return _attentions.backward(_attentions.Inputs(*arrays[:8]), o, lse, d_o, d_lse, own, None)
 
 
 def _of_sequences(rows: Any, bounds: Any, axis: int, value: float) -> Any:
@@ -449,47 +453,29 @@ def _of_sequences(rows: Any, bounds: Any, axis: int, value: float) -> Any:
     return jnp.where(inside.reshape([-1 if at == axis else 1 for at in range(rows.ndim)]), rows, value)
 
 
-def _kernel_attention_backward(*arrays: Any, own: Any) -> Any:
-    q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse = arrays
-    return _attentions.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
-
-
-def _defined_attention(own: Any, q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any) -> Any:
-    if cu_q is not None:
+def _check_definition(arrays: Any, own: Any) -> None:
+    if arrays[6] is not None:
         raise TypeError("packed sequences run on a device alone, where JAX traces their lengths")
     if own.expression:
         raise TypeError("an expression of biases runs on a device alone")
-    q, k, v = (_attentions._in_order(each, own) for each in (q, k, v))
-    o, lse = definitions.attention(q, k, v, sinks, slopes, bias, own)
-    return _attentions._in_order(o, own), lse
 
 
-def _defined_attention_backward(
-    own: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    sinks: Any,
-    slopes: Any,
-    bias: Any,
-    cu_q: Any,
-    cu_k: Any,
-    o: Any,
-    lse: Any,
-    d_o: Any,
-    d_lse: Any,
-) -> Any:
-    q, k, v, o, d_o = (_attentions._in_order(each, own) for each in (q, k, v, o, d_o))
-    made = definitions.attention_backward(q, k, v, sinks, slopes, bias, o, lse, d_o, d_lse, own)
-    return (*(_attentions._in_order(each, own) for each in made[:3]), *made[3:])
+def _defined_attention(*arrays: Any, own: Any) -> Any:
+    _check_definition(arrays, own)
+    return _attentions.defined(_attentions.Inputs(*arrays), own)
+
+
+def _defined_attention_backward(*arrays: Any, own: Any) -> Any:
+    o, lse, d_o, d_lse = arrays[8:]
+    return _attentions.defined_backward(_attentions.Inputs(*arrays[:8]), o, lse, d_o, d_lse, own)
 
 
 _attend = _either(
-    _kernel_attention, lambda *arrays, own: _defined_attention(own, *arrays)
+    _kernel_attention, _defined_attention
 )
 _attend_backward = _either(
     _kernel_attention_backward,
-    lambda *arrays, own: _defined_attention_backward(own, *arrays),
+    _defined_attention_backward,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _definitions as definitions
 from .. import _native, gpu
@@ -12,6 +12,30 @@ from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
 from ._losses import as_i32
+
+
+class Inputs(NamedTuple):
+    """What attention reads; of what is None, there is none."""
+
+    q: Any
+    k: Any
+    v: Any
+    sinks: Any = None
+    slopes: Any = None
+    bias: Any = None
+    #: The first row of each sequence, if sequences lie one after another.
+    cu_q: Any = None
+    cu_k: Any = None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether sequences lie one after another."""
+        return self.cu_q is not None
+
+    @property
+    def optional(self) -> dict[str, Any]:
+        """The inputs that may be missing, by their names."""
+        return {name: getattr(self, name) for name in ("sinks", "slopes", "bias", "cu_q", "cu_k")}
 
 
 def settled(
@@ -178,32 +202,49 @@ def attention(
         cu_k = cu_q
     if is_packed and cu_q is None:
         raise ValueError("cu_k is given, and cu_q is not")
+    inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
     _check(q, k, v, own, is_packed)
     _check_bias(q, k, bias, own, is_packed)
     if is_jax(q):
-        made = through_jax("attention", q, k, v, sinks, slopes, bias, cu_q, cu_k, settings=own, on=on)
+        made = through_jax("attention", *inputs, settings=own, on=on)
     elif records(q, k, v, sinks, bias):
-        made = through_torch("attention", q, k, v, sinks, slopes, bias, cu_q, cu_k, *own)
+        made = through_torch("attention", *inputs, *own)
     else:
-        made = forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, on)
+        made = forward(inputs, own, on)
     return made if return_lse else made[0]
 
 
-def forward(
-    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, bias: Any, cu_q: Any, cu_k: Any, own: AttentionSettings, on: str | None
-) -> tuple[Any, Any]:
+def defined(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any]:
+    """What ``forward`` gives, by the definition."""
+    q, k, v, sinks, slopes, bias, _, _ = inputs
+    o, lse = definitions.attention(_in_order(q, own), _in_order(k, own), _in_order(v, own), sinks, slopes, bias, own)
+    return _in_order(o, own), lse
+
+
+def defined_backward(
+    inputs: Inputs, o: Any, lse: Any, d_o: Any, d_lse: Any, own: AttentionSettings
+) -> tuple[Any, Any, Any, Any, Any]:
+    """What ``backward`` gives, by the definition."""
+    q, k, v, sinks, slopes, bias, _, _ = inputs
+    ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
+    d_q, d_k, d_v, d_sinks, d_bias = definitions.attention_backward(
+        *ordered, sinks, slopes, bias, _in_order(o, own), lse, _in_order(d_o, own), d_lse, own
+    )
+    return _in_order(d_q, own), _in_order(d_k, own), _in_order(d_v, own), d_sinks, d_bias
+
+
+def forward(inputs: Inputs, own: AttentionSettings, on: str | None) -> tuple[Any, Any]:
     """The output and the logarithms of sums."""
-    is_packed = cu_q is not None
+    q, k, v, sinks, slopes, bias, cu_q, _ = inputs
+    is_packed = inputs.is_packed
     if by_definition(on, q, k, v):
         if own.expression:
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
         if is_packed:
-            return _packed_definition(q, k, v, sinks, slopes, cu_q, cu_k, own)
-        ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
-        o, lse = definitions.attention(*ordered, sinks, slopes, bias, own)
-        return _in_order(o, own), lse
+            return _packed_definition(inputs, own)
+        return defined(inputs, own)
     call = ("attention", own, *(each is None for each in (sinks, slopes, bias, cu_q)))
-    optional = {"sinks": sinks, "slopes": slopes, "bias": bias, "cu_q": cu_q, "cu_k": cu_k}
+    optional = inputs.optional
     called = (q, k, v, *(each for each in optional.values() if each is not None))
     if on is None and (found := again(call, called)) is not None:
         return found  # type: ignore[no-any-return]
@@ -223,16 +264,16 @@ def forward(
     same = not is_packed and q.shape[3 - at] == k.shape[3 - at]
     options = _options(q, k, v, own, facts, is_packed, _more(own, sinks, slopes, bias, is_packed, same))
     sizes = {**steps, **out, **_extents(q, k, cu_q, own, is_packed)}
-    inputs = {**arrays, **_optional(optional, on)}
+    taken = {**arrays, **_optional(optional, on)}
     if bias is not None:
-        sizes |= _bias_sizes(inputs["bias"])
+        sizes |= _bias_sizes(taken["bias"])
     kernels = planned("attention", options, False, machine_of(q))
     results = {"o": Result(shape, element), "lse": Result(rows, "f32")}
     if is_packed:
         # Rows that belong to no sequence are not written.
         room = zeros_like(q, shape)
         results = {"o": Result(shape, element, room), "lse": Result(rows, "f32", _filled(q, rows, "f32", -math.inf))}
-    o, lse = launch(kernels, inputs, results, sizes, on, call=None if is_packed else call, called=called)
+    o, lse = launch(kernels, taken, results, sizes, on, call=None if is_packed else call, called=called)
     return o, lse
 
 
@@ -275,50 +316,29 @@ def _optional(optional: dict[str, Any], on: str | None) -> dict[str, Any]:
 
 
 def backward(
-    q: Any,
-    k: Any,
-    v: Any,
-    sinks: Any,
-    slopes: Any,
-    bias: Any,
-    cu_q: Any,
-    cu_k: Any,
-    o: Any,
-    lse: Any,
-    d_o: Any,
-    d_lse: Any,
-    own: AttentionSettings,
-    on: str | None,
+    inputs: Inputs, o: Any, lse: Any, d_o: Any, d_lse: Any, own: AttentionSettings, on: str | None
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The derivatives by ``q``, ``k``, ``v``, ``sinks`` and ``bias``; of what is None, None."""
-    is_packed = cu_q is not None
+    q, k, v, sinks, slopes, bias, cu_q, _ = inputs
     if by_definition(on, q, k, v, d_o):
         if own.expression:
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
-        if is_packed:
-            return _packed_definition_backward(q, k, v, sinks, slopes, cu_q, cu_k, o, lse, d_o, d_lse, own)
-        ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
-        made = definitions.attention_backward(
-            *ordered, sinks, slopes, bias, _in_order(o, own), lse, _in_order(d_o, own), d_lse, own
-        )
-        return (*(_in_order(each, own) for each in made[:3]), *made[3:])
+        if inputs.is_packed:
+            return _packed_definition_backward(inputs, o, lse, d_o, d_lse, own)
+        return defined_backward(inputs, o, lse, d_o, d_lse, own)
     call = ("attention_backward", own, *(each is None for each in (sinks, slopes, bias, cu_q, d_lse)))
-    optional = {"sinks": sinks, "slopes": slopes, "bias": bias, "cu_q": cu_q, "cu_k": cu_k}
-    present = [each for each in optional.values() if each is not None]
+    present = [each for each in inputs.optional.values() if each is not None]
     called = (q, k, v, o, lse, d_o, *(() if d_lse is None else (d_lse,)), *present)
     found = again(call, called) if on is None else None
     if found is None:
-        found = _backward_anew(q, k, v, optional, o, lse, d_o, d_lse, own, on, call, called)
+        found = _backward_anew(inputs, o, lse, d_o, d_lse, own, on, call, called)
     rest = iter(found)
     d_q, d_k, d_v = next(rest), next(rest), next(rest)
     return d_q, d_k, d_v, None if sinks is None else next(rest), None if bias is None else next(rest)
 
 
 def _backward_anew(
-    q: Any,
-    k: Any,
-    v: Any,
-    optional: dict[str, Any],
+    inputs: Inputs,
     o: Any,
     lse: Any,
     d_o: Any,
@@ -328,8 +348,8 @@ def _backward_anew(
     call: Any,
     called: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    is_packed = optional["cu_q"] is not None
-    sinks, bias = optional["sinks"], optional["bias"]
+    q, k, v, sinks, slopes, bias, cu_q, _ = inputs
+    is_packed = inputs.is_packed
     element = _native.array_axes(q)[0]
     arrays = {name: _taken(array, True, on) for name, array in (("q", q), ("k", k), ("v", v))}
     # The output and its derivative have the same strides for the kernels.
@@ -339,12 +359,12 @@ def _backward_anew(
     steps, facts = _sizes(arrays, own, is_packed)
     at = 1 if is_packed else own.heads
     same = not is_packed and q.shape[3 - at] == k.shape[3 - at]
-    more = {**_more(own, sinks, optional["slopes"], bias, is_packed, same), "lse_gradient": d_lse is not None}
+    more = {**_more(own, sinks, slopes, bias, is_packed, same), "lse_gradient": d_lse is not None}
     options = _options(q, k, v, own, facts, is_packed, more)
-    sizes = {**steps, **_extents(q, k, optional["cu_q"], own, is_packed)}
-    inputs = {**arrays, "lse": contiguous(lse, on), "d_o": given, **_optional(optional, on)}
+    sizes = {**steps, **_extents(q, k, cu_q, own, is_packed)}
+    taken = {**arrays, "lse": contiguous(lse, on), "d_o": given, **_optional(inputs.optional, on)}
     if d_lse is not None:
-        inputs["d_lse"] = contiguous(d_lse, on)
+        taken["d_lse"] = contiguous(d_lse, on)
     results = {
         f"d_{name}": Result(tuple(array.shape), element, strides=_native.array_axes(arrays[name])[2])
         for name, array in (("q", q), ("k", k), ("v", v))
@@ -352,9 +372,9 @@ def _backward_anew(
     if sinks is not None:
         results["d_sinks"] = Result(tuple(sinks.shape), "f32")
     if bias is not None:
-        inputs["bias"] = _taken(bias, True, on)
-        sizes |= _bias_sizes(inputs["bias"])
-        axes = _native.array_axes(inputs["bias"])
+        taken["bias"] = _taken(bias, True, on)
+        sizes |= _bias_sizes(taken["bias"])
+        axes = _native.array_axes(taken["bias"])
         results["d_bias"] = Result(tuple(bias.shape), axes[0], strides=axes[2])
     kernels = planned("attention", options, True, machine_of(q))
     if is_packed:
@@ -362,7 +382,7 @@ def _backward_anew(
         for name, result in results.items():
             if name != "d_sinks":
                 results[name] = result._replace(given=zeros_like(arrays[name[2:]], result.shape))
-    return launch(kernels, inputs, results, sizes, on, call=None if is_packed else call, called=called)
+    return launch(kernels, taken, results, sizes, on, call=None if is_packed else call, called=called)
 
 
 def _sequences(cu_q: Any, cu_k: Any) -> list[tuple[slice, slice]]:
@@ -375,9 +395,8 @@ def _one(array: Any) -> Any:
     return definitions.namespace(array).swapaxes(array, 0, 1)[None]
 
 
-def _packed_definition(
-    q: Any, k: Any, v: Any, sinks: Any, slopes: Any, cu_q: Any, cu_k: Any, own: AttentionSettings
-) -> tuple[Any, Any]:
+def _packed_definition(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any]:
+    q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
     space = definitions.namespace(q)
     made = [
         definitions.attention(_one(q[rows]), _one(k[keys]), _one(v[keys]), sinks, slopes, None, own)
@@ -388,19 +407,9 @@ def _packed_definition(
 
 
 def _packed_definition_backward(
-    q: Any,
-    k: Any,
-    v: Any,
-    sinks: Any,
-    slopes: Any,
-    cu_q: Any,
-    cu_k: Any,
-    o: Any,
-    lse: Any,
-    d_o: Any,
-    d_lse: Any,
-    own: AttentionSettings,
+    inputs: Inputs, o: Any, lse: Any, d_o: Any, d_lse: Any, own: AttentionSettings
 ) -> tuple[Any, Any, Any, Any, Any]:
+    q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
     space = definitions.namespace(q)
     made = [
         definitions.attention_backward(

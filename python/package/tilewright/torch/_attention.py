@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .._definitions import AttentionSettings
 from ..ops import _attention
+from ..ops._attention import Inputs
 from ._register import batched, fresh, like, register
 
 
@@ -31,7 +32,7 @@ def _attention_forward(
 ) -> tuple[Tensor, Tensor]:
     own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
     with torch.no_grad():
-        o, lse = _attention.forward(q, k, v, sinks, slopes, bias, cu_q, cu_k, own, None)
+        o, lse = _attention.forward(Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k), own, None)
         return fresh(o, q, k, v), fresh(lse)
 
 
@@ -58,7 +59,8 @@ def _attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
     with torch.no_grad():
-        made = _attention.backward(q, k, v, sinks, slopes, bias, cu_q, cu_k, o, lse, d_o, d_lse, own, None)
+        inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
+        made = _attention.backward(inputs, o, lse, d_o, d_lse, own, None)
         # An operator returns tensors alone: what there is not is empty.
         d_q, d_k, d_v, d_sinks, d_bias = (q.new_empty(0) if each is None else fresh(each, d_o) for each in made)
         return d_q, d_k, d_v, d_sinks, d_bias
