@@ -112,6 +112,9 @@ def test_dropout_keeps_what_its_generator_says() -> None:
 def test_products() -> None:
     x, weight, bias, d = (_array(*shape, dtype="f2") for shape in [(2, 3, 16), (8, 16), (8,), (2, 3, 8)])
     _both(ops.linear, x, weight, bias)
+    for out in (np.empty((2, 3, 8), "f2"), np.empty((3, 2, 8), "f2").swapaxes(0, 1)):
+        assert ops.linear(x, weight, bias, out=out, on="interpreter") is out
+        _close(out, ops.linear(x, weight, bias), "f2")
     _close(ops.linear(x, weight, bias, function="max(x, 0)", on="interpreter"), ops.relu(ops.linear(x, weight, bias)), "f2")
     _both(ops.linear_backward, x, weight, d, bias=True)
     buffer = np.ones((8, 16), np.float32)
@@ -185,8 +188,10 @@ def test_cross_entropy(vocabulary: int) -> None:
     _close(mean, ops.cross_entropy(x[:4].astype("f8"), targets[:4]))
 
 
-def test_the_loss_of_a_linear_layer_needs_no_logits() -> None:
-    x, weight, targets = _array(300, 16, dtype="f2"), _array(40, 16, dtype="f2"), _source.integers(0, 40, 300)
+@pytest.mark.parametrize("vocabulary", [40, 41])
+def test_the_loss_of_a_linear_layer_needs_no_logits(vocabulary: int) -> None:
+    x, weight = _array(300, 16, dtype="f2"), _array(vocabulary, 16, dtype="f2")
+    targets = _source.integers(0, vocabulary, 300)
     from tilewright.ops._losses import fused
 
     whole = ops.cross_entropy(x.astype("f8") @ weight.astype("f8").T, targets)
@@ -195,7 +200,7 @@ def test_the_loss_of_a_linear_layer_needs_no_logits() -> None:
         loss, d_x, d_weight = fused(x, weight, targets, -100, 0.0, 0.0, 0.0, True, 128, True, on)
         logits = x.astype("f8") @ weight.astype("f8").T
         e = np.exp(logits - logits.max(1, keepdims=True))
-        d = (e / e.sum(1, keepdims=True) - np.eye(40)[targets]) / 300
+        d = (e / e.sum(1, keepdims=True) - np.eye(vocabulary)[targets]) / 300
         np.testing.assert_allclose(d_x, d @ weight.astype("f8"), atol=2e-4)
         np.testing.assert_allclose(d_weight, d.T @ x.astype("f8"), atol=2e-3)
         _close(loss, whole, "f2")

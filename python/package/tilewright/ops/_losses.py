@@ -42,12 +42,14 @@ def cross_entropy_rows(
     smoothing: float = 0.0,
     z_loss: float = 0.0,
     softcap: float = 0.0,
+    vocabulary: int | None = None,
     on: str | None = None,
 ) -> tuple[Any, Any]:
     """The cross entropy of each row of ``logits``, (M,V), with its target, (M), and the logarithm of
     the sum of the powers of the row, both of float32. Logits are read once.
 
-    ``cross_entropy`` explains the options.
+    ``cross_entropy`` explains the options. With ``vocabulary``, rows have so many
+    classes, and then padding up to the next multiple of 16 bytes, so that they are read in whole vectors.
 
     >>> import numpy as np
     >>> loss, lse = cross_entropy_rows(np.zeros((1, 2), np.float32), np.array([1], np.int32))
@@ -62,10 +64,11 @@ def cross_entropy_rows(
         return through_torch("cross_entropy", logits, targets, ignored, smoothing, z_loss, softcap)  # type: ignore[no-any-return]
     check_rows(logits, targets)
     settings = _settings(ignored, smoothing, z_loss, softcap)
+    padded = vocabulary is not None
     if by_definition(on, logits, targets):
-        return definitions.cross_entropy(logits, targets, ignored, smoothing, z_loss, softcap)
+        return definitions.cross_entropy(logits[:, :vocabulary], targets, ignored, smoothing, z_loss, softcap)
     targets = as_i32(targets)
-    call = ("cross_entropy", settings)
+    call = ("cross_entropy", settings, vocabulary)
     if on is None and (found := again(call, (logits, targets))) is not None:
         return found  # type: ignore[no-any-return]
     own = matrix(logits, on)
@@ -74,7 +77,13 @@ def cross_entropy_rows(
         loss, lse = (empty(logits, (own.rows,), "f32") for _ in range(2))
         return loss, lse
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
-    options: Options = (("vocabulary", own.length), ("element", own.element), ("alignment", facts), *settings)
+    options: Options = (
+        ("vocabulary", vocabulary or own.length),
+        ("element", own.element),
+        ("alignment", facts),
+        ("padded", padded),
+        *settings,
+    )
     kernels = planned("cross_entropy", options, False, machine_of(logits))
     inputs = {"logits": own.array, "targets": contiguous(targets, on)}
     sizes = sizes_of_rows({"logits": own}, facts)
@@ -92,11 +101,13 @@ def cross_entropy_rows_backward(
     smoothing: float = 0.0,
     z_loss: float = 0.0,
     softcap: float = 0.0,
+    vocabulary: int | None = None,
     out: Any = None,
     on: str | None = None,
 ) -> Any:
     """The derivative of ``cross_entropy_rows`` by the logits, from the second result of the forward and
-    the derivative by the first. ``out`` may be ``logits``, which are overwritten then.
+    the derivative by the first. ``out`` may be ``logits``, which are overwritten then; with
+    ``vocabulary`` they must be.
 
     >>> import numpy as np
     >>> logits, targets = np.zeros((1, 2), np.float32), np.array([1], np.int32)
@@ -106,7 +117,10 @@ def cross_entropy_rows_backward(
     """
     check_rows(logits, targets)
     settings = _settings(ignored, smoothing, z_loss, softcap)
+    padded = vocabulary is not None
     if by_definition(on, logits, targets):
+        if padded:
+            raise ValueError("definitions take rows without padding")
         d = definitions.cross_entropy_backward(logits, targets, lse, d_loss, ignored, smoothing, z_loss, softcap)
         if out is None:
             return d
@@ -114,7 +128,9 @@ def cross_entropy_rows_backward(
         return out
     targets = as_i32(targets)
     in_place = out is logits
-    call = ("cross_entropy_backward", settings, in_place)
+    if padded and not in_place:
+        raise ValueError("the derivative of padded rows is written over the logits: pass them as `out`")
+    call = ("cross_entropy_backward", settings, in_place, vocabulary)
     arrays = (targets, lse, d_loss) if in_place else (logits, targets, lse, d_loss)
     if on is None and (found := again(call, arrays, None if out is None else (out,))) is not None:
         return found
@@ -132,10 +148,11 @@ def cross_entropy_rows_backward(
         raise ValueError(f"out has another shape or other strides than the logits, {shape}")
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
     options: Options = (
-        ("vocabulary", own.length),
+        ("vocabulary", vocabulary or own.length),
         ("element", own.element),
         ("alignment", facts),
         ("in_place", in_place),
+        ("padded", padded),
         *settings,
     )
     kernels = planned("cross_entropy", options, True, machine_of(logits))
@@ -289,12 +306,18 @@ def fused(
     losses = []
     for first in range(0, count, size):
         part, classes = x[first : first + size], targets[first : first + size]
-        logits = linear(part, weight, on=on)
+        if by_definition(on, part, weight):
+            logits = linear(part, weight, on=on)
+        else:
+            # Rows are padded to whole vectors of 16 bytes, whatever the number of classes is.
+            logits = empty(part, (part.shape[0], -(-vocabulary // 8) * 8))
+            linear(part, weight, out=logits[:, :vocabulary], on=on)
+            settings["vocabulary"] = vocabulary
         loss, lse = cross_entropy_rows(logits, classes, on=on, **settings)
         losses.append(loss.sum())
         if needs_gradients:
             d_loss = definitions.narrow((loss * 0 + 1) * scale, loss)
-            d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)
+            d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)[:, :vocabulary]
             d_x[first : first + size] = matmul(d_logits, weight, on=on)
             d_weight = _summed(d_logits, part, d_weight, on)
     total = sum(losses[1:], losses[0]) if losses else space.zeros(()) if not is_torch(x) else x.new_zeros((), dtype=space.float32)

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import _definitions as definitions
 from .. import gpu
-from .._arrays import empty
+from .._arrays import compact, empty
 from .._definitions import is_jax
-from ._common import autocast, by_definition, records, stored, through_torch, through_jax
+from ._common import autocast, strides_of, by_definition, records, stored, through_torch, through_jax
 
 
 def _flat(x: Any) -> Any:
@@ -41,16 +41,21 @@ def linear(x: Any, weight: Any, bias: Any = None, *, function: str | None = None
         y = definitions.wide(x) @ definitions.wide(weight).T
         y = y if bias is None else y + definitions.wide(bias)
         return stored(out, definitions.narrow(y, x))
-    flat, into = _flat(x), None if out is None else out.reshape(-1, shape[-1])
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"out has the shape {tuple(out.shape)}, and the result {shape}")
+    flat, into = _flat(x), out
+    if out is not None and len(shape) != 2:
+        # Only the rows of a contiguous array are a matrix in its memory.
+        into = out.reshape(-1, shape[-1]) if strides_of(out) == compact(shape) else None
     if bias is None:
         y = gpu.gemm(flat, weight, function=function, out=into, on=on)
     else:
         # The bias is added before the function.
         text = "x + bias" if function is None else _substituted(function)
         y = gpu.gemm(flat, weight, function=text, bias=bias, out=into, on=on)
-    return y.reshape(shape)
+    if out is None or into is not None:
+        return y.reshape(shape) if out is None else out
+    return gpu.relayout(y.reshape(shape), out, on=on)
 
 
 def _substituted(function: str) -> str:
