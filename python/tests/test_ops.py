@@ -97,6 +97,18 @@ def test_the_halves_of_a_packed_matrix_are_read_in_place() -> None:
     _close(found, ops.swiglu(gate, up))
     plans = ops.plan(ops.swiglu, gate, up)
     assert len(plans.programs) == 1 and "gate_pitch{div=" in str(plans)
+    weight, d = _array(32), _array(4, 32)
+    functions: list[Any] = [
+        lambda x: ops.softmax(x, on="interpreter"),
+        lambda x: ops.softmax_backward(x, d, on="interpreter"),
+        lambda x: ops.rms_norm(x, weight, on="interpreter"),
+        lambda x: ops.rms_norm_backward(x, weight, d, on="interpreter")[0],
+        lambda x: ops.layer_norm_backward(x, weight, weight, d, on="interpreter")[0],
+        lambda x: ops.activation_backward(x, d, on="interpreter")[0],
+        lambda x: ops.cross_entropy_rows_backward(x, np.arange(4), np.ones(4, "f4"), np.ones(4, "f4"), on="interpreter"),
+    ]
+    for function in functions:
+        assert np.array_equal(function(up), function(up.copy()))
 
 
 def test_dropout_keeps_what_its_generator_says() -> None:
@@ -283,6 +295,20 @@ def test_attention_of_packed_sequences() -> None:
     exact = ops.attention(*(own.astype("f8") for own in (q, k, v)), cu_q=cu_q, cu_k=cu_k, causal=True, return_lse=True)
     for one, other in zip(found, exact):
         _close(one, other, "f2")
+
+
+def test_a_sequence_has_the_same_bits_in_every_batch() -> None:
+    q, k, v = (_array(3, 2, 40, 16, dtype="f2") for _ in range(3))
+    whole = ops.attention(q, k, v, causal=True, on="interpreter")
+    rows = [own.swapaxes(1, 2).reshape(-1, 2, 16) for own in (q, k, v)]
+    ends = np.arange(0, 121, 40)
+    packed = ops.attention(*rows, cu_q=ends, causal=True, on="interpreter")
+    for number in range(3):
+        alone = [own[number : number + 1].copy() for own in (q, k, v)]
+        assert np.array_equal(whole[number], ops.attention(*alone, causal=True, on="interpreter")[0])
+        part = [own[40 * number : 40 * number + 40].copy() for own in rows]
+        one = ops.attention(*part, cu_q=ends[:2], causal=True, on="interpreter")
+        assert np.array_equal(packed[40 * number : 40 * number + 40], one)
 
 
 def test_attention_over_caches() -> None:
