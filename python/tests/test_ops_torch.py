@@ -77,6 +77,11 @@ def test_derivatives_are_those_of_finite_differences(name: str) -> None:
     assert torch.autograd.gradcheck(of, tensors)
 
 
+def test_a_result_that_is_the_argument_is_a_copy() -> None:
+    torch.library.opcheck(torch.ops.tilewright.activation.default, (X, None, "identity"))
+    assert ops.activation(X, "identity").data_ptr() != X.data_ptr()
+
+
 def test_operators_are_those_of_pytorch() -> None:
     functional = torch.nn.functional
     for ours, theirs in [
