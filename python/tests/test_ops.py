@@ -218,6 +218,16 @@ def test_the_loss_of_a_linear_layer_needs_no_logits(vocabulary: int) -> None:
         _close(loss, whole, "f2")
 
 
+def test_the_mean_is_over_the_rows_that_count() -> None:
+    x, weight = _array(4, 8, dtype="f2"), _array(9, 8, dtype="f2")
+    logits = x.astype("f8") @ weight.astype("f8").T
+    for targets in (np.array([3, -100, -100, -100]), np.full(4, -100)):
+        mean = ops.cross_entropy(logits[:1], targets[:1]) if targets[0] >= 0 else 0.0
+        for on in (None, "interpreter"):
+            _close(ops.cross_entropy(logits.astype("f4"), targets, on=on), mean)
+            _close(ops.linear_cross_entropy(x, weight, targets, on=on), mean, "f2")
+
+
 def test_embeddings() -> None:
     table, indices = _array(10, 12), np.array([[3, 3, 9], [0, 3, 9]])
     assert np.array_equal(ops.embedding(indices, table, on="interpreter"), table[indices])

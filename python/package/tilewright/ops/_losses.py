@@ -194,7 +194,7 @@ def cross_entropy(
     """The cross entropy of rows of ``logits``, (..., V), with the classes ``targets``, (...): the
     logarithm of the sum of the powers of a row, less the logit of its target.
 
-    * Rows whose target is ``ignored`` count for nothing, and the mean is over the others.
+    * Rows whose target is ``ignored`` count for nothing, and the mean is over the others; 0 if there are none.
     * ``smoothing``: this share of the loss is the mean over all classes.
     * ``z_loss``: so many times the square of the logarithm is added.
     * ``softcap``: logits become ``softcap * tanh(logits / softcap)`` first.
