@@ -193,3 +193,30 @@ fn the_files_that_documents_name_are_there() {
     }
     assert!(named > 100, "{named}");
 }
+
+/// What `cargo run` runs in a clone, as the README and the book write it.
+#[test]
+fn cargo_runs_the_command_and_the_examples_of_the_book() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let default = metadata["workspace_default_members"].as_array().unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter().filter(|own| default.contains(&own["id"]));
+    let targets: Vec<&serde_json::Value> = packages.flat_map(|own| own["targets"].as_array().unwrap()).collect();
+    let named = |kind: &str| -> BTreeSet<&str> {
+        let of_kind = targets.iter().filter(|own| own["kind"][0] == kind);
+        of_kind.map(|own| own["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(named("bin"), BTreeSet::from(["tilewright"]));
+    for (name, text) in pages() {
+        // Of a package that is named, Cargo looks for the example there.
+        for line in text.lines().filter(|line| line.contains("cargo run ") && !line.contains(" -p ")) {
+            if let Some(example) = line.split("--example ").nth(1).and_then(|rest| rest.split([' ', '`']).next()) {
+                assert!(named("example").contains(example), "{name}: there is no example `{example}`");
+            }
+        }
+    }
+}
