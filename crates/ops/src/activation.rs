@@ -47,8 +47,8 @@ options! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Activation("activation") {
-        /// The function: `identity`, `relu`, `relu_squared`, `sigmoid`, `silu`, `tanh`, `gelu` (with
-        /// the error function) or `gelu_tanh`.
+        /// The function: `identity`, `relu`, `relu_squared`, `sigmoid`, `silu`, `tanh`, `gelu`
+        /// (with the error function) or `gelu_tanh`.
         function: String = "silu".to_string(),
         /// Whether a second matrix is multiplied by it.
         gated: bool = false,

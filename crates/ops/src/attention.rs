@@ -1,10 +1,10 @@
 //! Attention: `softmax(scale q k^T + bias) v`, forward and backward.
 //!
 //! Law: query `i` of `S` has position `i + T - S` among `T` keys: the last query is beside the last
-//! key. It sees the keys from `window_left` before its position to `window_right` after it, and with
-//! `causal` none after it. A query that sees no key has an output of 0, and the logarithm of its sum
-//! is -inf. No result is added to by two blocks, so all sums are taken in a fixed order, and two
-//! calls give the same bits.
+//! key. It sees the keys from `window_left` before its position to `window_right` after it, and
+//! with `causal` none after it. A query that sees no key has an output of 0, and the logarithm of
+//! its sum is -inf. No result is added to by two blocks, so all sums are taken in a fixed order,
+//! and two calls give the same bits.
 
 mod backward;
 mod decode;
@@ -34,16 +34,16 @@ options! {
     /// | `sinks`, `slopes` | `heads`, f32 | contiguous |
     /// | `bias` | batch or 1, `heads` or 1, queries, keys | `bias_batch`, `bias_head`, `bias_row`, 1 |
     ///
-    /// Head `h` of `q` takes head `h / (heads / kv_heads)` of `k` and `v`. With `same_length`, `T` is
-    /// `S`. `lse` is the natural logarithm of the sum of a row, that of its sink included. A derivative
-    /// `d_x` has the shape and the strides of `x`.
+    /// Head `h` of `q` takes head `h / (heads / kv_heads)` of `k` and `v`. With `same_length`, `T`
+    /// is `S`. `lse` is the natural logarithm of the sum of a row, that of its sink included. A
+    /// derivative `d_x` has the shape and the strides of `x`.
     ///
     /// With `packed`, sequences of different lengths lie one after another: rows `cu_q[b]` to
-    /// `cu_q[b + 1]` of `q` are the queries of sequence `b`, and rows `cu_k[b]` to `cu_k[b + 1]` of `k`
-    /// and `v` are its keys. `cu_q` and `cu_k` are i32 of `B + 1` numbers. `q` is `(Q, heads, head)`
-    /// with strides `q_row`, `q_head` and 1, `k` is `(K, kv_heads, head)`, and `lse` is `(heads, Q)`.
-    /// Rows that belong to no sequence are not written: `o`, `lse`, `d_q`, `d_k` and `d_v` keep what
-    /// they were there.
+    /// `cu_q[b + 1]` of `q` are the queries of sequence `b`, and rows `cu_k[b]` to `cu_k[b + 1]` of
+    /// `k` and `v` are its keys. `cu_q` and `cu_k` are i32 of `B + 1` numbers. `q` is `(Q, heads,
+    /// head)` with strides `q_row`, `q_head` and 1, `k` is `(K, kv_heads, head)`, and `lse` is
+    /// `(heads, Q)`. Rows that belong to no sequence are not written: `o`, `lse`, `d_q`, `d_k` and
+    /// `d_v` keep what they were there.
     ///
     /// ```
     /// use tilewright_ops::{Attention, Operator};
@@ -65,15 +65,16 @@ options! {
         heads: i64 = 1,
         /// The heads of `k` and `v`, a divisor of `heads`.
         kv_heads: i64 = 1,
-        /// The elements of a row of `q` and `k`: a multiple of 8 from 16 to 256. 64, 128 and 256 fill
-        /// their tiles; others are computed as the next power of two.
+        /// The elements of a row of `q` and `k`: a multiple of 8 from 16 to 256. 64, 128 and 256
+        /// fill their tiles; others are computed as the next power of two.
         head: i64 = 64,
         /// The elements of a row of `v` and `o`; as `head` where it is 0.
         value_head: i64 = 0,
-        /// The type of the elements of all tensors but `lse`, `sinks`, `slopes` and `bias`: bf16 or f16.
+        /// The type of the elements of all tensors but `lse`, `sinks`, `slopes` and `bias`: bf16 or
+        /// f16.
         element: Element = Element::Bf16,
-        /// A power of two that divides all strides, in elements. Operands are loaded by TMA if it is at
-        /// least 8.
+        /// A power of two that divides all strides, in elements. Operands are loaded by TMA if it
+        /// is at least 8.
         alignment: i64 = 8,
         /// What products of queries and keys are multiplied by; where it is 0, 1 over the root of
         /// `head`.
@@ -92,8 +93,8 @@ options! {
         packed: bool = false,
         /// Whether there is an input `sinks`: a logit for each head that counts in the sum alone.
         sinks: bool = false,
-        /// Whether there is an input `slopes` (ALiBi): a key at a distance of `d` from the position of a
-        /// query has `-slope * d` added.
+        /// Whether there is an input `slopes` (ALiBi): a key at a distance of `d` from the position
+        /// of a query has `-slope * d` added.
         slopes: bool = false,
         /// Whether there is an input `bias`, which is added to the scaled products.
         bias: bool = false,
@@ -104,9 +105,9 @@ options! {
         /// Whether each sequence of the batch has its own bias; else all share one, and there is no
         /// `bias_batch`.
         bias_batch: bool = true,
-        /// An expression of tile programs that is added to the scaled products, where it is not empty:
-        /// f32 of the tiles of i32 `query` and `key`, which are positions, and of the numbers `head` and
-        /// `batch`. `f32(key - query) * 0.125` is an example.
+        /// An expression of tile programs that is added to the scaled products, where it is not
+        /// empty: f32 of the tiles of i32 `query` and `key`, which are positions, and of the
+        /// numbers `head` and `batch`. `f32(key - query) * 0.125` is an example.
         bias_expression: String = String::new(),
         /// Whether the backward reads `d_lse`, the derivative by `lse`.
         lse_gradient: bool = false,
@@ -160,9 +161,9 @@ impl Operator for Attention {
         }
     }
 
-    /// Reads the inputs of the forward, `o`, `lse`, `d_o`, and `d_lse` if `lse_gradient`. Writes `d_q`,
-    /// `d_k` and `d_v`; `d_sinks` if there are sinks, and `d_bias` if there is a tensor of it. `delta`
-    /// is a workspace.
+    /// Reads the inputs of the forward, `o`, `lse`, `d_o`, and `d_lse` if `lse_gradient`. Writes
+    /// `d_q`, `d_k` and `d_v`; `d_sinks` if there are sinks, and `d_bias` if there is a tensor of
+    /// it. `delta` is a workspace.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         let (heads, logits) = self.checked()?;
         match self.packed {

@@ -85,8 +85,8 @@ impl Counting<'_> {
     }
 
     /// The program that finds places. `more` declares other tensors, and `also` has statements:
-    /// `own` is the tile of what was read, and `place` that of places, -1 for what is left out, both
-    /// of a column of 256.
+    /// `own` is the tile of what was read, and `place` that of places, -1 for what is left out,
+    /// both of a column of 256.
     pub(crate) fn place_text(&self, more: &str, also: &str) -> String {
         let Counting { suffix, keys, source, bins, key } = self;
         let column = format!("({KEYS},1)");

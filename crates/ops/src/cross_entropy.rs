@@ -35,8 +35,8 @@ const LOG2_E: &str = "1.4426950408889634";
 
 options! {
     /// The cross entropy of each row of `logits`, `(M,vocabulary):(logits_pitch,1)`, with the class
-    /// that `targets` has for it, `M:1` of i32. Outputs: `loss`, and `lse`, the logarithm of the sum
-    /// of the powers, both `M:1` of f32.
+    /// that `targets` has for it, `M:1` of i32. Outputs: `loss`, and `lse`, the logarithm of the
+    /// sum of the powers, both `M:1` of f32.
     ///
     /// The loss of a target that is no class, and is not the ignored index, is infinite.
     ///
@@ -66,16 +66,16 @@ options! {
         z_loss: f64 = 0.0,
         /// If it is not 0, logits become `softcap * tanh(logits / softcap)` first.
         softcap: f64 = 0.0,
-        /// Whether the forward writes `d_logits` too, and then no `lse`: it reads `d_loss`, which is
-        /// therefore known before the loss. Chunk after chunk of rows, this is the loss of a linear
-        /// layer whose logits are never all in memory.
+        /// Whether the forward writes `d_logits` too, and then no `lse`: it reads `d_loss`, which
+        /// is therefore known before the loss. Chunk after chunk of rows, this is the loss of a
+        /// linear layer whose logits are never all in memory.
         with_gradient: bool = false,
-        /// Whether derivatives are written over the logits: `logits` is then changed, and there is no
-        /// `d_logits`.
+        /// Whether derivatives are written over the logits: `logits` is then changed, and there is
+        /// no `d_logits`.
         in_place: bool = false,
-        /// Whether a row lies in memory up to the next multiple of 16 bytes, so that rows of any length
-        /// are read and written in whole vectors. What the logits have there does not count, and the
-        /// derivatives become 0 there. The alignment is then one of 16 bytes.
+        /// Whether a row lies in memory up to the next multiple of 16 bytes, so that rows of any
+        /// length are read and written in whole vectors. What the logits have there does not count,
+        /// and the derivatives become 0 there. The alignment is then one of 16 bytes.
         padded: bool = false,
     }
 }
@@ -138,8 +138,9 @@ impl CrossEntropy {
     }
 
     /// The statements that give `a`, the logits of a tile after the softcap, and then `bent`, of
-    /// which the slope of the softcap is `1 - bent^2`. `inside` is a condition for the elements that
-    /// are in the row, where the tile may reach past it and the others shall be minus infinity.
+    /// which the slope of the softcap is `1 - bent^2`. `inside` is a condition for the elements
+    /// that are in the row, where the tile may reach past it and the others shall be minus
+    /// infinity.
     fn capped(&self, load: &str, inside: Option<&str>, indent: &str) -> String {
         let load = widened(self.element, load);
         if self.softcap == 0.0 {
@@ -158,8 +159,8 @@ impl CrossEntropy {
         }
     }
 
-    /// Where a chunk of the row of the block is, by the name of its iteration, and the condition for
-    /// its elements to be inside.
+    /// Where a chunk of the row of the block is, by the name of its iteration, and the condition
+    /// for its elements to be inside.
     fn tile(&self, shape: &str, iteration: &str) -> (String, String) {
         let chunk = self.chunk();
         let load = format!("load(logits, {shape}, (block.x, {iteration}), -inf)");
@@ -370,8 +371,8 @@ impl Operator for CrossEntropy {
     }
 
     /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, or with
-    /// `in_place` over the logits. The mean over the rows that count is a `d_loss` of one over their
-    /// number.
+    /// `in_place` over the logits. The mean over the rows that count is a `d_loss` of one over
+    /// their number.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.checked()?;
         if self.with_gradient {

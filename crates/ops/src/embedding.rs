@@ -1,11 +1,12 @@
 //! Rows of a table by their numbers, and the sums of derivatives that go back to each row.
 //!
-//! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of its derivative is the sum of
-//! the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: eight rows at a time as
-//! long as there are so many, and then four at a time. The order depends on nothing but how many
+//! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of its derivative is the sum
+//! of the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: eight rows at a time
+//! as long as there are so many, and then four at a time. The order depends on nothing but how many
 //! rows there are with this number, so the bits are the same in each run and in any batch.
 //!
-//! The places of equal numbers are found by counting sorts ([`crate::counting`]), digit after digit.
+//! The places of equal numbers are found by counting sorts ([`crate::counting`]), digit after
+//! digit.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -25,8 +26,8 @@ const MANY: i64 = 8;
 const FEW: i64 = 4;
 
 options! {
-    /// Rows of a table by their numbers. Inputs: `table`, `(vocabulary,length)`, and `indices`, `T:1`
-    /// of i32. Output: `y`, `(T,length)`. All are contiguous.
+    /// Rows of a table by their numbers. Inputs: `table`, `(vocabulary,length)`, and `indices`,
+    /// `T:1` of i32. Output: `y`, `(T,length)`. All are contiguous.
     ///
     /// A number that no row has gives a row of NaN, and adds to no derivative.
     ///
@@ -53,11 +54,12 @@ options! {
         gradient_element: Element = Element::F32,
         /// A number whose row gets no derivative, as that of padding; -1 if all do.
         padding: i64 = -1,
-        /// Whether the derivative is added to what `d_table` has: rows that no number names are then
-        /// neither read nor written.
+        /// Whether the derivative is added to what `d_table` has: rows that no number names are
+        /// then neither read nor written.
         accumulate: bool = false,
-        /// Whether the derivative is added to `d_table` by atomics, in an order that differs between
-        /// runs, and without workspaces. `d_table` is of f32, and 0 before, or what is added to.
+        /// Whether the derivative is added to `d_table` by atomics, in an order that differs
+        /// between runs, and without workspaces. `d_table` is of f32, and 0 before, or what is
+        /// added to.
         atomic: bool = false,
     }
 }
@@ -111,8 +113,8 @@ impl Embedding {
         )
     }
 
-    /// The programs that sort: afterwards `sorted` has the numbers in their order, those that do not
-    /// count as the number of rows, and `tokens` has the row of `d_y` of each.
+    /// The programs that sort: afterwards `sorted` has the numbers in their order, those that do
+    /// not count as the number of rows, and `tokens` has the row of `d_y` of each.
     fn sorting(&self) -> Vec<String> {
         // Numbers from 0 to the number of rows.
         let bits = 64 - self.vocabulary.leading_zeros();
@@ -136,7 +138,8 @@ impl Embedding {
                 bins,
                 key: format!("and(shr({whole}, {}), {})", pass * digit, bins - 1),
             };
-            // Every place gets a number by the scatter; a tensor that is changed was written before.
+            // Every place gets a number by the scatter; a tensor that is changed was written
+            // before.
             let more = format!("    output {sorted}: i32 T:1\n    output {tokens}: i32 T:1\n");
             let also = format!("    store({sorted}, (block.x), own)\n    store({tokens}, (block.x), place)\n");
             found.push(counting.count_text(&more, &also));

@@ -12,8 +12,8 @@
 //! | [`ExpertProduct`] | the rows of each expert times its matrix |
 //! | [`Combine`] | for each token the weighted sum of its rows |
 //!
-//! Derivatives are sums in fixed orders: over the choices of a token one after another, and over the
-//! rows of an expert from the first to the last. No atomics are used.
+//! Derivatives are sums in fixed orders: over the choices of a token one after another, and over
+//! the rows of an expert from the first to the last. No atomics are used.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -92,8 +92,8 @@ options! {
         chosen: i64 = 0,
         /// The type of the logits.
         element: Element = Element::F32,
-        /// Whether weights are those of the softmax over all experts, whose sum over the chosen ones
-        /// is less than 1; else the softmax is that of the chosen ones.
+        /// Whether weights are those of the softmax over all experts, whose sum over the chosen
+        /// ones is less than 1; else the softmax is that of the chosen ones.
         over_all: bool = false,
     }
 }
@@ -371,8 +371,8 @@ impl Operator for Permute {
 
 options! {
     /// For each token the sum of the rows of its choices, times their weights. Inputs: `x`,
-    /// `(P,length)`, `places`, `(T,chosen)` of i32, and `weights`, `(T,chosen)` of f32. Output: `y`,
-    /// `(T,length)`. All are contiguous.
+    /// `(P,length)`, `places`, `(T,chosen)` of i32, and `weights`, `(T,chosen)` of f32. Output:
+    /// `y`, `(T,length)`. All are contiguous.
     ///
     /// ```
     /// use tilewright_ops::{Combine, Operator};
@@ -459,9 +459,9 @@ impl Operator for Combine {
 
 options! {
     /// The rows of each expert times its matrix. Inputs: `x`, `(P,K)`, `w`, `(experts,K,N)`, or
-    /// `(experts,N,K)` if `transposed`, and `tile_experts`, the expert of each 128 rows. Output: `y`,
-    /// `(P,N)`. All are contiguous; `K` and `N` are multiples of 8, and `P` of 128. Rows that are
-    /// nobody's are 0.
+    /// `(experts,N,K)` if `transposed`, and `tile_experts`, the expert of each 128 rows. Output:
+    /// `y`, `(P,N)`. All are contiguous; `K` and `N` are multiples of 8, and `P` of 128. Rows that
+    /// are nobody's are 0.
     ///
     /// Sums over `K` are of f32, in steps of 64, the same whatever rows there are.
     ///
@@ -499,8 +499,8 @@ impl ExpertProduct {
         check_float("expert_product", "gradient_element", self.gradient_element)
     }
 
-    /// The product of rows of `from`, of which `inner` elements are summed, that has `outer` columns.
-    /// `rows_of_columns`: whether a matrix has a row for each of these columns.
+    /// The product of rows of `from`, of which `inner` elements are summed, that has `outer`
+    /// columns. `rows_of_columns`: whether a matrix has a row for each of these columns.
     fn product_text(
         &self,
         name: &str,

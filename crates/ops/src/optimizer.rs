@@ -8,8 +8,8 @@
 //! p = p - lr decay p - lr (m / correction1) / (sqrt(v / correction2) + epsilon)
 //! ```
 //!
-//! in f32; results are rounded to the types of their tensors. `correction1` is `1 - beta1^step`, and
-//! `correction2` is `1 - beta2^step`.
+//! in f32; results are rounded to the types of their tensors. `correction1` is `1 - beta1^step`,
+//! and `correction2` is `1 - beta2^step`.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -22,9 +22,9 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 const TILE: i64 = 2048;
 
 options! {
-    /// A step of AdamW, with decoupled weight decay, in place. Tensors, `N:1`: the gradients `g`, and
-    /// the parameters `p` and their averages `m` and `v`, which are changed. Numbers of the launch, of
-    /// f32: `lr`, `beta1`, `beta2`, `epsilon`, `decay`, `correction1` and `correction2`.
+    /// A step of AdamW, with decoupled weight decay, in place. Tensors, `N:1`: the gradients `g`,
+    /// and the parameters `p` and their averages `m` and `v`, which are changed. Numbers of the
+    /// launch, of f32: `lr`, `beta1`, `beta2`, `epsilon`, `decay`, `correction1` and `correction2`.
     ///
     /// ```
     /// use tilewright_ops::{AdamW, Operator};

@@ -1,8 +1,8 @@
 //! Numbers of 8 bits with a scale for each block.
 //!
-//! Law: the scale of a block is its greatest magnitude over 448, the greatest number of e4m3, or 1 if
-//! all of it is 0. Each element is divided by the scale and rounded to the nearest number of e4m3,
-//! ties to even. With `power_of_two` the scale is the least power of two from there on.
+//! Law: the scale of a block is its greatest magnitude over 448, the greatest number of e4m3, or 1
+//! if all of it is 0. Each element is divided by the scale and rounded to the nearest number of
+//! e4m3, ties to even. With `power_of_two` the scale is the least power of two from there on.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -18,9 +18,9 @@ const COLUMNS: i64 = 1024;
 const ROWS: i64 = 4;
 
 options! {
-    /// A matrix `x`, `(M,K)`, as numbers of e4m3, `q`, with scales of f32: one for each 128 elements
-    /// of a row, `scales` of `(M,ceil(K/128))`, or one for each 128 x 128, `(ceil(M/128),ceil(K/128))`.
-    /// All are contiguous.
+    /// A matrix `x`, `(M,K)`, as numbers of e4m3, `q`, with scales of f32: one for each 128
+    /// elements of a row, `scales` of `(M,ceil(K/128))`, or one for each 128 x 128,
+    /// `(ceil(M/128),ceil(K/128))`. All are contiguous.
     ///
     /// ```
     /// use tilewright_ops::{Operator, Quantize};

@@ -29,8 +29,8 @@ options! {
     /// `head * x_head_pitch + position * x_pitch + sequence * x_batch_pitch`, so `(B,S,H,D)` and
     /// `(B,H,S,D)` are both such tensors.
     ///
-    /// Angles come from tables `cos` and `sin`, `(L,rotated/2)`, with a row for each position, or from
-    /// `frequencies`, `rotated/2` numbers of f32, of which the kernel computes them
+    /// Angles come from tables `cos` and `sin`, `(L,rotated/2)`, with a row for each position, or
+    /// from `frequencies`, `rotated/2` numbers of f32, of which the kernel computes them
     /// ([`Rope::frequencies`] has the usual ones).
     ///
     /// ```
@@ -62,8 +62,8 @@ options! {
         positions: bool = false,
         /// Whether all sequences have the same positions: `positions` is then `S:1`.
         shared: bool = false,
-        /// Whether `x` is changed, and there is no `y`; the backward then changes `d_y`. Tensors are of
-        /// the rotated elements alone, and the others are left as they are.
+        /// Whether `x` is changed, and there is no `y`; the backward then changes `d_y`. Tensors
+        /// are of the rotated elements alone, and the others are left as they are.
         in_place: bool = false,
         /// The type of the elements.
         element: Element = Element::F32,

@@ -7,7 +7,8 @@ use tilewright_tile::{Element, Program};
 
 use crate::error::OperatorError;
 
-/// The longest row, in elements, that threads hold in registers: 16 warps with 32 elements a thread.
+/// The longest row, in elements, that threads hold in registers: 16 warps with 32 elements a
+/// thread.
 pub(crate) const LONGEST_ROW_IN_A_TILE: i64 = 16384;
 /// The elements of a chunk of a longer row.
 const CHUNK: i64 = 8192;

@@ -1,7 +1,8 @@
 //! Softmax and norms of the rows of a matrix.
 //!
-//! Law: a row is computed by one block, from its own elements alone, in an order that depends on its
-//! length alone. So a row has the same bits whatever the other rows are and however many there are.
+//! Law: a row is computed by one block, from its own elements alone, in an order that depends on
+//! its length alone. So a row has the same bits whatever the other rows are and however many there
+//! are.
 //!
 //! Tensors of rows are `(M,length):(x_pitch,1)`, where `M` is the number of rows and `x_pitch` is
 //! the distance between two rows of `x`. Each tensor has its own pitch, named after it, and a
@@ -227,7 +228,8 @@ options! {
         weight: bool = false,
         /// The type of the weights.
         weight_element: Element = Element::F32,
-        /// Whether weights are stored less 1, as Gemma has them: rows are multiplied by `weight + 1`.
+        /// Whether weights are stored less 1, as Gemma has them: rows are multiplied by `weight +
+        /// 1`.
         weight_less_one: bool = false,
         /// Whether an input `residual` is added first, and the output `sum` written.
         residual: bool = false,
@@ -297,8 +299,8 @@ impl Norm {
         Ok(self)
     }
 
-    /// The program. `sum_is_input`: the rows are an input `sum`, which is also an output `same`. The
-    /// derivatives of this program by `sum` are those of the norm plus `d_same`.
+    /// The program. `sum_is_input`: the rows are an input `sum`, which is also an output `same`.
+    /// The derivatives of this program by `sum` are those of the norm plus `d_same`.
     fn text(&self, sum_is_input: bool) -> String {
         let Norm { rows, centred, weight_element, .. } = *self;
         let mut head = String::new();
@@ -375,8 +377,8 @@ impl Operator for RmsNorm {
     }
 
     /// Reads `x` and `d_y`, and `weight` if there is one; writes `d_x` and `d_weight`. With
-    /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative by the output `sum`, and writes
-    /// `d_sum`, which is the derivative by `x` and by `residual`.
+    /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative by the output `sum`, and
+    /// writes `d_sum`, which is the derivative by `x` and by `residual`.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.norm()?.backward()
     }

@@ -252,8 +252,8 @@ fn next_boundary(source: &str, at: usize) -> usize {
 /// How far back on its line a name is looked for, in bytes.
 const NAME_WINDOW: usize = 120;
 
-/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`; or at the
-/// end of the line above, where the value begins a line.
+/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`; or at
+/// the end of the line above, where the value begins a line.
 fn name_before(source: &str, at: usize) -> Option<String> {
     let mut from = at.saturating_sub(NAME_WINDOW);
     while !source.is_char_boundary(from) {

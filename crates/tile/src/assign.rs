@@ -221,8 +221,8 @@ impl Weighing<'_> {
             let weight = self.weights.get(&value).copied().unwrap_or(1);
             let element = self.program.type_of(value).element;
             let layouts = self.pools.layouts_of(value);
-            // Products read what is staged as their instructions take it: threads have it in no other
-            // layout.
+            // Products read what is staged as their instructions take it: threads have it in no
+            // other layout.
             let is_staged = self.staged.contains(&value);
             let cost = |held: &Held, want: &Held| match is_staged && held != want {
                 true => Ok(NEVER),

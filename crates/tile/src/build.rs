@@ -207,8 +207,8 @@ impl Build {
     }
 
     /// A tensor that is changed: what it was counts, where tiles are combined with it
-    /// ([`Build::atomic`]), rows of it are left out ([`Build::scatter`]), or it is loaded from. Each
-    /// element is loaded before it is stored to, and by the block that stores to it alone.
+    /// ([`Build::atomic`]), rows of it are left out ([`Build::scatter`]), or it is loaded from.
+    /// Each element is loaded before it is stored to, and by the block that stores to it alone.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};

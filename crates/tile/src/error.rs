@@ -174,8 +174,8 @@ pub enum Reason {
         /// The element, as an offset.
         offset: i64,
     },
-    /// E1210: an element of a tensor that is loaded after it was stored to, or by another block than
-    /// the one that stores to it.
+    /// E1210: an element of a tensor that is loaded after it was stored to, or by another block
+    /// than the one that stores to it.
     Changed {
         /// The tensor.
         tensor: String,

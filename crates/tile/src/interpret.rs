@@ -3,8 +3,9 @@
 //! Law: blocks are executed one after another, statements in their order. A tile is a list of
 //! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
 //! result, and integers wrap. An element of a tensor that is changed is loaded before it is stored
-//! to, and by the block that stores to it alone: any other order would depend on the threads. Sums of reductions and `dot` are taken in the order of the elements,
-//! each rounded: if a program leaves an order unspecified, this is one of the allowed ones.
+//! to, and by the block that stores to it alone: any other order would depend on the threads. Sums
+//! of reductions and `dot` are taken in the order of the elements, each rounded: if a program
+//! leaves an order unspecified, this is one of the allowed ones.
 
 pub(crate) mod coordinates;
 mod number;

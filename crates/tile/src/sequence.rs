@@ -54,8 +54,8 @@ impl Sequence {
         &self.programs
     }
 
-    /// The names of the tensors that one program writes and a later one reads, in the order in which
-    /// they are written.
+    /// The names of the tensors that one program writes and a later one reads, in the order in
+    /// which they are written.
     pub fn workspaces(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for (number, program) in self.programs.iter().enumerate() {

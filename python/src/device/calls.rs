@@ -90,8 +90,8 @@ impl Calls {
     }
 
     /// Repeats the launches of an earlier call with arrays of the same layouts. Returns the
-    /// results, given or new; None if there was no such call. The numbers of the launch may be others
-    /// than those of the earlier call.
+    /// results, given or new; None if there was no such call. The numbers of the launch may be
+    /// others than those of the earlier call.
     #[pyo3(signature = (inputs, outs = None, numbers = None))]
     fn call<'py>(
         &self,

@@ -1,8 +1,8 @@
 //! Launches as a handler of XLA's foreign function interface, which JAX calls.
 //!
-//! Law: a call is prepared while JAX traces: its kernels are compiled, and what each launch takes is
-//! known but for addresses. The handler takes these from XLA, and launches on XLA's stream. It needs
-//! no lock of the interpreter, and the same launches can be captured into a graph.
+//! Law: a call is prepared while JAX traces: its kernels are compiled, and what each launch takes
+//! is known but for addresses. The handler takes these from XLA, and launches on XLA's stream. It
+//! needs no lock of the interpreter, and the same launches can be captured into a graph.
 //!
 //! Reason for unsafe code: XLA passes its structures by address. They are declared here as version
 //! 0.3 of the interface has them; later minor versions only append fields.
@@ -38,12 +38,12 @@ struct PreparedCall {
     launches: Vec<PreparedLaunch>,
 }
 
-/// The calls that were prepared, by their numbers. A compiled function of JAX may be executed as long
-/// as the process lives, so they are kept as long.
+/// The calls that were prepared, by their numbers. A compiled function of JAX may be executed as
+/// long as the process lives, so they are kept as long.
 static CALLS: Mutex<Vec<Arc<PreparedCall>>> = Mutex::new(Vec::new());
 
-/// A launch as Python passes it: the kernel; its arrays, each from so many elements before its first
-/// one on; the buffer of each, and the bytes from its beginning to there; and the sizes.
+/// A launch as Python passes it: the kernel; its arrays, each from so many elements before its
+/// first one on; the buffer of each, and the bytes from its beginning to there; and the sizes.
 type LaunchOfPython<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(usize, u64)>, Bound<'py, PyDict>);
 
 /// Prepares a call for a device, and returns its number.
@@ -299,8 +299,8 @@ fn launched(frame: &Frame, api: &Api) -> Result<(), (c_int, String)> {
 /// The number of the call that an attribute says.
 fn call_of(attributes: &Attributes) -> Option<i64> {
     (0..usize::try_from(attributes.count).ok()?).find_map(|at| {
-        // SAFETY: the arrays have `count` elements, by the contract of XLA; a scalar of this type is
-        // an integer of 64 bits.
+        // SAFETY: the arrays have `count` elements, by the contract of XLA; a scalar of this type
+        // is an integer of 64 bits.
         unsafe {
             let name = &**attributes.names.add(at);
             let name = std::slice::from_raw_parts(name.start, name.length);

@@ -136,8 +136,8 @@ impl<'k> View<'k> {
         Ok(View { ends, ..self.clone() })
     }
 
-    /// The lesser of an end and an extent, a number that is computed: a multiple of a power of two of
-    /// which both are.
+    /// The lesser of an end and an extent, a number that is computed: a multiple of a power of two
+    /// of which both are.
     fn lesser(&self, end: &Expr, extent: &Expr) -> Result<Expr, Reason> {
         let mut core = self.build.core();
         let both = [core.lower(end, Width::Bits32)?, core.lower(extent, Width::Bits32)?];

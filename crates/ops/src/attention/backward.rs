@@ -1,9 +1,9 @@
 //! The backward of sequences of equal lengths.
 //!
-//! Law: with `p = exp(logit - lse)`, `delta` the sum of a row of `o d_o` less `d_lse`, and `d_p = d_o
-//! v^T`, the derivative by a logit is `p (d_p - delta)`. One program has rows of keys and sums over
-//! queries, for `d_k` and `d_v`; another has rows of queries and sums over keys, for `d_q`. Both
-//! compute the logits again. So each result is written by one block, in a fixed order.
+//! Law: with `p = exp(logit - lse)`, `delta` the sum of a row of `o d_o` less `d_lse`, and `d_p =
+//! d_o v^T`, the derivative by a logit is `p (d_p - delta)`. One program has rows of keys and sums
+//! over queries, for `d_k` and `d_v`; another has rows of queries and sums over keys, for `d_q`.
+//! Both compute the logits again. So each result is written by one block, in a fixed order.
 
 use std::f64::consts::LOG2_E;
 

@@ -1,8 +1,8 @@
 //! The forward of sequences of equal lengths.
 //!
-//! Law: a block has some rows of queries, and takes keys tile by tile. Sums are corrected whenever a
-//! greater logit comes. A row that saw nothing yet has the greatest logit -inf, and 0 stands for it
-//! in differences, so powers are 0 and nothing is NaN.
+//! Law: a block has some rows of queries, and takes keys tile by tile. Sums are corrected whenever
+//! a greater logit comes. A row that saw nothing yet has the greatest logit -inf, and 0 stands for
+//! it in differences, so powers are 0 and nothing is NaN.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -114,7 +114,8 @@ pub(super) fn softmax_step(logits: &Logits, element: tilewright_tile::Element) -
 }
 
 /// The statements behind the last iteration: `kept`, what sums are multiplied by, and `logarithm`,
-/// that of the sum of a row, to the base of e. The sink of the head, if there is one, counts in both.
+/// that of the sum of a row, to the base of e. The sink of the head, if there is one, counts in
+/// both.
 pub(super) fn settled(logits: &Logits, sink: &str) -> String {
     let factor = number(logits.factor());
     let mut text = format!("    top = greatest * {factor}\n");

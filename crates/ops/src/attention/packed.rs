@@ -1,7 +1,7 @@
 //! Sequences of different lengths, one after another.
 //!
-//! Law: a block has the rows of one sequence. A program before finds which: for each tile of rows its
-//! sequence, and its number there. Rows of another sequence are neither read nor written, so no
+//! Law: a block has the rows of one sequence. A program before finds which: for each tile of rows
+//! its sequence, and its number there. Rows of another sequence are neither read nor written, so no
 //! number of one reaches another.
 
 use tilewright_tile::{Program, Sequence};
@@ -137,8 +137,8 @@ fn table(side: &str) -> Result<Program, OperatorError> {
     program(&text)
 }
 
-/// Statements for the coordinates of rows of a sequence: `at`, for a tensor of so many modes, of the
-/// row `from` on; -1 past the last.
+/// Statements for the coordinates of rows of a sequence: `at`, for a tensor of so many modes, of
+/// the row `from` on; -1 past the last.
 fn rows_at(side: &str, (name, from): (&str, &str), rows: i64, modes: usize) -> String {
     let shape = format!("({rows}{})", ",1".repeat(modes - 1));
     format!(

@@ -111,8 +111,8 @@ impl Logits {
         self.softcap > 0.0
     }
 
-    /// The declarations of `slopes` and `bias`, of a tensor of numbers of heads and of the number of
-    /// keys.
+    /// The declarations of `slopes` and `bias`, of a tensor of numbers of heads and of the number
+    /// of keys.
     pub(super) fn declared(&self, of_heads: impl Fn(&str) -> String, [group, kv]: [i64; 2], keys: &str) -> String {
         let mut text = String::new();
         if self.slopes {
@@ -130,8 +130,8 @@ impl Logits {
         text
     }
 
-    /// Statements that make logits, times [`Logits::factor`], of `scores`; and `steep`, where products
-    /// are capped and it is `steep` that is asked for. Keys that are not seen get -inf.
+    /// Statements that make logits, times [`Logits::factor`], of `scores`; and `steep`, where
+    /// products are capped and it is `steep` that is asked for. Keys that are not seen get -inf.
     pub(super) fn made(&self, found: &Found<'_>, steep: bool) -> String {
         let mut text = String::new();
         let [rows, columns] = found.shape;

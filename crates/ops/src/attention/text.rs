@@ -1,8 +1,8 @@
 //! Heads and layouts of attention as text.
 //!
-//! Law: a head of `q` has two modes, its place in the group and the group's head of `k`, so all heads
-//! of a group take the same tile of `k` without a division. The batch is the second half of the mode
-//! of the head of `k`.
+//! Law: a head of `q` has two modes, its place in the group and the group's head of `k`, so all
+//! heads of a group take the same tile of `k` without a division. The batch is the second half of
+//! the mode of the head of `k`.
 
 use tilewright_tile::Element;
 
@@ -79,8 +79,8 @@ impl Dense {
         if self.same_length { "S" } else { "T" }
     }
 
-    /// A tensor of queries, `q` or `o` or a derivative, `(row, element, place in the group, head and
-    /// batch)`.
+    /// A tensor of queries, `q` or `o` or a derivative, `(row, element, place in the group, head
+    /// and batch)`.
     pub(super) fn of_queries(&self, role: &str, name: &str) -> String {
         let Heads { group, kv, head, value, element } = self.heads;
         let own = name.trim_start_matches("d_");

@@ -210,7 +210,8 @@ impl Case {
                             logit -= given.slopes[h] * (j as i64 - position).abs() as f64;
                         }
                         if !options.bias_expression.is_empty() {
-                            // `f32(key - query) * 0.125 + f32(head) * f32(key) * 0.25 - f32(batch * key)`.
+                            // `f32(key - query) * 0.125 + f32(head) * f32(key) * 0.25 - f32(batch *
+                            // key)`.
                             logit += (j as i64 - position) as f64 * 0.125;
                             logit += h as f64 * j as f64 * 0.25 - ((b + self.number) * j) as f64;
                         }
@@ -355,7 +356,8 @@ fn biases_have_gradients() {
 }
 
 /// Sequences one after another: with no query, no key, neither, more than a tile, fewer keys than
-/// queries. No sequence reads a row of another, so the rows behind the last one, NaN, reach nothing.
+/// queries. No sequence reads a row of another, so the rows behind the last one, NaN, reach
+/// nothing.
 fn packed_agrees(lengths: &[[usize; 2]], options: &Attention) {
     let case = |number: usize| Case { number, ..Case::new(lengths[number], options.clone()) };
     let cases: Vec<Case> = (0..lengths.len()).map(case).collect();

@@ -16,8 +16,8 @@ fn floats<T: Copy + TryInto<i32>>(all: &[T]) -> Vec<f64> {
     all.iter().map(|own| f64::from((*own).try_into().unwrap_or(i32::MAX))).collect()
 }
 
-/// Where the rows of each choice are: place, choice of each place, and of each expert its first tile
-/// and its tiles.
+/// Where the rows of each choice are: place, choice of each place, and of each expert its first
+/// tile and its tiles.
 struct Places {
     places: Vec<i32>,
     choices: Vec<i32>,
@@ -133,7 +133,8 @@ fn choices_have_places_in_the_rows_of_their_experts() {
         close("first_tiles", found.of("first_tiles"), &floats(&wanted.first_tiles), 0.0);
         close("tiles", found.of("tiles"), &floats(&wanted.tiles), 0.0);
     }
-    // As many rows as there are in the worst case: each expert has one choice more than whole tiles.
+    // As many rows as there are in the worst case: each expert has one choice more than whole
+    // tiles.
     let of: Vec<i32> = (0..3).flat_map(|expert| vec![expert; TILE_ROWS as usize + 1]).collect();
     let last = *placed(&of, 3).places.iter().max().unwrap();
     assert!(i64::from(last) < expert_rows(of.len() as i64, 3));

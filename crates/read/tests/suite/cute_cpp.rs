@@ -103,8 +103,8 @@ fn a_system_can_be_asked_for() {
     assert_eq!(systems, [System::CuteCpp]);
 }
 
-/// A definition whose value begins the next line has its name, and an assignment above does not give
-/// its name to what stands below it.
+/// A definition whose value begins the next line has its name, and an assignment above does not
+/// give its name to what stands below it.
 #[test]
 fn a_name_may_stand_on_the_line_above() {
     let names = |text: &str| -> Vec<Option<String>> {

@@ -214,8 +214,8 @@ fn what_only_looks_like_a_view_is_none() {
     ] {
         let _ = document(&sign.repeat(20_000), &Options::default());
     }
-    // Every element once, but lane 6 and 7 exchanged: no linear map. And views with elements left out, of
-    // twelve and of sixteen, where the others are a linear map.
+    // Every element once, but lane 6 and 7 exchanged: no linear map. And views with elements left
+    // out, of twelve and of sixteen, where the others are a linear map.
     let lanes = |order: [i64; 8]| format!("Warp0:\n{}", order.map(|at| format!("({at},0)")).join(", "));
     for (order, code) in [
         ([0, 1, 2, 3, 4, 5, 7, 6], "E1304"),

@@ -1,8 +1,9 @@
 //! Tensors that a program loads from and stores to.
 //!
-//! Law: each element is loaded before it is stored to (see [`crate::interpret`]). A thread loads its
-//! elements when it comes to the statement, so all threads of the block wait for each other before
-//! a store, unless each thread has loaded exactly the elements that it stores, or the tiles are apart.
+//! Law: each element is loaded before it is stored to (see [`crate::interpret`]). A thread loads
+//! its elements when it comes to the statement, so all threads of the block wait for each other
+//! before a store, unless each thread has loaded exactly the elements that it stores, or the tiles
+//! are apart.
 
 use super::Lowering;
 use crate::loads::{LoadOf, loaded, loads};

@@ -150,8 +150,8 @@ fn products_lie_side_by_side_and_divide_again() {
 
 /// What Triton's own tests state of its linear layouts: operation, operands, result. `below` is its
 /// composition with an inverse, and `rest` its left division, where `none` says that there is none.
-/// Triton composes a map whose outputs have fewer bits than the inputs of the next one; here that is
-/// refused, and holds with the same bits.
+/// Triton composes a map whose outputs have fewer bits than the inputs of the next one; here that
+/// is refused, and holds with the same bits.
 const TRITON: &[(&str, &[&str], &str)] = &[
     ("product", &["in=[1,2,4,8] -> out:16", "in=[1,2,4,8,16] -> out:32"], "in=[1,2,4,8,16,32,64,128,256] -> out:512"),
     (

@@ -149,8 +149,8 @@ impl<'k> Lowering<'k, '_> {
         under_way.sums.numbers()
     }
 
-    /// A tile that inner loops after it use, or several products of its body: waits for it, and holds
-    /// its stage.
+    /// A tile that inner loops after it use, or several products of its body: waits for it, and
+    /// holds its stage.
     pub(in crate::lower) fn hold(&mut self, value: ValueId, body: &[Statement]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
         let Some((ring, part)) = groups.plan.of.get(&value).copied() else { return Ok(()) };

@@ -30,7 +30,8 @@ const CASES: [(&str, bool, Meaning); 6] = [
         true,
         |row, at| row[at] + row[0],
     ),
-    // Halves change places: a thread stores to elements that it has loaded, each from the other half.
+    // Halves change places: a thread stores to elements that it has loaded, each from the other
+    // half.
     (
         "low = load(x, (1,128), (block.x, 0))\nhigh = load(x, (1,128), (block.x, 1))\n\
          store(x, (block.x, 0), high)\nstore(x, (block.x, 1), low)",
