@@ -430,6 +430,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: ops.softmax(x.astype("i4"), on="interpreter"), ValueError),
         (lambda: ops.softmax(x, out=_array(3, 7)), ValueError),
         (lambda: ops.softmax(tw.zeros((3, 8), "f4")), TypeError),
+        (lambda: ops.cross_entropy_rows(x, np.zeros(3, "i4"), vocabulary=9), ValueError),
         (lambda: ops.plan(len, [1]), TypeError),
     ]
     for wrong, error in refused:

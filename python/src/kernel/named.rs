@@ -179,6 +179,12 @@ impl NamedKernel {
     }
 }
 
+/// How many multiprocessors a machine has.
+#[pyfunction]
+pub fn multiprocessors_of_machine(py: Python<'_>, machine: &str) -> PyResult<u32> {
+    Ok(library::machine(py, machine)?.multiprocessors)
+}
+
 /// The target of the kernels for a machine, by the name of either.
 #[pyfunction]
 pub fn target_of_machine(py: Python<'_>, machine: &str) -> PyResult<&'static str> {

@@ -429,8 +429,8 @@ def _packed_definition_backward(
     return d_q, d_k, d_v, None if sinks is None else sum(each[3] for each in made), None
 
 
-#: About how many blocks a device runs at once when a few sequences are decoded.
-_DECODING_BLOCKS = 264
+#: The blocks for each multiprocessor that the keys of all sequences are divided among.
+_BLOCKS_OF_MULTIPROCESSOR = 2
 #: The most parts that the keys of a sequence are divided into.
 _MOST_SPLITS = 64
 
@@ -481,14 +481,20 @@ def attention_decode(
     if by_definition(on, q, k, v):
         defined = _decode_definition(q, k, v, lengths, pages, sinks, slopes, own)
         return defined if return_lse else defined[0]
-    parts = splits or max(1, min(_MOST_SPLITS, _DECODING_BLOCKS // max(1, shapes[0][0] * groups)))
-    call = ("attention_decode", own, parts, is_paged, sinks is None, slopes is None)
+    call = ("attention_decode", own, splits, is_paged, sinks is None, slopes is None)
     optional = {"sinks": sinks, "slopes": slopes}
     called = (q, k, v, lengths, *(each for each in (pages, sinks, slopes) if each is not None))
     made = again(call, called) if on is None else None
     if made is None:
+        parts = splits or _splits(machine_of(q), shapes[0][0] * groups)
         made = _decode_anew(q, k, v, lengths, pages, optional, own, parts, on, call, called)
     return made if return_lse else made[0]
+
+
+def _splits(machine: str, rows: int) -> int:
+    """Into how many parts keys are divided, so that all parts fill a machine."""
+    blocks = _BLOCKS_OF_MULTIPROCESSOR * _native.multiprocessors_of_machine(machine)
+    return max(1, min(_MOST_SPLITS, blocks // max(1, rows)))
 
 
 def _decode_anew(

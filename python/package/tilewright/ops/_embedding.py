@@ -120,7 +120,7 @@ def rope(
     [[1.0, 1.0], [-1.0, 1.0]]
     """
     if len(x.shape) != 4 or heads not in (1, 2):
-        raise ValueError(f"x has four axes, of which 1 or 2 is that of the heads, not {tuple(x.shape)} with heads={heads}")
+        raise ValueError(f"x is (B,H,S,D) with heads=1, or (B,S,H,D) with heads=2, and has the shape {tuple(x.shape)} with heads={heads}")
     batch, length, steps, count = x.shape[0], x.shape[3], x.shape[3 - heads], x.shape[heads]
     if len(cos.shape) != 2 or tuple(cos.shape) != tuple(sin.shape) or 2 * cos.shape[1] > length:
         raise ValueError(f"cos and sin are (L,R/2) with R up to {length}, and have the shapes {tuple(cos.shape)} and {tuple(sin.shape)}")

@@ -8,7 +8,7 @@ from .. import _definitions as definitions
 from .. import _native, gpu
 from .._arrays import empty, is_torch
 from .._definitions import is_jax
-from .._operators import Options, Result, again, alignment, launch, machine_of, matrix, planned
+from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
 from ._common import by_definition, contiguous, records, sizes_of_rows, through_jax, through_torch
 
 #: The bytes of the logits of a chunk of rows of a fused loss.
@@ -19,10 +19,21 @@ def _settings(ignored: int, smoothing: float, z_loss: float, softcap: float) -> 
     return (("ignored", ignored), ("smoothing", float(smoothing)), ("z_loss", float(z_loss)), ("softcap", float(softcap)))
 
 
-def check_rows(logits: Any, targets: Any) -> None:
-    """Refuses logits that are no matrix, and targets that are not one for each row."""
+def _options(own: Matrix, facts: int, vocabulary: int | None, settings: Options) -> Options:
+    """The options of the kernels for rows of logits."""
+    classes = own.length if vocabulary is None else vocabulary
+    of_rows: Options = (("vocabulary", classes), ("element", own.element), ("alignment", facts))
+    return (*of_rows, ("padded", vocabulary is not None), *settings)
+
+
+def _check_rows(logits: Any, targets: Any, vocabulary: int | None) -> None:
+    """Refuses logits that are no matrix, targets that are not one for each row, and rows that are not
+    padded as they are said to be.
+    """
     if len(logits.shape) != 2 or tuple(targets.shape) != tuple(logits.shape[:1]):
         raise ValueError(f"logits are (M,V) and targets (M), and they have the shapes {tuple(logits.shape)} and {tuple(targets.shape)}")
+    if vocabulary is not None and not 1 <= vocabulary <= logits.shape[1]:
+        raise ValueError(f"rows of {logits.shape[1]} logits have no {vocabulary} classes")
 
 
 def as_i32(numbers: Any) -> Any:
@@ -48,8 +59,8 @@ def cross_entropy_rows(
     """The cross entropy of each row of ``logits``, (M,V), with its target, (M), and the logarithm of
     the sum of the powers of the row, both of float32. Logits are read once.
 
-    ``cross_entropy`` explains the options. With ``vocabulary``, rows have so many
-    classes, and then padding up to the next multiple of 16 bytes, so that they are read in whole vectors.
+    ``cross_entropy`` explains the options. With ``vocabulary``, rows have so many classes, and then
+    padding up to the next multiple of 16 bytes, so that they are read in whole vectors.
 
     >>> import numpy as np
     >>> loss, lse = cross_entropy_rows(np.zeros((1, 2), np.float32), np.array([1], np.int32))
@@ -62,9 +73,8 @@ def cross_entropy_rows(
         )
     if records(logits):
         return through_torch("cross_entropy", logits, targets, ignored, smoothing, z_loss, softcap)  # type: ignore[no-any-return]
-    check_rows(logits, targets)
+    _check_rows(logits, targets, vocabulary)
     settings = _settings(ignored, smoothing, z_loss, softcap)
-    padded = vocabulary is not None
     if by_definition(on, logits, targets):
         return definitions.cross_entropy(logits[:, :vocabulary], targets, ignored, smoothing, z_loss, softcap)
     targets = as_i32(targets)
@@ -77,14 +87,7 @@ def cross_entropy_rows(
         loss, lse = (empty(logits, (own.rows,), "f32") for _ in range(2))
         return loss, lse
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
-    options: Options = (
-        ("vocabulary", vocabulary or own.length),
-        ("element", own.element),
-        ("alignment", facts),
-        ("padded", padded),
-        *settings,
-    )
-    kernels = planned("cross_entropy", options, False, machine_of(logits))
+    kernels = planned("cross_entropy", _options(own, facts, vocabulary, settings), False, machine_of(logits))
     inputs = {"logits": own.array, "targets": contiguous(targets, on)}
     sizes = sizes_of_rows({"logits": own}, facts)
     loss, lse = launch(kernels, inputs, results, sizes, on, call=call, called=(logits, targets))
@@ -115,7 +118,7 @@ def cross_entropy_rows_backward(
     >>> cross_entropy_rows_backward(logits, targets, lse, np.ones(1, np.float32)).round(6).tolist()
     [[0.5, -0.5]]
     """
-    check_rows(logits, targets)
+    _check_rows(logits, targets, vocabulary)
     settings = _settings(ignored, smoothing, z_loss, softcap)
     padded = vocabulary is not None
     if by_definition(on, logits, targets):
@@ -147,14 +150,7 @@ def cross_entropy_rows_backward(
     if out is not None and (tuple(out.shape) != shape or _native.array_axes(out)[2] != _native.array_axes(own.array)[2]):
         raise ValueError(f"out has another shape or other strides than the logits, {shape}")
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
-    options: Options = (
-        ("vocabulary", vocabulary or own.length),
-        ("element", own.element),
-        ("alignment", facts),
-        ("in_place", in_place),
-        ("padded", padded),
-        *settings,
-    )
+    options: Options = (*_options(own, facts, vocabulary, settings), ("in_place", in_place))
     kernels = planned("cross_entropy", options, True, machine_of(logits))
     inputs = {"targets": contiguous(targets, on), "lse": contiguous(lse, on), "d_loss": contiguous(d_loss, on)}
     sizes = sizes_of_rows({"logits": own}, facts)
@@ -318,7 +314,7 @@ def fused(
         if needs_gradients:
             d_loss = definitions.narrow((loss * 0 + 1) * scale, loss)
             d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)[:, :vocabulary]
-            d_x[first : first + size] = matmul(d_logits, weight, on=on)
+            matmul(d_logits, weight, out=d_x[first : first + size], on=on)
             d_weight = _summed(d_logits, part, d_weight, on)
     total = sum(losses[1:], losses[0]) if losses else space.zeros(()) if not is_torch(x) else x.new_zeros((), dtype=space.float32)
     loss = total * scale
