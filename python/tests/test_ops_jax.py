@@ -104,3 +104,8 @@ def test_arrays_are_not_written() -> None:
     with pytest.raises(TypeError):
         ops.softmax(X, out=X)
 
+
+
+def test_sums_over_no_rows_are_zero() -> None:
+    slope = jax.grad(lambda w: ops.rms_norm(jnp.zeros((0, 8)), w).sum())(W)
+    assert slope.shape == (8,) and not slope.any()

@@ -106,13 +106,16 @@ def call(function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
     """A call of a function of ``tilewright.ops`` or ``tilewright.gpu`` as a foreign call of JAX, which
     may be traced. ``arrays`` are arrays of JAX or None; ``options`` are those of the function.
 
-    Errors: those of the function; JAX has no GPU (``RuntimeError``).
+    Errors: those of the function; JAX has no GPU (``RuntimeError``); an array has no elements, so that
+    nothing would be launched (``ValueError``).
     """
     device = _gpu()
     if device is None:
         raise RuntimeError("JAX has no GPU here: the functions of tilewright.jax run by their definitions then")
-    _register()
     given = [own for own in arrays if own is not None]
+    if any(0 in own.shape for own in given):
+        raise ValueError("an array has no elements: what is filled without a launch does not reach JAX")
+    _register()
     shells = [_traced(tuple(own.shape), np.dtype(own.dtype), device.local_hardware_id) for own in given]
     rest = iter(shells)
     passed = [None if own is None else next(rest) for own in arrays]
@@ -165,10 +168,13 @@ def _offset(array: Any, before: int) -> int:
 
 
 def _either(function: Callable[..., Any], definition: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays and options: the kernels where there is a GPU, else the definition."""
+    """A function of arrays and options: the kernels where there is a GPU, else the definition. Of arrays
+    without elements it is the definition everywhere: results such as sums over no rows are not launched.
+    """
 
     def of(*arrays: Any, **options: Any) -> Any:
-        return call(function, *arrays, **options) if _gpu() is not None else definition(*arrays, **options)
+        is_empty = any(own is not None and 0 in own.shape for own in arrays)
+        return call(function, *arrays, **options) if _gpu() is not None and not is_empty else definition(*arrays, **options)
 
     return of
 
