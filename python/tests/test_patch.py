@@ -70,6 +70,34 @@ def test_a_patched_model_is_compiled_as_one_graph() -> None:
     torch.testing.assert_close(eager, compiled)
 
 
+def test_attention_that_sees_both_ways_stays_so() -> None:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, vocab_size=100, attention_probs_dropout_prob=0.0
+    )
+    model = transformers.BertModel(config).eval()
+    patched = copy.deepcopy(model)
+    tilewright.torch.patch(patched)
+    tokens, mask = torch.randint(0, 100, (2, 9)), torch.ones(2, 9, dtype=torch.long)
+    for padding in (0, 3):
+        mask[1, 9 - padding :] = 0
+        one, other = (own(input_ids=tokens, attention_mask=mask).last_hidden_state[mask.bool()] for own in (patched, model))
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_window_is_that_of_the_model() -> None:
+    torch.manual_seed(0)
+    options: Any = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 100}
+    config = transformers.MistralConfig(num_attention_heads=4, num_key_value_heads=2, sliding_window=4, **options)
+    model = transformers.MistralForCausalLM(config)
+    patched = copy.deepcopy(model)
+    tilewright.torch.patch(patched)
+    tokens = torch.randint(0, 100, (2, 17))
+    torch.testing.assert_close(patched(input_ids=tokens).logits, model(input_ids=tokens).logits, rtol=1e-4, atol=1e-5)
+    ours, theirs = (own.generate(tokens[:1], max_new_tokens=8, do_sample=False) for own in (patched, model))
+    assert torch.equal(ours, theirs)
+
+
 def test_other_modules_are_left_and_named() -> None:
     model = torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.Linear(8, 8), torch.nn.Conv1d(8, 8, 1), torch.nn.Embedding(4, 8, max_norm=1.0))
     report = tilewright.torch.patch(model)

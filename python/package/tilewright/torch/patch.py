@@ -207,18 +207,17 @@ def _apply_attention(
     return self.o_proj(o.reshape(*hidden_states.shape[:-1], -1)), None
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, window: int | None, heads: int) -> Tensor:
-    rows = 3 - heads
-    bias = None
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, window: int | None, heads: int, is_causal: bool = True
+) -> Tensor:
     if mask is not None:
-        if mask.dim() == 2:
-            # A row of the mask says which keys of a sequence count.
-            mask = mask[:, None, None, : k.shape[rows]].expand(-1, 1, q.shape[rows], -1)
-        bias = mask if mask.is_floating_point() else torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask.bool(), -1e30)
-        bias = bias.float().clamp(min=-1e30).contiguous()
+        # A mask says all that is seen.
+        bias = mask if mask.is_floating_point() else torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -1e30)
+        bias = bias[..., : k.shape[3 - heads]].float().clamp(min=-1e30).contiguous()
+        return ops.attention(q, k, v, scale=scale, bias=bias, heads=heads)
     # A window of n keys is the position and the n - 1 before it.
-    limits = None if window is None else (window - 1, -1)
-    return ops.attention(q, k, v, causal=True, window=limits, scale=scale, bias=bias, heads=heads)
+    limits = None if window is None or not is_causal else (window - 1, -1)
+    return ops.attention(q, k, v, causal=is_causal, window=limits, scale=scale, heads=heads)
 
 
 def _decoder_layer(module: nn.Module) -> Callable[..., Any] | None:
@@ -266,6 +265,7 @@ def _register_attention() -> bool:
     """Registers attention with `transformers`; False if it has no such registry."""
     try:
         from transformers import AttentionInterface, AttentionMaskInterface
+        from transformers.masking_utils import causal_mask_function, sdpa_mask
     except ImportError:
         return False
 
@@ -275,12 +275,17 @@ def _register_attention() -> bool:
         if more.get("dropout"):
             raise NotImplementedError("attention has no dropout here: set `attention_dropout` to 0")
         scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-        o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1)
+        said = more.get("is_causal")
+        is_causal = getattr(module, "is_causal", True) if said is None else said
+        o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1, is_causal)
         return o.transpose(1, 2), None
 
-    def mask(*given: Any, attention_mask: Any = None, **named: Any) -> Any:
-        # Attention is causal by itself: only padding needs a mask.
-        return None if attention_mask is None or bool(attention_mask.all()) else attention_mask.bool()
+    def mask(*given: Any, **named: Any) -> Any:
+        # Attention is causal by itself. Every other pattern is a mask: padding, packed or chunked rows.
+        is_plain = named.get("mask_function") is causal_mask_function and named.get("attention_mask") is None
+        if is_plain and named.get("q_length") == named.get("kv_length") is not None:
+            return None
+        return sdpa_mask(*given, **named)
 
     AttentionInterface.register(_ATTENTION, attend)
     AttentionMaskInterface.register(_ATTENTION, mask)
