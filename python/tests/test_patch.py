@@ -103,3 +103,24 @@ def test_other_modules_are_left_and_named() -> None:
     report = tilewright.torch.patch(model)
     assert report.replaced == {"LayerNorm": 1, "Linear": 1}
     assert report.left == {"Conv1d": 1, "Embedding": 1}
+
+
+class OwnRMSNorm(torch.nn.Module):  # type: ignore[misc]
+    """A norm by its name, which multiplies by a power of the weight."""
+
+    def __init__(self, power: float, plus: float) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(0.5, 2, 8))
+        self.eps, self.power, self.plus = 1e-6, power, plus
+
+    def forward(self, x: Any) -> Any:
+        return x / (x.square().mean(-1, keepdim=True) + self.eps).sqrt() * (self.weight**self.power + self.plus)
+
+
+def test_a_norm_is_replaced_if_it_computes_what_its_name_says() -> None:
+    x = torch.randn(3, 8)
+    for power, plus, is_known in ((1.0, 0.0, True), (1.0, 1.0, True), (2.0, 0.0, False)):
+        norm = OwnRMSNorm(power, plus)
+        exact = norm(x)
+        assert (tilewright.torch.patch(norm).left == {}) is is_known
+        torch.testing.assert_close(norm(x), exact)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .. import _definitions as definitions
 from .. import ops
 
 __all__ = ["Patched", "patch"]
@@ -99,8 +100,18 @@ def _norm(module: nn.Module) -> Callable[..., Any] | None:
     name, weight = type(module).__name__, getattr(module, "weight", None)
     if not name.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.dim() != 1 or _epsilon(module) is None:
         return None
-    # Gemma's norms multiply by one more than the weight.
-    return _rms_norm_less_one if name.startswith("Gemma") else _rms_norm
+    # A norm of this name may do something else, such as multiply by one more than the weight: it is asked.
+    row = torch.linspace(-2, 3, weight.shape[0], dtype=weight.dtype, device=weight.device)[None]
+    with torch.no_grad():
+        try:
+            exact = module(row)
+        except (RuntimeError, TypeError, ValueError):
+            return None
+        for less_one, forward in ((False, _rms_norm), (True, _rms_norm_less_one)):
+            made = definitions.norm(row, weight, None, _epsilon(module), False, less_one)
+            if isinstance(exact, Tensor) and exact.dtype == made.dtype and torch.allclose(exact, made, rtol=2e-2, atol=2e-2):
+                return forward
+    return None
 
 
 def _layer_norm(self: Any, x: Tensor) -> Tensor:
