@@ -124,3 +124,26 @@ def test_a_norm_is_replaced_if_it_computes_what_its_name_says() -> None:
         exact = norm(x)
         assert (tilewright.torch.patch(norm).left == {}) is is_known
         torch.testing.assert_close(norm(x), exact)
+
+
+class OwnMLP(torch.nn.Module):  # type: ignore[misc]
+    """A gated layer by its parts, with a factor that they do not say."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.config = transformers.LlamaConfig(hidden_act="silu")
+        self.gate_proj, self.up_proj = (torch.nn.Linear(8, 16, bias=False) for _ in range(2))
+        self.down_proj = torch.nn.Linear(16, 8, bias=False)
+        self.factor = factor
+
+    def forward(self, x: Any) -> Any:
+        return self.down_proj(torch.nn.functional.silu(self.gate_proj(x) * self.factor) * self.up_proj(x))
+
+
+def test_a_feed_forward_layer_is_replaced_if_its_parts_are_all() -> None:
+    x = torch.randn(3, 8)
+    for factor, is_known in ((1.0, True), (3.0, False)):
+        layer = OwnMLP(factor)
+        exact = layer(x)
+        assert ("OwnMLP" in tilewright.torch.patch(layer).replaced) is is_known
+        torch.testing.assert_close(layer(x), exact)

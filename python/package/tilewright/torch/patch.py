@@ -155,7 +155,7 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
         return None
     config = getattr(module, "config", None)
     function = _ACTIVATIONS.get(str(getattr(config, "hidden_act", None) or getattr(config, "hidden_activation", None)))
-    if function is None:
+    if function is None or not _is_gated(module, function):
         return None
 
     has_bias = any(getattr(module, name).bias is not None for name in ("gate_proj", "up_proj", "down_proj"))
@@ -167,6 +167,17 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
         return ops.feed_forward(x, *weights, function)
 
     return forward
+
+
+def _is_gated(module: Any, function: str) -> bool:
+    """Whether a feed-forward layer computes what its parts say: some multiply by further numbers."""
+    weight = module.gate_proj.weight
+    row = torch.linspace(-1, 1, weight.shape[1], dtype=weight.dtype, device=weight.device)[None]
+    with torch.no_grad():
+        exact = module(row)
+        made = module.down_proj(definitions.activation(function, module.gate_proj(row), module.up_proj(row)))
+        size = exact.abs().max().item()
+        return bool(torch.allclose(exact, made, rtol=2e-2, atol=2e-2 * size))
 
 
 def _takes(module: nn.Module, *names: str) -> bool:
@@ -248,8 +259,9 @@ def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more:
 
 
 def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
-    name = type(module).__name__
-    if not name.endswith("ForCausalLM") or type(getattr(module, "lm_head", None)) is not nn.Linear:
+    # Other models scale their logits before the loss.
+    names = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+    if type(module).__name__ not in names or type(getattr(module, "lm_head", None)) is not nn.Linear:
         return None
     if module.lm_head.bias is not None or not hasattr(module, "model"):
         return None
