@@ -51,6 +51,7 @@ mod staged;
 mod state;
 mod tensor;
 mod tile;
+mod turns;
 mod wait;
 mod warp;
 mod wgmma;

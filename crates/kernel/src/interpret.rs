@@ -48,6 +48,7 @@ mod tensor_name;
 #[cfg(test)]
 pub(crate) mod tests;
 mod touch;
+mod turns;
 mod warp;
 
 pub use crate::launch::SetupError;

@@ -9,19 +9,22 @@
 mod backward;
 mod decode;
 mod forward;
+mod one_kernel;
 mod packed;
 mod scores;
 mod text;
 
 pub use decode::AttentionDecode;
 
-use tilewright_tile::{Element, Sequence};
+use tilewright_kernel::machine::Machine;
+use tilewright_tile::{Element, Program, Sequence, TileError};
 
+use self::one_kernel::OneKernel;
 use self::scores::{Bias, Logits};
 use self::text::Heads;
 use crate::error::OperatorError;
 use crate::options::options;
-use crate::{Operator, row_tiles};
+use crate::{Operator, OperatorKernels, row_tiles};
 
 options! {
     /// Attention with grouped heads, forward and backward: `softmax(scale q k^T + bias) v`.
@@ -111,6 +114,13 @@ options! {
         bias_expression: String = String::new(),
         /// Whether the backward reads `d_lse`, the derivative by `lse`.
         lse_gradient: bool = false,
+        /// Whether one kernel computes `d_q`, `d_k` and `d_v` on Hopper, where it can: heads of 64 or
+        /// 128, causal or without a mask, and logits that are scaled products. Elsewhere there are
+        /// programs for each, as without this option.
+        one_kernel: bool = false,
+        /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same bits.
+        /// Without turns, sums are rounded in any order.
+        in_turns: bool = true,
     }
 }
 
@@ -152,7 +162,33 @@ impl Attention {
     }
 }
 
+impl Attention {
+    /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none where that is not asked for, or
+    /// not possible.
+    fn backward_in_one_kernel(&self, machine: &Machine) -> Result<Option<OperatorKernels>, OperatorError> {
+        if !self.one_kernel || self.packed {
+            return Ok(None);
+        }
+        let (heads, logits) = self.checked()?;
+        let dense = text::Dense::new(heads, self.alignment, self.same_length);
+        let Some(form) = OneKernel::new(&dense, &logits, self.in_turns, machine) else { return Ok(None) };
+        let (before, behind) = (form.before(self.lse_gradient)?, form.behind()?);
+        let kernel = form.kernel().map_err(TileError::from)?;
+        let text = format!("{before}\n# {}: a kernel of its own\n\n{behind}", kernel.program().name);
+        let compiled = |program: &Program| Ok::<_, OperatorError>(program.compile(machine)?.kernel().clone());
+        Ok(Some(OperatorKernels { text, kernels: vec![compiled(&before)?, kernel, compiled(&behind)?] }))
+    }
+}
+
 impl Operator for Attention {
+    fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        if is_backward && let Some(own) = self.backward_in_one_kernel(machine)? {
+            return Ok(own);
+        }
+        let sequence = if is_backward { self.backward()? } else { self.forward()? };
+        OperatorKernels::compiled(&sequence, machine)
+    }
+
     fn forward(&self) -> Result<Sequence, OperatorError> {
         let (heads, logits) = self.checked()?;
         match self.packed {

@@ -52,7 +52,9 @@ pub use options::{OptionValue, Options};
 pub use quantize::{Dequantize, Quantize};
 pub use rope::Rope;
 pub use rows::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
-pub use table::{OPERATORS, OperatorEntry, operator};
+pub use table::{OPERATORS, OperatorEntry, operator, operator_kernels};
+use tilewright_kernel::Kernel;
+use tilewright_kernel::machine::Machine;
 use tilewright_tile::Sequence;
 
 /// What computes an operator and its derivatives.
@@ -71,4 +73,32 @@ pub trait Operator {
     ///
     /// Errors: options that no kernel has; an operator without derivatives.
     fn backward(&self) -> Result<Sequence, OperatorError>;
+
+    /// The kernels of the backward or the forward for a machine: those of its programs, or others
+    /// that compute the same.
+    ///
+    /// Errors: as [`Operator::backward`] and [`Operator::forward`]; refusals of the programs.
+    fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        let sequence = if is_backward { self.backward()? } else { self.forward()? };
+        OperatorKernels::compiled(&sequence, machine)
+    }
+}
+
+/// The kernels of an operator for a machine.
+#[derive(Debug, Clone)]
+pub struct OperatorKernels {
+    /// The tile programs, as text.
+    pub text: String,
+    /// The kernels, in the order in which they are launched. Tensors are joined by their names.
+    pub kernels: Vec<Kernel>,
+}
+
+impl OperatorKernels {
+    /// The kernels of tile programs.
+    ///
+    /// Errors: refusals of a program.
+    pub fn compiled(sequence: &Sequence, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        let compiled = sequence.programs().iter().map(|own| Ok(own.compile(Some(machine))?.kernel().clone()));
+        Ok(OperatorKernels { text: sequence.to_string(), kernels: compiled.collect::<Result<_, OperatorError>>()? })
+    }
 }

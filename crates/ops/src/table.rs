@@ -1,12 +1,13 @@
 //! The table of operators: a name, a summary, and how options become programs.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_tile::Sequence;
 
 use crate::error::OperatorError;
 use crate::options::{FromOptions, Options};
 use crate::{
     Activation, AdamW, Attention, AttentionDecode, Combine, CrossEntropy, Dequantize, Dropout, Embedding, ExpertPlaces,
-    ExpertProduct, LayerNorm, LogSoftmax, Operator, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
+    ExpertProduct, LayerNorm, LogSoftmax, Operator, OperatorKernels, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
 };
 
 /// An operator of the table.
@@ -72,11 +73,37 @@ pub const OPERATORS: &[OperatorEntry] = &[
 ///
 /// Errors: an unknown operator or option; options that no kernel has; a backward that there is not.
 pub fn operator(name: &str, options: &Options, is_backward: bool) -> Result<Sequence, OperatorError> {
+    let operator = made(name, options)?;
+    if is_backward { operator.backward() } else { operator.forward() }
+}
+
+/// The kernels of the operator of a name for a machine.
+///
+/// ```
+/// use tilewright_ops::{OptionValue, Options, operator_kernels};
+///
+/// let options = Options::from([("length", OptionValue::Integer(1024))]);
+/// let kernels = operator_kernels("softmax", &options, true, &"H200".parse()?)?;
+/// assert_eq!(kernels.kernels.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Errors: as [`operator`]; refusals of the programs.
+pub fn operator_kernels(
+    name: &str,
+    options: &Options,
+    is_backward: bool,
+    machine: &Machine,
+) -> Result<OperatorKernels, OperatorError> {
+    made(name, options)?.kernels(is_backward, machine)
+}
+
+/// The operator of a name.
+fn made(name: &str, options: &Options) -> Result<Box<dyn Operator>, OperatorError> {
     let found = OPERATORS.iter().find(|entry| entry.name == name);
     let entry = found.ok_or_else(|| {
         let known = OPERATORS.iter().map(|entry| entry.name).collect();
         OperatorError::UnknownOperator { name: name.to_string(), known }
     })?;
-    let operator = (entry.make)(options)?;
-    if is_backward { operator.backward() } else { operator.forward() }
+    (entry.make)(options)
 }

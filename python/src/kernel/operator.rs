@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use tilewright_ops::{OperatorError, OptionValue, Options, operator};
+use tilewright_ops::{OperatorError, OptionValue, Options, operator_kernels};
 
 use super::library;
 use super::program::Program;
@@ -54,15 +54,12 @@ pub fn operator_programs(
         Ok((name, value))
     });
     let options: Options = named.collect::<PyResult<Vec<_>>>()?.into_iter().collect();
-    let sequence = operator(name, &options, is_backward).map_err(|error| of_operator(py, &error))?;
-    let compiled = py.detach(|| {
-        sequence.programs().iter().map(|program| program.compile(Some(&machine))).collect::<Result<Vec<_>, _>>()
-    });
-    let compiled = compiled.map_err(|error| refused(py, &error))?;
-    let programs = compiled.iter().map(|own| Program {
-        kernel: own.kernel().clone(),
-        plan: vec![format!("the operator {name}, as a tile program")],
+    let made = py.detach(|| operator_kernels(name, &options, is_backward, &machine));
+    let made = made.map_err(|error| of_operator(py, &error))?;
+    let programs = made.kernels.into_iter().map(|kernel| Program {
+        kernel,
+        plan: vec![format!("the operator {name}")],
         fixed: Vec::new(),
     });
-    Ok((sequence.to_string(), programs.collect()))
+    Ok((made.text, programs.collect()))
 }

@@ -49,7 +49,7 @@ impl<'k> View<'k> {
             let (first, layout) = part.held.first_copies()?;
             let own = self.part_by(&part.held, &layout)?;
             let only = self.build.core().all_zero(&whole.copy_digits())?;
-            own.accumulated(only, &part.fragment.chosen(&first)?, reduction)
+            own.accumulated(only, &part.fragment.chosen(&first)?, reduction, 1)
         };
         add().map_err(|refusal: Reason| refusal.at("accumulate_part_of", location))
     }
@@ -104,7 +104,7 @@ impl<'k> Distributed<'k> {
             let one = fragment(1, 1)?;
             for place in &places {
                 let bin = array.cut(&BySlice(&Tree::leaf(Slot::At(place.clone()))))?;
-                bin.accumulated(only, &one, Reduction::Sum)?;
+                bin.accumulated(only, &one, Reduction::Sum, 1)?;
             }
             build.meet();
             let counts = own.fragment_like(Element::I32)?;

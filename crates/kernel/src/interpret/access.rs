@@ -36,11 +36,11 @@ pub(super) fn addresses(
 }
 
 /// The little-endian number in some bytes.
-fn read_bytes(bytes: &[u8]) -> u64 {
+pub(super) fn read_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn write_bytes(bytes: &mut [u8], value: u64) {
+pub(super) fn write_bytes(bytes: &mut [u8], value: u64) {
     for (byte, value) in bytes.iter_mut().zip(value.to_le_bytes()) {
         *byte = value;
     }

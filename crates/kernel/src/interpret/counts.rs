@@ -75,7 +75,9 @@ impl Class {
             | Operation::Reduce(..)
             | Operation::RemoteReduce(..)
             | Operation::Claim
-            | Operation::CountBlock => Class::Atomic,
+            | Operation::CountBlock
+            | Operation::AwaitTurn { .. }
+            | Operation::PassTurn { .. } => Class::Atomic,
             Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
             Operation::Multiply(_) | Operation::Wgmma { .. } => Class::Matrix,
             Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,

@@ -87,6 +87,8 @@ impl InterpretedRun<'_> {
             }
             Operation::Claim => self.claim(warp, place, instruction)?,
             Operation::CountBlock => self.count_block(warp, place, instruction)?,
+            Operation::AwaitTurn { access } => self.await_turn(warp, place, instruction, access)?,
+            Operation::PassTurn { access } => self.pass_turn(warp, place, instruction, access)?,
             Operation::LoadMatrix { access, transposed } => {
                 self.whole_warp(warp, place)?;
                 self.load_matrix(warp, place, instruction, access, *transposed)?;

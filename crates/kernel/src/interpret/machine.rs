@@ -101,6 +101,9 @@ pub(super) struct InterpretedRun<'a> {
     pub(super) groups: Groups,
     pub(super) claims: Claims,
     pub(super) arrivals: Arrivals,
+    /// The turns for which the cluster that runs has waited, and which it has not passed: the
+    /// buffer and the address of their word.
+    pub(super) turns: HashSet<(usize, i64)>,
     /// Atomic operations on cells that receive several kinds of them.
     pub(super) mixed: Histories,
     pub(super) block: Block,
@@ -162,6 +165,7 @@ impl<'a> InterpretedRun<'a> {
             groups: Groups::default(),
             claims: Claims::default(),
             arrivals: Arrivals::default(),
+            turns: HashSet::new(),
             mixed: Histories::new(),
             block: Block {
                 first: [0; 3],
@@ -209,7 +213,10 @@ impl<'a> InterpretedRun<'a> {
         let mut warps = self.warps();
         let clusters = self.setup.blocks / cluster;
         for iteration in 0..clusters {
-            let number = self.schedule.order.nth_of(clusters, iteration);
+            let number = match self.has_turns() {
+                true => iteration,
+                false => self.schedule.order.nth_of(clusters, iteration),
+            };
             let result = self.run_cluster(iteration, number, &mut warps);
             if self.report_unwritten().is_err() || result.is_err() {
                 break;
@@ -289,6 +296,7 @@ impl<'a> InterpretedRun<'a> {
     pub(super) fn begin_cluster(&mut self, iteration: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
         self.arrivals.begin();
+        self.turns.clear();
         // Shared memory begins anew.
         self.mixed.retain(|(buffer, ..), _| self.program.buffers[*buffer].space == Space::Global);
         let first = self.coordinates(number);

@@ -98,6 +98,18 @@ pub enum Operation {
     /// that they tell (`atom.acq_rel.gpu.inc`). After `last`, the counter is 0 again. counter, last
     /// (32 bits each) -> number
     CountBlock,
+    /// Waits until a word of global memory is the number of a turn, and sees what the threads knew
+    /// that passed the turns before (`ld.acquire.gpu`). address?, turn (32 bits) ->
+    AwaitTurn {
+        /// The word: how many turns are over.
+        access: Access,
+    },
+    /// Ends a turn: the word is one more, and everything that this thread knows is known to the
+    /// thread that waits for the next turn (`red.release.gpu.add`). address? ->
+    PassTurn {
+        /// The word.
+        access: Access,
+    },
     /// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (`cp.async`). If the
     /// last register, an optional predicate, is false, zeros are written and nothing is read.
     /// shared address?, global address?, predicate? ->
@@ -301,6 +313,8 @@ macro_rules! accesses {
             | Operation::BarrierInit { access, .. }
             | Operation::BarrierArrive { access, .. }
             | Operation::BarrierWait { access }
+            | Operation::AwaitTurn { access }
+            | Operation::PassTurn { access }
             | Operation::BulkStore { from: access, .. } => [Some(access), None, None],
             Operation::CopyAsync { to, from, .. } => [Some(to), Some(from), None],
             Operation::Wgmma { a: Some(Described { access: a, .. }), b: Described { access: b, .. }, .. } => {
@@ -370,6 +384,8 @@ impl Operation {
             | Operation::Reduce(..)
             | Operation::Claim
             | Operation::CountBlock
+            | Operation::AwaitTurn { .. }
+            | Operation::PassTurn { .. }
             | Operation::CopyAsync { .. }
             | Operation::CommitAsync
             | Operation::WaitAsync(_)

@@ -245,6 +245,8 @@ impl Checker<'_> {
                     | Operation::Atomic(..)
                     | Operation::Reduce(..)
                     | Operation::Claim
+                    | Operation::AwaitTurn { .. }
+                    | Operation::PassTurn { .. }
                     | Operation::CopyAsync { .. }
                     | Operation::BarrierArrive { .. }
                     | Operation::BulkLoad { .. }

@@ -135,6 +135,8 @@ impl Writer<'_> {
             Operation::Claim => self.counted(instruction, "atom.global.inc.u32"),
             Operation::CountBlock => self.counted(instruction, "atom.acq_rel.gpu.global.inc.u32"),
             Operation::Atomic(operation, number, access) => self.atomic(instruction, *operation, *number, access),
+            Operation::AwaitTurn { access } => self.await_turn(instruction, access),
+            Operation::PassTurn { access } => self.pass_turn(instruction, access),
             Operation::Reduce(operation, number, access) => self.reduce(instruction, *operation, *number, access),
             Operation::CopyAsync { to, from, or_zeros } => self.copy_async(instruction, to, from, *or_zeros),
             Operation::CommitAsync => self.line("cp.async.commit_group;"),

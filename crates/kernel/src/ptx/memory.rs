@@ -166,6 +166,32 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &text);
     }
 
+    /// Reads the count of turns until it is that of this thread.
+    pub(super) fn await_turn(&mut self, instruction: &Instruction, access: &Access) {
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let turn = self.names(inputs).join(", ");
+        let (count, early) = (self.temporary(Width::Bits32), self.temporary(Width::Predicate));
+        self.line("{");
+        if let Some(guard) = instruction.guard {
+            let guard = self.register(guard);
+            self.line(&format!("@!{guard} bra COME;"));
+        }
+        self.body.push_str("TURN:\n");
+        self.line(&format!("ld.acquire.gpu.global.b32 {count}, {at};"));
+        self.line(&format!("setp.ne.b32 {early}, {count}, {turn};"));
+        self.line(&format!("@{early} bra TURN;"));
+        if instruction.guard.is_some() {
+            self.body.push_str("COME:\n");
+        }
+        self.line("}");
+    }
+
+    pub(super) fn pass_turn(&mut self, instruction: &Instruction, access: &Access) {
+        let at = self.place(access, &mut instruction.inputs.iter().copied());
+        self.guarded(instruction.guard, &format!("red.release.gpu.global.add.u32 {at}, 1;"));
+    }
+
     pub(super) fn load_matrix(&mut self, instruction: &Instruction, access: &Access, transposed: bool) {
         let at = self.place(access, &mut instruction.inputs.iter().copied());
         let turned = if transposed { ".trans" } else { "" };

@@ -90,7 +90,7 @@ impl Logits {
     }
 
     /// Whether products stay as they are.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         let added = self.slopes || self.bias.is_some() || !self.expression.is_empty();
         self.softcap == 0.0 && self.scale > 0.0 && !added
     }

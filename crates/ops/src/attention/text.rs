@@ -74,6 +74,11 @@ impl Dense {
         Dense { heads, alignment, same_length }
     }
 
+    /// A power of two that divides all strides, in elements.
+    pub(super) fn alignment(&self) -> i64 {
+        self.alignment
+    }
+
     /// The number of keys.
     pub(super) fn keys(&self) -> &'static str {
         if self.same_length { "S" } else { "T" }
@@ -82,22 +87,30 @@ impl Dense {
     /// A tensor of queries, `q` or `o` or a derivative, `(row, element, place in the group, head
     /// and batch)`.
     pub(super) fn of_queries(&self, role: &str, name: &str) -> String {
-        let Heads { group, kv, head, value, element } = self.heads;
+        format!("    {role} {name}: {} {}\n", self.heads.element, self.layout_of_queries(name))
+    }
+
+    /// The layout of [`Dense::of_queries`].
+    pub(super) fn layout_of_queries(&self, name: &str) -> String {
+        let Heads { group, kv, head, value, .. } = self.heads;
         let own = name.trim_start_matches("d_");
         let wide = if own == "o" { value } else { head };
         let [batch, head, row] = strides(own, self.alignment);
-        format!(
-            "    {role} {name}: {element} (S,{wide},{group},({kv},B)):({row},1,{head},({group}*{own}_head,{batch}))\n"
-        )
+        format!("(S,{wide},{group},({kv},B)):({row},1,{head},({group}*{own}_head,{batch}))")
     }
 
     /// A tensor of keys, `k` or `v` or a derivative, `(row, element, head and batch)`.
     pub(super) fn of_keys(&self, role: &str, name: &str) -> String {
-        let Heads { kv, head, value, element, .. } = self.heads;
+        format!("    {role} {name}: {} {}\n", self.heads.element, self.layout_of_keys(name))
+    }
+
+    /// The layout of [`Dense::of_keys`].
+    pub(super) fn layout_of_keys(&self, name: &str) -> String {
+        let Heads { kv, head, value, .. } = self.heads;
         let own = name.trim_start_matches("d_");
         let wide = if own == "v" { value } else { head };
         let [batch, head, row] = strides(own, self.alignment);
-        format!("    {role} {name}: {element} ({},{wide},({kv},B)):({row},1,({head},{batch}))\n", self.keys())
+        format!("({},{wide},({kv},B)):({row},1,({head},{batch}))", self.keys())
     }
 
     /// A tensor of one f32 for each row of queries.

@@ -90,6 +90,8 @@ pub fn orders(operation: &Operation, of: &impl Fn(&Access) -> String) -> Option<
         Operation::SetRegisters { count, .. } => format!("setmaxnreg: {count} registers a thread"),
         Operation::Claim => "claim the next tile from the atomic tile counter".to_owned(),
         Operation::CountBlock => "count this block".to_owned(),
+        Operation::AwaitTurn { access } => format!("wait for the turn that {} counts", of(access)),
+        Operation::PassTurn { access } => format!("end the turn that {} counts", of(access)),
         Operation::WaitLaunches => "wait for the launches before this one".to_owned(),
         Operation::LaunchNext => "let the next launch begin".to_owned(),
         Operation::Trap => "trap".to_owned(),

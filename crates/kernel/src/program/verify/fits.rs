@@ -139,6 +139,15 @@ impl Checker<'_> {
                 let whole = access.bits == number.bits() && !matches!(atomic, CompareExchange | Exchange);
                 whole && exactly(&[address, pieces].concat(), &[])
             }
+            Operation::AwaitTurn { access } => {
+                let (address, _) = self.access(access, Space::Global)?;
+                let word = access.count == 1 && access.bits == 32;
+                word && exactly(&[address, vec![Bits32]].concat(), &[])
+            }
+            Operation::PassTurn { access } => {
+                let (address, _) = self.access(access, Space::Global)?;
+                access.count == 1 && access.bits == 32 && exactly(&address, &[])
+            }
             Operation::Claim | Operation::CountBlock => exactly(&[Bits32; 2], &[Bits32]),
             Operation::CopyAsync { to, from, or_zeros } => {
                 let (shared, _) = self.access(to, Space::Shared)?;

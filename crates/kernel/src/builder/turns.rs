@@ -1,0 +1,114 @@
+//! Turns of blocks: what blocks do one after another, in a fixed order.
+//!
+//! Law: a word in global memory counts the turns that are over. A thread that waits for turn `n`
+//! goes on when the word is `n`, and sees what the threads did that passed the turns before. So sums
+//! of floating-point numbers that blocks add in their turns are rounded in the same order in each
+//! launch.
+
+use super::Build;
+use super::access::Edge;
+use super::tensor::View;
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::{Access, Role};
+use crate::program::operation::Operation;
+use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
+use tilewright_layout::symbolic::Expr;
+
+impl<'k> View<'k> {
+    /// Waits until this word is `turn`: the turns before are over, and what the threads did that
+    /// passed them is visible to this thread (`ld.acquire.gpu`). The word is one element of i32, of
+    /// a tensor that is read and written, and 0 when the launch begins.
+    ///
+    /// A block may wait only for turns that blocks of smaller index pass: devices begin blocks in
+    /// the order of their index, so such a launch ends. The interpreter runs blocks in this order
+    /// and reports a turn that does not come (E1022).
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, Reduction, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Blocks add their numbers one after another: the sum is rounded in the order of blocks.
+    /// let in_order = |first: bool| {
+    ///     Kernel::build("in_order", move |k| {
+    ///         let x = k.input::<f32>("x", "(32,5):(1,32)")?;
+    ///         let (y, turns) = (k.tensor::<f32>("y", "(32,1):(1,1)")?, k.tensor::<i32>("turns", "1:1")?);
+    ///         k.threads(32)?;
+    ///         k.grid("x", 5)?;
+    ///         let block = k.block_number("x");
+    ///         let own = x.slice(Tree::flat([Slot::All, Slot::At(block.clone())])?)?;
+    ///         let word = turns.slice(Tree::flat([Slot::At(0.into())])?)?;
+    ///         k.single(|| word.await_turn(&if first { block.clone() } else { 1.into() }))?;
+    ///         k.warp_barrier();
+    ///         y.compose("(32,1):(1,1)")?.thread_part()?.accumulate(&own.compose("(32,1):(1,1)")?.thread_part()?.load()?, Reduction::Sum)?;
+    ///         k.warp_barrier();
+    ///         k.single(|| word.pass_turn())
+    ///     })
+    /// };
+    /// let kernel = in_order(true)?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.fill(1).tensor("y", &[0.0_f32; 32])?.tensor("turns", &[0_i32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<i32>("turns")?, [5]);
+    /// // The first block waits for a turn that it does not pass itself.
+    /// let kernel = in_order(false)?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.fill(1).tensor("turns", &[0_i32])?;
+    /// assert!(interpreter.check().unwrap_err().to_string().contains("E1022"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A word past the edges of its tensor has no turns: nothing is waited for.
+    ///
+    /// Errors: it is not one element of i32 in global memory, read and written.
+    #[track_caller]
+    pub fn await_turn(&self, turn: &Expr) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let source = Source { statement: "await_turn", location };
+        self.build.core().begin(source);
+        let wait = || {
+            let (access, address, guard) = self.turn_word("await_turn")?;
+            let mut core = self.build.core();
+            let turn = core.lower(turn, Width::Bits32)?;
+            core.effect(Operation::AwaitTurn { access }, address.into_iter().chain([turn]), &[], guard);
+            Ok(())
+        };
+        wait().map_err(|refusal: Reason| refusal.at("await_turn", location))
+    }
+
+    /// Ends the turn for which the block has waited ([`View::await_turn`]): what this thread did,
+    /// and what threads did that met it at a barrier before, is visible to the thread that waits for
+    /// the next turn (`red.release.gpu`).
+    ///
+    /// Errors: as [`View::await_turn`].
+    #[track_caller]
+    pub fn pass_turn(&self) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "pass_turn", location });
+        let pass = || {
+            let (access, address, guard) = self.turn_word("pass_turn")?;
+            self.build.core().effect(Operation::PassTurn { access }, address, &[], guard);
+            Ok(())
+        };
+        pass().map_err(|refusal: Reason| refusal.at("pass_turn", location))
+    }
+
+    /// The word of turns: its access, its address, and the predicate under which it exists.
+    fn turn_word(&self, statement: &str) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
+        if self.element != Element::I32 {
+            return Err(Reason::Elements { wanted: Element::I32, given: self.element });
+        }
+        let because = |because: &str| Reason::Instruction { name: statement.to_string(), because: because.to_string() };
+        if self.is_shared() {
+            return Err(because("turns are of blocks, so their count is in global memory"));
+        }
+        let is_both = |build: &Build| build.core().buffers[self.buffer.index()].role == Role::Both;
+        if !is_both(self.build) {
+            return Err(because("the count of turns is read and written: declare it with `k.tensor`"));
+        }
+        let [piece] = self.pieces(1)?.try_into().map_err(|_| because("the count of turns is one element"))?;
+        self.one(&piece, Edge::Predicated)
+    }
+}

@@ -1,0 +1,638 @@
+//! The backward whose three derivatives one kernel computes, on Hopper.
+//!
+//! Law: a block has 128 keys and takes tiles of the queries that see them, of all heads of the
+//! group. It computes `s = k q^T` and `d_p = v d_o^T` once, adds `p d_o` to `d_v` and `d_s q` to
+//! `d_k` in registers, and adds `d_s^T k` to the tile of `d_q` in device memory: five products
+//! instead of the seven of two programs. Blocks add to a tile in the order of their keys, in turns,
+//! so sums are rounded in the same order in each launch.
+//!
+//! Three kernels follow one another: one prepares rows (the exponent and `delta` of each query) and
+//! clears sums and turns; the second is the one above; the last scales sums to `d_q`.
+//!
+//! *Turns do not wait long.* Blocks are ordered by their keys first and their heads second. So the
+//! blocks that run at once have a few neighbouring tiles of keys of many heads, and a block follows
+//! the one before it by a tile.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::ptx::Target;
+use tilewright_kernel::{Build, Cursor, Fragment, Kernel, KernelError, Num, Pipeline, View};
+use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tiler, Tree};
+use tilewright_tile::{Element, Program};
+
+use super::scores::Logits;
+use super::text::{Dense, Heads, number};
+use crate::error::OperatorError;
+use crate::row_tiles::program;
+
+/// Keys of a block.
+const KEYS: i64 = 128;
+/// Stages of the rings of queries and of sums.
+const STAGES: i64 = 2;
+/// Warps that multiply: two warpgroups.
+const MULTIPLIERS: u32 = 8;
+/// Warps of the group that loads and adds: the first loads, and each further one adds the tiles of
+/// one stage.
+const OTHERS: u32 = 4;
+/// Registers of a thread that multiplies, and of another.
+const MANY: u32 = 232;
+const FEW: u32 = 40;
+/// Elements of a line of 128 bytes of shared memory.
+const LINE: i64 = 64;
+/// Elements of a tile that a warp adds at once: four vectors of four for each lane.
+const ADDED: i64 = 512;
+
+/// An attention that this form computes.
+#[derive(Clone, Copy)]
+pub(super) struct OneKernel<'a> {
+    dense: &'a Dense,
+    logits: &'a Logits,
+    /// Whether blocks add in turns.
+    in_turns: bool,
+    /// Elements of a row.
+    wide: i64,
+    /// Queries of a tile.
+    queries: i64,
+}
+
+impl<'a> OneKernel<'a> {
+    /// The form for an attention on a machine; none where it is not the common case: heads of 64 or
+    /// 128, causal or without a mask, and logits that are scaled products.
+    pub(super) fn new(
+        dense: &'a Dense,
+        logits: &'a Logits,
+        in_turns: bool,
+        machine: &Machine,
+    ) -> Option<OneKernel<'a>> {
+        let Heads { head, value, .. } = dense.heads;
+        let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
+        let is_masked = matches!(logits.after(), None | Some(0));
+        let fits = machine.target == Target::Sm90a && head == value && matches!(head, 64 | 128);
+        let queries = if head == 64 { 128 } else { 64 };
+        (fits && is_plain && is_masked && dense.alignment() >= 8).then_some(OneKernel {
+            dense,
+            logits,
+            in_turns,
+            wide: head,
+            queries,
+        })
+    }
+
+    fn is_causal(&self) -> bool {
+        self.logits.after().is_some()
+    }
+
+    /// The tiles of queries of a head, as text.
+    fn tiles(&self) -> String {
+        format!("ceil(S/{})", self.queries)
+    }
+
+    /// The layout of something that each tile of queries has: `each` elements, whose layout is
+    /// given as shape and strides, of which the first tile begins at 0.
+    fn of_tiles(&self, shape: &str, strides: &str, each: i64) -> String {
+        let Heads { group, kv, .. } = self.dense.heads;
+        let tiles = self.tiles();
+        let (head, batch) = (each * group, each * group * kv);
+        format!("({shape}{tiles},{group},({kv},B)):({strides}{each},{each}*{tiles},({head}*{tiles},{batch}*{tiles}))")
+    }
+
+    /// For each tile of queries, the exponents of its rows and then their `delta`.
+    fn layout_of_rows(&self) -> String {
+        self.of_tiles(&format!("{},", 2 * self.queries), "1,", 2 * self.queries)
+    }
+
+    /// The sums of `d_q`, over the scale: tile after tile.
+    fn layout_of_sums(&self) -> String {
+        let OneKernel { queries, wide, .. } = *self;
+        self.of_tiles(&format!("{queries},{wide},"), &format!("{wide},1,"), queries * wide)
+    }
+
+    /// The turns of each tile that are over.
+    fn layout_of_turns(&self) -> String {
+        self.of_tiles("", "", 1)
+    }
+
+    /// The program before: rows, and sums and turns of 0.
+    pub(super) fn before(&self, lse_gradient: bool) -> Result<Program, OperatorError> {
+        let OneKernel { dense, queries, wide, .. } = *self;
+        let Heads { group, kv, .. } = dense.heads;
+        let mut text = "tile attention_rows {\n".to_string();
+        text +=
+            &(dense.of_queries("input ", "o") + &dense.of_queries("input ", "d_o") + &dense.of_rows("input ", "lse"));
+        if lse_gradient {
+            text += &dense.of_rows("input ", "d_lse");
+        }
+        text += &format!("    output rows: f32 {}\n", self.layout_of_rows());
+        text += &format!("    output d_q_sum: f32 {}\n", self.layout_of_sums());
+        text += &format!("    output turns: i32 {}\n", self.layout_of_turns());
+        let load = |name: &str| format!("f32(load({name}, ({queries},{wide},1,1), (block.x, 0, block.y, block.z)))");
+        let row =
+            |name: &str, other: &str| format!("load({name}, ({queries},1,1), (block.x, block.y, block.z){other})");
+        let less = if lse_gradient { format!(" - {}", row("d_lse", "")) } else { String::new() };
+        text += &format!(
+            "    grid {}, {group}, {kv}*B
+    {}    store(rows, (0, block.x, block.y, block.z), reshape(negative, ({queries},1,1,1)))
+    sums = reshape(reduce_sum({} * {}, 1), ({queries},1,1)){less}
+    store(rows, (1, block.x, block.y, block.z), reshape(sums, ({queries},1,1,1)))
+    store(d_q_sum, (0, 0, block.x, block.y, block.z), broadcast(f32(0), ({queries},{wide},1,1,1)))
+    store(turns, (block.x, block.y, block.z), broadcast(i32(0), (1,1,1)))
+}}
+",
+            self.tiles(),
+            super::backward::negative(&row("lse", ", inf")),
+            load("o"),
+            load("d_o"),
+        );
+        program(&text)
+    }
+
+    /// The program behind: `d_q`.
+    pub(super) fn behind(&self) -> Result<Program, OperatorError> {
+        let OneKernel { dense, queries, wide, .. } = *self;
+        let Heads { group, kv, element, .. } = dense.heads;
+        program(&format!(
+            "tile attention_d_q_of_sums {{
+    input  d_q_sum: f32 {}
+{}    grid {}, {group}, {kv}*B
+    sums = load(d_q_sum, ({queries},{wide},1,1,1), (0, 0, block.x, block.y, block.z))
+    store(d_q, (block.x, 0, block.y, block.z), reshape({element}(sums * {}), ({queries},{wide},1,1)))
+}}
+",
+            self.layout_of_sums(),
+            dense.of_queries("output", "d_q"),
+            self.tiles(),
+            number(self.logits.scale),
+        ))
+    }
+
+    /// The kernel between.
+    pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
+        Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles())
+    }
+}
+
+fn over() -> KernelError {
+    LayoutError::Overflow { op: "attention" }.into()
+}
+
+fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    Stride::plus(a, b).ok_or_else(over)
+}
+
+fn times(a: &Expr, by: i64) -> Result<Expr, KernelError> {
+    Stride::times(a, &Expr::from(by)).ok_or_else(over)
+}
+
+/// A coordinate: whole modes, and then these.
+fn behind(whole: usize, at: &[&Expr]) -> Result<Coord<Expr>, KernelError> {
+    let all = std::iter::repeat_n(Slot::All, whole);
+    Ok(Tree::flat(all.chain(at.iter().map(|at| Slot::At((*at).clone()))))?)
+}
+
+/// A tile of `rows` lines of `wide` elements of 16 bits, in panels of 128 bytes, and its stages.
+fn panels(rows: i64, wide: i64, stages: i64) -> Result<Composed, LayoutError> {
+    let lines = Layout::strided((LINE, wide / LINE), (1, LINE * rows))?;
+    let stages = Layout::strided(stages, rows * wide)?;
+    Composed::new(Swizzle::new(3, 3, 3)?, 0, Layout::tuple(&[Layout::strided(rows, LINE)?, lines, stages])?)
+}
+
+/// A product of two warpgroups, arranged along rows and columns.
+fn product(
+    element: Element,
+    arranged: [i64; 2],
+    [rows, columns]: [i64; 2],
+    held: &str,
+) -> Result<TiledMma, KernelError> {
+    let types = if element == Element::F16 { "F16F16" } else { "BF16BF16" };
+    let name = format!("SM90_64x{}x16_F32{types}_{held}", columns / arranged[1]);
+    let groups = Layout::compact(&(arranged[0], arranged[1], 1).into_shape()?)?;
+    let order = Tiler::from_shape(&(rows, columns, 16).into_shape()?)?;
+    Ok(TiledMma::new(MmaAtom::named(&name)?, &groups, &order)?)
+}
+
+/// The iterations of a block: tiles of queries from the first one that sees its keys on.
+struct Walk {
+    /// The first tile.
+    first: Expr,
+    /// How many tiles have a mask, and how many follow without.
+    masked: Expr,
+    rest: Expr,
+    /// Both.
+    count: Expr,
+}
+
+/// The kernel while it is written.
+struct Written<'k, 'a> {
+    form: &'a OneKernel<'a>,
+    k: &'k Build,
+    q: View<'k>,
+    k_tile: View<'k>,
+    v_tile: View<'k>,
+    d_o: View<'k>,
+    rows: View<'k>,
+    sums: View<'k>,
+    turns: View<'k>,
+    d_k: View<'k>,
+    d_v: View<'k>,
+    /// Tiles in shared memory: keys, values, and rings of `q`, `d_o`, rows and sums; `d_s^T`.
+    keys: View<'k>,
+    values: View<'k>,
+    q_ring: View<'k>,
+    d_o_ring: View<'k>,
+    row_ring: View<'k>,
+    sum_ring: View<'k>,
+    d_s: View<'k>,
+    of_keys: Pipeline<'k>,
+    of_q: Pipeline<'k>,
+    of_d_o: Pipeline<'k>,
+    of_sums: Pipeline<'k>,
+    /// Products with rows of keys and columns of queries; with columns of a head; and of `d_q`.
+    by_queries: TiledMma,
+    by_head: TiledMma,
+    of_d_q: TiledMma,
+    /// The tile of keys, and the head and the sequence.
+    block: Expr,
+    head: Expr,
+    walk: Walk,
+}
+
+impl<'k, 'a> Written<'k, 'a> {
+    fn new(form: &'a OneKernel<'a>, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+        let OneKernel { dense, wide, queries, .. } = *form;
+        let Heads { kv, element, .. } = dense.heads;
+        let of_queries = |name: &str| k.tensor_of(element, name, &dense.layout_of_queries(name), Role::Input);
+        let of_keys = |name: &str, role: Role| k.tensor_of(element, name, &dense.layout_of_keys(name), role);
+        let (q, d_o) = (of_queries("q")?, of_queries("d_o")?);
+        let (keys, values) = (of_keys("k", Role::Input)?, of_keys("v", Role::Input)?);
+        let rows = k.tensor_of(Element::F32, "rows", &form.layout_of_rows(), Role::Input)?;
+        let sums = k.tensor_of(Element::F32, "d_q_sum", &form.layout_of_sums(), Role::Both)?;
+        let turns = k.tensor_of(Element::I32, "turns", &form.layout_of_turns(), Role::Both)?;
+        let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
+        k.threads(i64::from(MULTIPLIERS + OTHERS) * 32)?;
+        k.grid(Axis::X, &format!("{kv}*B"))?;
+        k.grid(Axis::Y, &format!("ceil({}/{KEYS})", dense.keys()))?;
+        let (head, block) = (k.block_number(Axis::X), k.block_number(Axis::Y));
+        let tile = |tensor: &View<'k>| {
+            tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS, wide), behind(0, &[&block, &Expr::from(0)])?)
+        };
+        let (k_tile, v_tile, d_k, d_v) = (tile(&keys)?, tile(&values)?, tile(&d_k)?, tile(&d_v)?);
+        let keys = k.shared_of(element, panels(KEYS, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let values = k.shared_of(element, panels(KEYS, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let q_ring = k.shared_of(element, panels(queries, wide, STAGES))?;
+        let d_o_ring = k.shared_of(element, panels(queries, wide, STAGES))?;
+        let d_s = k.shared_of(element, panels(KEYS, queries, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        // Rows of sums are permuted by 32 bytes, so that threads of eight rows write other banks.
+        let lines = Layout::strided((queries, wide, STAGES), (wide, 1, queries * wide))?;
+        let swizzle = Swizzle::new(3, 3, i64::from(wide.ilog2()) - 3)?;
+        let sum_ring = k.shared_of(Element::F32, Composed::new(swizzle, 0, lines))?;
+        let row_ring = k.shared_of(Element::F32, Layout::strided((2 * queries, STAGES), (1, 2 * queries)))?;
+        let of_keys = k.pipeline(1, MULTIPLIERS)?;
+        let of_q = k.pipeline(STAGES, MULTIPLIERS)?;
+        let of_d_o = k.pipeline(STAGES, MULTIPLIERS)?;
+        let of_sums = k.pipeline(STAGES, 1)?;
+        let by_queries = product(element, [2, 1], [KEYS, queries], "SS")?;
+        let by_head = product(element, [2, 1], [KEYS, wide], "RS")?;
+        // Each warpgroup has 64 queries, or half of the columns of all.
+        let of_d_q = product(element, if queries == 128 { [2, 1] } else { [1, 2] }, [queries, wide], "SS")?;
+        let walk = form.walk(k, &block)?;
+        Ok(Written {
+            form,
+            k,
+            q,
+            k_tile,
+            v_tile,
+            d_o,
+            rows,
+            sums,
+            turns,
+            d_k,
+            d_v,
+            keys,
+            values,
+            q_ring,
+            d_o_ring,
+            row_ring,
+            sum_ring,
+            d_s,
+            of_keys,
+            of_q,
+            of_d_o,
+            of_sums,
+            by_queries,
+            by_head,
+            of_d_q,
+            block,
+            head,
+            walk,
+        })
+    }
+
+    fn roles(&self) -> Result<(), KernelError> {
+        let k = self.k;
+        k.role(MULTIPLIERS..MULTIPLIERS + OTHERS, || k.registers(FEW))?;
+        k.role(MULTIPLIERS..MULTIPLIERS + 1, || k.single(|| self.load()))?;
+        for stage in 0..STAGES as u32 {
+            let warp = MULTIPLIERS + 1 + stage;
+            k.role(warp..warp + 1, || self.add(stage.into()))?;
+        }
+        k.role(0..MULTIPLIERS, || {
+            k.registers(MANY)?;
+            self.multiply()
+        })
+    }
+
+    /// A tile of queries in device memory.
+    fn tile(&self, tensor: &View<'k>, [tile, group]: [&Expr; 2]) -> Result<View<'k>, KernelError> {
+        let OneKernel { queries, wide, .. } = *self.form;
+        let own = tensor.slice(behind(2, &[group, &self.head])?)?;
+        own.local_tile((queries, wide), behind(0, &[tile, &Expr::from(0)])?)
+    }
+
+    /// Calls `each` for the tiles of all heads of the group, in the order in which they are taken.
+    fn each(&self, mut each: impl FnMut([&Expr; 2]) -> Result<(), KernelError>) -> Result<(), KernelError> {
+        let Walk { first, count, .. } = &self.walk;
+        self.k.range(self.form.dense.heads.group, |group| {
+            self.k.range(count.clone(), |iteration| each([&plus(first, &iteration)?, &group]))
+        })
+    }
+
+    /// The thread that loads.
+    fn load(&self) -> Result<(), KernelError> {
+        let stage = self.of_keys.cursor()?.stage()?;
+        stage.acquire()?;
+        stage.load(&self.k_tile, &self.keys)?;
+        stage.load(&self.v_tile, &self.values)?;
+        stage.publish()?;
+        let (q, d_o) = (self.of_q.cursor()?, self.of_d_o.cursor()?);
+        self.each(|at| {
+            self.load_q(&q, at)?;
+            let stage = d_o.stage()?;
+            stage.acquire()?;
+            stage.load(&self.tile(&self.d_o, at)?, &self.d_o_ring.slice(behind(2, &[stage.index()])?)?)?;
+            stage.publish()?;
+            d_o.advance()
+        })?;
+        // The products of the tile behind the last one begin too; their result is not used.
+        self.load_q(&q, [&Expr::from(0), &Expr::from(0)])
+    }
+
+    /// Loads a tile of `q` and its rows.
+    fn load_q(&self, cursor: &Cursor<'k>, at: [&Expr; 2]) -> Result<(), KernelError> {
+        let stage = cursor.stage()?;
+        stage.acquire()?;
+        stage.load(&self.tile(&self.q, at)?, &self.q_ring.slice(behind(2, &[stage.index()])?)?)?;
+        let rows = self.rows.slice(behind(1, &[at[0], at[1], &self.head])?)?;
+        stage.load(&rows, &self.row_ring.slice(behind(1, &[stage.index()])?)?)?;
+        stage.publish()?;
+        cursor.advance()
+    }
+
+    /// The warp that adds the tiles of a stage to the sums of `d_q`.
+    fn add(&self, own: i64) -> Result<(), KernelError> {
+        let OneKernel { queries, wide, in_turns, .. } = *self.form;
+        let (k, Walk { first, count, .. }) = (self.k, &self.walk);
+        let lanes = wide / 4;
+        let (rows, beside) = (ADDED / wide, 32 / lanes);
+        // A lane has four columns of some rows.
+        let held = format!("(({lanes},{beside}),(4,4)):(({},1),({rows},{beside}))", 4 * rows);
+        let cursor = self.of_sums.cursor()?;
+        cursor.advance_by(own)?;
+        k.range(self.form.dense.heads.group, |group| {
+            // Every second tile, counted through all heads.
+            let count = k.index(count)?;
+            let [one, before] = [1, own].map(|number| count.like(number as f64));
+            let odd = (k.index(&group)? * count + before).bit_and(one);
+            let odd_at = k.index_of(odd)?;
+            k.range(k.index_of((count + one - odd).shift_right(one))?, |round| {
+                let tile = plus(&plus(first, &odd_at)?, &times(&round, 2)?)?;
+                let word = self.turns.slice(behind(0, &[&tile, &group, &self.head])?)?;
+                let to = self.sums.slice(behind(2, &[&tile, &group, &self.head])?)?;
+                let stage = cursor.stage()?;
+                let from = self.sum_ring.slice(behind(2, &[stage.index()])?)?;
+                stage.wait()?;
+                if in_turns {
+                    k.single(|| word.await_turn(&self.block))?;
+                    k.warp_barrier();
+                }
+                k.range(queries / rows, |part| {
+                    let part_of = |view: &View<'k>| {
+                        let own = view.local_tile((rows, wide), behind(0, &[&part, &Expr::from(0)])?)?;
+                        own.compose(&held)?.thread_part()
+                    };
+                    part_of(&to)?.accumulate_vectors(&part_of(&from)?.load()?)
+                })?;
+                stage.release()?;
+                if in_turns {
+                    k.single(|| word.pass_turn())?;
+                }
+                cursor.advance_by(STAGES)
+            })
+        })
+    }
+
+    /// The warpgroups that multiply.
+    fn multiply(&self) -> Result<(), KernelError> {
+        let OneKernel { dense, logits, wide, queries, .. } = *self.form;
+        let k = self.k;
+        let accumulators = |columns: i64| {
+            let own = k.register(Element::F32, ((2, 2, columns / 8), 1, 1))?;
+            own.clear();
+            Ok::<_, KernelError>(own)
+        };
+        let state = State {
+            scores: accumulators(queries)?,
+            d_p: accumulators(queries)?,
+            d_q: accumulators(if queries == 128 { wide } else { wide / 2 })?,
+            d_k: accumulators(wide)?,
+            d_v: accumulators(wide)?,
+            q: self.of_q.cursor()?,
+            d_o: self.of_d_o.cursor()?,
+            sums: self.of_sums.cursor()?,
+        };
+        self.of_keys.cursor()?.stage()?.wait()?;
+        self.begin_scores(&state)?;
+        let Walk { first, masked, rest, .. } = &self.walk;
+        k.range(dense.heads.group, |_| {
+            k.range(masked.clone(), |iteration| self.step(&state, Some(&plus(first, &iteration)?)))?;
+            k.range(rest.clone(), |_| self.step(&state, None))
+        })?;
+        k.wait_mma(0);
+        state.q.stage()?.release()?;
+        let scale = k.number(logits.scale as f32);
+        let d_k = state.d_k.map(|own| Ok(own * scale))?.to(dense.heads.element)?;
+        self.d_k.partition_mma(&self.by_head, Operand::C)?.store_predicated(&d_k)?;
+        let d_v = state.d_v.to(dense.heads.element)?;
+        self.d_v.partition_mma(&self.by_head, Operand::C)?.store_predicated(&d_v)
+    }
+
+    /// Begins the products of keys and the tile of queries at the cursor, when it has come.
+    fn begin_scores(&self, state: &State<'k>) -> Result<(), KernelError> {
+        let stage = state.q.stage()?;
+        stage.wait()?;
+        let q = self.q_ring.slice(behind(2, &[stage.index()])?)?;
+        self.k.mma_anew(&self.by_queries, &state.scores, &self.keys, &q)
+    }
+
+    /// Two numbers of adjacent queries, of each eight of a tile: the exponents, or `delta`.
+    fn rows(&self, stage: &Expr, which: i64) -> Result<View<'k>, KernelError> {
+        let queries = self.form.queries;
+        let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(queries, Expr::from(which))?;
+        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * MULTIPLIERS, queries / 8))?.thread_part()
+    }
+
+    /// A tile of queries; with a mask, where its index is given.
+    fn step(&self, state: &State<'k>, tile: Option<&Expr>) -> Result<(), KernelError> {
+        let OneKernel { dense, logits, queries, .. } = *self.form;
+        let (k, element) = (self.k, dense.heads.element);
+        let blocks = queries / 8;
+        let q_stage = state.q.stage()?;
+        let q_tile = self.q_ring.slice(behind(2, &[q_stage.index()])?)?;
+        let d_o_stage = state.d_o.stage()?;
+        d_o_stage.wait()?;
+        let d_o_tile = self.d_o_ring.slice(behind(2, &[d_o_stage.index()])?)?;
+        k.mma_anew(&self.by_queries, &state.d_p, &self.values, &d_o_tile)?;
+        // Powers, while `d_p` is computed.
+        k.wait_mma(1);
+        let mask = tile.map(|tile| self.mask(tile)).transpose()?;
+        let exponents = self.rows(q_stage.index(), 0)?;
+        let factor = k.number(logits.factor() as f32);
+        let minus_infinity = k.number(f32::NEG_INFINITY);
+        let scores = state.scores.numbers()?;
+        let mut powers = Vec::new();
+        for column in 0..blocks {
+            let own = exponents.slice(behind(1, &[&Expr::from(column)])?)?.load()?.numbers()?;
+            for index in 0..4 {
+                let (beside, below) = (index % 2, index / 2);
+                let score = scores[(4 * column + index) as usize];
+                let mut logit = score.multiply_add(factor, own[beside as usize]);
+                if let Some(mask) = &mask {
+                    logit = mask.sees(k, [below, beside + 8 * column]).select(logit, minus_infinity);
+                }
+                powers.push(logit.exp2());
+            }
+        }
+        let operand = Layout::compact(&((2, 2, 2), 1, queries / 16).into_shape()?)?;
+        let narrow = |numbers: &[Num<'k>]| {
+            let own = k.register(Element::F32, ((2, 2, blocks), 1, 1))?;
+            own.set(numbers)?;
+            own.to(element)
+        };
+        let p = narrow(&powers)?.with_layout(&operand)?;
+        k.wait_mma(0);
+        k.mma(&self.by_head, &state.d_v, &p, &d_o_tile.select(&[1, 0])?, &state.d_v)?;
+        // The derivatives by the products, while `d_v` is computed.
+        let deltas = self.rows(q_stage.index(), 1)?;
+        let d_p = state.d_p.numbers()?;
+        let mut d_scores = Vec::new();
+        for column in 0..blocks {
+            let own = deltas.slice(behind(1, &[&Expr::from(column)])?)?.load()?.numbers()?;
+            for index in 0..4 {
+                let at = (4 * column + index) as usize;
+                d_scores.push(powers[at] * (d_p[at] - own[(index % 2) as usize]));
+            }
+        }
+        let d_s = narrow(&d_scores)?;
+        self.d_s.partition_mma(&self.by_queries, Operand::C)?.store(&d_s)?;
+        k.fence_async();
+        k.barrier();
+        k.mma_anew(&self.of_d_q, &state.d_q, &self.d_s.select(&[1, 0])?, &self.keys.select(&[1, 0])?)?;
+        k.mma(&self.by_head, &state.d_k, &d_s.with_layout(&operand)?, &q_tile.select(&[1, 0])?, &state.d_k)?;
+        state.q.advance()?;
+        self.begin_scores(state)?;
+        // The tile of `d_q`, while `d_k` and the next scores are computed.
+        k.wait_mma(2);
+        d_o_stage.release()?;
+        state.d_o.advance()?;
+        let sum_stage = state.sums.stage()?;
+        sum_stage.acquire()?;
+        let to = self.sum_ring.slice(behind(2, &[sum_stage.index()])?)?;
+        to.partition_mma(&self.of_d_q, Operand::C)?.store(&state.d_q)?;
+        k.wait_mma(1);
+        q_stage.release()?;
+        // All have read `d_s` and written their part of the tile.
+        k.barrier();
+        k.single(|| sum_stage.publish())?;
+        state.sums.advance()
+    }
+
+    /// Which keys of the block the queries of a tile see.
+    fn mask(&self, tile: &Expr) -> Result<Mask<'k>, KernelError> {
+        let k = self.k;
+        let thread = k.index(&k.thread()?)?;
+        let [two, three, four, five, lanes] = [2, 3, 4, 5, 31].map(|number| thread.like(f64::from(number)));
+        // The row and the column of the first accumulator of this thread.
+        let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
+        let column = thread.bit_and(three) * two;
+        let first_key = k.index(&times(&self.block, KEYS)?)?;
+        if self.form.is_causal() {
+            let position = k.index(&times(tile, self.form.queries)?)? + k.index(&self.form.shift(k)?)?;
+            return Ok(Mask { limit: position + column - row - first_key, is_causal: true });
+        }
+        let end = k.index(&k.size(self.form.dense.keys())?)?;
+        Ok(Mask { limit: end - end.like(1.0) - first_key - row, is_causal: false })
+    }
+}
+
+/// What the warpgroups carry from tile to tile.
+///
+/// Products that begin anew leave their accumulators in the registers in which they are: an
+/// instruction that clears them would make the assembler wait for products in flight.
+struct State<'k> {
+    scores: Fragment<'k>,
+    d_p: Fragment<'k>,
+    d_q: Fragment<'k>,
+    d_k: Fragment<'k>,
+    d_v: Fragment<'k>,
+    q: Cursor<'k>,
+    d_o: Cursor<'k>,
+    sums: Cursor<'k>,
+}
+
+/// A bound: an accumulator counts if its place, from the first one of the thread on, is up to it.
+struct Mask<'k> {
+    limit: Num<'k>,
+    is_causal: bool,
+}
+
+impl<'k> Mask<'k> {
+    /// Whether an accumulator counts, so many rows of eight and columns behind the first.
+    fn sees(&self, k: &'k Build, [rows, columns]: [i64; 2]) -> tilewright_kernel::Flag<'k> {
+        let place = 8 * rows - if self.is_causal { columns } else { 0 };
+        k.number(place as i32).le(self.limit)
+    }
+}
+
+impl OneKernel<'_> {
+    /// How many keys are before the position of the first query.
+    fn shift(&self, k: &Build) -> Result<Expr, KernelError> {
+        if self.dense.same_length { Ok(Expr::from(0)) } else { k.size("T-S") }
+    }
+
+    /// The tiles of queries that see a block of keys.
+    fn walk(&self, k: &Build, block: &Expr) -> Result<Walk, KernelError> {
+        let all = k.size(&self.tiles())?;
+        let tiles = k.index(&all)?;
+        let zero = tiles.like(0.0);
+        let first_key = k.index(&times(block, KEYS)?)?;
+        if !self.is_causal() {
+            // The last block may have keys behind the end.
+            let end = k.index(&k.size(self.dense.keys())?)?;
+            let is_partial = end.lt(first_key + end.like(KEYS as f64));
+            let masked = k.index_of(is_partial.select(tiles, zero))?;
+            let rest = k.index_of(is_partial.select(zero, tiles))?;
+            return Ok(Walk { first: Expr::from(0), masked, rest, count: all });
+        }
+        let by = tiles.like(f64::from(self.queries.ilog2()));
+        let beside = first_key - k.index(&self.shift(k)?)?;
+        let first = beside.max(zero).shift_right(by).min(tiles);
+        // The first tile whose first query sees all keys of the block.
+        let whole = (beside + zero.like((KEYS + self.queries - 2) as f64)).max(zero).shift_right(by);
+        let whole = whole.min(tiles).max(first);
+        let [first_at, masked, rest, count] =
+            [first, whole - first, tiles - whole, tiles - first].map(|number| k.index_of(number));
+        Ok(Walk { first: first_at?, masked: masked?, rest: rest?, count: count? })
+    }
+}
