@@ -356,7 +356,8 @@ impl Weighing<'_> {
             }
             // A histogram accepts any distribution, and all threads know the index of a staged
             // tile.
-            Operation::Histogram(_) | Operation::Stage { .. } => Ok(()),
+            Operation::Histogram(_) => Ok(()),
+            Operation::Stage { modes, picked, .. } if !picked.is_some_and(|mode| modes.contains(&mode)) => Ok(()),
             Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
                 // With places, two numbers are compared and moved.
                 let numbers = if matches!(operation, Operation::TopPlaces(..)) { 3 } else { 1 };

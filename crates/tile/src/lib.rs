@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ahead;
 mod assign;
 mod build;
 mod by_hand;
@@ -63,6 +64,7 @@ mod program;
 mod read;
 mod roles;
 mod sequence;
+mod staged_copy;
 mod sums;
 mod top;
 mod weights;

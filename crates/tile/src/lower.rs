@@ -22,6 +22,7 @@ pub(crate) use stage::staged_layout;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tilewright_kernel::program::Location;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, View};
@@ -91,6 +92,8 @@ struct Lowering<'k, 'p> {
     iterations: HashMap<u32, Expr>,
     /// Tiles that were asked for, by the load that would read them.
     early: HashMap<early::Key, ThreadValue<'k>>,
+    /// The operands that are in shared memory: their rings, and which stage.
+    in_stage: HashMap<ValueId, (Rc<stage::StageRing<'k>>, Expr)>,
     /// The iterations that are being written out.
     written: early::Iterations,
     /// How many loops are open.
@@ -112,7 +115,7 @@ fn over() -> KernelError {
 impl<'k, 'p> Lowering<'k, 'p> {
     fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p SharedArrays) -> Lowering<'k, 'p> {
         let (values, iterations) = (HashMap::new(), HashMap::new());
-        let (early, written) = (HashMap::new(), Vec::new());
+        let (early, in_stage, written) = (HashMap::new(), HashMap::new(), Vec::new());
         Lowering {
             k,
             placed,
@@ -120,6 +123,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             values,
             iterations,
             early,
+            in_stage,
             written,
             depth: 0,
             block: None,
@@ -211,11 +215,15 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;
                 }
-                // The operands of a loop are taken where its iteration begins.
+                // The operands of a loop are there where its iteration begins.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
-                    if !self.values.contains_key(result) {
-                        place.during(|| self.staged_at_once(statement))?;
-                    }
+                    place.during(|| {
+                        if !self.take_staged(*result)? {
+                            self.staged_at_once(statement)?;
+                            self.take_staged(*result)?;
+                        }
+                        Ok::<_, KernelError>(())
+                    })?;
                 }
                 Statement::Let { result, operation, operands, place } => {
                     if let Some(own) = self.early.remove(&(*result, self.written.clone())) {

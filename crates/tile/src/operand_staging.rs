@@ -2,15 +2,17 @@
 //!
 //! Law: a load whose tile is used only by `dot`, reshaped and transposed or not, becomes an
 //! [`Operation::Stage`] of the same matrix; the program means the same. Another tile may give the
-//! coordinate along one of its other modes: it must be known before the loop, because copies run
-//! ahead. It is done if 16 bytes of a row are contiguous in memory, so that copies are
-//! asynchronous, and if the threads of a block have a copy each. TMA needs no threads, and loads a
-//! tile once for several `dot`.
+//! coordinate along one of its other modes, or the coordinates of rows, which threads copy one by
+//! one. Copies run ahead of their iterations, so coordinates must be computed ahead, too. It is
+//! done if 16 bytes of a row are contiguous in memory, so that copies are asynchronous, and if the
+//! threads of a block have a copy each. TMA needs no threads, and loads a tile once for several
+//! `dot`.
 
 use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::symbolic::Values;
 
+use crate::ahead::is_repeatable;
 use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
@@ -167,10 +169,17 @@ impl<'p> Uses<'p> {
         Some(Matrix { load: value, modes })
     }
 
-    /// Whether a value is known before the loop in which another one is given.
+    /// Whether a value is known before the loop in which another one is given, or is computed from
+    /// such values.
     fn is_ahead(&self, value: ValueId, of: ValueId) -> bool {
         let within = [value, of].map(|value| self.within.get(&value));
-        within[0] != within[1] || within[1] == Some(&0)
+        if within[0] != within[1] || within[1] == Some(&0) {
+            return true;
+        }
+        let repeats = |(operation, operands): &(&Operation, &[ValueId])| {
+            is_repeatable(self.program, operation) && operands.iter().all(|operand| self.is_ahead(*operand, of))
+        };
+        self.known.get(&value).is_some_and(repeats)
     }
 
     /// The replacement of an operand that is staged, and its load.
@@ -188,7 +197,7 @@ impl<'p> Uses<'p> {
         let ahead = said.is_none_or(|value| self.is_ahead(value, load));
         let by_threads = matches!(by_hand.of(load), Some(Given::Bits(_)));
         let is_changed = self.program.tensors[*tensor].role != Role::Input;
-        if picked.is_some_and(|mode| [rows, columns].contains(&mode)) || !ahead || by_threads || is_changed {
+        if !ahead || by_threads || is_changed {
             return Ok(None);
         }
         // Copies to shared memory are of whole tiles.
@@ -204,7 +213,11 @@ impl<'p> Uses<'p> {
             Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
             Copies::Bulk => true,
         };
-        if *other != 0.0 || !inner.is_some_and(fits) {
+        // Rows at coordinates of their own are no tile that TMA loads.
+        let can_pick = picked.is_none_or(|mode| {
+            ![rows, columns].contains(&mode) || (matches!(self.copies, Copies::Threads(_)) && inner != Some(mode))
+        });
+        if *other != 0.0 || !can_pick || !inner.is_some_and(fits) {
             return Ok(None);
         }
         let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());

@@ -22,6 +22,7 @@ use crate::memory::{self, Place};
 use crate::picked;
 use crate::program::{Count, Loop, Operation, Program, Statement, Type, ValueId};
 use crate::roles::Roles;
+use crate::staged_copy::StagedCopy;
 use crate::top::TopNetwork;
 
 /// The most layouts of a value.
@@ -441,6 +442,10 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             Some(held.mapped(|bit| onto[usize::from(bit)]))
         }
         Operation::Gather { shape, mode, .. } => Some(picked::coordinates(shape, *mode, held)),
+        Operation::Stage { shape, modes, picked: Some(mode), .. } => {
+            let run = modes.iter().find(|own| *own != mode).filter(|_| modes.contains(mode))?;
+            Some(StagedCopy::new(shape[*run], shape[*mode], held.threads()).of_lines(held.threads.len()))
+        }
         Operation::Unpack { .. } => {
             // A thread has words whole.
             let whole = (0..3).all(|bit| held.values.contains(&bit));

@@ -329,7 +329,8 @@ pub enum Operation {
     },
     /// Stages a matrix in a tile of a tensor in shared memory: rows are one mode of the tile,
     /// columns another, and the other modes have extent 1. It is an operand of `dot`. An operand
-    /// may give the coordinate along one of the other modes.
+    /// may give the coordinate along one of the other modes, or the coordinates of the rows; rows
+    /// past the edges are zeros.
     Stage {
         /// The tensor, by its number.
         tensor: usize,

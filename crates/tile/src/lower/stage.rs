@@ -4,16 +4,20 @@
 //! its copies and synchronize; before another tile is copied to the stage, all threads have read it
 //! and synchronized. Copies for later iterations are in flight meanwhile.
 
+use std::rc::Rc;
+
 use tilewright_kernel::program::Location;
-use tilewright_kernel::program::WARP_LANES;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tree};
 
 use super::{Lowering, over};
+use crate::ahead;
 use crate::matrix::Tiling;
+use crate::picked::part_shape;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
+use crate::staged_copy::StagedCopy;
 
 /// The most bytes of all rings of a loop.
 const BYTES: i64 = 96 << 10;
@@ -21,7 +25,7 @@ const BYTES: i64 = 96 << 10;
 const STAGES: i64 = 4;
 /// How many elements along K an instruction takes.
 const STEP: i64 = 16;
-const LANES: i64 = WARP_LANES as i64;
+const LANES: i64 = tilewright_kernel::program::WARP_LANES as i64;
 
 /// The contents of a stage, and how it is filled and read.
 pub(super) struct StageRing<'k> {
@@ -29,22 +33,31 @@ pub(super) struct StageRing<'k> {
     tensor: usize,
     shape: Vec<i64>,
     at: Vec<Index>,
-    /// The mode along which a number says where, and the number.
-    picked: Option<(usize, Expr)>,
+    /// The mode along which a value says where, and the value: one number, or the coordinate of
+    /// each row.
+    picked: Option<(usize, ValueId)>,
     /// The two modes of the tile in the order of the tensor.
     kept: [usize; 2],
     /// `(rows, columns, stages)` in the order of the tensor.
     ring: View<'k>,
-    copy: TiledCopy,
+    copy: Copy,
     /// The warps that copy, if the tile is too small for all of them.
     movers: Option<u32>,
     /// The loop's iteration, and how many stages there are; one stage outside of loops.
     stages: i64,
 }
 
+/// How a tile is copied.
+enum Copy {
+    /// All of it.
+    Tile(TiledCopy),
+    /// Row by row, each at a coordinate of its own.
+    Rows(CopyAtom, StagedCopy),
+}
+
 /// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
-/// and the coordinate along another mode, where a number says it.
-type StagedTile<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, Expr)>);
+/// and the value that says where along a mode.
+type StagedTile<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, ValueId)>);
 
 impl<'k> Lowering<'k, '_> {
     /// The coordinate that the operand of a staged tile says.
@@ -59,15 +72,19 @@ impl<'k> Lowering<'k, '_> {
         &self,
         body: impl Iterator<Item = &'s Statement>,
         most: i64,
-    ) -> Result<Vec<StageRing<'k>>, KernelError> {
+    ) -> Result<Vec<Rc<StageRing<'k>>>, KernelError> {
         let mut found = Vec::new();
         for statement in body {
-            let Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes, picked }, .. } =
-                statement
+            let Statement::Let {
+                result,
+                operation: Operation::Stage { tensor, shape, at, modes, picked },
+                operands,
+                ..
+            } = statement
             else {
                 continue;
             };
-            let picked = picked.map(|mode| Ok::<_, KernelError>((mode, self.place_of(statement)?))).transpose()?;
+            let picked = picked.zip(operands.first().copied());
             found.push((*result, (*tensor, shape, at, modes, picked), statement.place()));
         }
         let bytes: i64 = found.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
@@ -83,21 +100,25 @@ impl<'k> Lowering<'k, '_> {
                 let element = self.placed.program.tensors[tensor].element;
                 let ring = self.k.shared_of(element, &layout)?;
                 self.note(place);
-                // Each thread copies 16 bytes, or 8 if a warp has no more to copy.
-                let (atom, part) = match first * second >= 8 * LANES {
-                    true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
-                    false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),
+                let own = StagedCopy::new(run, rows, threads);
+                let atom = CopyAtom::named(match own.chunk {
+                    8 => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+                    _ => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
+                })?;
+                let movers = own.movers();
+                let copy = match &picked {
+                    Some((mode, _)) if kept.contains(mode) => Copy::Rows(atom, own),
+                    _ => {
+                        let (chunks, others) = (own.threads_of_line, own.lines_at_once);
+                        let (movers, values) = match inner {
+                            0 => (Layout::strided((chunks, others), (1, chunks))?, (own.chunk, 1)),
+                            _ => (Layout::strided((others, chunks), (chunks, 1))?, (1, own.chunk)),
+                        };
+                        let values = Layout::compact(&values.into_shape()?)?;
+                        Copy::Tile(TiledCopy::new(atom, 16, &movers, &values)?)
+                    }
                 };
-                let chunks = (run / part).min(threads);
-                let others = (threads / chunks).min(rows);
-                let (movers, values) = match inner {
-                    0 => (Layout::strided((chunks, others), (1, chunks))?, (part, 1)),
-                    _ => (Layout::strided((others, chunks), (chunks, 1))?, (1, part)),
-                };
-                let values = Layout::compact(&values.into_shape()?)?;
-                let copy = TiledCopy::new(CopyAtom::named(atom)?, 16, &movers, &values)?;
-                let movers = chunks * others;
-                Ok::<_, KernelError>(StageRing {
+                Ok::<_, KernelError>(Rc::new(StageRing {
                     value,
                     tensor,
                     shape: shape.clone(),
@@ -108,7 +129,7 @@ impl<'k> Lowering<'k, '_> {
                     copy,
                     movers: (movers < threads).then_some((movers / LANES) as u32),
                     stages,
-                })
+                }))
             })
         };
         found.into_iter().map(ring).collect()
@@ -121,37 +142,98 @@ impl<'k> Lowering<'k, '_> {
     /// Copies the tiles of an iteration to their stages.
     fn fetch(
         &mut self,
-        rings: &[StageRing<'k>],
-        iteration: Option<(u32, &Expr)>,
+        rings: &[Rc<StageRing<'k>>],
+        iteration: Option<(&Loop, &Expr)>,
         stage: &Expr,
     ) -> Result<(), KernelError> {
-        let before = iteration.map(|(number, iteration)| (number, self.iterations.insert(number, iteration.clone())));
+        // What the iteration that runs has of these values comes back afterwards.
+        let mut kept = Vec::new();
+        let mut before = None;
+        if let Some((own, iteration)) = iteration {
+            before = self.iterations.insert(own.iteration, iteration.clone());
+            let picked: Vec<ValueId> = rings.iter().filter_map(|ring| Some(ring.picked?.1)).collect();
+            for statement in ahead::statements_of(&own.body, &picked) {
+                let Statement::Let { result, operation, operands, place } = statement else { continue };
+                let made = place.during(|| self.given(*result, operation, operands))?;
+                kept.push((*result, self.values.insert(*result, made)));
+            }
+        }
         for ring in rings {
-            let tile = self.tile(ring.tensor, &ring.shape, &ring.at, ring.picked.clone())?;
-            let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
-            let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
-            let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };
-            let to = ring.ring.slice(staged(stage)?)?;
-            let copied = || self.k.copy_predicated(&ring.copy, &tile, &to);
+            let copied = || match &ring.copy {
+                Copy::Tile(copy) => self.copy_tile(ring, copy, stage),
+                Copy::Rows(atom, own) => self.copy_rows(ring, (atom, *own), stage),
+            };
             match ring.movers {
                 Some(warps) => self.k.role(0..warps, copied)?,
                 None => copied()?,
             }
         }
         self.k.commit_async();
-        if let Some((number, Some(iteration))) = before {
-            self.iterations.insert(number, iteration);
+        for (value, old) in kept {
+            match old {
+                Some(old) => self.values.insert(value, old),
+                None => self.values.remove(&value),
+            };
+        }
+        if let (Some((own, _)), Some(before)) = (iteration, before) {
+            self.iterations.insert(own.iteration, before);
         }
         Ok(())
     }
 
-    /// Reads the operands of an iteration from their stages.
-    fn take(&mut self, rings: &[StageRing<'k>], stage: &Expr) -> Result<(), KernelError> {
-        for ring in rings {
-            let fragments = self.fragments(ring, stage)?;
-            self.values.insert(ring.value, super::ThreadValue::Operand(fragments));
+    /// Copies a whole tile, at a coordinate along another mode where a number says it.
+    fn copy_tile(&self, ring: &StageRing<'k>, copy: &TiledCopy, stage: &Expr) -> Result<(), KernelError> {
+        let number = |value: ValueId| self.k.index_of(*self.numbers(value)?.first().ok_or_else(over)?);
+        let picked = ring.picked.map(|(mode, value)| Ok::<_, KernelError>((mode, number(value)?))).transpose()?;
+        let tile = self.tile(ring.tensor, &ring.shape, &ring.at, picked)?;
+        let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
+        let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
+        let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };
+        self.k.copy_predicated(copy, &tile, &ring.ring.slice(staged(stage)?)?)
+    }
+
+    /// Copies the rows of a tile, each from the coordinate that the thread has; zeros, where there
+    /// is none.
+    fn copy_rows(
+        &self,
+        ring: &StageRing<'k>,
+        (atom, copy): (&CopyAtom, StagedCopy),
+        stage: &Expr,
+    ) -> Result<(), KernelError> {
+        let k = self.k;
+        let (mode, value) = ring.picked.ok_or_else(over)?;
+        let along = ring.kept[usize::from(ring.kept[0] == mode)];
+        let thread = k.thread()?;
+        let (chunk, line) = (k.remainder(&thread, copy.threads_of_line)?, k.quotient(&thread, copy.threads_of_line)?);
+        let line = k.remainder(&line, copy.lines_at_once)?;
+        let shape = part_shape(&ring.shape, mode);
+        let one = |own: usize| if own == along { Slot::All } else { Slot::At(Expr::from(0)) };
+        let of_row: Coord<Expr> = Tree::flat((0..shape.len()).map(one))?;
+        for (number, row) in self.numbers(value)?.into_iter().enumerate() {
+            let from = self.tile(ring.tensor, &shape, &ring.at, Some((mode, k.index_of(row)?)))?;
+            let from = from.slice(of_row.clone())?.local_tile(copy.chunk, at(&chunk))?;
+            let own = Stride::plus(&line, &Expr::from(number as i64 * copy.lines_at_once)).ok_or_else(over)?;
+            let slots = ring.kept.map(|kept| if kept == mode { Slot::At(own.clone()) } else { Slot::All });
+            let to: Coord<Expr> = Tree::flat(slots.into_iter().chain([Slot::At(stage.clone())]))?;
+            let to = ring.ring.slice(to)?.local_tile(copy.chunk, at(&chunk))?;
+            k.copy_predicated(atom, &from, &to)?;
         }
         Ok(())
+    }
+
+    /// The operands of an iteration are in this stage of their rings.
+    fn has_staged(&mut self, rings: &[Rc<StageRing<'k>>], stage: &Expr) {
+        for ring in rings {
+            self.in_stage.insert(ring.value, (ring.clone(), stage.clone()));
+        }
+    }
+
+    /// Reads an operand of the iteration from its stage; false where it is in none.
+    pub(super) fn take_staged(&mut self, value: ValueId) -> Result<bool, KernelError> {
+        let Some((ring, stage)) = self.in_stage.get(&value).cloned() else { return Ok(false) };
+        let fragments = self.fragments(&ring, &stage)?;
+        self.values.insert(value, super::ThreadValue::Operand(fragments));
+        Ok(true)
     }
 
     fn fragments(&self, ring: &StageRing<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
@@ -203,11 +285,12 @@ impl<'k> Lowering<'k, '_> {
         self.fetch(&rings, None, &Expr::from(0))?;
         self.k.wait_async(0);
         self.k.barrier();
-        self.take(&rings, &Expr::from(0))
+        self.has_staged(&rings, &Expr::from(0));
+        Ok(())
     }
 
     /// The rings of a loop, the first iterations under way.
-    pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<StageRing<'k>>, KernelError> {
+    pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Rc<StageRing<'k>>>, KernelError> {
         let rings = self.rings(own.body.iter(), STAGES)?;
         let Some(first) = rings.first() else { return Ok(rings) };
         if inner {
@@ -215,7 +298,7 @@ impl<'k> Lowering<'k, '_> {
             self.k.barrier();
         }
         for iteration in 0..(first.stages - 1) {
-            self.fetch(&rings, Some((own.iteration, &Expr::from(iteration))), &Expr::from(iteration))?;
+            self.fetch(&rings, Some((own, &Expr::from(iteration))), &Expr::from(iteration))?;
         }
         Ok(rings)
     }
@@ -225,28 +308,30 @@ impl<'k> Lowering<'k, '_> {
     pub(super) fn iteration_rings(
         &mut self,
         own: &Loop,
-        rings: &[StageRing<'k>],
+        rings: &[Rc<StageRing<'k>>],
         iteration: &Expr,
     ) -> Result<(), KernelError> {
         let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
         if stages == 1 {
             self.k.barrier();
-            self.fetch(rings, Some((own.iteration, iteration)), &Expr::from(0))?;
+            self.fetch(rings, Some((own, iteration)), &Expr::from(0))?;
             self.k.wait_async(0);
             self.k.barrier();
-            return self.take(rings, &Expr::from(0));
+            self.has_staged(rings, &Expr::from(0));
+            return Ok(());
         }
         self.k.wait_async(stages as u32 - 2);
         self.k.barrier();
         let ahead = Stride::plus(iteration, &Expr::from(stages - 1)).ok_or_else(over)?;
         let stage = self.k.remainder(&ahead, stages)?;
-        self.fetch(rings, Some((own.iteration, &ahead)), &stage)?;
+        self.fetch(rings, Some((own, &ahead)), &stage)?;
         let stage = self.k.remainder(iteration, stages)?;
-        self.take(rings, &stage)
+        self.has_staged(rings, &stage);
+        Ok(())
     }
 
     /// The end of a loop: no copy is under way.
-    pub(super) fn end_rings(&self, rings: &[StageRing<'k>]) {
+    pub(super) fn end_rings(&self, rings: &[Rc<StageRing<'k>>]) {
         if !rings.is_empty() {
             self.k.wait_async(0);
         }
@@ -276,6 +361,11 @@ pub(crate) fn staged_layout(
     let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
     let inner = usize::from(!crate::roles::is_contiguous(program, tensor, kept[0]));
     layout(kept.map(|mode| shape[mode]), inner, None)
+}
+
+/// The coordinate along a single mode.
+fn at(index: &Expr) -> Coord<Expr> {
+    Coord::leaf(Slot::At(index.clone()))
 }
 
 /// `(_,_,stage)`.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use tilewright_kernel::program::Location;
 use tilewright_layout::symbolic::Values;
 
-use super::{Node, Origin, Pools};
+use super::{Node, Origin, Pools, wanted};
 use crate::by_hand::{ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
@@ -98,6 +98,11 @@ impl Seeds<'_> {
             // It is staged in shared memory, so its lanes may have any order.
             Operation::Stage { tensor, shape, at, .. } => {
                 pools.places.insert(number, Place::new(self.program, *tensor, (shape, at), self.sizes)?);
+                // The threads that copy rows ask for the coordinates of these.
+                let any = memory::plain(0, self.thread_bits());
+                if let (Some(rows), Some(held)) = (operands.first(), wanted(operation, &[], &[], &any)) {
+                    pools.add(*rows, held, Origin::Read(*tensor));
+                }
                 return Ok(());
             }
             _ => return Ok(()),

@@ -237,12 +237,6 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             if let Some(mode) = picked {
                 are_places(shape, *mode, types[0])?;
                 is_moved(shape, *mode, at)?;
-                if [*rows, *columns].contains(mode) {
-                    let wanted = "one whose rows and columns lie one after another: a tile says the coordinate along \
-                                  another mode"
-                        .to_string();
-                    return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
-                }
             }
             of(&matrix, element)
         }

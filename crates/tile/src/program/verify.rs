@@ -20,8 +20,9 @@ struct Verifier<'p> {
     /// The sizes that tensors declare.
     sizes: Vec<String>,
     known: HashSet<ValueId>,
-    /// Values that are known before the loop of the body, in a loop.
-    before: Option<HashSet<ValueId>>,
+    /// In a loop, the values that a copy for a later iteration can have now: those from before the
+    /// loop, and those that are computed from them and the number of the iteration.
+    ahead: Option<HashSet<ValueId>>,
     iterations: HashSet<u32>,
 }
 
@@ -42,7 +43,7 @@ impl Program {
             }
         }
         let (known, iterations) = (HashSet::new(), HashSet::new());
-        let mut verifier = Verifier { program: self, sizes, known, before: None, iterations };
+        let mut verifier = Verifier { program: self, sizes, known, ahead: None, iterations };
         if let Some(place) = self.grid_place {
             let each = self.grid.iter().try_for_each(|text| verifier.sizes("a number of blocks", text));
             each.map_err(|reason| reason.at("grid", place))?;
@@ -127,15 +128,25 @@ impl Verifier<'_> {
             Operation::Size(text) => self.sizes("an expression of sizes", text)?,
             _ => {}
         }
-        if let (Operation::Stage { .. }, [place], Some(before)) = (operation, operands, &self.before)
-            && !before.contains(place)
-        {
-            let because =
-                "copies run ahead of their iterations, so the index of the tile must be known before the loop";
-            return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
+        if let (Operation::Stage { tensor, modes, picked: Some(mode), .. }, [place]) = (operation, operands) {
+            if self.ahead.as_ref().is_some_and(|ahead| !ahead.contains(place)) {
+                let because = "copies run ahead of their iterations, so what says the tile is computed from values \
+                               that are known before the loop";
+                return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
+            }
+            if modes.contains(mode) && crate::roles::is_contiguous(self.program, *tensor, *mode) {
+                let because = "a tile says which rows are copied, and the elements of a row are contiguous";
+                return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
+            }
         }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
         let ty = infer(operation, &types, self.program.source(operation))?;
+        if let Some(ahead) = &mut self.ahead
+            && crate::ahead::is_repeatable(self.program, operation)
+            && operands.iter().all(|operand| ahead.contains(operand))
+        {
+            ahead.insert(result);
+        }
         self.gives(result, &ty)
     }
 
@@ -175,7 +186,7 @@ impl Verifier<'_> {
         let types = own.initial.iter().map(|value| self.uses(*value).cloned()).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(refuse)?;
         let around = self.known.clone();
-        let before = self.before.replace(around.clone());
+        let ahead = self.ahead.replace(around.clone());
         self.iterations.insert(own.iteration);
         let both = [own.parameters.len(), own.results.len(), own.next.len()];
         if both.iter().any(|count| *count != types.len()) {
@@ -187,7 +198,7 @@ impl Verifier<'_> {
         self.body(&own.body)?;
         hands_on(self.program, own, |value| self.uses(value).cloned()).map_err(refuse)?;
         self.known = around;
-        self.before = before;
+        self.ahead = ahead;
         self.iterations.remove(&own.iteration);
         for (result, ty) in own.results.iter().zip(&types) {
             self.gives(*result, ty).map_err(refuse)?;
