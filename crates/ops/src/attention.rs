@@ -6,6 +6,7 @@
 //! its sum is -inf. No result is added to by two blocks, so all sums are taken in a fixed order,
 //! and two calls give the same bits.
 
+mod append;
 mod backward;
 mod decode;
 mod forward;
@@ -14,6 +15,7 @@ mod packed;
 mod scores;
 mod text;
 
+pub use append::AppendToCache;
 pub use decode::AttentionDecode;
 
 use tilewright_kernel::machine::Machine;

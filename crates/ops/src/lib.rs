@@ -41,7 +41,7 @@ mod rows;
 mod table;
 
 pub use activation::Activation;
-pub use attention::{Attention, AttentionDecode};
+pub use attention::{AppendToCache, Attention, AttentionDecode};
 pub use cross_entropy::CrossEntropy;
 pub use dropout::Dropout;
 pub use embedding::Embedding;

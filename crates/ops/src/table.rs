@@ -6,8 +6,9 @@ use tilewright_tile::Sequence;
 use crate::error::OperatorError;
 use crate::options::{FromOptions, Options};
 use crate::{
-    Activation, AdamW, Attention, AttentionDecode, Combine, CrossEntropy, Dequantize, Dropout, Embedding, ExpertPlaces,
-    ExpertProduct, LayerNorm, LogSoftmax, Operator, OperatorKernels, Permute, Quantize, RmsNorm, Rope, Route, Softmax,
+    Activation, AdamW, AppendToCache, Attention, AttentionDecode, Combine, CrossEntropy, Dequantize, Dropout,
+    Embedding, ExpertPlaces, ExpertProduct, LayerNorm, LogSoftmax, Operator, OperatorKernels, Permute, Quantize,
+    RmsNorm, Rope, Route, Softmax,
 };
 
 /// An operator of the table.
@@ -44,6 +45,7 @@ pub const OPERATORS: &[OperatorEntry] = &[
     entry::<Activation>("A function of each element, or of one tensor times another"),
     entry::<Attention>("The softmax of products of queries and keys, times values"),
     entry::<AttentionDecode>("Attention of a few queries of each sequence over a cache of keys and values"),
+    entry::<AppendToCache>("New keys and values at the end of a cache"),
     entry::<Dropout>("Each element, or 0 with a given probability"),
     entry::<CrossEntropy>("The cross entropy of rows of logits with their targets"),
     entry::<Embedding>("Rows of a table by their numbers"),

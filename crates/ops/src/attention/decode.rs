@@ -1,8 +1,8 @@
 //! Attention of a few queries of each sequence over a cache.
 //!
 //! Law: the keys of a sequence are divided into a given number of parts, by its own length alone. A
-//! block has the queries of all heads of a group as rows, and one part of the keys; a second
-//! program combines the parts in their order. So a sequence has the same bits whatever the others
+//! block has the queries of all heads of a group as rows, and one part of the keys. Where there are
+//! several parts, a second program combines them in their order. So a sequence has the same bits whatever the others
 //! are. Rows of the cache past the length of a sequence are not read.
 
 use std::f64::consts::{LN_2, LOG2_E};
@@ -11,7 +11,7 @@ use tilewright_tile::{Element, Program, Sequence};
 
 use super::forward::{settled, softmax_step};
 use super::scores::{Found, Logits};
-use super::text::{Heads, number, strides};
+use super::text::{Heads, cache, number, strides};
 use crate::Operator;
 use crate::error::OperatorError;
 use crate::options::options;
@@ -21,8 +21,12 @@ use crate::row_tiles::program;
 const NAME: &str = "attention_decode";
 /// The most rows of queries of a block.
 const MOST_ROWS: i64 = 128;
-/// Keys of an iteration.
-const COLUMNS: i64 = 64;
+/// The most keys of an iteration, and the most elements of their rows: a warp has registers for
+/// these, for its sums and for its powers.
+const MOST_KEYS: i64 = 64;
+const MOST_KEY_ELEMENTS: i64 = 4096;
+/// The queries of a warp: the rows of an instruction.
+const QUERIES_OF_WARP: i64 = 16;
 /// The most parts.
 const MOST_SPLITS: i64 = 256;
 /// Rows of a block that combines parts.
@@ -129,7 +133,8 @@ impl AttentionDecode {
             left: self.window_left,
             right: -1,
             causal: self.causal,
-            sinks: false,
+            // With several parts, the program that combines them counts the sink.
+            sinks: self.sinks && self.is_whole(),
             slopes: self.slopes,
             bias: None,
             expression: String::new(),
@@ -147,16 +152,10 @@ impl AttentionDecode {
         format!("    {role} {name}: {element} ({rows},{wide},{kv},B):(({head},{row}),1,{group}*{name}_head,{batch})\n")
     }
 
-    /// The cache of keys or of values: row, element, head, and the batch if there are no pages.
+    /// The cache of keys or of values.
     fn cache(&self, heads: Heads, name: &str) -> String {
-        let Heads { kv, head, value, element, .. } = heads;
-        let wide = if name == "v" { value } else { head };
-        let [batch, head, row] = strides(name, self.alignment);
-        if self.paged {
-            let (page, stride) = (self.page, batch.replace("_batch", "_page"));
-            return format!("    input  {name}: {element} (({page},P),{wide},{kv}):(({row},{stride}),1,{head})\n");
-        }
-        format!("    input  {name}: {element} (T,{wide},{kv},B):({row},1,{head},{batch})\n")
+        let pages = self.paged.then_some(self.page);
+        cache(heads, ("input ", name), name, pages, self.alignment)
     }
 
     /// A number of each head, for rows of queries.
@@ -180,11 +179,25 @@ impl AttentionDecode {
         )
     }
 
+    /// The logarithms of the sums of rows.
+    fn lse(&self, heads: Heads) -> String {
+        let Heads { group, kv, .. } = heads;
+        let queries = self.queries;
+        let [of_kv, of_batch] = [group * queries, heads.all() * queries];
+        format!("    output lse: f32 (({group},{queries}),{kv},B):(({queries},1),{of_kv},{of_batch})\n")
+    }
+
+    /// Whether a block has all keys of a sequence, so that there is nothing to combine.
+    fn is_whole(&self) -> bool {
+        self.splits == 1
+    }
+
     /// The first program: a part of the keys.
     fn split(&self, Checked { heads, logits, rows, tile_rows }: &Checked) -> Result<Program, OperatorError> {
         let Heads { group, kv, element, .. } = *heads;
         let [wide, value] = heads.tiles();
-        let (all, tile, columns) = (*rows, *tile_rows, COLUMNS);
+        let (all, tile) = (*rows, *tile_rows);
+        let columns = (MOST_KEY_ELEMENTS / wide.max(value)).min(MOST_KEYS);
         let mut text = "tile attention_split {\n".to_string();
         text += &(self.of_queries(*heads, "input ", "q") + &self.cache(*heads, "k") + &self.cache(*heads, "v"));
         text += "    input  lengths: i32 (B):(1)\n";
@@ -194,8 +207,15 @@ impl AttentionDecode {
         if logits.slopes {
             text += &self.of_heads(*heads, "slopes");
         }
-        text += &self.parts(*heads, all, "output");
-        text += &format!("    grid {}, {kv}, B\n", self.splits);
+        text += &match self.is_whole() {
+            true => {
+                let sinks = if self.sinks { self.of_heads(*heads, "sinks") } else { String::new() };
+                sinks + &self.of_queries(*heads, "output", "o") + &self.lse(*heads)
+            }
+            false => self.parts(*heads, all, "output"),
+        };
+        // A warp has the whole rows of its queries, so warps exchange nothing.
+        text += &format!("    grid {}, {kv}, B\n    warps {}\n", self.splits, tile / QUERIES_OF_WARP);
         // The first key that a query sees, in whole tiles.
         let first = match logits.before() {
             Some(left) => format!("max(length - {}, 0) // {columns}", self.queries.saturating_add(left)),
@@ -250,26 +270,37 @@ impl AttentionDecode {
         };
         text += &format!(
             "        keys = transpose(reshape(load(k, ({columns},{wide}{ones}), (at, {behind})), ({columns},{wide})), (1,0))
-        values = reshape(load(v, ({columns},{value}{ones}), (at, {behind})), ({columns},{value}))
         scores = dot(queries, keys, broadcast(f32(0), ({tile},{columns})))
         key = {row} + arange(({tile},{columns}), 1)
-{}{}{}    store(parts, (0, 0, block.x, block.y, block.z), reshape(sum * kept, ({tile},{value},1,1,1)))
+{}        values = reshape(load(v, ({columns},{value}{ones}), (at, {behind})), ({columns},{value}))
+{}{}",
+            logits.made(&found, false),
+            softmax_step(logits, element),
+            settled(logits, &format!("load(sinks, ({tile},1), (0, block.y))")),
+        );
+        text += &match self.is_whole() {
+            true => format!(
+                "    store(o, (0, 0, block.y, block.z), reshape({element}(sum * kept), ({tile},{value},1,1)))
+    store(lse, (0, block.y, block.z), reshape(logarithm, ({tile},1,1)))
+}}
+"
+            ),
+            false => format!(
+                "    store(parts, (0, 0, block.x, block.y, block.z), reshape(sum * kept, ({tile},{value},1,1,1)))
     store(parts_of_lse, (0, block.x, block.y, block.z), reshape(logarithm * {}, ({tile},1,1,1)))
 }}
 ",
-            logits.made(&found, false),
-            softmax_step(logits, element),
-            settled(logits, ""),
-            number(LOG2_E),
-        );
+                number(LOG2_E)
+            ),
+        };
         program(&text)
     }
 
     /// The second program: the parts together.
     fn combine(&self, Checked { heads, rows: all, .. }: &Checked) -> Result<Program, OperatorError> {
-        let Heads { group, kv, element, .. } = *heads;
+        let Heads { kv, element, .. } = *heads;
         let [_, value] = heads.tiles();
-        let (splits, queries, heads_of_q) = (self.splits, self.queries, heads.all());
+        let splits = self.splits;
         let padded = splits.max(1).unsigned_abs().next_power_of_two();
         let rows = COMBINED_ROWS.min(all.max(&1).unsigned_abs().next_power_of_two() as i64);
         let mut text = "tile attention_combine {\n".to_string();
@@ -279,13 +310,11 @@ impl AttentionDecode {
         }
         text += &self.of_queries(*heads, "output", "o");
         text += &format!(
-            "    output lse: f32 (({group},{queries}),{kv},B):(({queries},1),{},{})
-    grid ceil({all}/{rows}), {kv}, B
+            "{}    grid ceil({all}/{rows}), {kv}, B
     logarithms = reshape(load(parts_of_lse, ({rows},{padded},1,1), (block.x, 0, block.y, block.z), -inf), ({rows},{padded}))
     top = reduce_max(logarithms, 1)
 ",
-            group * queries,
-            heads_of_q * queries,
+            self.lse(*heads),
         );
         let mut sink = "";
         if self.sinks {
@@ -314,10 +343,14 @@ impl AttentionDecode {
 }
 
 impl Operator for AttentionDecode {
-    /// `parts` and `parts_of_lse` are workspaces.
+    /// With several parts, `parts` and `parts_of_lse` are workspaces.
     fn forward(&self) -> Result<Sequence, OperatorError> {
         let checked = self.checked()?;
-        Ok(Sequence::new(vec![self.split(&checked)?, self.combine(&checked)?]))
+        let mut programs = vec![self.split(&checked)?];
+        if !self.is_whole() {
+            programs.push(self.combine(&checked)?);
+        }
+        Ok(Sequence::new(programs))
     }
 
     fn backward(&self) -> Result<Sequence, OperatorError> {

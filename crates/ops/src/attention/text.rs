@@ -127,6 +127,21 @@ impl Dense {
     }
 }
 
+/// A cache of keys or of values, as `of` names it: row, element, head, and the batch if there are
+/// no pages of a number of rows.
+pub(super) fn cache(heads: Heads, (role, name): (&str, &str), of: &str, pages: Option<i64>, alignment: i64) -> String {
+    let Heads { kv, head, value, element, .. } = heads;
+    let wide = if of == "v" { value } else { head };
+    let [batch, head, row] = strides(name, alignment);
+    match pages {
+        Some(page) => {
+            let stride = batch.replace("_batch", "_page");
+            format!("    {role} {name}: {element} (({page},P),{wide},{kv}):(({row},{stride}),1,{head})\n")
+        }
+        None => format!("    {role} {name}: {element} (T,{wide},{kv},B):({row},1,{head},{batch})\n"),
+    }
+}
+
 /// The strides of a tensor by their names: those of the batch, of the head and of the row.
 pub(super) fn strides(name: &str, alignment: i64) -> [String; 3] {
     ["batch", "head", "row"].map(|axis| match alignment {

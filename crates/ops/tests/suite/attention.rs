@@ -7,10 +7,10 @@ use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::ptx::Target;
-use tilewright_ops::{Attention, AttentionDecode, Operator};
+use tilewright_ops::{AppendToCache, Attention, AttentionDecode, Operator};
 use tilewright_tile::{CheckOptions, Element};
 
-use crate::oracle::{Results, close, numbers, run};
+use crate::oracle::{Chance, Results, check_kernels_of, close, numbers, run};
 
 /// The sizes and options of a case.
 #[derive(Clone)]
@@ -576,6 +576,8 @@ fn queries_are_decoded_over_caches() {
         let own =
             AttentionDecode { paged, heads: 24, kv_heads: 1, head: 192, value_head: 128, splits: 1, ..decode.clone() };
         decode_agrees(&[70], &own, 100);
+        let own = AttentionDecode { paged, queries: 2, splits: 1, sinks: true, ..decode.clone() };
+        decode_agrees(&[150, 1, 0], &own, 150);
     }
 }
 
@@ -640,8 +642,8 @@ fn kernels_of_packed_sequences_and_caches_compute_what_their_programs_mean() {
     kernels_agree(&packed, false, &sizes, &contents);
     kernels_agree(&packed, true, &sizes, &contents);
 
-    for paged in [false, true] {
-        let decode = AttentionDecode { heads: 2, head: 16, splits: 2, paged, page: 16, ..AttentionDecode::default() };
+    for (paged, splits) in [(false, 2), (true, 2), (false, 1), (true, 1)] {
+        let decode = AttentionDecode { heads: 2, head: 16, splits, paged, page: 16, ..AttentionDecode::default() };
         let strides = ["q", "k", "v", "o"].map(|name| {
             [("row", 16), ("head", 2048), ("page", 256), ("batch", 4096)]
                 .map(|(axis, own)| (format!("{name}_{axis}"), own))
@@ -650,6 +652,89 @@ fn kernels_of_packed_sequences_and_caches_compute_what_their_programs_mean() {
         sizes.extend([("B", 2), ("T", 128), ("P", 8), ("L", 5), ("pages_row", 5)]);
         let pages = [7, 0, 3, 2, 1, 4, 5, 6, 0, 0];
         kernels_agree(&decode, false, &sizes, &[("lengths", &[70, 33]), ("pages", &pages)]);
+        // Rows of the cache go through shared memory, copied ahead of their iterations.
+        let split = &decode.forward().unwrap().programs()[0].compile(None).unwrap();
+        let staged: Vec<String> = split.explain().unwrap().staged.into_iter().map(|own| own.tensor).collect();
+        assert_eq!(staged, ["q", "k", "v"], "paged: {paged}");
+    }
+}
+
+/// The caches behind rows that are appended, one element after another.
+#[test]
+fn rows_are_appended_to_caches() {
+    let mut chance = Chance::new(11);
+    for round in 0..40 {
+        let (paged, page): (bool, usize) = (round % 2 == 1, chance.one(&[1, 3, 16]));
+        let [kv, new, batch] = [1 + chance.below(3), 1 + chance.below(5), 1 + chance.below(3)];
+        let (wide, value): (usize, usize) = (chance.one(&[16, 24]), chance.one(&[16, 64]));
+        let rows: usize = chance.one(&[4, 9, 33]);
+        let each = rows.div_ceil(page);
+        let pages: Vec<f64> = (0..batch * each).map(|at| ((at * 5 + 2) % (batch * each)) as f64).collect();
+        // Some sequences are shorter than their new rows, and some have no room for them.
+        let lengths: Vec<f64> = (0..batch).map(|_| chance.below(rows + 3) as f64).collect();
+        let shape = if paged { [batch * each, page] } else { [batch, rows] };
+        let place = |b: usize, h: usize, row: usize, wide: usize| match paged {
+            true => ((pages[b * each + row / page] as usize * page + row % page) * kv + h) * wide,
+            false => ((b * kv + h) * rows + row) * wide,
+        };
+        let own = [(wide, 5), (value, 6)].map(|(wide, seed)| numbers(batch * kv * new * wide, seed));
+        let size = |wide: usize| shape[0] * shape[1] * kv * wide;
+        let caches = [numbers(size(wide), 3), numbers(size(value), 4)];
+        let mut wanted = caches.clone();
+        for (at, wide) in [wide, value].into_iter().enumerate() {
+            for b in 0..batch {
+                for row in 0..new {
+                    let to = lengths[b] as i64 - new as i64 + row as i64;
+                    let room = if paged { each * page } else { rows };
+                    if to < 0 || to as usize >= room {
+                        continue;
+                    }
+                    for h in 0..kv {
+                        let from = ((b * kv + h) * new + row) * wide;
+                        wanted[at][place(b, h, to as usize, wide)..][..wide].copy_from_slice(&own[at][from..][..wide]);
+                    }
+                }
+            }
+        }
+        let mut sizes: Vec<(String, i64)> =
+            [("B", batch), ("R", new)].map(|(name, own)| (name.to_string(), own as i64)).to_vec();
+        for (name, wide) in [("k", wide), ("v", value)] {
+            let strides = [("batch", kv * new * wide), ("head", new * wide), ("row", wide)];
+            sizes.extend(strides.map(|(axis, own)| (format!("{name}_{axis}"), own as i64)));
+            let strides = match paged {
+                true => [("page", page * kv * wide), ("row", kv * wide), ("head", wide)],
+                false => [("batch", kv * rows * wide), ("head", rows * wide), ("row", wide)],
+            };
+            sizes.extend(strides.map(|(axis, own)| (format!("{name}_cache_{axis}"), own as i64)));
+        }
+        match paged {
+            true => sizes.extend(
+                [("P", shape[0]), ("L", each), ("pages_row", each)].map(|(name, own)| (name.to_string(), own as i64)),
+            ),
+            false => sizes.push(("T".to_string(), rows as i64)),
+        }
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, own)| (name.as_str(), *own)).collect();
+        let append = AppendToCache {
+            kv_heads: kv as i64,
+            head: wide as i64,
+            value_head: value as i64,
+            paged,
+            page: page as i64,
+            ..AppendToCache::default()
+        };
+        let [k, v] = own;
+        let [k_cache, v_cache] = caches;
+        let mut inputs =
+            vec![("k", k), ("v", v), ("k_cache", k_cache), ("v_cache", v_cache), ("lengths", lengths.clone())];
+        if paged {
+            inputs.push(("pages", pages.clone()));
+        }
+        let found = run(append.forward(), &sizes, &inputs);
+        for (name, wanted) in ["k_cache", "v_cache"].into_iter().zip(&wanted) {
+            assert_eq!(found.of(name), wanted.as_slice(), "{name}: {append:?} of {lengths:?} {sizes:?}");
+        }
+        let whole = |all: &[f64]| all.iter().map(|own| *own as i32).collect::<Vec<i32>>();
+        check_kernels_of(append.forward(), &sizes, &[("lengths", whole(&lengths)), ("pages", whole(&pages))]);
     }
 }
 
