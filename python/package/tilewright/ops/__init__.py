@@ -22,6 +22,7 @@ adds in an order that depends on the length of the row alone.
 from __future__ import annotations
 
 from ._attention import attention, attention_decode
+from ._cache import append_to_cache
 from ._elements import activation, activation_backward, dropout, geglu, gelu, relu, silu, swiglu
 from ._embedding import embedding, embedding_backward, rope
 from ._experts import (
@@ -55,6 +56,7 @@ __all__ = [
     "activation",
     "activation_backward",
     "adamw",
+    "append_to_cache",
     "attention",
     "attention_decode",
     "combine",

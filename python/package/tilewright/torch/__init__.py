@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from . import _attention, _elements, _embedding, _experts, _losses, _products, _rows
 from ._register import operators
+from .decoder import Decoder
 from .kernels import operator
 from .optimizer import AdamW
 from .patch import Patched, patch
 
-__all__ = ["AdamW", "Patched", "operator", "operators", "patch"]
+__all__ = ["AdamW", "Decoder", "Patched", "operator", "operators", "patch"]

@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from .. import ops
 from .._definitions import AttentionSettings
 from ..ops import _attention
 from ..ops._attention import Inputs
@@ -103,3 +104,13 @@ def _derive(ctx: Any, d_o: Tensor | None, d_lse: Tensor | None) -> Any:
 _of.derive_by(_derive, _keep)
 batched(_of, lambda leading, is_batched, size: None)
 batched(_by, lambda leading, is_batched, size: None)
+
+
+def _append_to_cache(
+    k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, lengths: Tensor, pages: Optional[Tensor]
+) -> None:
+    with torch.no_grad():
+        ops.append_to_cache(k, v, k_cache, v_cache, lengths, pages=pages)
+
+
+register("append_to_cache", _append_to_cache, lambda *arguments: None, mutates=("k_cache", "v_cache"))
