@@ -15,6 +15,9 @@ pub(super) struct Chosen {
     pub(super) product: Product,
     /// How fast the plan was, where it was measured.
     pub(super) tuned: Option<MeasuredPlan>,
+    /// The time that the model gives the plan, and the plan without batch invariance, in
+    /// microseconds, if the product is batch-invariant.
+    pub(super) modelled: Option<[f64; 2]>,
 }
 
 impl Chosen {
@@ -64,6 +67,9 @@ impl Chosen {
             "plan": product.lines(),
             "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
             "workspace": product.workspace(),
+            "batch_invariant": problem.is_batch_invariant(),
+            "model_us": self.modelled.map(|[own, _]| own),
+            "free_model_us": self.modelled.map(|[_, free]| free),
             "tuned": tuned.map(|tuned| json!({ "median_us": tuned.microseconds, "plans": tuned.candidates })),
         })
     }
@@ -86,6 +92,9 @@ impl Chosen {
                 text,
                 "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"
             );
+        }
+        if let Some([own, free]) = self.modelled {
+            let _ = writeln!(text, "  by the model {own:.1} us, and {free:.1} us for the plan without --invariant");
         }
         if with_kernels || product.workspace() > 0 {
             let _ = writeln!(text, "  {} bytes of workspace", product.workspace());

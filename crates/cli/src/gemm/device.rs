@@ -5,7 +5,8 @@
 
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
-use tilewright::planners::gemm::Product;
+use tilewright::planners::PlanError;
+use tilewright::planners::gemm::{Problem, Product};
 
 use super::chosen::Chosen;
 use super::measured::measured;
@@ -62,6 +63,14 @@ pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), 
     Ok(terminal.text(&text)?)
 }
 
+/// The microseconds that the model gives the plan of a product, and the fastest plan of another
+/// problem; none if the model does not know the plan, which was measured.
+fn modelled(product: &Product, other: &Problem, machine: &Machine) -> Result<Option<[f64; 2]>, PlanError> {
+    let own = Product::candidates(product.problem(), machine)?.into_iter().find(|(_, plan)| plan == product.plan());
+    let other = Product::candidates(other, machine)?.into_iter().next();
+    Ok(own.zip(other).map(|((own, _), (other, _))| [own, other].map(|seconds| seconds * 1e6)))
+}
+
 /// The plan of a GEMM: one that is measured now or was measured before on this device, if the plan
 /// is for this device; otherwise that of the model.
 fn chosen(
@@ -89,5 +98,6 @@ fn chosen(
         Some((product, tuned)) => (product, Some(tuned)),
         None => (Product::new(problem, machine).map_err(refused)?, None),
     };
-    Ok(Chosen { task, product, tuned })
+    let modelled = task.free.as_ref().map(|free| modelled(&product, free, machine)).transpose().map_err(refused)?;
+    Ok(Chosen { task, product, tuned, modelled: modelled.flatten() })
 }

@@ -84,6 +84,11 @@ pub struct DeviceRunOptions {
     /// the accumulator is added to an f32 accumulator after each 128 elements of K.
     #[arg(long, conflicts_with = "scales")]
     pub fast: bool,
+    /// Batch-invariant: a row of D has the same bits for every M, so the plan has no split-K, and A
+    /// along the rows of tiles. The time that the model gives it is printed beside that of the plan
+    /// without this.
+    #[arg(long, conflicts_with = "list")]
+    pub invariant: bool,
     #[command(flatten)]
     pub convolution: Convolution,
 }
@@ -125,6 +130,7 @@ impl DeviceRunOptions {
             .or(self.keep.first().map(|_| "--keep"))
             .or(self.scales.then_some("--scales"))
             .or(self.fast.then_some("--fast"))
+            .or(self.invariant.then_some("--invariant"))
             .or(self.convolution.option())
             .or(self.machine.as_ref().map(|_| "--machine"))
             .or((self.batch > 1).then_some("--batch"))

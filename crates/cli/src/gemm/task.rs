@@ -100,6 +100,8 @@ pub struct Task {
     pub problem: Problem,
     /// The names of the epilogue inputs.
     pub inputs: Vec<&'static str>,
+    /// The same product without batch invariance, if that was asked for.
+    pub free: Option<Problem>,
 }
 
 impl Task {
@@ -169,7 +171,12 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
             text.parse().map_err(|error: PlanError| Failure::refused_about("--keep", &error))?;
         problem = problem.reducing(kept).map_err(|error| refused(&error))?;
     }
-    Ok(Task { problem, inputs })
+    if !own.invariant {
+        return Ok(Task { problem, inputs, free: None });
+    }
+    let free = Some(problem.clone());
+    let problem = problem.batch_invariant().map_err(|error| Failure::refused_about("--invariant", &error))?;
+    Ok(Task { problem, inputs, free })
 }
 
 /// The type of the result: the given one, or that of the operands; i32 for 8-bit integers, bf16 for

@@ -42,9 +42,13 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
     let along = if plan.swapped { "rows" } else { "columns" };
     let pairs = problem.pairs().map(|_| format!("gated: two {along} of a tile make one column of D, in one thread"));
     let promoted = problem.is_promoted().then(|| "accumulators of each 128 of K are promoted to f32".to_string());
+    let order = problem
+        .is_batch_invariant()
+        .then(|| "batch-invariant: an element adds its terms in the order of K, in one sum, for every M".to_string());
     let registers = plan
         .shares(problem, machine)
         .map(|[few, many]| format!("{many} registers for each consumer thread, {few} for each producer thread"));
-    let lines = above.into_iter().chain([mainloop]).chain(folded).chain(pairs).chain(promoted).chain(registers);
+    let lines =
+        above.into_iter().chain([mainloop]).chain(folded).chain(pairs).chain(promoted).chain(order).chain(registers);
     lines.chain([epilogue]).collect()
 }

@@ -61,6 +61,7 @@ pub struct Problem {
     ends: Option<Matrix>,
     tf32: bool,
     fast: bool,
+    batch_invariant: bool,
 }
 
 /// The epilogue function: an expression whose input 0 is the accumulator, and whose other inputs
@@ -158,6 +159,11 @@ impl Problem {
     /// Whether operands of f32 are rounded to tf32.
     pub fn is_tf32(&self) -> bool {
         self.tf32
+    }
+
+    /// Whether rows of D have the same bits for every M: see [`Problem::batch_invariant`].
+    pub fn is_batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 
     /// Whether D is contiguous, rows and matrices.

@@ -7,6 +7,7 @@ mod floors;
 mod fold;
 mod groups;
 mod images;
+mod invariant;
 mod kinds;
 mod lists;
 mod pairs;

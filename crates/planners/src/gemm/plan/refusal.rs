@@ -28,6 +28,7 @@ impl Plan {
             .or_else(|| self.pairs_refusal(problem))
             .or_else(|| self.ping_pong_refusal(problem))
             .or_else(|| self.sharing_refusal(problem))
+            .or_else(|| self.order_refusal(problem))
             .or_else(|| self.columns_refusal(problem))
             .or_else(|| self.instruction_refusal(problem))
             .or_else(|| self.room_refusal(problem, machine))
@@ -102,6 +103,18 @@ impl Plan {
             return Some("implicit GEMM needs A along the rows of tiles, and excludes split-K and clusters");
         }
         None
+    }
+
+    /// Refuses plans in which M decides how the terms of an element are added, if the GEMM is
+    /// batch-invariant.
+    fn order_refusal(&self, problem: &Problem) -> Option<&'static str> {
+        if !problem.is_batch_invariant() || problem.accumulator_type() == Element::I32 {
+            return None;
+        }
+        if self.split_k > 1 || self.tail > 0 {
+            return Some("a batch-invariant GEMM adds the terms of an element in one sum, without split-K");
+        }
+        self.swapped.then_some("a batch-invariant GEMM has A along the rows of tiles for every M")
     }
 
     /// Refuses tile widths that reductions or scales do not allow.

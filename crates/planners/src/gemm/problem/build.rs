@@ -119,7 +119,22 @@ impl Problem {
         }
         let sizes = [m, columns, k];
         let (fused, kept, scales, ends, images) = (None, Vec::new(), None, None, None);
-        Ok(Problem { sizes, batch, a, b, d, images, pairs, fused, kept, scales, ends, tf32: false, fast: false })
+        Ok(Problem {
+            sizes,
+            batch,
+            a,
+            b,
+            d,
+            images,
+            pairs,
+            fused,
+            kept,
+            scales,
+            ends,
+            tf32: false,
+            fast: false,
+            batch_invariant: false,
+        })
     }
 
     /// The grouped GEMM whose row groups end where `ends` says; each group has its own matrix of B.
@@ -165,7 +180,10 @@ impl Problem {
         let [a, b, d] = [many(&self.a)?, many(&self.b)?, many(&self.d)?];
         let together = |with| Err(PlanError::Together { what: "batch that is made afterwards", with });
         match (&self.fused, self.kept.first(), &self.scales) {
-            (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
+            (None, None, None) => {
+                let Problem { tf32, fast, batch_invariant, .. } = self;
+                Ok(Problem { tf32, fast, batch_invariant, ..Problem::of(a, b, d)? })
+            }
             (Some(_), ..) => together("an epilogue function"),
             (_, Some(_), _) => together("reductions in the epilogue"),
             (.., Some(_)) => together("scales of blocks"),
@@ -228,7 +246,8 @@ impl Problem {
     /// number for each group, `(1,N,G)`, and rows of no group keep what they have.
     ///
     /// Errors: integer accumulators, or another statistic than a sum or a maximum
-    /// ([`PlanError::Unknown`]).
+    /// ([`PlanError::Unknown`]); a sum of a batch-invariant GEMM, whose order follows the tiles
+    /// ([`PlanError::Together`]).
     pub fn reducing(mut self, by: EpilogueReduction) -> Result<Problem, PlanError> {
         if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
             let given = format!("{:?}", by.statistic);
@@ -241,6 +260,9 @@ impl Problem {
         if by.of.inputs() > 1 {
             let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
             return Err(PlanError::Unknown { what: "input", given, known });
+        }
+        if self.batch_invariant && by.statistic == Statistic::Sum {
+            return Err(PlanError::Together { what: "sum of a row or a column", with: "the same bits for every M" });
         }
         // Each row group has its own results for columns.
         let matrices = match by.each {
@@ -311,6 +333,51 @@ impl Problem {
         Problem { fast: true, ..self }
     }
 
+    /// The same GEMM, batch-invariant: a row of D has the same bits whatever the other rows are and
+    /// however many there are, for the same N, K, types, layout of B and machine.
+    ///
+    /// What decides the bits of an element, besides its row of A, its column of B and the epilogue
+    /// function:
+    ///
+    /// * the kind of instruction, and so the number of terms that it adds at once. The type of the
+    ///   operands decides that. The shape of the instruction says how many elements it makes, and
+    ///   not how it adds the terms of one.
+    /// * the order of the instructions along K. Every plan takes k-tiles in the order of K, and
+    ///   promotes 8-bit accumulators after each of them.
+    /// * where the sum is cut: split-K adds partial accumulators.
+    /// * which operand is along the rows of a tile.
+    ///
+    /// The tile, stages, warpgroups, clusters and raster order decide none of that. So a plan of a
+    /// batch-invariant GEMM may depend on M in these, but it has no split-K, and A is along the
+    /// rows of its tiles. With operands of f32, the order of the six products of parts is that of K
+    /// too. Integers are exact in every order, so their plans are free.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_planners::gemm::{Plan, Problem};
+    ///
+    /// let machine = Machine::named("H200").unwrap();
+    /// let free = Problem::new(Element::Bf16, [16, 2048, 8192]).unwrap();
+    /// let plan = Plan::of(&free, &machine);
+    /// assert!(plan.split_k > 1 || plan.swapped);
+    /// let plan = Plan::of(&free.batch_invariant().unwrap(), &machine);
+    /// assert_eq!((plan.split_k, plan.tail, plan.swapped), (1, 0, false));
+    /// ```
+    ///
+    /// Errors: folded modes, or images, whose K is cut where their axes end; sums of rows or
+    /// columns, whose order follows the tiles ([`PlanError::Together`]).
+    pub fn batch_invariant(self) -> Result<Problem, PlanError> {
+        let with = "the same bits for every M";
+        if self.images.is_some() || [&self.a, &self.b].iter().any(|operand| operand.strides().is_none()) {
+            return Err(PlanError::Together { what: "operand with folded modes", with });
+        }
+        if self.kept.iter().any(|(by, _)| by.statistic == Statistic::Sum) {
+            return Err(PlanError::Together { what: "sum of a row or a column", with });
+        }
+        Ok(Problem { batch_invariant: true, ..self })
+    }
+
     /// The same GEMM with another A, or with the images of a convolution.
     pub(crate) fn with_a(&self, a: Matrix, images: Option<Images>) -> Problem {
         Problem { a, images, ..self.clone() }
@@ -325,7 +392,8 @@ impl Problem {
             Some(ends) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
         };
         let images = self.images.clone();
-        Ok(Problem { images, fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
+        let Problem { tf32, fast, batch_invariant, .. } = *self;
+        Ok(Problem { images, fused, kept, scales, tf32, fast, batch_invariant, ..inner })
     }
 
     /// The same GEMM with operands of f32 read as tf32: 19 bits for sign, exponent and 10 bits of

@@ -136,6 +136,9 @@ impl fmt::Display for Described<'_> {
         if problem.is_small() && !problem.is_promoted() {
             write!(f, ", without promotion")?;
         }
+        if problem.batch_invariant {
+            write!(f, ", batch-invariant")?;
+        }
         problem.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
     }
 }
