@@ -8,6 +8,7 @@ mod cross_entropy;
 mod elements;
 mod embedding;
 mod experts;
+mod int4;
 mod optimizer;
 mod oracle;
 mod quantize;
