@@ -136,6 +136,247 @@ def test_products() -> None:
     _both(ops.matmul, x, x.swapaxes(1, 2).copy())
 
 
+#: Numbers of rows: of one tile and of several, at its edges and inside.
+_FEW = (1, 2, 3, 7, 16, 17, 64, 129)
+
+
+def _same_rows(call: Any, *arrays: Any, rows: tuple[int, ...] = _FEW) -> None:
+    """Requires that rows have the same bits alone, in front of others and behind others."""
+    whole = np.asarray(call(*arrays))
+    for count in rows:
+        for part in (slice(0, count), slice(len(whole) - count, None)):
+            found = np.asarray(call(*[np.ascontiguousarray(own[part]) for own in arrays]))
+            assert found.tobytes() == whole[part].tobytes(), (count, part)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_rows_of_invariant_products_have_the_same_bits(dtype: str) -> None:
+    for n, k, function in [(24, 200, None), (37, 331, "gelu_tanh(x)")]:
+        x, weight, bias = (_array(*shape, dtype=dtype) for shape in [(257, k), (n, k), (n,)])
+        named: dict[str, Any] = {"function": function, "invariant": True, "on": "interpreter"}
+        _same_rows(lambda x: ops.linear(x, weight, bias, **named), x)
+    d = _array(257, 37, dtype=dtype)
+    named = {"invariant": True, "on": "interpreter"}
+    _same_rows(lambda x, d: ops.linear_backward(x, weight, d, **named)[0], x, d, rows=(1, 17, 129))
+    _same_rows(lambda d: ops.linears_backward(d[:, :8], [weight[:, :8]] * 2, [d, d], **named)[0], d, rows=(3, 64))
+    _same_rows(lambda x: ops.matmul(x, weight.T, **named), x, rows=(2, 64))
+    # By the definitions, which call a library of matrices.
+    _same_rows(lambda x: ops.linear(x, weight, invariant=True), x)
+    turned = weight.T.copy()
+    _same_rows(lambda x: ops.linear_backward(d[: len(x)], turned, x, invariant=True)[0], x)
+
+
+def test_rows_of_other_invariant_products_have_the_same_bits() -> None:
+    from tilewright import gpu
+
+    def same(of: Any, x: Any, rows: tuple[int, ...] = (1, 3, 17, 129)) -> None:
+        whole = np.asarray(of(x))
+        for count in rows:
+            assert np.asarray(of(x[:count])).tobytes() == whole[:count].tobytes(), count
+
+    named: dict[str, Any] = {"invariant": True, "on": "interpreter"}
+    x, weight = _array(257, 72, dtype="f2"), _array(48, 72, dtype="f2")
+
+    def as_bf16(array: Any) -> Any:
+        return gpu.relayout(array, tw.zeros(array.shape, "bfloat16"), on="interpreter")
+
+    def in_bf16(rows: Any) -> Any:
+        return gpu.gemm(as_bf16(rows), as_bf16(weight), out=tw.zeros((len(rows), 48), "float32"), **named)
+
+    same(in_bf16, x)
+    for pairs in ("halves", "neighbours"):
+        same(lambda x: ops.gated_linear(x, weight, pairs=pairs, **named), x)
+    same(lambda x: ops.feed_forward(x, weight, weight, weight.T.copy(), **named), x, (1, 64))
+    own = _array(16, 256, dtype="f2")
+    words, scales = ops.quantize_int4(own)
+    same(lambda x: ops.int4_linear(x, words, scales, **named), _array(100, 256, dtype="f2"), (1, 3, 17, 65))
+    by_blocks = ops.quantize(_array(40, 300), square=True, on="interpreter")
+
+    def scaled(rows: Any) -> Any:
+        return ops.scaled_linear(*ops.quantize(rows, on="interpreter"), *by_blocks, element="f32", **named)
+
+    same(scaled, _array(257, 300))
+
+
+def test_free_products_of_few_rows_have_other_bits() -> None:
+    x, weight = _array(257, 2056, dtype="f2"), _array(24, 2056, dtype="f2")
+    for invariant in (False, True):
+        out = [np.empty((rows, 24), "f4") for rows in (257, 64)]
+        for own in out:
+            ops.linear(x[: len(own)], weight, out=own, invariant=invariant, on="interpreter")
+        assert (out[0][:64].tobytes() == out[1].tobytes()) == invariant
+
+
+def test_the_context_makes_products_invariant() -> None:
+    x, weight = _array(16, 2056, dtype="f2"), _array(24, 2056, dtype="f2")
+
+    def text(**named: Any) -> str:
+        return str(ops.plan(ops.linear, x, weight, **named))
+
+    assert "split-K" in text() and "batch-invariant" not in text()
+    assert "split-K" not in text(invariant=True) and "batch-invariant" in text(invariant=True)
+    with ops.invariant():
+        assert text() == text(invariant=True)
+        with ops.invariant(False):
+            assert "batch-invariant" not in text()
+        assert "batch-invariant" not in text(invariant=False)
+        calls: list[tuple[Any, tuple[Any, ...]]] = [
+            (ops.matmul, (x, weight.T)),
+            (ops.linear_backward, (x, weight, _array(16, 24, dtype="f2"))),
+            (ops.feed_forward, (x, weight, weight, weight.T.copy())),
+            (ops.gated_linear, (x, weight)),
+            (ops.linear_cross_entropy, (x, weight, np.zeros(16, "i4"))),
+        ]
+        for function, arrays in calls:
+            assert "batch-invariant" in str(ops.plan(function, *arrays)), function
+    assert "batch-invariant" not in text()
+    with pytest.raises(tw.LayoutError, match="sum of a row"):
+        tw.gpu.gemm(x, weight, keep="row sum", invariant=True, on="interpreter")
+
+
+def test_decoding_divides_keys_as_for_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.ops import _attention
+
+    # A small machine: three sequences divide their keys into fewer parts than one.
+    monkeypatch.setattr(_attention, "_splits", lambda machine, rows: max(1, 24 // rows))
+    q, k, v = (_array(3, 4, rows, 16, dtype="f2") for rows in (1, 300, 300))
+    lengths = np.array([300, 7, 150])
+    named: dict[str, Any] = {"invariant": True, "on": "interpreter"}
+    whole = np.asarray(ops.attention_decode(q, k, v, lengths, **named))
+    for at in range(3):
+        part = slice(at, at + 1)
+        assert np.array_equal(ops.attention_decode(q[part], k[part], v[part], lengths[part], **named), whole[part])
+
+
+def test_experts_are_invariant() -> None:
+    x, w = _array(384, 16, dtype="f2"), _array(2, 24, 16, dtype="f2")
+    for on in (None, "interpreter"):
+        each = []
+        for experts in (np.array([[0]] * 70 + [[1]] * 3, "i4"), np.array([[0]] * 5 + [[1]] * 200, "i4")):
+            where = ops.expert_places(experts, 2)
+            rows = ops.permute(x[: len(experts)], where)
+            rows[:3] = x[300:303]
+            found = ops.expert_product(rows, w, where, invariant=True, on=on)
+            each.append(np.asarray(found)[:3].tobytes())
+            _close(found, definitions.expert_product(rows.astype("f8"), w.astype("f8"), where.tile_experts, True, 128), "f2")
+        assert each[0] == each[1]
+
+
+@pytest.mark.parametrize("pairs", ["halves", "neighbours"])
+def test_gated_layers_are_their_parts(pairs: str) -> None:
+    x, weight, bias, d = (_array(*shape, dtype="f2") for shape in [(2, 3, 16), (24, 16), (24,), (2, 3, 12)])
+    gate, up = definitions.pair(weight, pairs, 0)
+    of_gate, of_up = definitions.pair(bias, pairs, 0)
+    for function in definitions.FUNCTIONS:
+        found = _both(ops.gated_linear, x, weight, bias, function=function, pairs=pairs)
+        exact = ops.activation(ops.linear(x, gate, of_gate), function, up=ops.linear(x, up, of_up))
+        _close(found, exact, "f2")
+    _both(ops.gated_linear, x, weight, pairs=pairs)
+    for of_bias in (None, bias):
+        for on, kind in (("interpreter", "f2"), (None, "f4")):
+            arrays = [None if own is None else own.astype(kind) for own in (x, weight, d, of_bias)]
+            found = ops.gated_linear_backward(*arrays, pairs=pairs, on=on)
+            exact = ops.gated_linear_backward(*[None if own is None else own.astype("f8") for own in arrays], pairs=pairs)
+            for one, other in zip(found, exact):
+                assert (one is None) == (other is None)
+                if one is not None:
+                    _close(one, other, "f2")
+    out = np.empty((3, 2, 12), "f2").swapaxes(0, 1)
+    assert ops.gated_linear(x, weight, pairs=pairs, out=out, on="interpreter") is out
+    _close(out, ops.gated_linear(x, weight, pairs=pairs), "f2")
+    plan = ops.plan(ops.gated_linear, x, weight, pairs=pairs)
+    assert len(plan.programs) == 1 and "gated" in str(plan)
+    wrong: Any
+    for wrong, message in [({"pairs": "thirds"}, "halves"), ({"function": "sine"}, "no function")]:
+        with pytest.raises(ValueError, match=message):
+            ops.gated_linear(x, weight, **wrong)
+    with pytest.raises(ValueError, match="2 N,K"):
+        ops.gated_linear(x, weight[:-1])
+
+
+def test_a_feed_forward_layer_of_halves_is_two_products() -> None:
+    x, both, down = (_array(*shape, dtype="f2") for shape in [(5, 16), (48, 16), (16, 24)])
+    gate, up = both[:24], both[24:]
+    assert len(ops.plan(ops.feed_forward, x, gate, up, down).programs) == 2
+    found = ops.feed_forward(x, gate, up, down, on="interpreter")
+    _close(found, ops.feed_forward(x.astype("f8"), gate.astype("f8"), up.astype("f8"), down.astype("f8")), "f2")
+    # Other weights, and what must have the bits of a layer that is trained, are three products and a kernel between.
+    for weights, named in [((gate.copy(), up), {}), ((up, gate), {}), ((gate, both[23:47]), {}), ((gate, up), {"invariant": True})]:
+        assert len(ops.plan(ops.feed_forward, x, *weights, down, **named).programs) == 4
+
+
+@pytest.mark.parametrize(("rows", "n", "k"), [(3, 24, 128), (130, 136, 300), (1, 5, 7)])
+def test_linear_layers_of_8_bits_are_those_of_their_numbers(rows: int, n: int, k: int) -> None:
+    bias = _array(n, dtype="f4")
+    for squares in ((False, True), (True, False), (False, False)):
+        (q, of_q), (w, of_w) = (
+            ops.quantize(_array(size, k) * 4, square=square, on="interpreter") for size, square in zip((rows, n), squares)
+        )
+        whole = [
+            np.asarray(ops.dequantize(*own, square=square, on="interpreter"), "f8")
+            for own, square in zip(((q, of_q), (w, of_w)), squares)
+        ]
+        exact = whole[0] @ whole[1].T
+        for element, tolerance in (("f32", 1e-5), ("f16", 2e-3)):
+            found = ops.scaled_linear(q, of_q, w, of_w, bias, element=element, on="interpreter")
+            scale = np.abs(whole[0]) @ np.abs(whole[1]).T + np.abs(bias)
+            assert (np.abs(np.asarray(found, "f8") - exact - bias) <= tolerance * scale).all()
+        found = ops.scaled_linear(q, of_q, w, of_w, element="f32", on="interpreter")
+        assert (np.abs(np.asarray(found, "f8") - exact) <= 1e-5 * (scale + 1)).all()
+
+
+def test_scales_and_types_of_8_bits_are_checked() -> None:
+    (q, of_q), (w, of_w) = (ops.quantize(_array(rows, 256), on="interpreter") for rows in (3, 5))
+    for arrays, kind, message in [
+        ((q, of_q, w, of_q), ValueError, "scales of weight"),
+        ((q, np.zeros((3, 3), "f4"), w, of_w), ValueError, "scales of x"),
+        ((q, np.zeros((3, 2), "f2"), w, of_w), TypeError, "float32"),
+        ((_array(3, 256), of_q, w, of_w), TypeError, "e4m3 or e5m2"),
+    ]:
+        with pytest.raises(kind, match=message):
+            ops.scaled_linear(*arrays, on="interpreter")
+    with pytest.raises(ValueError, match="bf16, f16, f32"):
+        ops.scaled_linear(q, of_q, w, of_w, element="i8", on="interpreter")
+
+
+@pytest.mark.parametrize(("shape", "n", "k"), [((2, 3), 24, 256), ((70,), 40, 128), ((1,), 1, 384)])
+def test_linear_layers_of_4_bits_are_those_of_their_numbers(shape: tuple[int, ...], n: int, k: int) -> None:
+    weight, x, bias, d = (_array(*own, dtype="f2") for own in [(n, k), (*shape, k), (n,), (*shape, n)])
+    words, scales = ops.quantize_int4(weight)
+    assert words.shape == (n, k // 8) and words.dtype == np.int32 and scales.shape == (k // 128, n)
+    # The numbers, from the bits of a word one after another.
+    whole = np.zeros((n, k))
+    for place, at in enumerate((0, 2, 4, 6, 1, 3, 5, 7)):
+        bits = (words.view("u4") >> np.uint32(4 * place)) & np.uint32(15)
+        whole[:, at::8] = bits.astype("f8") - 16 * (bits > 7)
+    assert abs(whole).max() == 7
+    whole *= np.repeat(scales.astype("f8").T, 128, axis=1)
+    assert (np.abs(whole - weight) <= np.repeat(scales.astype("f8").T, 128, axis=1) * 0.51).all()
+    _close(ops.int4_weights(words, scales), whole, "f2")
+    _close(ops.int4_weights(words, scales, on="interpreter"), whole, "f2")
+    for on in (None, "interpreter"):
+        for invariant in (False, True):
+            for of_bias in (None, bias):
+                exact = x.astype("f8") @ whole.T + (0 if of_bias is None else bias)
+                found = ops.int4_linear(x, words, scales, of_bias, invariant=invariant, on=on)
+                np.testing.assert_allclose(np.asarray(found, "f8"), exact, rtol=2e-2, atol=4e-2)
+        found = ops.int4_linear_backward(words, scales, d, on=on)
+        np.testing.assert_allclose(np.asarray(found, "f8"), d.astype("f8") @ whole, rtol=2e-2, atol=4e-2)
+    out = np.empty((*shape, 2 * n), "f2")[..., :n]
+    assert ops.int4_linear(x, words, scales, bias, out=out, on="interpreter") is out
+    np.testing.assert_allclose(out.astype("f8"), x.astype("f8") @ whole.T + bias, rtol=2e-2, atol=4e-2)
+    for arrays, kind, message in [
+        ((x, words[:, :-1], scales), ValueError, "multiple of 128"),
+        ((x, words, scales.T[:, :-1]), ValueError, "scales are"),
+        ((x, words.view("u4"), scales), TypeError, "int32"),
+        ((x, words, scales.astype("f4")), TypeError, "type of x"),
+    ]:
+        with pytest.raises(kind, match=message):
+            ops.int4_linear(*arrays, on="interpreter")
+    with pytest.raises(ValueError, match="multiple of 128"):
+        ops.quantize_int4(weight[:, :-1])
+
+
 def test_results_go_where_they_are_told() -> None:
     x = _array(4, 6)
     for out in (np.empty((4, 6), "f4"), np.empty((6, 4), "f4").T):
@@ -209,7 +450,7 @@ def test_the_loss_of_a_linear_layer_needs_no_logits(vocabulary: int) -> None:
     whole = ops.cross_entropy(x.astype("f8") @ weight.astype("f8").T, targets)
     for on in (None, "interpreter"):
         _close(ops.linear_cross_entropy(x, weight, targets, rows=128, on=on), whole, "f2")
-        loss, d_x, d_weight = fused(x, weight, targets, -100, 0.0, 0.0, 0.0, True, 128, True, on)
+        loss, d_x, d_weight = fused(x, weight, targets, -100, 0.0, 0.0, 0.0, True, 128, True, False, on)
         logits = x.astype("f8") @ weight.astype("f8").T
         e = np.exp(logits - logits.max(1, keepdims=True))
         d = (e / e.sum(1, keepdims=True) - np.eye(vocabulary)[targets]) / 300

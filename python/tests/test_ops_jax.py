@@ -26,6 +26,8 @@ W, B, MATRIX = _array(8), _array(8), _array(4, 8)
 CLASSES = jnp.arange(15).reshape(3, 5) % 8
 COS, SIN = jnp.cos(_array(5, 4)), jnp.sin(_array(5, 4))
 
+WORDS, SCALES = (jnp.asarray(own) for own in ops.quantize_int4(_source.standard_normal((4, 128)).astype("f4")))
+
 CALLS: dict[str, tuple[Any, Any, Any]] = {
     "softmax": (lambda x: ops.softmax(x, axis=1), lambda x: jax.nn.softmax(x, axis=1), (X,)),
     "log_softmax": (ops.log_softmax, jax.nn.log_softmax, (X,)),
@@ -70,6 +72,27 @@ CALLS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "linear": (ops.linear, lambda x, w, b: x @ w.T + b, (X, MATRIX, _array(4))),
     "matmul": (ops.matmul, jnp.matmul, (X, R.swapaxes(1, 2))),
+    "invariant linear": (
+        lambda x, w, b: ops.linear(x, w, b, invariant=True),
+        lambda x, w, b: x @ w.T + b,
+        (X, MATRIX, _array(4)),
+    ),
+    "invariant matmul": (lambda a, b: ops.matmul(a, b, invariant=True), jnp.matmul, (X, R.swapaxes(1, 2))),
+    "gated_linear": (
+        ops.gated_linear,
+        lambda x, w, b: jax.nn.silu(x @ w[:2].T + b[:2]) * (x @ w[2:].T + b[2:]),
+        (X, MATRIX, _array(4)),
+    ),
+    "gated_linear of neighbours": (
+        lambda x, w: ops.gated_linear(x, w, function="relu", pairs="neighbours", invariant=True),
+        lambda x, w: jax.nn.relu(x @ w[::2].T) * (x @ w[1::2].T),
+        (X, MATRIX),
+    ),
+    "int4_linear": (
+        lambda x, b: ops.int4_linear(x, WORDS, SCALES, b),
+        lambda x, b: x @ definitions.int4_weights(np.asarray(WORDS), np.asarray(SCALES)).T + b,
+        (_array(3, 128), _array(4)),
+    ),
 }
 
 
@@ -98,6 +121,37 @@ def test_dropout_has_the_mask_of_its_seed() -> None:
     assert np.array_equal(found, definitions.dropout(np.asarray(X), 0.4, 9))
     slope = jax.grad(lambda x: ops.dropout(x, 0.4, 9).sum())(X)
     assert np.array_equal(slope, definitions.dropout(np.ones(X.shape, "f4"), 0.4, 9))
+
+
+def test_a_layer_of_8_bits_is_that_of_its_numbers() -> None:
+    from jax.dtypes import canonicalize_dtype
+
+    kind = canonicalize_dtype(jnp.float8_e4m3fn)
+    numbers = [_source.standard_normal((rows, 200)).astype("f4") for rows in (5, 150)]
+    # The weights have a scale for each 128 x 128.
+    made = [definitions.quantize(own, square, False) for own, square in zip(numbers, (False, True))]
+    (x, of_x), (w, of_w) = (tuple(jnp.asarray(each) for each in own) for own in made)
+    x, w, bias = x.astype(kind), w.astype(kind), _array(150)
+    spread = [np.repeat(np.asarray(own), 128, 1)[:, :200] for own in (of_x, of_w)]
+    spread[1] = np.repeat(spread[1], 128, 0)[:150]
+    exact = (np.asarray(x, "f4") * spread[0]) @ (np.asarray(w, "f4") * spread[1]).T + bias
+
+    def of(bias: Any) -> Any:
+        return ops.scaled_linear(x, of_x, w, of_w, bias, element="f32")
+
+    for function in (lambda f: f, jax.jit):
+        np.testing.assert_allclose(function(of)(bias), exact, rtol=1e-4, atol=1e-4)
+        slope = function(jax.grad(lambda bias: of(bias).sum()))(bias)
+        np.testing.assert_allclose(slope, np.full(150, 5.0))
+    assert ops.scaled_linear(x, of_x, w, of_w).dtype == jnp.bfloat16
+
+
+def test_rows_have_the_same_bits_on_the_host() -> None:
+    x, weight = _array(100, 300), _array(40, 300)
+    with ops.invariant():
+        whole = ops.linear(x, weight)
+        for rows in (1, 7, 64):
+            assert np.array_equal(ops.linear(x[:rows], weight), whole[:rows])
 
 
 def test_arrays_are_not_written() -> None:

@@ -43,6 +43,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "rope": (_tensor(2, 3, 5, 8, seed=1), _tensor(5, 4).detach(), _tensor(5, 3, seed=1).detach()[:, :1].expand(5, 4), None, True, 1, False),
     "linears": (X, [MATRIX, _tensor(6, 8, seed=7)]),
     "feed_forward": (X, _tensor(6, 8), _tensor(6, 8, seed=1), _tensor(8, 6), "silu"),
+    "gated_linear": (X, _tensor(6, 8), _tensor(6, seed=1), "silu", "neighbours", False),
+    "int4_linear": (_tensor(3, 128), *(own.detach() for own in ops.quantize_int4(_tensor(4, 128, seed=2).detach())), _tensor(4), True),
     "attention": (
         *(_tensor(1, 4, 5, 8, seed=1), _tensor(1, 2, 6, 8, seed=2), _tensor(1, 2, 6, 4, seed=3)),
         *(_tensor(4, seed=4), _tensor(4, seed=5).detach().abs(), _tensor(1, 1, 5, 6, seed=6), None, None),
@@ -52,9 +54,106 @@ CALLS: dict[str, tuple[Any, ...]] = {
 }
 
 
+#: Calls of products whose rows have the same bits for every number of rows.
+INVARIANT: dict[str, tuple[Any, ...]] = {
+    "linear": (*CALLS["linear"], True),
+    "matmul": (*CALLS["matmul"], True),
+    "linears": (*CALLS["linears"], True),
+    "feed_forward": (*CALLS["feed_forward"], True),
+    "linear_cross_entropy": (*CALLS["linear_cross_entropy"], True),
+    "gated_linear": (*CALLS["gated_linear"][:-2], "halves", True),
+}
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_operators_pass_the_checks_of_pytorch(name: str) -> None:
     torch.library.opcheck(getattr(torch.ops.tilewright, name).default, CALLS[name])
+    if name in INVARIANT:
+        torch.library.opcheck(getattr(torch.ops.tilewright, name).default, INVARIANT[name])
+
+
+def _eight_bits(*shape: int, square: bool = False) -> Any:
+    return ops.quantize(_tensor(*shape, dtype=torch.float32).detach(), square=square)
+
+
+def test_a_layer_of_8_bits_passes_the_checks_of_pytorch() -> None:
+    x, weight, bias = _eight_bits(5, 200), _eight_bits(6, 200, square=True), _tensor(6, dtype=torch.float32)
+    for of_bias, element, invariant in ((None, "bf16", False), (bias.detach(), "f32", True), (bias, "f32", True)):
+        given = (*x, *weight, of_bias, element, invariant)
+        # The other checks compare inputs with copies of them, which PyTorch does not for 8 bits.
+        checks = ("test_faketensor", "test_autograd_registration")
+        torch.library.opcheck(torch.ops.tilewright.scaled_linear.default, given, test_utils=checks)
+    exact = ops.dequantize(*x) @ ops.dequantize(*weight, square=True).T + bias
+    y = ops.scaled_linear(x[0], x[1], weight[0], weight[1], bias, element="f32")
+    torch.testing.assert_close(y, exact)
+    (y * y.detach()).sum().backward()
+    torch.testing.assert_close(bias.grad, exact.detach().sum(0))
+    rows = ops.scaled_linear(x[0].reshape(5, 1, 200), x[1].reshape(5, 1, 2), *weight, element="f32")
+    torch.testing.assert_close(rows[:, 0] + bias, exact)
+    of_x = x[1]
+    whole = torch.compile(lambda x: ops.scaled_linear(x, of_x, *weight, element="f32"), fullgraph=True)(x[0])
+    torch.testing.assert_close(whole + bias, exact)
+
+
+def test_the_context_reaches_products_and_their_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    product = definitions.product
+
+    def noted(a: Any, b: Any, by_rows: bool = False) -> Any:
+        asked.append(by_rows)
+        return product(a, b, by_rows)
+
+    monkeypatch.setattr(definitions, "product", noted)
+    wide, narrow = _tensor(6, 8), _tensor(8, 6)
+    calls: list[Any] = [
+        lambda: ops.linear(X, MATRIX),
+        lambda: ops.matmul(X, MATRIX.T.expand(3, 8, 4)),
+        lambda: ops.linears(X, [MATRIX, wide])[1],
+        lambda: ops.feed_forward(X, wide, wide, narrow),
+        lambda: ops.gated_linear(X, wide),
+        lambda: ops.linear_cross_entropy(X.reshape(15, 8), MATRIX, torch.zeros(15, dtype=torch.int64)),
+    ]
+    for call in calls:
+        with ops.invariant():
+            y = call()
+        assert asked and all(asked)
+        # The derivative by x is that of the call; a derivative of a matrix by rows is not.
+        asked.clear()
+        y.sum().backward()
+        assert not asked or any(asked)
+        asked.clear()
+        call()
+        assert not any(asked)
+        asked.clear()
+
+    def compiled(x: Any) -> Any:
+        return ops.linear(x, MATRIX)
+
+    fast = torch.compile(compiled, fullgraph=True)
+    for invariant in (False, True, False):
+        with ops.invariant(invariant):
+            fast(X)
+        assert asked and all(own == invariant for own in asked)
+        asked.clear()
+
+
+def test_weights_that_are_halves_of_one_matrix_are_found() -> None:
+    from tilewright.ops._gated import as_one
+
+    both = _tensor(6, 8).detach()
+    gate, up = both.chunk(2)
+    found = as_one(torch.nn.Parameter(gate), torch.nn.Parameter(up))
+    assert torch.equal(found, both) and found.data_ptr() == both.data_ptr()
+    for one, other in [(up, gate), (gate, up.clone()), (both[:3], both[2:5]), (gate, both[3:5]), (gate.T, up.T), (gate, up.float())]:
+        assert as_one(one, other) is None
+
+
+def test_rows_have_the_same_bits_on_the_host() -> None:
+    x, weight = (_tensor(*shape, dtype=torch.float32).detach() for shape in [(300, 700), (50, 700)])
+    whole = ops.linear(x, weight, invariant=True)
+    for rows in (1, 2, 7, 64, 150):
+        assert torch.equal(ops.linear(x[:rows], weight, invariant=True), whole[:rows])
+        assert torch.equal(ops.linear(x[-rows:], weight, invariant=True), whole[-rows:])
 
 
 @pytest.mark.parametrize("name", CALLS)

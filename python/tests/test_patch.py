@@ -70,6 +70,30 @@ def test_a_patched_model_is_compiled_as_one_graph() -> None:
     torch.testing.assert_close(eager, compiled)
 
 
+def test_all_products_of_a_model_are_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright import _definitions as definitions
+
+    asked: list[bool] = []
+    product = definitions.product
+
+    def noted(a: Any, b: Any, by_rows: bool = False) -> Any:
+        asked.append(by_rows)
+        return product(a, b, by_rows)
+
+    model = _model(attention_bias=True)
+    patched = copy.deepcopy(model)
+    tilewright.torch.patch(patched, invariant=True)
+    monkeypatch.setattr(definitions, "product", noted)
+    tokens = torch.randint(0, 100, (2, 9))
+    for named in ({}, {"labels": tokens}):
+        for function in (patched, torch.compile(patched)):
+            asked.clear()
+            made = [own(input_ids=tokens, **named) for own in (function, model)]
+            torch.testing.assert_close(*[own.loss if named else own.logits for own in made])
+            # Seven products of each layer, and that of the vocabulary; of a loss, its derivative too.
+            assert len(asked) == 2 * 7 + 1 + bool(named) and all(asked)
+
+
 def test_attention_that_sees_both_ways_stays_so() -> None:
     torch.manual_seed(0)
     config = transformers.BertConfig(

@@ -48,6 +48,33 @@ def greatest(array: Any) -> Any:
     return array.amax(-1, keepdim=True) if is_torch(array) else array.max(axis=-1, keepdims=True)
 
 
+def product(a: Any, b: Any, by_rows: bool = False) -> Any:
+    """The product of (..., M,K) and (K,N), or of batches, without a last rounding. ``by_rows``: each row of
+    ``a`` by itself, because a library of matrices may add in another order where there are more rows.
+    """
+    a, b = wide(a), wide(b)
+    if not by_rows:
+        return a @ b
+    if b.ndim > 2:
+        return namespace(a).stack([product(a[number], b[number], True) for number in range(b.shape[0])])
+    rows = a.reshape(-1, a.shape[-1])
+    if is_jax(a):
+        made = import_module("jax").lax.map(lambda row: row @ b, rows)
+    elif is_torch(a):
+        # Each row begins at an address of its own that is aligned in the same way.
+        made = rows.new_empty(rows.shape[0], b.shape[-1])
+        for number, row in enumerate(rows):
+            made[number] = row.clone() @ b
+    else:
+        import numpy as np
+
+        made, row = np.empty((rows.shape[0], b.shape[-1]), rows.dtype), np.empty(rows.shape[-1:], rows.dtype)
+        for number in range(rows.shape[0]):
+            row[:] = rows[number]
+            made[number] = row @ b
+    return made.reshape(*a.shape[:-1], b.shape[-1])
+
+
 def softmax(x: Any) -> Any:
     """``exp(x)`` over the sum of ``exp(x)`` along the last axis."""
     space, a = namespace(x), wide(x)
@@ -184,6 +211,48 @@ def activation_backward(function: str, x: Any, up: Any, d_y: Any) -> tuple[Any, 
     if up is None:
         return narrow(d * slope(a), x), None
     return narrow(d * wide(up) * slope(a), x), narrow(d * of(a), up)
+
+
+def pair(array: Any, pairs: str, axis: int) -> tuple[Any, Any]:
+    """The first and the second members of pairs along the first or the last axis: views of its "halves",
+    or of "neighbours".
+    """
+    half = array.shape[axis] // 2
+    first, second = (slice(half), slice(half, None)) if pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))
+    return (array[first], array[second]) if axis == 0 else (array[..., first], array[..., second])
+
+
+def _paired(first: Any, second: Any, pairs: str) -> Any:
+    """The array whose pairs along the last axis have these members."""
+    space = namespace(first)
+    if pairs == "halves":
+        return space.concatenate((first, second), -1)
+    return space.stack((first, second), -1).reshape(*first.shape[:-1], -1)
+
+
+def _both_products(x: Any, weight: Any, bias: Any, pairs: str, by_rows: bool) -> tuple[Any, Any]:
+    h = product(x, weight.T, by_rows)
+    return pair(h if bias is None else h + wide(bias), pairs, -1)
+
+
+def gated_linear(x: Any, weight: Any, bias: Any, function: str, pairs: str, by_rows: bool = False) -> Any:
+    """A function of the product with the first rows of pairs, times the product with the second ones."""
+    first, second = _both_products(x, weight, bias, pairs, by_rows)
+    return narrow(FUNCTIONS[function][0](first) * second, x)
+
+
+def gated_linear_backward(
+    x: Any, weight: Any, bias: Any, d_y: Any, function: str, pairs: str, by_rows: bool = False
+) -> tuple[Any, Any, Any]:
+    """The derivatives of ``gated_linear`` by ``x``, ``weight`` and ``bias``."""
+    of, slope = FUNCTIONS[function]
+    first, second = _both_products(x, weight, bias, pairs, by_rows)
+    d = wide(d_y)
+    d_h = _paired(d * second * slope(first), d * of(first), pairs)
+    rows = d_h.reshape(-1, weight.shape[0])
+    d_x = narrow(product(rows, weight, by_rows).reshape(x.shape), x)
+    d_weight = narrow(rows.T @ wide(x).reshape(-1, weight.shape[1]), weight)
+    return d_x, d_weight, None if bias is None else narrow(rows.sum(0), bias)
 
 
 def philox(counters: Any, seed: int) -> Any:
@@ -564,23 +633,25 @@ def _of_rows(tile_experts: Any, tile: int, count: int) -> list[tuple[int, slice]
     ]
 
 
-def expert_product(x: Any, w: Any, tile_experts: Any, transposed: bool, tile: int) -> Any:
-    """The rows of each expert times its matrix."""
+def expert_product(x: Any, w: Any, tile_experts: Any, transposed: bool, tile: int, by_rows: bool = False) -> Any:
+    """The rows of each expert times its matrix; ``by_rows`` as in ``product``."""
     space = namespace(x)
     a, b = wide(x), wide(w)
     y = space.zeros_like(a[:, :1] @ b[0, :1, :] if not transposed else a[:, :1] @ b[0, :, :1].T)
     for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
-        y[rows] = a[rows] @ (b[expert].T if transposed else b[expert])
+        y[rows] = product(a[rows], b[expert].T if transposed else b[expert], by_rows)
     return narrow(y, x)
 
 
-def expert_product_backward(x: Any, w: Any, d_y: Any, tile_experts: Any, transposed: bool, tile: int) -> tuple[Any, Any]:
-    """The derivatives of ``expert_product`` by ``x`` and ``w``."""
+def expert_product_backward(
+    x: Any, w: Any, d_y: Any, tile_experts: Any, transposed: bool, tile: int, by_rows: bool = False
+) -> tuple[Any, Any]:
+    """The derivatives of ``expert_product`` by ``x`` and ``w``; ``by_rows`` as in ``product``, for the first."""
     space = namespace(x)
     a, b, d = wide(x), wide(w), wide(d_y)
     d_x, d_w = space.zeros_like(a), space.zeros_like(b)
     for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
-        d_x[rows] = d[rows] @ (b[expert] if transposed else b[expert].T)
+        d_x[rows] = product(d[rows], b[expert] if transposed else b[expert].T, by_rows)
         d_w[expert] = d[rows].T @ a[rows] if transposed else a[rows].T @ d[rows]
     return narrow(d_x, x), narrow(d_w, w)
 
@@ -609,6 +680,74 @@ def _spread(scales: Any, rows: int, columns: int, high: int) -> Any:
         space = namespace(scales)
         whole = space.repeat(space.repeat(scales, high, 0), 128, 1)
     return whole[:rows, :columns]
+
+
+def scaled_linear(
+    x: Any, x_scales: Any, weight: Any, weight_scales: Any, bias: Any, element: str, by_rows: bool = False
+) -> Any:
+    """The product of rows with scales for each 128 elements: the sum of each 128 products times both scales."""
+    space, n = namespace(x), weight.shape[0]
+    a = wide(x).reshape(-1, x.shape[-1])
+    of_x = _spread_scales(wide(x_scales).reshape(-1, x_scales.shape[-1]), a.shape[0])
+    of_weight, b = _spread_scales(wide(weight_scales), n), wide(weight)
+    y = product(a, b.T, by_rows) * 0
+    for block in range(of_x.shape[1]):
+        own = slice(128 * block, 128 * block + 128)
+        y = y + product(a[:, own], b[:, own].T, by_rows) * (of_x[:, block : block + 1] * of_weight[:, block])
+    y = y if bias is None else y + wide(bias)
+    to = getattr(space, {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}[element])
+    return (y.to(to) if is_torch(y) else y.astype(to)).reshape(*x.shape[:-1], n)
+
+
+def _spread_scales(scales: Any, rows: int) -> Any:
+    """The scales of each row, of scales of rows or of 128 rows."""
+    if scales.shape[0] == rows:
+        return scales
+    spread = scales.repeat_interleave(128, 0) if is_torch(scales) else scales.repeat(128, 0)
+    return spread[:rows]
+
+
+#: Weights of four bits along K that share a scale, and the places of a word, four bits each, of K 0 to 7.
+INT4_GROUP = 128
+_INT4_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)
+
+
+def _to(array: Any, kind: str) -> Any:
+    return array.to(getattr(namespace(array), kind)) if is_torch(array) else array.astype(kind)
+
+
+def quantize_int4(weight: Any) -> tuple[Any, Any]:
+    """Weights as words of eight integers of four bits, and the scales of each 128 of a row."""
+    space, (rows, columns) = namespace(weight), weight.shape
+    groups = wide(weight).reshape(rows, columns // INT4_GROUP, INT4_GROUP)
+    most = abs(groups).amax(-1) if is_torch(weight) else abs(groups).max(-1)
+    scales = narrow(space.where(most > 0, most / 7, space.ones_like(most)), weight)
+    numbers = space.round(groups / wide(scales)[..., None]).clip(-8, 7).reshape(rows, columns // 8, 8)
+    bits = _to(numbers, "int32") & 15
+    words = bits[..., 0] * 0
+    for k, place in enumerate(_INT4_PLACES):
+        words = words | bits[..., k] << 4 * place
+    turned = scales.T
+    return words, turned.contiguous() if is_torch(turned) else space.ascontiguousarray(turned)
+
+
+def int4_weights(weight: Any, scales: Any) -> Any:
+    """The weights of words and scales, in float32."""
+    space = namespace(weight)
+    numbers = space.stack([(weight << 28 - 4 * place) >> 28 for place in _INT4_PLACES], -1)
+    rows = _to(numbers, "float32").reshape(weight.shape[0], -1, INT4_GROUP)
+    return (rows * wide(scales).T[..., None]).reshape(weight.shape[0], -1)
+
+
+def int4_linear(x: Any, weight: Any, scales: Any, bias: Any, by_rows: bool = False) -> Any:
+    """The product of rows with weights of four bits."""
+    y = product(x, narrow(int4_weights(weight, scales), wide(x)).T, by_rows)
+    return narrow(y if bias is None else y + wide(bias), x)
+
+
+def int4_linear_backward(weight: Any, scales: Any, d_y: Any, by_rows: bool = False) -> Any:
+    """The derivative of ``int4_linear`` by ``x``."""
+    return narrow(product(d_y, narrow(int4_weights(weight, scales), wide(d_y)), by_rows), d_y)
 
 
 def dequantize(q: Any, scales: Any, square: bool) -> Any:

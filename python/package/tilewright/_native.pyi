@@ -1107,6 +1107,7 @@ class _Asked(TypedDict):
     keep: list[str]
     tf32: bool
     fast: bool
+    invariant: bool
 
 @final
 class Plan:

@@ -468,6 +468,7 @@ def gemm(
     keep: str | Sequence[str] | None = None,
     tf32: bool = False,
     fast: bool = False,
+    invariant: bool = False,
     on: str | None = None,
     **inputs: Any,
 ) -> Any:
@@ -496,6 +497,9 @@ def gemm(
     accumulators of e4m3 and e5m2 are not promoted to f32; the tensor core keeps 13 bits below the
     largest term.
 
+    ``invariant``: batch-invariant. A row of the result has the same bits whatever the other rows of A
+    are and however many there are: the plan has no split-K, and A along the rows of its tiles.
+
     The plan is made by a model of the machine, and may need several launches and a workspace:
     ``print(plan(gemm, a, b))``.
 
@@ -510,7 +514,7 @@ def gemm(
             raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
     tensors = (a, b, *inputs.values(), *(scales or ()))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
+    call = ("gemm", function, pairs, tf32, fast, invariant, scales is None, kinds, *inputs)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -567,7 +571,7 @@ def gemm(
         tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
-    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _machine(device))
+    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), bool(invariant), _machine(device))
     # For kernels, tensors begin at a multiple of 16 bytes.
     befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
     _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
@@ -596,6 +600,7 @@ def _product(
     keep: tuple[str, ...],
     tf32: bool,
     fast: bool,
+    invariant: bool,
     machine: str,
 ) -> _native.Plan:
     shape = d[1]
@@ -618,6 +623,7 @@ def _product(
         "keep": list(keep),
         "tf32": tf32,
         "fast": fast,
+        "invariant": invariant,
     }
     return _native.plan_product(_batch(a), _batch(b), _batch(d), asked, machine)
 

@@ -34,12 +34,15 @@ __all__ = [
     "cross_entropy_rows",
     "dropout",
     "embedding",
+    "gated_linear",
+    "int4_linear",
     "layer_norm",
     "linear",
     "log_softmax",
     "matmul",
     "rms_norm",
     "rope",
+    "scaled_linear",
     "softmax",
 ]
 
@@ -323,47 +326,142 @@ def dropout(x: Any, probability: float, seed: int) -> Any:
     return _dropout(probability, seed, x)
 
 
-def _defined_linear(x: Any, weight: Any, bias: Any) -> Any:
-    y = definitions.wide(x) @ definitions.wide(weight).T
+def _defined_linear(x: Any, weight: Any, bias: Any, invariant: bool) -> Any:
+    y = definitions.product(x, weight.T, invariant)
     return definitions.narrow(y if bias is None else y + definitions.wide(bias), x)
 
 
-def _defined_linear_backward(x: Any, weight: Any, d_y: Any, bias: bool) -> Any:
+def _defined_linear_backward(x: Any, weight: Any, d_y: Any, bias: bool, invariant: bool) -> Any:
     d = definitions.wide(d_y).reshape(-1, weight.shape[0])
-    d_x = definitions.narrow((d @ definitions.wide(weight)).reshape(x.shape), x)
+    d_x = definitions.narrow(definitions.product(d, weight, invariant).reshape(x.shape), x)
     d_weight = definitions.narrow(d.T @ definitions.wide(x).reshape(-1, weight.shape[1]), weight)
     return d_x, d_weight, definitions.narrow(d.sum(0), weight) if bias else None
 
 
-_multiply = _either(lambda x, weight, bias: ops.linear(x, weight, bias), _defined_linear)
+_multiply = _either(
+    lambda x, weight, bias, invariant: ops.linear(x, weight, bias, invariant=invariant), _defined_linear
+)
 _multiply_backward = _either(
-    lambda x, weight, d_y, bias: ops.linear_backward(x, weight, d_y, bias=bias), _defined_linear_backward
+    lambda x, weight, d_y, bias, invariant: ops.linear_backward(x, weight, d_y, bias=bias, invariant=invariant),
+    _defined_linear_backward,
 )
 _linear = _differentiable(
-    lambda *arrays: _multiply(*arrays),
-    lambda arrays, made, d_y: _multiply_backward(arrays[0], arrays[1], d_y, bias=arrays[2] is not None),
-    0,
+    lambda invariant, *arrays: _multiply(*arrays, invariant=invariant),
+    lambda invariant, arrays, made, d_y: _multiply_backward(
+        arrays[0], arrays[1], d_y, bias=arrays[2] is not None, invariant=invariant
+    ),
+    1,
 )
 
 
-def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+def linear(x: Any, weight: Any, bias: Any = None, *, invariant: bool = False) -> Any:
     """As ``tilewright.ops.linear``."""
-    return _linear(x, weight, bias)
+    return _linear(invariant, x, weight, bias)
+
+
+_gate = _either(
+    lambda x, weight, bias, **options: ops.gated_linear(x, weight, bias, **options),
+    lambda x, weight, bias, function, pairs, invariant: definitions.gated_linear(x, weight, bias, function, pairs, invariant),
+)
+_gate_backward = _either(
+    lambda x, weight, bias, d_y, **options: ops.gated_linear_backward(x, weight, d_y, bias, **options),
+    lambda x, weight, bias, d_y, function, pairs, invariant: definitions.gated_linear_backward(
+        x, weight, bias, d_y, function, pairs, invariant
+    ),
+)
+_gated_linear = _differentiable(
+    lambda options, *arrays: _gate(*arrays, **dict(options)),
+    lambda options, arrays, made, d_y: _gate_backward(*arrays, d_y, **dict(options)),
+    1,
+)
+
+
+def gated_linear(
+    x: Any, weight: Any, bias: Any = None, *, function: str = "silu", pairs: str = "halves", invariant: bool = False
+) -> Any:
+    """As ``tilewright.ops.gated_linear``."""
+    return _gated_linear(_options(function=function, pairs=pairs, invariant=invariant), x, weight, bias)
+
+
+_scaled = _either(
+    lambda x, x_scales, weight, weight_scales, bias, **options: ops.scaled_linear(
+        x, x_scales, weight, weight_scales, bias, **options
+    ),
+    lambda x, x_scales, weight, weight_scales, bias, element, invariant: definitions.scaled_linear(
+        x, x_scales, weight, weight_scales, bias, element, invariant
+    ),
+)
+
+
+def _summed_rows(d_y: Any, bias: Any) -> Any:
+    """The derivative by a bias; None without one."""
+    return None if bias is None else definitions.narrow(definitions.wide(d_y).reshape(-1, d_y.shape[-1]).sum(0), bias)
+
+
+def _derive_scaled(options: Any, arrays: Any, made: Any, d_y: Any) -> Any:
+    return None, None, None, None, _summed_rows(d_y, arrays[4])
+
+
+_scaled_linear = _differentiable(lambda options, *arrays: _scaled(*arrays, **dict(options)), _derive_scaled, 1)
+
+
+def scaled_linear(
+    x: Any,
+    x_scales: Any,
+    weight: Any,
+    weight_scales: Any,
+    bias: Any = None,
+    *,
+    element: str = "bf16",
+    invariant: bool = False,
+) -> Any:
+    """As ``tilewright.ops.scaled_linear``."""
+    return _scaled_linear(_options(element=element, invariant=invariant), x, x_scales, weight, weight_scales, bias)
+
+
+_of_int4 = _either(
+    lambda x, weight, scales, bias, invariant: ops.int4_linear(x, weight, scales, bias, invariant=invariant),
+    lambda x, weight, scales, bias, invariant: definitions.int4_linear(x, weight, scales, bias, invariant),
+)
+_by_int4 = _either(
+    lambda weight, scales, d_y, invariant: ops.int4_linear_backward(weight, scales, d_y, invariant=invariant),
+    lambda weight, scales, d_y, invariant: definitions.int4_linear_backward(weight, scales, d_y, invariant),
+)
+_int4_linear = _differentiable(
+    lambda invariant, *arrays: _of_int4(*arrays, invariant=invariant),
+    lambda invariant, arrays, made, d_y: (
+        _by_int4(arrays[1], arrays[2], d_y, invariant=invariant),
+        None,
+        None,
+        _summed_rows(d_y, arrays[3]),
+    ),
+    1,
+)
+
+
+def int4_linear(x: Any, weight: Any, scales: Any, bias: Any = None, *, invariant: bool = False) -> Any:
+    """As ``tilewright.ops.int4_linear``."""
+    return _int4_linear(invariant, x, weight, scales, bias)
 
 
 _product = _either(
-    lambda a, b: ops.matmul(a, b), lambda a, b: definitions.narrow(definitions.wide(a) @ definitions.wide(b), a)
+    lambda a, b, invariant: ops.matmul(a, b, invariant=invariant),
+    lambda a, b, invariant: definitions.narrow(definitions.product(a, b, invariant), a),
 )
 _matmul = _differentiable(
-    lambda a, b: _product(a, b),
-    lambda arrays, made, d_y: (_product(d_y, arrays[1].swapaxes(-1, -2)), _product(arrays[0].swapaxes(-1, -2), d_y)),
-    0,
+    lambda invariant, a, b: _product(a, b, invariant=invariant),
+    lambda invariant, arrays, made, d_y: (
+        _product(d_y, arrays[1].swapaxes(-1, -2), invariant=invariant),
+        # Rows of the derivative by b are sums over those of a.
+        _product(arrays[0].swapaxes(-1, -2), d_y, invariant=False),
+    ),
+    1,
 )
 
 
-def matmul(a: Any, b: Any) -> Any:
+def matmul(a: Any, b: Any, *, invariant: bool = False) -> Any:
     """As ``tilewright.ops.matmul``."""
-    return _matmul(a, b)
+    return _matmul(invariant, a, b)
 
 
 def _options(**named: Any) -> tuple[tuple[str, Any], ...]:

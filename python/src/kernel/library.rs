@@ -261,6 +261,8 @@ pub struct GemmOptions {
     tf32: bool,
     /// Whether accumulators of 8-bit operands are not promoted to f32.
     fast: bool,
+    /// Whether rows of D have the same bits for every M.
+    invariant: bool,
 }
 
 impl GemmOptions {
@@ -306,7 +308,8 @@ impl GemmOptions {
             problem = text.parse().and_then(|by| problem.reducing(by)).map_err(refuse)?;
         }
         let problem = if self.tf32 { problem.in_tf32() } else { problem };
-        Ok(if self.fast { problem.fast() } else { problem })
+        let problem = if self.fast { problem.fast() } else { problem };
+        if self.invariant { problem.batch_invariant().map_err(refuse) } else { Ok(problem) }
     }
 }
 
@@ -350,7 +353,8 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
     Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())
 }
 
-/// The kernel for devices without wgmma: for row-major matrices without other options.
+/// The kernel for devices without wgmma: for row-major matrices without other options. It adds the
+/// terms of an element in the order of K, for every tile, so it is batch-invariant.
 fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResult<Plan> {
     let [m, n, k] = problem.sizes();
     let plain = Problem::of(
@@ -358,6 +362,7 @@ fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResu
         Matrix::rows(problem.operand_type(), [n, k]).map_err(|error| refusal::of(py, &error))?,
         Matrix::rows(problem.result_type(), [m, n]).map_err(|error| refusal::of(py, &error))?,
     );
+    let plain = if problem.is_batch_invariant() { plain.and_then(Problem::batch_invariant) } else { plain };
     if !plain.is_ok_and(|plain| plain == *problem) {
         return Err(PyValueError::new_err(format!(
             "on {}, products are of matrices with rows one after another, without a function, a batch or tf32: \

@@ -16,7 +16,9 @@ takes are copied first: rows must be contiguous and equally far apart. ``plan`` 
 a call, and such copies.
 
 A row has the same bits whatever the other rows are and however many there are: an operator of rows
-adds in an order that depends on the length of the row alone.
+adds in an order that depends on the length of the row alone. So have rows of products with
+``invariant=True``, or in the context ``invariant()``; without it, a product of few rows may be divided
+along K, and one of many rows not.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ from ._experts import (
     quantize,
     route,
 )
+from ._gated import gated_linear, gated_linear_backward
+from ._int4 import int4_linear, int4_linear_backward, int4_weights, quantize_int4
+from ._invariance import invariant
 from ._losses import cross_entropy, cross_entropy_rows, cross_entropy_rows_backward, linear_cross_entropy
 from ._plan import plan
 from ._products import feed_forward, feed_forward_backward, linear, linear_backward, linears, linears_backward, matmul
@@ -49,6 +54,7 @@ from ._rows import (
     softmax,
     softmax_backward,
 )
+from ._scaled import scaled_linear
 from ._training import adamw
 
 __all__ = [
@@ -72,8 +78,14 @@ __all__ = [
     "experts",
     "feed_forward",
     "feed_forward_backward",
+    "gated_linear",
+    "gated_linear_backward",
     "geglu",
     "gelu",
+    "int4_linear",
+    "int4_linear_backward",
+    "int4_weights",
+    "invariant",
     "layer_norm",
     "layer_norm_backward",
     "linear",
@@ -87,11 +99,13 @@ __all__ = [
     "permute",
     "plan",
     "quantize",
+    "quantize_int4",
     "relu",
     "rms_norm",
     "rms_norm_backward",
     "rope",
     "route",
+    "scaled_linear",
     "silu",
     "softmax",
     "softmax_backward",

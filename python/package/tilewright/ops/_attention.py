@@ -11,6 +11,7 @@ from .._arrays import compact, empty, fill, zeros_like
 from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
+from ._invariance import is_invariant
 from ._losses import as_i32
 
 
@@ -450,6 +451,7 @@ def attention_decode(
     slopes: Any = None,
     splits: int | None = None,
     return_lse: bool = False,
+    invariant: bool | None = None,
     on: str | None = None,
 ) -> Any:
     """Attention of one query of each sequence, or a few, over a cache of keys and values.
@@ -460,8 +462,8 @@ def attention_decode(
 
     The keys of a sequence are divided into ``splits`` parts, which are computed beside each other and
     then combined in a fixed order. By default there are as many as fill the device; with a number of
-    your own, the result of a sequence has the same bits in every batch. The other options are those of
-    ``attention``.
+    your own, the result of a sequence has the same bits in every batch. So it has if ``invariant``: there
+    are then as many as fill the device for one sequence. The other options are those of ``attention``.
 
     >>> import numpy as np
     >>> q, k, v = np.ones((1, 1, 1, 16), "f2"), np.ones((1, 1, 4, 16), "f2"), np.arange(64).reshape(1, 1, 4, 16).astype("f2")
@@ -481,6 +483,8 @@ def attention_decode(
     if by_definition(on, q, k, v):
         defined = _decode_definition(q, k, v, lengths, pages, sinks, slopes, own)
         return defined if return_lse else defined[0]
+    if splits is None and is_invariant(invariant):
+        splits = _splits(machine_of(q), groups)
     call = ("attention_decode", own, splits, is_paged, sinks is None, slopes is None)
     optional = {"sinks": sinks, "slopes": slopes}
     called = (q, k, v, lengths, *(each for each in (pages, sinks, slopes) if each is not None))

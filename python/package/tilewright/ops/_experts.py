@@ -9,6 +9,7 @@ from .. import _native
 from .._arrays import empty, is_torch
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import by_definition, contiguous, records, through_torch
+from ._invariance import is_invariant
 
 #: The rows of a tile of a product: the rows of an expert begin at a multiple of it.
 TILE_ROWS = 128
@@ -154,9 +155,15 @@ def permute_backward(d_y: Any, places: Any, *, on: str | None = None) -> Any:
     return _run("permute", options, {"d_y": d_y, "places": places}, results, sizes, on, True)[0]
 
 
-def expert_product(x: Any, w: Any, where: Places, *, transposed: bool = True, on: str | None = None) -> Any:
+def expert_product(
+    x: Any, w: Any, where: Places, *, transposed: bool = True, invariant: bool | None = None, on: str | None = None
+) -> Any:
     """The rows of each expert, (P,K), times its matrix: ``w`` is (E,N,K), as of linear layers, or (E,K,N)
     if not ``transposed``. Elements are bf16 or f16 on a device, and K and N multiples of 8.
+
+    A row of the kernel's result has the same bits for every number of rows of its expert, and of
+    others: one program serves all sizes. ``invariant`` asks for the same on the host, where rows are
+    then multiplied one by one.
 
     >>> import numpy as np
     >>> where = expert_places(np.array([[0]], np.int32), 1)
@@ -167,9 +174,10 @@ def expert_product(x: Any, w: Any, where: Places, *, transposed: bool = True, on
     if len(x.shape) != 2 or x.shape[1] != inner or x.shape[0] != where.choices.shape[0]:
         raise ValueError(f"x is (P,K) and w (E,N,K), and they have the shapes {tuple(x.shape)} and {tuple(w.shape)}")
     if records(x, w):
-        return through_torch("expert_product", x, w, where.tile_experts, where.first_tiles, where.tiles, transposed)
+        tables = (where.tile_experts, where.first_tiles, where.tiles)
+        return through_torch("expert_product", x, w, *tables, transposed, is_invariant(invariant))
     if by_definition(on, x, w):
-        return definitions.expert_product(x, w, where.tile_experts, transposed, TILE_ROWS)
+        return definitions.expert_product(x, w, where.tile_experts, transposed, TILE_ROWS, is_invariant(invariant))
     outer = w.shape[1 if transposed else 2]
     element = _native.array_axes(x)[0]
     inputs = {"x": x, "w": w, "tile_experts": where.tile_experts}
@@ -184,9 +192,17 @@ def _product_options(w: Any, element: str, transposed: bool) -> Options:
 
 
 def expert_product_backward(
-    x: Any, w: Any, d_y: Any, where: Places, *, transposed: bool = True, on: str | None = None
+    x: Any,
+    w: Any,
+    d_y: Any,
+    where: Places,
+    *,
+    transposed: bool = True,
+    invariant: bool | None = None,
+    on: str | None = None,
 ) -> tuple[Any, Any]:
     """The derivatives of ``expert_product`` by ``x`` and ``w``. An expert without rows has 0.
+    ``invariant`` is that of ``expert_product``, for the first.
 
     >>> import numpy as np
     >>> where = expert_places(np.array([[0]], np.int32), 1)
@@ -195,7 +211,8 @@ def expert_product_backward(
     np.float16(8.0)
     """
     if by_definition(on, x, w):
-        return definitions.expert_product_backward(x, w, d_y, where.tile_experts, transposed, TILE_ROWS)
+        is_same = is_invariant(invariant)
+        return definitions.expert_product_backward(x, w, d_y, where.tile_experts, transposed, TILE_ROWS, is_same)
     element = _native.array_axes(x)[0]
     inputs = {"x": x, "w": w, "d_y": d_y, "tile_experts": where.tile_experts, "first_tiles": where.first_tiles, "tiles": where.tiles}
     sizes = {"P": x.shape[0], "K": x.shape[1], "N": d_y.shape[1]}
@@ -254,11 +271,13 @@ def experts(
     *,
     function: str = "silu",
     over_all: bool = False,
+    invariant: bool | None = None,
     on: str | None = None,
 ) -> Any:
     """A mixture of experts: each token of ``x``, (T,K), goes to the ``chosen`` experts with the greatest
     ``logits``, (T,E), and gets the weighted sum of ``down(function(gate(x)) * up(x))`` of these. ``gate``
-    and ``up`` are (E,N,K), and ``down`` is (E,K,N), as weights of linear layers.
+    and ``up`` are (E,N,K), and ``down`` is (E,K,N), as weights of linear layers. ``invariant`` is that of
+    ``expert_product``.
 
     >>> import numpy as np
     >>> x, logits = np.ones((3, 8), "f2"), np.zeros((3, 2), "f4")
@@ -271,8 +290,10 @@ def experts(
     own, weights = route(logits, chosen, over_all=over_all, on=on)
     where = expert_places(own, logits.shape[1], on=on)
     rows = permute(x, where, on=on)
-    hidden = activation(expert_product(rows, gate, where, on=on), function, up=expert_product(rows, up, where, on=on), on=on)
-    return combine(expert_product(hidden, down, where, on=on), where, weights, on=on)
+    is_same = is_invariant(invariant)
+    first, second = (expert_product(rows, own, where, invariant=is_same, on=on) for own in (gate, up))
+    hidden = activation(first, function, up=second, on=on)
+    return combine(expert_product(hidden, down, where, invariant=is_same, on=on), where, weights, on=on)
 
 
 def quantize(

@@ -10,6 +10,7 @@ from .._arrays import empty, is_torch
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
 from ._common import by_definition, contiguous, records, sizes_of_rows, through_jax, through_torch
+from ._invariance import is_invariant
 
 #: The bytes of the logits of a chunk of rows of a fused loss.
 _CHUNK_BYTES = 256 << 20
@@ -224,11 +225,13 @@ def linear_cross_entropy(
     softcap: float = 0.0,
     reduction: str = "mean",
     rows: int | None = None,
+    invariant: bool | None = None,
     on: str | None = None,
 ) -> Any:
     """``cross_entropy(linear(x, weight), targets)``, chunk by chunk of ``rows`` rows, so that the
     logits are never all in memory. With tensors that require gradients, the derivatives are computed
-    in the same pass. ``reduction`` is "mean" or "sum".
+    in the same pass. ``reduction`` is "mean" or "sum". ``invariant``: the loss of a row, and the
+    derivative by it, have the same bits for every number of rows; their sums do not.
 
     >>> import numpy as np
     >>> x, weight = np.ones((4, 8), np.float16), np.zeros((2, 8), np.float16)
@@ -240,12 +243,12 @@ def linear_cross_entropy(
         raise ValueError('a fused loss is reduced: "mean" or "sum"')
     flat = x if len(x.shape) == 2 else x.reshape(-1, x.shape[-1])
     classes = targets.reshape(-1)
-    settings = (ignored, smoothing, z_loss, softcap)
+    settings, is_same = (ignored, smoothing, z_loss, softcap), is_invariant(invariant)
     if records(x, weight):
         needs = records_gradients(x, weight)
-        loss, _, _ = through_torch("linear_cross_entropy", flat, weight, classes, *settings, reduction == "mean", rows or 0, needs)
+        loss, _, _ = through_torch("linear_cross_entropy", flat, weight, classes, *settings, reduction == "mean", rows or 0, needs, is_same)
         return loss
-    return fused(flat, weight, classes, *settings, reduction == "mean", rows or 0, False, on)[0]
+    return fused(flat, weight, classes, *settings, reduction == "mean", rows or 0, False, is_same, on)[0]
 
 
 def records_gradients(*arrays: Any) -> bool:
@@ -280,6 +283,7 @@ def fused(
     is_mean: bool,
     rows: int,
     needs_gradients: bool,
+    invariant: bool,
     on: str | None,
 ) -> tuple[Any, Any, Any]:
     """The loss of a linear layer, and its derivatives by ``x`` and ``weight`` if they are needed."""
@@ -303,18 +307,18 @@ def fused(
     for first in range(0, count, size):
         part, classes = x[first : first + size], targets[first : first + size]
         if by_definition(on, part, weight):
-            logits = linear(part, weight, on=on)
+            logits = linear(part, weight, invariant=invariant, on=on)
         else:
             # Rows are padded to whole vectors of 16 bytes, whatever the number of classes is.
             logits = empty(part, (part.shape[0], -(-vocabulary // 8) * 8))
-            linear(part, weight, out=logits[:, :vocabulary], on=on)
+            linear(part, weight, out=logits[:, :vocabulary], invariant=invariant, on=on)
             settings["vocabulary"] = vocabulary
         loss, lse = cross_entropy_rows(logits, classes, on=on, **settings)
         losses.append(loss.sum())
         if needs_gradients:
             d_loss = definitions.narrow((loss * 0 + 1) * scale, loss)
             d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)[:, :vocabulary]
-            matmul(d_logits, weight, out=d_x[first : first + size], on=on)
+            matmul(d_logits, weight, out=d_x[first : first + size], invariant=invariant, on=on)
             d_weight = _summed(d_logits, part, d_weight, on)
     total = sum(losses[1:], losses[0]) if losses else space.zeros(()) if not is_torch(x) else x.new_zeros((), dtype=space.float32)
     loss = total * scale

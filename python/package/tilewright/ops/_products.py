@@ -8,18 +8,31 @@ from .. import _definitions as definitions
 from .. import gpu
 from .._arrays import compact, empty
 from .._definitions import is_jax
+from ._invariance import is_invariant
 from ._common import autocast, strides_of, by_definition, records, stored, through_torch, through_jax
 
 
-def _flat(x: Any) -> Any:
+def flat_rows(x: Any) -> Any:
     """The rows of an array as a matrix."""
     return x if len(x.shape) == 2 else x.reshape(-1, x.shape[-1])
 
 
-def linear(x: Any, weight: Any, bias: Any = None, *, function: str | None = None, out: Any = None, on: str | None = None) -> Any:
+def linear(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    function: str | None = None,
+    out: Any = None,
+    invariant: bool | None = None,
+    on: str | None = None,
+) -> Any:
     """``x @ weight.T + bias``: ``x`` is (..., K) with any leading axes, ``weight`` is (N,K), ``bias`` is
     (N). The accumulators are f32 and are rounded once. ``function`` is an expression of the sum
     ``x``, such as ``"gelu_tanh(x)"``; gradients are not recorded through it.
+
+    ``invariant``: a row of the result has the same bits whatever the other rows are and however many
+    there are. Without it, the setting of ``tilewright.ops.invariant`` counts.
 
     >>> import numpy as np
     >>> linear(np.ones((2, 8), np.float16), np.ones((3, 8), np.float16)).tolist()
@@ -28,31 +41,38 @@ def linear(x: Any, weight: Any, bias: Any = None, *, function: str | None = None
     x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
+    is_same = is_invariant(invariant)
     if is_jax(x):
         if function is not None:
             raise TypeError("with arrays of JAX, apply the function to the result")
-        return through_jax("linear", x, weight, bias, out=out, on=on)
+        return through_jax("linear", x, weight, bias, invariant=is_same, out=out, on=on)
     if out is None and function is None and records(x, weight, bias):
-        return through_torch("linear", x, weight, bias)
+        return through_torch("linear", x, weight, bias, is_same)
     shape = (*x.shape[:-1], weight.shape[0])
     if by_definition(on, x, weight):
         if function is not None:
             raise TypeError("the definition has no epilogue function: apply it to the result")
-        y = definitions.wide(x) @ definitions.wide(weight).T
+        y = definitions.product(x, weight.T, is_same)
         y = y if bias is None else y + definitions.wide(bias)
         return stored(out, definitions.narrow(y, x))
+    if bias is None:
+        return product_into(out, shape, flat_rows(x), weight, on, function=function, invariant=is_same)
+    # The bias is added before the function.
+    text = "x + bias" if function is None else _substituted(function)
+    return product_into(out, shape, flat_rows(x), weight, on, function=text, bias=bias, invariant=is_same)
+
+
+def product_into(out: Any, shape: tuple[int, ...], a: Any, b: Any, on: str | None, **named: Any) -> Any:
+    """The product of matrices as an array of a shape, whose last axis is that of columns, or in ``out``.
+    The options are those of ``gpu.gemm``.
+    """
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"out has the shape {tuple(out.shape)}, and the result {shape}")
-    flat, into = _flat(x), out
+    into = out
     if out is not None and len(shape) != 2:
         # Only the rows of a contiguous array are a matrix in its memory.
         into = out.reshape(-1, shape[-1]) if strides_of(out) == compact(shape) else None
-    if bias is None:
-        y = gpu.gemm(flat, weight, function=function, out=into, on=on)
-    else:
-        # The bias is added before the function.
-        text = "x + bias" if function is None else _substituted(function)
-        y = gpu.gemm(flat, weight, function=text, bias=bias, out=into, on=on)
+    y = gpu.gemm(a, b, out=into, on=on, **named)
     if out is None or into is not None:
         return y.reshape(shape) if out is None else out
     return gpu.relayout(y.reshape(shape), out, on=on)
@@ -72,27 +92,29 @@ def linear_backward(
     *,
     bias: bool = False,
     into: Any = None,
+    invariant: bool | None = None,
     on: str | None = None,
 ) -> tuple[Any, Any, Any]:
     """The derivatives of ``linear`` by ``x``, ``weight`` and the bias: ``d_y @ weight``,
     ``d_y.T @ x``, and the sum of the rows of ``d_y``; the last is None without ``bias``.
 
     ``into``: a buffer of float32, (N,K), to which the derivative by ``weight`` is added; it is
-    returned in its place.
+    returned in its place. ``invariant``: rows of the derivative by ``x`` have the same bits for every
+    number of rows. The derivative by ``weight`` is a sum over the rows.
 
     >>> import numpy as np
     >>> x, weight, d_y = (np.ones(shape, np.float16) for shape in [(2, 8), (3, 8), (2, 3)])
     >>> [own.shape for own in linear_backward(x, weight, d_y, bias=True)]
     [(2, 8), (3, 8), (3,)]
     """
-    rows, of_rows = _flat(x), _flat(d_y)
+    rows, of_rows, is_same = flat_rows(x), flat_rows(d_y), is_invariant(invariant)
     if by_definition(on, x, weight, d_y):
         d = definitions.wide(of_rows)
-        d_x = definitions.narrow((d @ definitions.wide(weight)).reshape(x.shape), x)
+        d_x = definitions.narrow(definitions.product(d, weight, is_same).reshape(x.shape), x)
         product = d.T @ definitions.wide(rows)
         d_weight = definitions.narrow(product, weight) if into is None else _added(into, product)
         return d_x, d_weight, definitions.narrow(d.sum(0), weight) if bias else None
-    d_x = gpu.gemm(of_rows, weight.T, on=on).reshape(tuple(x.shape))
+    d_x = gpu.gemm(of_rows, weight.T, invariant=is_same, on=on).reshape(tuple(x.shape))
     if into is None:
         d_weight = gpu.gemm(of_rows.T, rows.T, on=on)
     else:
@@ -109,9 +131,10 @@ def _added(into: Any, product: Any) -> Any:
     return into
 
 
-def matmul(a: Any, b: Any, *, out: Any = None, on: str | None = None) -> Any:
+def matmul(a: Any, b: Any, *, out: Any = None, invariant: bool | None = None, on: str | None = None) -> Any:
     """The product of matrices ``a @ b``: (M,K) and (K,N), or batches of them, (L,M,K) and (L,K,N), of
-    any strides.
+    any strides. ``invariant``: a row of the result has the same bits for every M and L; the derivative
+    by ``a`` too.
 
     >>> import numpy as np
     >>> matmul(np.ones((2, 8), np.float16), np.ones((8, 3), np.float16)).tolist()
@@ -120,32 +143,35 @@ def matmul(a: Any, b: Any, *, out: Any = None, on: str | None = None) -> Any:
     a, b = autocast(a, b)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"a is (M,K) and b (K,N), or both are batches, and they have the shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    is_same = is_invariant(invariant)
     if is_jax(a):
-        return through_jax("matmul", a, b, out=out, on=on)
+        return through_jax("matmul", a, b, invariant=is_same, out=out, on=on)
     if out is None and records(a, b):
-        return through_torch("matmul", a, b)
+        return through_torch("matmul", a, b, is_same)
     if by_definition(on, a, b):
-        return stored(out, definitions.narrow(definitions.wide(a) @ definitions.wide(b), a))
-    return gpu.gemm(a, b.swapaxes(-1, -2), out=out, on=on)
+        return stored(out, definitions.narrow(definitions.product(a, b, is_same), a))
+    return gpu.gemm(a, b.swapaxes(-1, -2), out=out, invariant=is_same, on=on)
 
 
-def sum_of_products(factors: Any, weights: Any, on: str | None) -> Any:
+def sum_of_products(factors: Any, weights: Any, invariant: bool, on: str | None) -> Any:
     """The sum of the products of matrices (M,N) with matrices (N,K): each is added to those before it
     before it is rounded.
     """
     total = None
     for factor, weight in zip(factors, weights):
         if by_definition(on, factor, weight):
-            product = definitions.wide(factor) @ definitions.wide(weight)
+            product = definitions.product(factor, weight, invariant)
             total = product if total is None else total + product
         elif total is None:
-            total = gpu.gemm(factor, weight.T, on=on)
+            total = gpu.gemm(factor, weight.T, invariant=invariant, on=on)
         else:
-            total = gpu.gemm(factor, weight.T, function="x + before", before=total, on=on)
+            total = gpu.gemm(factor, weight.T, function="x + before", before=total, invariant=invariant, on=on)
     return total
 
 
-def linears(x: Any, weights: Any, biases: Any = None, *, on: str | None = None) -> tuple[Any, ...]:
+def linears(
+    x: Any, weights: Any, biases: Any = None, *, invariant: bool | None = None, on: str | None = None
+) -> tuple[Any, ...]:
     """Several linear layers of the same ``x``, as the projections of attention: the derivative by ``x``
     is added up by the products themselves. ``biases`` is None, or has a bias or None for each.
 
@@ -154,15 +180,18 @@ def linears(x: Any, weights: Any, biases: Any = None, *, on: str | None = None) 
     [(2, 8), (2, 16)]
     """
     biases = [None] * len(weights) if biases is None else list(biases)
+    is_same = is_invariant(invariant)
     if any(own is not None for own in biases) or is_jax(x):
-        return tuple(linear(x, weight, bias, on=on) for weight, bias in zip(weights, biases))
+        return tuple(linear(x, weight, bias, invariant=is_same, on=on) for weight, bias in zip(weights, biases))
     x, *weights = autocast(x, *weights)
     if records(x, *weights):
-        return tuple(through_torch("linears", x, list(weights)))
-    return tuple(linear(x, weight, on=on) for weight in weights)
+        return tuple(through_torch("linears", x, list(weights), is_same))
+    return tuple(linear(x, weight, invariant=is_same, on=on) for weight in weights)
 
 
-def linears_backward(x: Any, weights: Any, derivatives: Any, *, on: str | None = None) -> tuple[Any, list[Any]]:
+def linears_backward(
+    x: Any, weights: Any, derivatives: Any, *, invariant: bool | None = None, on: str | None = None
+) -> tuple[Any, list[Any]]:
     """The derivatives of ``linears`` without biases: by ``x``, and by each of the weights.
 
     >>> import numpy as np
@@ -171,8 +200,8 @@ def linears_backward(x: Any, weights: Any, derivatives: Any, *, on: str | None =
     >>> d_x.shape, [own.shape for own in d_weights]
     ((2, 8), [(8, 8), (16, 8)])
     """
-    rows, of_rows = _flat(x), [_flat(each) for each in derivatives]
-    d_x = sum_of_products(of_rows, weights, on)
+    rows, of_rows = flat_rows(x), [flat_rows(each) for each in derivatives]
+    d_x = sum_of_products(of_rows, weights, is_invariant(invariant), on)
     if by_definition(on, x):
         d_x = definitions.narrow(d_x, x)
         d_weights = [definitions.narrow(definitions.wide(d).T @ definitions.wide(rows), w) for d, w in zip(of_rows, weights)]
@@ -181,10 +210,17 @@ def linears_backward(x: Any, weights: Any, derivatives: Any, *, on: str | None =
     return d_x.reshape(tuple(x.shape)), d_weights
 
 
-def feed_forward(x: Any, gate: Any, up: Any, down: Any, function: str = "silu", *, on: str | None = None) -> Any:
+def feed_forward(
+    x: Any, gate: Any, up: Any, down: Any, function: str = "silu", *, invariant: bool | None = None, on: str | None = None
+) -> Any:
     """``down(function(gate(x)) * up(x))``, of the weights of three linear layers without biases: (N,K),
     (N,K) and (K,N). The backward computes the gated product again, so that it takes no memory between
     the passes.
+
+    Where no gradients are recorded and ``gate`` and ``up`` are the halves of one matrix in memory, such
+    as ``both.chunk(2)``, the first two layers are one GEMM, as in ``gated_linear``, which rounds once
+    where two layers round twice. With ``invariant``, results with and without gradients have the same
+    bits, so the layers stay apart.
 
     >>> import numpy as np
     >>> x, gate, up, down = (np.ones(shape, np.float16) for shape in [(2, 8), (16, 8), (16, 8), (8, 16)])
@@ -192,35 +228,55 @@ def feed_forward(x: Any, gate: Any, up: Any, down: Any, function: str = "silu", 
     1024.0
     """
     x, gate, up, down = autocast(x, gate, up, down)
+    is_same = is_invariant(invariant)
     if is_jax(x) or not records(x, gate, up, down):
-        return feed_forward_parts(x, gate, up, down, function, on)[0]
-    return through_torch("feed_forward", x, gate, up, down, function)[0]
+        if not is_same and not is_jax(x) and not by_definition(on, x, gate, up, down):
+            from ._gated import as_one, gated_linear, has_wgmma
+
+            both = as_one(gate, up)
+            if both is not None and has_wgmma(x):
+                return linear(gated_linear(x, both, function=function, invariant=False, on=on), down, invariant=False, on=on)
+        return feed_forward_parts(x, gate, up, down, function, is_same, on)[0]
+    return through_torch("feed_forward", x, gate, up, down, function, is_same)[0]
 
 
-def feed_forward_parts(x: Any, gate: Any, up: Any, down: Any, function: str, on: str | None) -> tuple[Any, Any, Any]:
+def feed_forward_parts(
+    x: Any, gate: Any, up: Any, down: Any, function: str, invariant: bool, on: str | None
+) -> tuple[Any, Any, Any]:
     """The result, and the results of the first two layers, which the backward reads."""
     from ._elements import activation
 
-    first, second = linear(x, gate, on=on), linear(x, up, on=on)
-    return linear(activation(first, function, up=second, on=on), down, on=on), first, second
+    first, second = (linear(x, weight, invariant=invariant, on=on) for weight in (gate, up))
+    return linear(activation(first, function, up=second, on=on), down, invariant=invariant, on=on), first, second
 
 
 def feed_forward_backward(
-    x: Any, gate: Any, up: Any, down: Any, first: Any, second: Any, d_y: Any, function: str = "silu", *, on: str | None = None
+    x: Any,
+    gate: Any,
+    up: Any,
+    down: Any,
+    first: Any,
+    second: Any,
+    d_y: Any,
+    function: str = "silu",
+    *,
+    invariant: bool | None = None,
+    on: str | None = None,
 ) -> tuple[Any, Any, Any, Any]:
     """The derivatives of ``feed_forward`` by ``x`` and the three weights; ``first`` and ``second`` are
     the results of the layers ``gate`` and ``up``.
 
     >>> import numpy as np
     >>> x, gate, up, down = (np.ones(shape, np.float16) for shape in [(2, 8), (16, 8), (16, 8), (8, 16)])
-    >>> y, first, second = feed_forward_parts(x, gate, up, down, "identity", None)
+    >>> y, first, second = feed_forward_parts(x, gate, up, down, "identity", False, None)
     >>> [own.shape for own in feed_forward_backward(x, gate, up, down, first, second, x, "identity")]
     [(2, 8), (16, 8), (16, 8), (8, 16)]
     """
     from ._elements import activation, activation_backward
 
     hidden = activation(first, function, up=second, on=on)
-    d_hidden, d_down, _ = linear_backward(hidden, down, d_y, on=on)
+    is_same = is_invariant(invariant)
+    d_hidden, d_down, _ = linear_backward(hidden, down, d_y, invariant=is_same, on=on)
     d_first, d_second = activation_backward(first, d_hidden, function, up=second, on=on)
-    d_x, (d_gate, d_up) = linears_backward(x, (gate, up), (d_first, d_second), on=on)
+    d_x, (d_gate, d_up) = linears_backward(x, (gate, up), (d_first, d_second), invariant=is_same, on=on)
     return d_x, d_gate, d_up, d_down

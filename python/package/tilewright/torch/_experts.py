@@ -80,41 +80,54 @@ def _derive_permute(ctx: Any, d_y: Tensor) -> Any:
 
 
 def _expert_product(
-    x: Tensor, w: Tensor, tile_experts: Tensor, first_tiles: Tensor, tiles: Tensor, transposed: bool
+    x: Tensor,
+    w: Tensor,
+    tile_experts: Tensor,
+    first_tiles: Tensor,
+    tiles: Tensor,
+    transposed: bool,
+    invariant: bool = False,
 ) -> Tensor:
     with torch.no_grad():
         none = x.new_empty(x.shape[0], 0)
         where = Places(none, none, tile_experts, first_tiles, tiles)
-        return fresh(ops.expert_product(x, w, where, transposed=transposed), x)
+        return fresh(ops.expert_product(x, w, where, transposed=transposed, invariant=invariant), x)
 
 
 def _expert_product_backward(
-    x: Tensor, w: Tensor, d_y: Tensor, tile_experts: Tensor, first_tiles: Tensor, tiles: Tensor, transposed: bool
+    x: Tensor,
+    w: Tensor,
+    d_y: Tensor,
+    tile_experts: Tensor,
+    first_tiles: Tensor,
+    tiles: Tensor,
+    transposed: bool,
+    invariant: bool = False,
 ) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         none = _nobody(x)
         where = Places(none, none, tile_experts, first_tiles, tiles)
-        d_x, d_w = _experts.expert_product_backward(x, w, d_y, where, transposed=transposed)
+        d_x, d_w = _experts.expert_product_backward(x, w, d_y, where, transposed=transposed, invariant=invariant)
         return fresh(d_x, d_y), fresh(d_w)
 
 
 _of_product = register(
     "expert_product",
     _expert_product,
-    lambda x, w, tile_experts, first_tiles, tiles, transposed: like(x, (x.shape[0], w.shape[1 if transposed else 2])),
+    lambda x, w, tile_experts, first_tiles, tiles, transposed, invariant=False: like(x, (x.shape[0], w.shape[1 if transposed else 2])),
 )
 _by_product = register("expert_product_backward", _expert_product_backward, lambda x, w, *others: (like(x), like(w)))
 
 
 def _keep_product(ctx: Any, inputs: Any, output: Any) -> None:
-    *tensors, ctx.transposed = inputs
+    *tensors, ctx.transposed, ctx.invariant = inputs
     ctx.save_for_backward(*tensors)
 
 
 def _derive_product(ctx: Any, d_y: Tensor) -> Any:
     x, w, *where = ctx.saved_tensors
-    d_x, d_w = _by_product(x, w, d_y, *where, ctx.transposed)
-    return (d_x, d_w, *(None,) * 4)
+    d_x, d_w = _by_product(x, w, d_y, *where, ctx.transposed, ctx.invariant)
+    return (d_x, d_w, *(None,) * 5)
 
 
 def _combine(x: Tensor, places: Tensor, choices: Tensor, weights: Tensor) -> Tensor:

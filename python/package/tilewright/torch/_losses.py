@@ -81,10 +81,11 @@ def _linear_cross_entropy(
     is_mean: bool,
     rows: int,
     needs: bool,
+    invariant: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
         loss, d_x, d_weight = _losses.fused(
-            x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, None
+            x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, invariant, None
         )
         # An operator returns tensors alone: what there is not is empty.
         return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))
@@ -92,7 +93,7 @@ def _linear_cross_entropy(
 
 def _fake_linear(x: Tensor, weight: Tensor, targets: Tensor, *settings: Any) -> tuple[Tensor, Tensor, Tensor]:
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    if settings[-1]:
+    if settings[6]:
         return like(x, (), kind), like(x), like(weight)
     return like(x, (), kind), x.new_empty(0), x.new_empty(0)
 
@@ -110,8 +111,8 @@ def _keep_linear(ctx: Any, inputs: Any, output: Any) -> None:
 def _derive_linear(ctx: Any, d_loss: Tensor | None, *others: Any) -> Any:
     d_x, d_weight = ctx.saved_tensors
     if d_loss is None:
-        return (None,) * 10
-    return (d_x * d_loss.to(d_x.dtype), d_weight * d_loss.to(d_weight.dtype), *(None,) * 8)
+        return (None,) * 11
+    return (d_x * d_loss.to(d_x.dtype), d_weight * d_loss.to(d_weight.dtype), *(None,) * 9)
 
 
 _of_linear.derive_by(_derive_linear, _keep_linear)

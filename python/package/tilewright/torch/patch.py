@@ -53,12 +53,16 @@ class Patched(NamedTuple):
         return f"replaced: {listed(self.replaced)}; left: {listed(self.left)}"
 
 
-def patch(model: nn.Module) -> Patched:
+def patch(model: nn.Module, *, invariant: bool = False) -> Patched:
     """Replaces the modules that are known in a model, in place: RMS and layer norms, linear layers,
     embeddings, gated feed-forward layers, attention with rotary positions, the residual sums between
     them, and the loss of a language model. ``str`` of what is returned says what was left.
 
     Weights stay where they are, so optimizers, checkpoints and tied weights are not affected.
+
+    ``invariant``: products are batch-invariant, as in the context ``tilewright.ops.invariant()``. A
+    sequence then has the same bits in every batch, as far as all modules that compute are replaced, and
+    no padding moves its rows. Without it, the setting of the context counts when the model is called.
     """
     replaced: Counter[str] = Counter()
     left: Counter[str] = Counter()
@@ -67,7 +71,7 @@ def patch(model: nn.Module) -> Patched:
         for make in (_causal_model, _decoder_layer, _attention, _feed_forward):
             forward = make(module)
             if forward is not None:
-                module.forward = types.MethodType(forward, module)
+                _replace(module, forward, invariant)
                 replaced[type(module).__name__] += 1
                 done.add(id(module))
                 break
@@ -76,7 +80,7 @@ def patch(model: nn.Module) -> Patched:
             continue
         forward = _norm(module) or _linear(module) or _embedding(module)
         if forward is not None:
-            module.forward = types.MethodType(forward, module)
+            _replace(module, forward, invariant)
             replaced[type(module).__name__] += 1
         elif type(module).__name__ not in ("Identity", "Dropout") and "Activation" not in type(module).__name__:
             left[type(module).__name__] += 1
@@ -84,6 +88,17 @@ def patch(model: nn.Module) -> Patched:
     if config is not None and hasattr(model, "set_attn_implementation") and _register_attention():
         model.set_attn_implementation(_ATTENTION)
     return Patched(dict(replaced), dict(left))
+
+
+def _replace(module: nn.Module, forward: Callable[..., Any], invariant: bool) -> None:
+    module.forward = types.MethodType(forward, module)
+    # Not through the context: code that `torch.compile` traces does not enter it.
+    module._has_invariant_products = invariant or None
+
+
+def _invariant(module: nn.Module) -> Any:
+    """True for the products of a module that are batch-invariant; None for the setting of the context."""
+    return module._has_invariant_products
 
 
 def _epsilon(module: nn.Module) -> Any:
@@ -131,7 +146,7 @@ def _linear(module: nn.Module) -> Callable[..., Any] | None:
 
 
 def _apply_linear(self: Any, x: Tensor) -> Tensor:
-    return ops.linear(x, self.weight, self.bias)
+    return ops.linear(x, self.weight, self.bias, invariant=_invariant(self))
 
 
 def _embedding(module: nn.Module) -> Callable[..., Any] | None:
@@ -164,7 +179,7 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
         if has_bias:
             return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))
         weights = (self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight)
-        return ops.feed_forward(x, *weights, function)
+        return ops.feed_forward(x, *weights, function, invariant=_invariant(self))
 
     return forward
 
@@ -206,7 +221,8 @@ def _apply_attention(
 ) -> tuple[Tensor, None]:
     shape = (*hidden_states.shape[:-1], -1, self.head_dim)
     layers = (self.q_proj, self.k_proj, self.v_proj)
-    made = ops.linears(hidden_states, [own.weight for own in layers], [own.bias for own in layers])
+    weights, biases = [own.weight for own in layers], [own.bias for own in layers]
+    made = ops.linears(hidden_states, weights, biases, invariant=_invariant(self))
     q, k, v = (each.view(shape) for each in made)
     cos, sin = position_embeddings
     half = cos.shape[-1] // 2
@@ -277,7 +293,8 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
         outputs = self.model(**named)
         hidden = outputs.last_hidden_state
         # The last position has no next token.
-        loss = ops.linear_cross_entropy(hidden[:, :-1].reshape(-1, hidden.shape[-1]), self.lm_head.weight, labels[:, 1:].reshape(-1))
+        rows, classes = hidden[:, :-1].reshape(-1, hidden.shape[-1]), labels[:, 1:].reshape(-1)
+        loss = ops.linear_cross_entropy(rows, self.lm_head.weight, classes, invariant=_invariant(self))
         outputs["loss"] = loss
         return outputs
 
