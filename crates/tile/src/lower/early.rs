@@ -1,8 +1,8 @@
 //! Loads of a loop that begin an iteration before the one that takes them.
 //!
 //! Law: each iteration computes the same as before, in the same order, but its loads are issued
-//! while the previous iteration computes (prefetching). It is done if nothing is stored in the loop
-//! and the number of iterations is known, so that no load is in vain. It is also limited to loops
+//! while the previous iteration computes (prefetching). It is done if the loop stores to outputs
+//! alone, which nothing loads, and the number of iterations is known, so that no load is in vain. It is also limited to loops
 //! in which the warps of a block synchronize in each iteration, because otherwise warps hide each
 //! other's latency with fewer registers. Iterations are unrolled in pairs, so that numbers in
 //! flight never move to another register.
@@ -14,7 +14,7 @@ use tilewright_layout::symbolic::Expr;
 use super::{Lowering, ThreadValue, iterations_of, over, unrolled};
 use crate::place::Placed;
 use crate::pools::registers;
-use crate::program::{Loop, Operation, Program, Statement, ValueId};
+use crate::program::{Loop, Operation, Program, Role, Statement, ValueId};
 
 /// The number of iterations that are unrolled together.
 const TOGETHER: i64 = 2;
@@ -93,7 +93,7 @@ fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program,
         }
         Statement::Let { operation: Operation::Stage { .. }, .. } => false,
         Statement::Let { .. } => true,
-        Statement::Store { .. } => false,
+        Statement::Store { tensor, .. } => program.tensors[*tensor].role == Role::Output,
         Statement::Loop(own) => unrolled(own, program).is_some_and(|count| {
             (0..count).all(|iteration| {
                 inner.push((own.iteration, iteration));
