@@ -19,10 +19,14 @@ use crate::picked::part_shape;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 use crate::staged_copy::StagedCopy;
 
-/// The most bytes of all rings of a loop.
+/// The most bytes of all rings of a loop, and for each warp of the block: so blocks of few warps
+/// leave room for others, whose warps compute while one waits.
 const BYTES: i64 = 96 << 10;
-/// The most stages of a ring.
+const BYTES_OF_WARP: i64 = 24 << 10;
+/// The most stages of a ring, and the least where these fit: copies are under way while an
+/// iteration computes.
 const STAGES: i64 = 4;
+const LEAST_STAGES: i64 = 2;
 /// How many elements along K an instruction takes.
 const STEP: i64 = 16;
 const LANES: i64 = tilewright_kernel::program::WARP_LANES as i64;
@@ -88,8 +92,10 @@ impl<'k> Lowering<'k, '_> {
             found.push((*result, (*tensor, shape, at, modes, picked), statement.place()));
         }
         let bytes: i64 = found.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
-        let stages = (BYTES / bytes.max(1)).clamp(1, STAGES).min(most);
-        let threads = self.placed.layouts.values().next().map_or(32, crate::held::Held::threads);
+        let threads = self.placed.layouts.values().next().map_or(LANES, crate::held::Held::threads);
+        let fit = BYTES / bytes.max(1);
+        let stages = fit.min((BYTES_OF_WARP * (threads / LANES) / bytes.max(1)).max(LEAST_STAGES));
+        let stages = stages.clamp(1, STAGES).min(most);
         let ring = |(value, (tensor, shape, at, modes, picked), place): (ValueId, StagedTile<'_>, Location)| {
             place.during(|| {
                 let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];

@@ -430,8 +430,9 @@ def _packed_definition_backward(
     return d_q, d_k, d_v, None if sinks is None else sum(each[3] for each in made), None
 
 
-#: The blocks for each multiprocessor that the keys of all sequences are divided among.
-_BLOCKS_OF_MULTIPROCESSOR = 2
+#: The blocks for each multiprocessor that the keys of all sequences are divided among: those whose
+#: shared memory is there at once.
+_BLOCKS_OF_MULTIPROCESSOR = 6
 #: The most parts that the keys of a sequence are divided into.
 _MOST_SPLITS = 64
 
