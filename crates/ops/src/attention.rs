@@ -3,8 +3,8 @@
 //! Law: query `i` of `S` has position `i + T - S` among `T` keys: the last query is beside the last
 //! key. It sees the keys from `window_left` before its position to `window_right` after it, and
 //! with `causal` none after it. A query that sees no key has an output of 0, and the logarithm of
-//! its sum is -inf. No result is added to by two blocks, so all sums are taken in a fixed order,
-//! and two calls give the same bits.
+//! its sum is -inf. No result is added to by two blocks, or blocks add in turns, so all sums are
+//! taken in a fixed order, and two calls give the same bits.
 
 mod append;
 mod backward;

@@ -50,12 +50,11 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
         return Ok(None);
     }
     check(program, &program.body, &uses, &mut ProgramPlace::default())?;
-    let own = uses.own;
     // A loop-carried accumulator is merged with its initial and final values, from the inner loops
     // to the outer ones, until nothing changes.
     loop {
         let before = (classes.of.clone(), classes.summed.clone());
-        carry(&program.body, &mut classes, &own);
+        carry(&program.body, &mut classes, &uses);
         if before == (classes.of.clone(), classes.summed.clone()) {
             break;
         }
@@ -200,12 +199,12 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut ProgramPlac
     Ok(())
 }
 
-fn carry(steps: &[Step], classes: &mut Classes, own: &[bool]) {
+fn carry(steps: &[Step], classes: &mut Classes, uses: &Uses) {
     for step in steps {
         match step {
             Step::Instruction(_) => {}
             Step::Loop(looped) => {
-                carry(&looped.body, classes, own);
+                carry(&looped.body, classes, uses);
                 for carried in &looped.carried {
                     if !classes.summed[carried.current.index()] || !classes.summed[carried.next.index()] {
                         continue;
@@ -213,15 +212,21 @@ fn carry(steps: &[Step], classes: &mut Classes, own: &[bool]) {
                     classes.join(carried.current, carried.next);
                     classes.join(carried.current, carried.result);
                     classes.summed[carried.result.index()] = true;
-                    // A value that several begin with is copied before the loop.
-                    if classes.summed[carried.initial.index()] && own[carried.initial.index()] {
-                        classes.join(carried.current, carried.initial);
+                    // A value that several begin with is copied before the loop. One that this loop
+                    // alone takes stays where it is: products may be in flight, also in loops around
+                    // this one that carry it.
+                    let initial = carried.initial;
+                    let is_taken_here = uses.count.get(&initial) == Some(&1)
+                        && uses.home[initial.index()] == uses.home[carried.result.index()];
+                    if uses.own[initial.index()] && (classes.summed[initial.index()] || is_taken_here) {
+                        classes.join(carried.current, initial);
+                        classes.summed[initial.index()] = true;
                     }
                 }
             }
             Step::Branch(branch) => {
-                carry(&branch.then, classes, own);
-                carry(&branch.otherwise, classes, own);
+                carry(&branch.then, classes, uses);
+                carry(&branch.otherwise, classes, uses);
             }
         }
     }

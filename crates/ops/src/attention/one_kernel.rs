@@ -38,12 +38,12 @@ const MULTIPLIERS: u32 = 8;
 /// one stage.
 const OTHERS: u32 = 4;
 /// Registers of a thread that multiplies, and of another.
-const MANY: u32 = 232;
-const FEW: u32 = 40;
+const MANY: u32 = 240;
+const FEW: u32 = 24;
 /// Elements of a line of 128 bytes of shared memory.
 const LINE: i64 = 64;
-/// Elements of a tile that a warp adds at once: four vectors of four for each lane.
-const ADDED: i64 = 512;
+/// Elements of a tile that a warp adds at once: two vectors of four for each lane.
+const ADDED: i64 = 256;
 
 /// An attention that this form computes.
 #[derive(Clone, Copy)]
@@ -248,7 +248,11 @@ struct Written<'k, 'a> {
     of_keys: Pipeline<'k>,
     of_q: Pipeline<'k>,
     of_d_o: Pipeline<'k>,
+    /// Free stages of sums are given by the warps that add, and taken back when all warps that
+    /// multiply have filled them.
     of_sums: Pipeline<'k>,
+    /// `d_s` is free when all warps have read it; nobody fills it for others.
+    of_d_s: Pipeline<'k>,
     /// Products with rows of keys and columns of queries; with columns of a head; and of `d_q`.
     by_queries: TiledMma,
     by_head: TiledMma,
@@ -292,7 +296,8 @@ impl<'k, 'a> Written<'k, 'a> {
         let of_keys = k.pipeline(1, MULTIPLIERS)?;
         let of_q = k.pipeline(STAGES, MULTIPLIERS)?;
         let of_d_o = k.pipeline(STAGES, MULTIPLIERS)?;
-        let of_sums = k.pipeline(STAGES, 1)?;
+        let of_sums = k.pipeline(STAGES, MULTIPLIERS)?;
+        let of_d_s = k.pipeline(1, MULTIPLIERS)?;
         let by_queries = product(element, [2, 1], [KEYS, queries], "SS")?;
         let by_head = product(element, [2, 1], [KEYS, wide], "RS")?;
         // Each warpgroup has 64 queries, or half of the columns of all.
@@ -321,6 +326,7 @@ impl<'k, 'a> Written<'k, 'a> {
             of_q,
             of_d_o,
             of_sums,
+            of_d_s,
             by_queries,
             by_head,
             of_d_q,
@@ -397,9 +403,11 @@ impl<'k, 'a> Written<'k, 'a> {
         let lanes = wide / 4;
         let (rows, beside) = (ADDED / wide, 32 / lanes);
         // A lane has four columns of some rows.
-        let held = format!("(({lanes},{beside}),(4,4)):(({},1),({rows},{beside}))", 4 * rows);
+        let held = format!("(({lanes},{beside}),(4,2)):(({},1),({rows},{beside}))", 4 * rows);
         let cursor = self.of_sums.cursor()?;
         cursor.advance_by(own)?;
+        k.single(|| cursor.stage()?.publish())?;
+        cursor.advance_by(STAGES)?;
         k.range(self.form.dense.heads.group, |group| {
             // Every second tile, counted through all heads.
             let count = k.index(count)?;
@@ -412,22 +420,24 @@ impl<'k, 'a> Written<'k, 'a> {
                 let to = self.sums.slice(behind(2, &[&tile, &group, &self.head])?)?;
                 let stage = cursor.stage()?;
                 let from = self.sum_ring.slice(behind(2, &[stage.index()])?)?;
-                stage.wait()?;
+                stage.acquire()?;
                 if in_turns {
                     k.single(|| word.await_turn(&self.block))?;
                     k.warp_barrier();
                 }
-                k.range(queries / rows, |part| {
+                // Written out, so that a part is at a known distance from the first one.
+                for part in 0..queries / rows {
                     let part_of = |view: &View<'k>| {
-                        let own = view.local_tile((rows, wide), behind(0, &[&part, &Expr::from(0)])?)?;
+                        let own = view.local_tile((rows, wide), behind(0, &[&Expr::from(part), &Expr::from(0)])?)?;
                         own.compose(&held)?.thread_part()
                     };
-                    part_of(&to)?.accumulate_vectors(&part_of(&from)?.load()?)
-                })?;
-                stage.release()?;
-                if in_turns {
-                    k.single(|| word.pass_turn())?;
+                    part_of(&to)?.accumulate_vectors(&part_of(&from)?.load()?)?;
                 }
+                k.warp_barrier();
+                k.single(|| {
+                    stage.publish()?;
+                    if in_turns { word.pass_turn() } else { Ok(()) }
+                })?;
                 cursor.advance_by(STAGES)
             })
         })
@@ -451,13 +461,15 @@ impl<'k, 'a> Written<'k, 'a> {
             q: self.of_q.cursor()?,
             d_o: self.of_d_o.cursor()?,
             sums: self.of_sums.cursor()?,
+            d_s: self.of_d_s.cursor()?,
         };
         self.of_keys.cursor()?.stage()?.wait()?;
         self.begin_scores(&state)?;
+        k.wait_mma(0);
         let Walk { first, masked, rest, .. } = &self.walk;
         k.range(dense.heads.group, |_| {
-            k.range(masked.clone(), |iteration| self.step(&state, Some(&plus(first, &iteration)?)))?;
-            k.range(rest.clone(), |_| self.step(&state, None))
+            k.range(masked.clone(), |iteration| k.in_place(|| self.step(&state, Some(&plus(first, &iteration)?))))?;
+            k.range(rest.clone(), |_| k.in_place(|| self.step(&state, None)))
         })?;
         k.wait_mma(0);
         state.q.stage()?.release()?;
@@ -495,7 +507,6 @@ impl<'k, 'a> Written<'k, 'a> {
         let d_o_tile = self.d_o_ring.slice(behind(2, &[d_o_stage.index()])?)?;
         k.mma_anew(&self.by_queries, &state.d_p, &self.values, &d_o_tile)?;
         // Powers, while `d_p` is computed.
-        k.wait_mma(1);
         let mask = tile.map(|tile| self.mask(tile)).transpose()?;
         let exponents = self.rows(q_stage.index(), 0)?;
         let factor = k.number(logits.factor() as f32);
@@ -520,10 +531,8 @@ impl<'k, 'a> Written<'k, 'a> {
             own.set(numbers)?;
             own.to(element)
         };
-        let p = narrow(&powers)?.with_layout(&operand)?;
         k.wait_mma(0);
-        k.mma(&self.by_head, &state.d_v, &p, &d_o_tile.select(&[1, 0])?, &state.d_v)?;
-        // The derivatives by the products, while `d_v` is computed.
+        // Both operands in one pass, which frees the powers and `d_p` piece by piece.
         let deltas = self.rows(q_stage.index(), 1)?;
         let d_p = state.d_p.numbers()?;
         let mut d_scores = Vec::new();
@@ -534,27 +543,34 @@ impl<'k, 'a> Written<'k, 'a> {
                 d_scores.push(powers[at] * (d_p[at] - own[(index % 2) as usize]));
             }
         }
-        let d_s = narrow(&d_scores)?;
+        let (p, d_s) = (narrow(&powers)?.with_layout(&operand)?, narrow(&d_scores)?);
+        k.mma(&self.by_head, &state.d_v, &p, &d_o_tile.select(&[1, 0])?, &state.d_v)?;
+        let free = state.d_s.stage()?;
+        free.acquire()?;
         self.d_s.partition_mma(&self.by_queries, Operand::C)?.store(&d_s)?;
         k.fence_async();
         k.barrier();
         k.mma_anew(&self.of_d_q, &state.d_q, &self.d_s.select(&[1, 0])?, &self.keys.select(&[1, 0])?)?;
         k.mma(&self.by_head, &state.d_k, &d_s.with_layout(&operand)?, &q_tile.select(&[1, 0])?, &state.d_k)?;
+        // The registers of `p` are free when `d_v` is computed.
+        k.wait_mma(2);
+        d_o_stage.release()?;
+        state.d_o.advance()?;
         state.q.advance()?;
         self.begin_scores(state)?;
         // The tile of `d_q`, while `d_k` and the next scores are computed.
         k.wait_mma(2);
-        d_o_stage.release()?;
-        state.d_o.advance()?;
+        free.release()?;
+        state.d_s.advance()?;
         let sum_stage = state.sums.stage()?;
-        sum_stage.acquire()?;
+        sum_stage.wait()?;
         let to = self.sum_ring.slice(behind(2, &[sum_stage.index()])?)?;
         to.partition_mma(&self.of_d_q, Operand::C)?.store(&state.d_q)?;
-        k.wait_mma(1);
+        sum_stage.release()?;
+        // The scores are there, too: the assembler knows of no products in flight from iteration to
+        // iteration whose results are read.
+        k.wait_mma(0);
         q_stage.release()?;
-        // All have read `d_s` and written their part of the tile.
-        k.barrier();
-        k.single(|| sum_stage.publish())?;
         state.sums.advance()
     }
 
@@ -589,6 +605,7 @@ struct State<'k> {
     q: Cursor<'k>,
     d_o: Cursor<'k>,
     sums: Cursor<'k>,
+    d_s: Cursor<'k>,
 }
 
 /// A bound: an accumulator counts if its place, from the first one of the thread on, is up to it.
