@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 
 HERE = {"on": "interpreter"}
-PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "keep": [], "tf32": False, "fast": False}
+PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "keep": [], "tf32": False, "fast": False, "invariant": False}
 
 
 def whole(source, *shape, dtype=np.float16):
