@@ -119,7 +119,7 @@ options! {
         /// Whether one kernel computes `d_q`, `d_k` and `d_v` on Hopper, where it can: heads of 64 or
         /// 128, causal or without a mask, and logits that are scaled products. Elsewhere there are
         /// programs for each, as without this option.
-        one_kernel: bool = false,
+        one_kernel: bool = true,
         /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same bits.
         /// Without turns, sums are rounded in any order.
         in_turns: bool = true,
