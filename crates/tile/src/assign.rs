@@ -262,11 +262,9 @@ impl Weighing<'_> {
                     false => access_costs(&self.rates, place, layouts, node.weight)?,
                 };
                 self.network.costs(variable, |option| own[option]);
-                if let Some((mode, rows)) = rows
-                    && !made_anywhere(self.program, nodes, *rows)
-                {
-                    let shape = &self.program.type_of(*value).shape;
-                    let want = |held: &Held| Some(picked::coordinates(shape, *mode, held));
+                for (_, rows) in rows.iter().filter(|(_, rows)| !made_anywhere(self.program, nodes, *rows)) {
+                    let [shape, own] = [*value, *rows].map(|value| &self.program.type_of(value).shape);
+                    let want = |held: &Held| Some(picked::coordinates(shape, own, held));
                     let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
                     self.taken(*rows, (variable, wants));
                 }
@@ -325,8 +323,10 @@ impl Weighing<'_> {
                 self.network.costs(variable, |option| weights::histogram(values(option), warps).saturating_mul(weight));
             }
             _ => {
-                let cost =
-                    |option: usize| weights::elementwise(operation, layouts[option].values().unsigned_abs(), warps);
+                // Numbers of 64 bits are computed at half the rate, or in two instructions.
+                let words = (self.program.type_of(*result).element.bits() / 32).max(1);
+                let values = |option: usize| layouts[option].values().unsigned_abs() * u64::from(words);
+                let cost = |option: usize| weights::elementwise(operation, values(option), warps);
                 self.network.costs(variable, |option| cost(option).saturating_mul(weight));
             }
         }

@@ -9,6 +9,7 @@ mod memory;
 mod value;
 
 use std::cell::{RefCell, RefMut};
+use std::collections::HashSet;
 
 use tilewright_kernel::program::Location;
 use tilewright_kernel::{Element, ExtentArgument, IntoExtent, IntoLayout, LayoutArgument};
@@ -20,8 +21,8 @@ pub use value::Value;
 
 use crate::error::{Reason, TileError};
 use crate::program::{
-    Count, Index, Loop, Operation, Program, Role, Scalar, Statement, Tensor, Type, ValueId, here, infer, is_count,
-    is_handed_on, is_stored, role_name,
+    Count, Index, Loop, Operation, Program, Role, Scalar, Statement, Tensor, Type, ValueId, are_multiplied, here,
+    infer, is_count, is_handed_on, is_stored, role_name,
 };
 
 /// A tensor of a program that is being written.
@@ -37,6 +38,8 @@ pub struct Build {
     complaint: RefCell<Option<TileError>>,
     /// The conditions that were written, each by its number.
     conditions: RefCell<Vec<mask::Condition>>,
+    /// The values that are numbers of tf32.
+    rounded: RefCell<HashSet<ValueId>>,
 }
 
 impl Program {
@@ -78,6 +81,7 @@ impl Program {
             bodies: RefCell::new(vec![Vec::new()]),
             complaint: RefCell::new(None),
             conditions: RefCell::default(),
+            rounded: RefCell::default(),
         };
         write(&build)?;
         build.finish()
@@ -129,18 +133,25 @@ impl Build {
             return Value { build: self, id: self.program().value(Type { shape: Vec::new(), element: Element::F32 }) };
         }
         let types: Vec<Type> = operands.iter().map(|value| program.type_of(*value).clone()).collect();
-        let inferred = infer(&operation, &types.iter().collect::<Vec<_>>(), program.source(&operation));
+        let types: Vec<&Type> = types.iter().collect();
+        let inferred = are_multiplied(&operation, operands, &types, &self.rounded.borrow())
+            .and_then(|()| infer(&operation, &types, program.source(&operation)));
         let ty = match inferred {
             Ok(ty) => ty,
             Err(reason) => {
                 drop(program);
                 self.complain(reason.at(statement, place));
-                let ty = types.first().cloned().unwrap_or(Type { shape: Vec::new(), element: Element::F32 });
+                let ty = types.first().map(|own| (*own).clone());
+                let ty = ty.unwrap_or(Type { shape: Vec::new(), element: Element::F32 });
                 return Value { build: self, id: self.program().value(ty) };
             }
         };
         let result = program.value(ty);
         drop(program);
+        let is_tf32 = operation.is_tf32(operands, &self.rounded.borrow());
+        if is_tf32 {
+            self.rounded.borrow_mut().insert(result);
+        }
         self.push(Statement::Let { result, operation, operands: operands.to_vec(), place });
         Value { build: self, id: result }
     }
@@ -231,8 +242,8 @@ impl Build {
         self.declared(element, (name, layout), Role::Both, here())
     }
 
-    /// A number of f32 or i32 that a launch passes to all blocks: a factor, a seed, or how many
-    /// elements count. It is a tile of one number.
+    /// A number of f32, i32, f64 or i64 that a launch passes to all blocks: a factor, a seed, or how
+    /// many elements count. It is a tile of one number.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -266,9 +277,9 @@ impl Build {
     pub(crate) fn takes(&self, element: Element, name: &str, place: Location) -> Result<usize, TileError> {
         let mut program = self.program();
         let refused = |reason: Reason| Err(reason.at("scalar", place));
-        if !matches!(element, Element::F32 | Element::I32) {
+        if !matches!(element, Element::F32 | Element::I32 | Element::F64 | Element::I64) {
             let operation = "a number of the launch".to_string();
-            return refused(Reason::Element { operation, element, wanted: "f32 or i32" });
+            return refused(Reason::Element { operation, element, wanted: "f32, i32, f64 or i64" });
         }
         let is_tensor = program.tensors.iter().any(|own| own.name == name);
         if is_tensor || program.scalars.iter().any(|own| own.name == name) {

@@ -148,7 +148,8 @@ impl GivenTaker<'_> {
                     found.push(Statement::Let { result, operation, operands, place });
                 }
                 Statement::Store { tensor, at, rows, with, value, place } => {
-                    let (value, rows) = (self.root(*value), rows.map(|(mode, rows)| (mode, self.root(rows))));
+                    let rows = rows.iter().map(|(mode, rows)| (*mode, self.root(*rows))).collect();
+                    let value = self.root(*value);
                     let (tensor, at, with, place) = (*tensor, at.clone(), *with, *place);
                     found.push(Statement::Store { tensor, at, rows, with, value, place });
                 }

@@ -5,8 +5,8 @@
 //! of its sizes and numbers alone.
 //!
 //! Numbers of the launch are 3 and 0.75. Inputs are multiples of 1/8 in [-1,1], so that products of
-//! two and sums of many are exact in f32; small 8-bit integers; and 32-bit integers that count from
-//! 0, which are distinct as indices.
+//! two and sums of many are exact in f32; small 8-bit integers; and integers of 32 and 64 bits that
+//! count from 0, which are distinct as indices.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use tilewright_kernel::program::scalar::Scalar as Passed;
 
 use crate::compile::Compiled;
 use crate::error::TileError;
-use crate::interpret;
+use crate::interpret::{self, Number};
 use crate::program::{Program, Role, Statement};
 
 /// The result of a check.
@@ -139,9 +139,9 @@ impl Compiled {
     ///
     /// Integers must be equal. Floating-point numbers may differ, because sums are taken in another
     /// order or functions are approximated. The tolerance is relative to the largest number of the
-    /// tensor: two units of the last digit of the narrowest floating-point type in the program, and
-    /// 2^-16 if all are f32. That is not a bound of the rounding error, so the report gives the
-    /// largest difference.
+    /// tensor: two units of the last digit of the narrowest floating-point type in the program, 2^-16
+    /// if all are f32 or wider, and 2^-44 if all are f64. That is not a bound of the rounding error,
+    /// so the report gives the largest difference.
     ///
     /// Errors: a size is missing or not admitted; contents are not as many bytes as the tensor has;
     /// there is too much to do; the kernel has a defect; an element is another one than the program
@@ -205,27 +205,25 @@ impl Compiled {
             let width = element.bytes() as usize;
             let count = interpreter.bytes_of(name).map_err(setup)? / width;
             if let Some((_, bytes)) = given.iter().find(|(own, _)| *own == name) {
-                let numbers = bytes.chunks_exact(width).map(|bytes| element.to_f64(bits_of(bytes)));
-                inputs.push((name, numbers.collect()));
+                let numbers = bytes.chunks_exact(width).map(|bytes| Number::of_bits(bits_of(bytes), element));
+                inputs.push((name.to_string(), numbers.collect::<Vec<_>>()));
                 contents.push((name.to_string(), bytes.to_vec()));
                 continue;
             }
             let numbers: Vec<f64> = (0..count).map(|at| number_at(element, at, number)).collect();
             let bytes = numbers.iter().flat_map(|value| element.of_f64(*value).to_le_bytes().into_iter().take(width));
             contents.push((name.to_string(), bytes.collect::<Vec<u8>>()));
-            inputs.push((name, numbers));
+            inputs.push((name.to_string(), numbers.iter().map(|value| Number::of(*value, element)).collect()));
         }
         for scalar in self.source.scalars() {
             let bits = match given.iter().find(|(own, _)| *own == scalar.name) {
                 Some((_, bytes)) => bits_of(bytes),
                 None => number_of_check(scalar.element),
             };
-            inputs.push((&scalar.name, vec![scalar.element.to_f64(bits)]));
+            inputs.push((scalar.name.clone(), vec![Number::of_bits(bits, scalar.element)]));
         }
-        let meant = interpret::run(&self.source, sizes, &inputs)?;
-        let element = |tensor: &str| {
-            self.source.tensors().iter().find(|own| own.name == tensor).map_or(Element::F32, |own| own.element)
-        };
+        let meant = interpret::run_numbers(&self.source, sizes, &inputs)?;
+        let element = |tensor: &str| interpret::element_of(&self.source, tensor);
         let outputs = meant.into_iter().map(|(tensor, wanted)| (element(&tensor), tensor, wanted)).collect();
         Ok((contents, Meant { outputs, rounding: rounding(&self.source) }))
     }
@@ -243,7 +241,7 @@ fn bits_of(bytes: &[u8]) -> u64 {
 
 /// The contents that a program should write to its tensors: see [`Compiled::meant`].
 pub struct Meant {
-    outputs: Vec<(Element, String, Vec<Option<f64>>)>,
+    outputs: Vec<(Element, String, Vec<Option<Number>>)>,
     rounding: f64,
 }
 
@@ -268,18 +266,22 @@ impl Meant {
 fn compared(
     tensor: String,
     (element, bytes): (Element, &[u8]),
-    wanted: &[Option<f64>],
+    wanted: &[Option<Number>],
     rounding: f64,
 ) -> Result<Compared, Unchecked> {
     let rounding = if element.is_float() { rounding } else { 0.0 };
-    let written = wanted.iter().flatten().filter(|value| value.is_finite());
+    // Integers of 64 bits are compared as such, and are f64 in messages alone.
+    let real = |number: Number| element.to_f64(number.to_bits(element));
+    let written = wanted.iter().flatten().map(|value| real(*value)).filter(|value| value.is_finite());
     let greatest = written.fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
     let (mut compared, mut farthest) = (0, 0.0_f64);
     for (offset, (bytes, wanted)) in bytes.chunks_exact(element.bytes() as usize).zip(wanted).enumerate() {
         let Some(wanted) = *wanted else { continue };
-        let found = element.to_f64(bits_of(bytes));
+        let own = Number::of_bits(bits_of(bytes), element);
         compared += 1;
-        if found == wanted || (found.is_nan() && wanted.is_nan()) {
+        let (found, number) = (real(own), wanted);
+        let wanted = real(wanted);
+        if own == number || element.is_float() && found == wanted || (found.is_nan() && wanted.is_nan()) {
             continue;
         }
         let apart = (found - wanted).abs();
@@ -295,8 +297,10 @@ fn compared(
 
 /// The number at an offset of a tensor, which is the one of this number.
 fn number_at(element: Element, at: usize, tensor: usize) -> f64 {
-    if element == Element::I32 {
-        return (at as i32).into();
+    match element {
+        Element::I32 => return (at as i32).into(),
+        Element::I64 => return at as f64,
+        _ => {}
     }
     // The high bits of a number that is multiplied twice.
     let state = (at as u64 + 1).wrapping_mul(6_364_136_223_846_793_005);
@@ -318,12 +322,14 @@ fn rounding(program: &Program) -> f64 {
                 Element::E4M3 => 2.0_f64.powi(-2),
                 Element::Bf16 => 2.0_f64.powi(-6),
                 Element::F16 => 2.0_f64.powi(-9),
+                Element::F32 => 2.0_f64.powi(-16),
+                Element::F64 => 2.0_f64.powi(-44),
                 _ => 0.0,
             },
             Statement::Loop(own) => narrowest(program, &own.body),
             Statement::Store { .. } => 0.0,
         };
-        body.iter().map(of).fold(2.0_f64.powi(-16), f64::max)
+        body.iter().map(of).fold(0.0, f64::max)
     }
     narrowest(program, &program.body)
 }
@@ -345,8 +351,9 @@ mod tests {
     #[test]
     fn an_element_that_is_another_one_is_found() {
         let bytes: Vec<u8> = [1.0_f32, -2.0, f32::NAN].iter().flat_map(|value| value.to_le_bytes()).collect();
-        let of =
-            |wanted: [f64; 3]| compared("y".to_string(), (Element::F32, &bytes), &wanted.map(Some), 2.0_f64.powi(-16));
+        let of = |wanted: [f64; 3]| {
+            compared("y".to_string(), (Element::F32, &bytes), &wanted.map(Number::real).map(Some), 2.0_f64.powi(-16))
+        };
         let equal = of([1.0, -2.0, f64::NAN]).unwrap();
         assert_eq!((equal.compared, equal.farthest), (3, 0.0));
         let near = of([1.0, -2.0 + 2.0_f64.powi(-20), f64::NAN]).unwrap();
@@ -358,7 +365,7 @@ mod tests {
         }
         // Integers are equal or wrong.
         let two = 2_i32.to_le_bytes();
-        let of = |wanted: f64| compared("y".to_string(), (Element::I32, &two), &[Some(wanted)], 0.5);
+        let of = |wanted: f64| compared("y".to_string(), (Element::I32, &two), &[Some(Number::real(wanted))], 0.5);
         assert!(of(2.0).is_ok() && of(3.0).is_err());
     }
 }

@@ -437,9 +437,12 @@ fn of_kernel(error: &KernelError) -> Option<String> {
 fn of_element(operation: &str) -> &'static str {
     match operation {
         "a tensor" => "declare it with one of these types",
-        "a product" => "convert both operands, as in `bf16(x)`",
+        "a product" => "convert both operands, as in `bf16(x)`, or round those of f32, as in `tf32(x)`",
         "the accumulator of a dot" => "begin with an f32 accumulator, as in `dot(a, b, broadcast(f32(0), (16,16)))`",
-        "a number" => "write it as f32 or i32, and convert the tile that is made with it",
+        "a number" => "write it as f32, i32, f64 or i64, and convert the tile that is made with it",
+        "exp" | "exp2" | "log" | "log2" | "tanh" | "sin" | "cos" | "erf" => {
+            "instructions compute it of f32 alone: convert the tile, as in `f64(exp(f32(x)))`, with the precision of f32"
+        }
         "a quotient" => "convert both sides, as in `f32(x) / f32(y)`; by a power of two, `shr(x, 3)` divides i32",
         own if own.starts_with("a store") => "convert the tile before it is stored, as in `bf16(x)`",
         _ => "convert it, as in `f32(x)`",
@@ -451,7 +454,9 @@ fn of_limit(what: &str) -> &'static str {
     match what {
         "elements of a tile" => "take smaller tiles, and a loop or more blocks for the rest",
         "axes of a grid" => "blocks have numbers along x, y and z alone; join two axes to one, or loop over one",
-        "tiles of coordinates" => "one mode takes a tile of coordinates, the others take indices",
+        "tiles of coordinates" => {
+            "one mode of a stage takes a tile of coordinates, the others take indices; a load takes several"
+        }
         "levels of nesting" => "give a part of the expression a name of its own",
         "operands" => "`tilewright explain E1204` lists what each function takes",
         own if own.starts_with("modes of") => "merge contiguous modes into one",
@@ -571,6 +576,10 @@ impl Refusal for TileError {
             }
             Reason::Index { .. } => "take smaller operands, or let a size of the grid count further".to_string(),
             Reason::Element { operation, .. } => of_element(operation).to_string(),
+            Reason::Number { element: Element::I64, value } if value.fract() == 0.0 => {
+                "a number is written below 2^53 in magnitude: make a greater one of others, as in `shl(i64(1), 62)`"
+                    .to_string()
+            }
             Reason::Number { .. } => {
                 "integers are whole and have ends; to compute with others convert the tile first, as in \
                  `f32(x) * 0.5`"

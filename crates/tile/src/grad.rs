@@ -25,6 +25,8 @@ mod rules;
 mod total;
 mod writer;
 
+use tilewright_kernel::Element;
+
 use crate::error::{Reason, TileError};
 use crate::program::{Program, Role};
 use crate::sequence::Sequence;
@@ -42,8 +44,8 @@ pub struct GradientOptions {
     /// The inputs by which is derived. Empty: all inputs of floating-point numbers.
     pub of: Vec<String>,
     /// Whether gradients of tiles that several blocks or threads load may be added by atomics, in
-    /// an order that differs between runs. They are then of f32, and their tensors must be zero
-    /// before. Gathers need it.
+    /// an order that differs between runs. They are then of f32, or of f64 as the input is, and
+    /// their tensors must be zero before. Gathers need it.
     pub atomic: bool,
     /// How many blocks of the program one block of the gradient executes, where blocks share a tile
     /// of an input: each then keeps the sum over its blocks in registers.
@@ -136,4 +138,9 @@ fn chosen(program: &Program, options: &GradientOptions) -> Result<Vec<usize>, Ti
 /// The name of the derivative of a tensor.
 fn derivative(name: &str) -> String {
     format!("d_{name}")
+}
+
+/// The type of derivatives by a number of a type.
+fn wide(element: Element) -> Element {
+    if element == Element::F64 { Element::F64 } else { Element::F32 }
 }

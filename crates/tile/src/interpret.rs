@@ -2,10 +2,10 @@
 //!
 //! Law: blocks are executed one after another, statements in their order. A tile is a list of
 //! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
-//! result, and integers wrap. An element of a tensor that is changed is loaded before it is stored
-//! to, and by the block that stores to it alone: any other order would depend on the threads. Sums
-//! of reductions and `dot` are taken in the order of the elements, each rounded: if a program
-//! leaves an order unspecified, this is one of the allowed ones.
+//! result, and integers are computed as such, and wrap. An element of a tensor that is changed is
+//! loaded before it is stored to, and by the block that stores to it alone: any other order would
+//! depend on the threads. Sums of reductions and `dot` are taken in the order of the elements, each
+//! rounded: if a program leaves an order unspecified, this is one of the allowed ones.
 
 pub(crate) mod coordinates;
 mod number;
@@ -13,11 +13,15 @@ mod tile;
 
 use std::collections::HashMap;
 
+use tilewright_kernel::Element;
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
+pub(crate) use self::number::Number;
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Comparison, Count, Index, Name, Operation, Program, Reduction, Role, Statement, ValueId};
+use crate::program::{
+    Axis, Comparison, Count, Counter, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId,
+};
 use crate::sums::{Sum, SumTerm, Sums};
 
 /// The most elements that a run computes.
@@ -29,6 +33,13 @@ pub const MAX_MEMORY: i64 = 1 << 28;
 /// The tensors after a run, by their names: the value of each element; None for outputs that were
 /// never written and for gaps between elements.
 pub type TensorValues = Vec<(String, Vec<Option<f64>>)>;
+
+/// The tensors after a run of [`run_bits`], by their names: the bits of each element, as memory has
+/// them; None for outputs that were never written and for gaps between elements.
+pub type TensorBits = Vec<(String, Vec<Option<u64>>)>;
+
+/// The tensors after a run, as the interpreter has them.
+pub(crate) type TensorNumbers = Vec<(String, Vec<Option<Number>>)>;
 
 /// A tensor at numbers.
 pub(crate) struct TensorMemory {
@@ -106,12 +117,92 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 ///
 /// Errors: a size or an input is missing, or has another number of elements than its layout
 /// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
-/// more elements than [`MAX_MEMORY`].
+/// more elements than [`MAX_MEMORY`]; a number of i64, given or written, is no whole number below
+/// 2^53, up to which f64 holds them all: [`run_bits`] takes them.
 pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
+    values(program, run_numbers(program, sizes, &numbers(program, inputs)?)?)
+}
+
+/// As [`run`], with the bits of each element as memory has them, the number of a launch too.
+///
+/// ```
+/// use tilewright_tile::{Program, interpret};
+///
+/// let next: Program = "
+/// tile next {
+///     input x: i64 N:1
+///     output y: i64 N:1
+///     grid ceil(N/4)
+///     store(y, (block.x), load(x, (4), (block.x)) + 1)
+/// }"
+/// .parse()?;
+/// // One more than f64 holds.
+/// let outputs = interpret::run_bits(&next, &[("N", 1)], &[("x", vec![1 << 53])])?;
+/// assert_eq!(outputs[0].1, [Some((1 << 53) + 1)]);
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
+///
+/// Errors: as [`run`], but every number is one.
+pub fn run_bits(
+    program: &Program,
+    sizes: &[(&str, i64)],
+    inputs: &[(&str, Vec<u64>)],
+) -> Result<TensorBits, TileError> {
+    let of_bits = |(name, bits): &(&str, Vec<u64>)| {
+        let element = element_of(program, name);
+        (name.to_string(), bits.iter().map(|bits| Number::of_bits(*bits, element)).collect())
+    };
+    let inputs: Vec<(String, Vec<Number>)> = inputs.iter().map(of_bits).collect();
+    let outputs = run_numbers(program, sizes, &inputs)?;
+    let to_bits = |(name, own): (String, Vec<Option<Number>>)| {
+        let element = element_of(program, &name);
+        (name, own.into_iter().map(|own| own.map(|own| own.to_bits(element))).collect())
+    };
+    Ok(outputs.into_iter().map(to_bits).collect())
+}
+
+/// The type of the elements of a tensor, or of a number of the launch.
+pub(crate) fn element_of(program: &Program, name: &str) -> Element {
+    let tensor = program.tensors.iter().find(|own| own.name == name).map(|own| own.element);
+    let scalar = || program.scalars.iter().find(|own| own.name == name).map(|own| own.element);
+    tensor.or_else(scalar).unwrap_or(Element::F64)
+}
+
+fn no_number(name: &str, value: impl std::fmt::Display) -> Reason {
+    Reason::Argument { what: format!("`{name}` has {value}, which is no whole number below 2^53 in magnitude") }
+}
+
+/// The contents of inputs as numbers of their types.
+pub(crate) fn numbers(program: &Program, inputs: &[(&str, Vec<f64>)]) -> Result<Vec<(String, Vec<Number>)>, TileError> {
+    let one = |(name, values): &(&str, Vec<f64>)| {
+        let element = element_of(program, name);
+        let number = |value: &f64| Number::exact(*value, element).ok_or_else(|| no_number(name, value));
+        Ok((name.to_string(), values.iter().map(number).collect::<Result<_, Reason>>()?))
+    };
+    inputs.iter().map(one).collect()
+}
+
+/// The contents of outputs as f64.
+pub(crate) fn values(program: &Program, outputs: TensorNumbers) -> Result<TensorValues, TileError> {
+    let one = |(name, own): (String, Vec<Option<Number>>)| {
+        let element = element_of(program, &name);
+        let value = |own: Number| own.value(element).ok_or_else(|| no_number(&name, own.integer(element)));
+        let values = own.into_iter().map(|own| own.map(value).transpose()).collect::<Result<_, Reason>>()?;
+        Ok((name, values))
+    };
+    outputs.into_iter().map(one).collect()
+}
+
+/// As [`run`], on numbers as the interpreter has them.
+pub(crate) fn run_numbers(
+    program: &Program,
+    sizes: &[(&str, i64)],
+    inputs: &[(String, Vec<Number>)],
+) -> Result<TensorNumbers, TileError> {
     let values = values_of(sizes);
     let argument = |what: String| TileError::from(Reason::Argument { what });
     let mut memories = Vec::new();
-    let mut contents: Vec<Vec<Option<f64>>> = Vec::new();
+    let mut contents: Vec<Vec<Option<Number>>> = Vec::new();
     let mut written: Vec<Vec<Option<Option<Reduction>>>> = Vec::new();
     let mut loaded: Vec<Vec<Option<[i64; 3]>>> = Vec::new();
     for tensor in &program.tensors {
@@ -134,7 +225,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
             let (name, given) = (&tensor.name, given.len());
             return Err(argument(format!("`{name}` has {count} elements, and {given} are given")));
         }
-        contents.push(given.iter().map(|value| Some(number::rounded(*value, tensor.element))).collect());
+        contents.push(given.iter().map(|value| Some(*value)).collect());
     }
     let mut numbers = HashMap::new();
     for scalar in &program.scalars {
@@ -143,7 +234,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
         let [value] = given.as_slice() else {
             return Err(argument(format!("`{name}` is one number, and {} are given", given.len())));
         };
-        numbers.insert(scalar.name.clone(), number::rounded(*value, scalar.element));
+        numbers.insert(scalar.name.clone(), *value);
     }
     let mut blocks = [1; 3];
     for (count, text) in blocks.iter_mut().zip(&program.grid) {
@@ -167,21 +258,37 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
 }
 
 /// An index or a size as a number of i32.
-fn fitting(value: i64, of: impl Fn() -> String) -> Result<i32, Reason> {
-    i32::try_from(value).map_err(|_| Reason::Argument { what: format!("{} is {value}, more than 32 bits hold", of()) })
+fn fitting(value: i64, of: impl Fn() -> String) -> Result<Number, Reason> {
+    let refused = || Reason::Argument { what: format!("{} is {value}, more than 32 bits hold", of()) };
+    i32::try_from(value).map(|value| Number::real(value.into())).map_err(|_| refused())
+}
+
+/// The coordinates along a mode that a tile says.
+struct Coordinates<'t> {
+    mode: usize,
+    ty: &'t Type,
+    tile: &'t [Number],
+}
+
+impl Coordinates<'_> {
+    /// The coordinate of an element.
+    fn of(&self, at: &[i64]) -> i64 {
+        let own: Vec<i64> = at.iter().zip(&self.ty.shape).map(|(at, extent)| (*at).min(extent - 1)).collect();
+        self.tile.get(tile::index(&self.ty.shape, &own)).map_or(-1, |row| row.integer(self.ty.element))
+    }
 }
 
 /// The tiles of values.
-type Tiles = HashMap<ValueId, Vec<f64>>;
+type Tiles = HashMap<ValueId, Vec<Number>>;
 
 struct Run<'p> {
     program: &'p Program,
     sums: Sums<'p>,
     values: Values,
     /// The numbers of the launch.
-    numbers: HashMap<String, f64>,
+    numbers: HashMap<String, Number>,
     memories: Vec<TensorMemory>,
-    contents: Vec<Vec<Option<f64>>>,
+    contents: Vec<Vec<Option<Number>>>,
     /// The state of each element: not written, written, or combined in some way.
     written: Vec<Vec<Option<Option<Reduction>>>>,
     /// The block that loaded each element of a tensor that is changed.
@@ -193,10 +300,10 @@ struct Run<'p> {
 
 impl Run<'_> {
     fn name(&self, name: Name) -> i64 {
-        match name {
-            Name::Block(axis) => self.block[Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0)],
-            Name::Iteration(number) => self.iterations.get(&number).copied().unwrap_or(0),
-        }
+        name.of(match name.counter() {
+            Counter::Block(axis) => self.block[Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0)],
+            Counter::Iteration(number) => self.iterations.get(&number).copied().unwrap_or(0),
+        })
     }
 
     fn index(&self, index: &Index) -> Result<i64, Reason> {
@@ -229,12 +336,13 @@ impl Run<'_> {
                     let count = match &own.count {
                         Count::Sizes(text) => number_of(text, &self.values),
                         Count::Index(index) => self.index(index),
-                        Count::Value(value) => {
-                            Ok(tiles.get(value).and_then(|tile| tile.first()).map_or(0, |count| *count as i64))
-                        }
+                        Count::Value(value) => Ok(tiles
+                            .get(value)
+                            .and_then(|tile| tile.first())
+                            .map_or(0, |count| count.integer(self.program.type_of(*value).element))),
                     };
                     let count = count.map_err(|reason| reason.at("loop", own.place))?;
-                    let take = |tiles: &Tiles, from: &[ValueId]| -> Vec<Vec<f64>> {
+                    let take = |tiles: &Tiles, from: &[ValueId]| -> Vec<Vec<Number>> {
                         from.iter().map(|value| tiles.get(value).cloned().unwrap_or_default()).collect()
                     };
                     let mut carried = take(tiles, &own.initial);
@@ -259,7 +367,7 @@ impl Run<'_> {
         operation: &Operation,
         operands: &[ValueId],
         tiles: &Tiles,
-    ) -> Result<Vec<f64>, Reason> {
+    ) -> Result<Vec<Number>, Reason> {
         let ty = self.program.type_of(result);
         let depth = match (operation, operands.first()) {
             (Operation::Dot, Some(a)) => self.program.type_of(*a).shape[1],
@@ -267,46 +375,49 @@ impl Run<'_> {
         };
         self.works(ty.size() * depth)?;
         if let Operation::Number(index) = operation {
-            return Ok(vec![f64::from(fitting(self.index(index)?, || index.to_string())?)]);
+            return Ok(vec![fitting(self.index(index)?, || index.to_string())?]);
         }
         if let Operation::Size(text) = operation {
-            return Ok(vec![f64::from(fitting(number_of(text, &self.values)?, || text.clone())?)]);
+            return Ok(vec![fitting(number_of(text, &self.values)?, || text.clone())?]);
         }
         if let Operation::Scalar(name, _) = operation {
-            return Ok(vec![self.numbers.get(name).copied().unwrap_or(f64::NAN)]);
+            return Ok(vec![self.numbers.get(name).copied().unwrap_or(Number::real(f64::NAN))]);
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
-            let other = number::rounded(*other, ty.element);
-            let offsets = self.offsets(*tensor, shape, at, None)?;
+            let other = Number::of(*other, ty.element);
+            let offsets = self.offsets(*tensor, shape, at, &[])?;
             self.load(*tensor, &offsets)?;
             let contents = &self.contents[*tensor];
-            let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
+            let element =
+                |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(Number::real(f64::NAN)));
             return Ok(offsets.into_iter().map(element).collect());
         }
-        if let Operation::Gather { tensor, shape, at, mode, other } = operation {
-            let other = number::rounded(*other, ty.element);
-            let rows = operands.first().and_then(|rows| tiles.get(rows)).map_or(&[][..], Vec::as_slice);
-            let offsets = self.offsets(*tensor, shape, at, Some((*mode, rows)))?;
+        if let Operation::Gather { tensor, shape, at, modes, other } = operation {
+            let other = Number::of(*other, ty.element);
+            let rows = modes.iter().zip(operands).map(|(mode, rows)| self.coordinates(*mode, *rows, tiles));
+            let offsets = self.offsets(*tensor, shape, at, &rows.collect::<Vec<_>>())?;
             self.load(*tensor, &offsets)?;
             let contents = &self.contents[*tensor];
-            let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
+            let element =
+                |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(Number::real(f64::NAN)));
             return Ok(offsets.into_iter().map(element).collect());
         }
         if let Operation::Stage { tensor, shape, at, modes, picked } = operation {
-            let place = operands.first().and_then(|place| tiles.get(place)).map_or(&[][..], Vec::as_slice);
-            let offsets = self.offsets(*tensor, shape, at, picked.map(|mode| (mode, place)))?;
+            let place = picked.and_then(|mode| Some(self.coordinates(mode, *operands.first()?, tiles)));
+            let offsets = self.offsets(*tensor, shape, at, place.as_slice())?;
             let contents = &self.contents[*tensor];
             let element = |index: i64| {
                 let mut place = vec![0; shape.len()];
                 (place[modes[0]], place[modes[1]]) = (index % ty.shape[0], index / ty.shape[0]);
-                offsets[tile::index(shape, &place)].map_or(0.0, |at| contents[at as usize].unwrap_or(f64::NAN))
+                offsets[tile::index(shape, &place)]
+                    .map_or(Number::real(0.0), |at| contents[at as usize].unwrap_or(Number::real(f64::NAN)))
             };
             return Ok((0..ty.size()).map(element).collect());
         }
         if let Operation::Select(Comparison::Less | Comparison::LessEqual) = operation {
             self.are_compared(operands)?;
         }
-        let given: Vec<(&[f64], &crate::program::Type)> = operands
+        let given: Vec<(&[Number], &Type)> = operands
             .iter()
             .map(|value| (tiles.get(value).map_or(&[][..], Vec::as_slice), self.program.type_of(*value)))
             .collect();
@@ -327,13 +438,18 @@ impl Run<'_> {
         }
     }
 
+    /// The coordinates along a mode that a tile says.
+    fn coordinates<'t>(&'t self, mode: usize, rows: ValueId, tiles: &'t Tiles) -> Coordinates<'t> {
+        Coordinates { mode, ty: self.program.type_of(rows), tile: tiles.get(&rows).map_or(&[][..], Vec::as_slice) }
+    }
+
     /// The offset of each element of a tile; none past an edge.
     fn offsets(
         &self,
         tensor: usize,
         shape: &[i64],
         index: &[Index],
-        rows: Option<(usize, &[f64])>,
+        rows: &[Coordinates<'_>],
     ) -> Result<Vec<Option<i64>>, Reason> {
         let first = index.iter().zip(shape).map(|(at, extent)| {
             let over = || Reason::Argument { what: format!("{at} does not fit") };
@@ -353,8 +469,8 @@ impl Run<'_> {
                     *at = -1;
                 }
             }
-            if let Some((mode, rows)) = rows {
-                at[mode] = rows.get(own[mode] as usize).map_or(-1, |row| first[mode].saturating_add(*row as i64));
+            for rows in rows {
+                at[rows.mode] = first[rows.mode].saturating_add(rows.of(&own));
             }
             at
         };
@@ -386,8 +502,8 @@ impl Run<'_> {
     fn store(&mut self, statement: &Statement, tiles: &Tiles) -> Result<(), Reason> {
         let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Ok(()) };
         let ty = self.program.type_of(*value);
-        let rows = rows.map(|(mode, rows)| (mode, tiles.get(&rows).map_or(&[][..], Vec::as_slice)));
-        let offsets = self.offsets(*tensor, &ty.shape, at, rows)?;
+        let rows: Vec<_> = rows.iter().map(|(mode, rows)| self.coordinates(*mode, *rows, tiles)).collect();
+        let offsets = self.offsets(*tensor, &ty.shape, at, &rows)?;
         let Some(tile) = tiles.get(value) else { return Ok(()) };
         for (offset, value) in offsets.into_iter().zip(tile) {
             let Some(offset) = offset else { continue };

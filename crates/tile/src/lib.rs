@@ -80,8 +80,8 @@ pub use grad::GradientOptions;
 pub use held::Held;
 pub use library::{Entry, LIBRARY};
 pub use program::{
-    Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction, Role,
-    Scalar, Statement, Tensor, Type, Unary, ValueId,
+    Axis, Binary, Comparison, Count, Counter, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction,
+    Role, Scalar, Statement, Tensor, Type, Unary, ValueId,
 };
 pub use read::mention::{Mention, Outline, Subject};
 pub use sequence::Sequence;

@@ -2,8 +2,8 @@
 
 use crate::program::{Operation, Program, Role, Statement, ValueId};
 
-/// A load: its value, its operation, and the tile that says coordinates.
-pub(crate) type LoadOf<'s> = (ValueId, &'s Operation, Option<ValueId>);
+/// A load: its value, its operation, and the tiles that say coordinates.
+pub(crate) type LoadOf<'s> = (ValueId, &'s Operation, &'s [ValueId]);
 
 /// Whether a program loads from a tensor that it changes.
 pub(crate) fn is_in_place(program: &Program) -> bool {
@@ -26,7 +26,7 @@ pub(crate) fn loaded(operation: &Operation) -> Option<usize> {
 pub(crate) fn loads<'s>(statement: &'s Statement, found: &mut Vec<LoadOf<'s>>) {
     match statement {
         Statement::Let { result, operation, operands, .. } if loaded(operation).is_some() => {
-            found.push((*result, operation, operands.first().copied()));
+            found.push((*result, operation, operands.as_slice()));
         }
         Statement::Loop(own) => own.body.iter().for_each(|inner| loads(inner, found)),
         _ => {}

@@ -33,7 +33,7 @@ use self::functions::reductions;
 use self::stage::staged;
 use crate::held::Held;
 use crate::place::Placed;
-use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId};
+use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 /// The most iterations of a loop that is written out.
 const MOST_TURNS: i64 = 8;
@@ -179,12 +179,17 @@ impl<'k, 'p> Lowering<'k, 'p> {
         let over = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "index" });
         let mut sum = Expr::from(index.constant);
         for (name, by) in &index.terms {
-            let own = match name {
-                Name::Block(axis) => match &self.block {
-                    Some(block) => block[*axis as usize].clone(),
-                    None => self.k.block_number(*axis),
+            let counted = match name.counter() {
+                Counter::Block(axis) => match &self.block {
+                    Some(block) => block[axis as usize].clone(),
+                    None => self.k.block_number(axis),
                 },
-                Name::Iteration(number) => self.iterations.get(number).cloned().unwrap_or(Expr::from(0)),
+                Counter::Iteration(number) => self.iterations.get(&number).cloned().unwrap_or(Expr::from(0)),
+            };
+            let own = match name {
+                Name::Block(_) | Name::Iteration(_) => counted,
+                Name::Quotient(_, by) => self.k.quotient(&counted, *by)?,
+                Name::Remainder(_, by) => self.k.remainder(&counted, *by)?,
             };
             let part = Stride::times(&own, &Expr::from(*by)).ok_or_else(over)?;
             sum = Stride::plus(&sum, &part).ok_or_else(over)?;

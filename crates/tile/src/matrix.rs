@@ -1,9 +1,9 @@
 //! Products by matrix instructions: who holds which part of the operands and of the sums.
 //!
-//! Law: an MMA instruction of a warp multiplies 16 x K by K x 8, where K is 16 elements of 16 bits
-//! or 32 of 8 bits. Warps are arranged in rows and columns of the result, and each computes its
-//! part of a step along K. wgmma multiplies 64 rows by all columns. The layouts are those of the
-//! instruction, from `atoms`.
+//! Law: an MMA instruction of a warp multiplies 16 x K by K x 8, where K is 16 elements of 16 bits,
+//! 32 of 8 bits, or 8 of tf32. Warps are arranged in rows and columns of the result, and each
+//! computes its part of a step along K. wgmma multiplies 64 rows by all columns. The layouts are
+//! those of the instruction, from `atoms`.
 //!
 //! 32-bit accumulators are held in pairs of columns, and an 8-bit A operand in runs of four. If the
 //! columns of the B operand are permuted in shared memory, each thread holds four adjacent
@@ -56,6 +56,7 @@ pub(crate) fn atom(operand: Element) -> &'static str {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
         Element::E4M3 => "SM89_16x8x32_F32E4M3E4M3F32_TN",
         Element::E5M2 => "SM89_16x8x32_F32E5M2E5M2F32_TN",
+        Element::F32 => "SM80_16x8x8_F32TF32TF32F32_TN",
         _ => "SM80_16x8x16_F32BF16BF16F32_TN",
     }
 }

@@ -6,7 +6,6 @@
 //! if they do not depend on the contents of a tensor; others are assumed to be far apart.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use tilewright_kernel::Element;
 use tilewright_layout::analysis::{Access, Storage, global_access};
@@ -69,15 +68,24 @@ fn sizes_of(program: &Program, about: i64) -> Result<Values, TileError> {
     Ok(values)
 }
 
+/// A tile that says the coordinates along a mode.
+pub(crate) struct PickedMode<'p> {
+    pub(crate) mode: usize,
+    /// Its shape: 1 along modes on which the coordinates do not depend.
+    pub(crate) shape: &'p [i64],
+    /// Its elements, if they are known.
+    pub(crate) coordinates: Option<&'p [i64]>,
+}
+
 /// A tile of a tensor.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// How far the elements are apart that differ in one bit of their number.
     pub(crate) steps: Vec<i64>,
     pub(crate) element: Element,
-    /// The bits of the mode along which another tile says the coordinates: each coordinate has an
+    /// The bits of the modes along which other tiles say the coordinates: each coordinate has an
     /// access of its own.
-    picked: Range<usize>,
+    picked: BTreeSet<usize>,
     /// Whether these coordinates are not known, and taken to be far apart.
     pub(crate) assumed: bool,
     /// A number that divides the offset at which the tile begins, where it begins at an element; 0
@@ -130,31 +138,42 @@ impl Place {
             let wanted = format!("one of {known} extents, as the tensor has,");
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
-        Ok(Place { steps, element: tensor.element, picked: 0..0, assumed: false, aligned })
+        Ok(Place { steps, element: tensor.element, picked: BTreeSet::new(), assumed: false, aligned })
     }
 
-    /// A tile of a tensor, where another tile says the coordinates along a mode: these, or ones
-    /// that are not known. Those are taken to be far apart, each multiple of the stride.
+    /// A tile of a tensor, where other tiles say the coordinates along modes: these, or ones that
+    /// are not known. Those are taken to be far apart, each multiple of the stride.
     pub(crate) fn gathered(
         program: &Program,
         tensor: usize,
-        (shape, at, mode): (&[i64], &[Index], usize),
-        coordinates: Option<&[f64]>,
+        (shape, at): (&[i64], &[Index]),
+        rows: &[PickedMode<'_>],
         sizes: &Values,
     ) -> Result<Place, Reason> {
         let mut place = Place::new(program, tensor, (shape, at), sizes)?;
-        let first = shape[..mode].iter().map(|extent| extent.trailing_zeros() as usize).sum::<usize>();
-        place.picked = first..first + shape[mode].trailing_zeros() as usize;
+        let bits_of = |mode: usize| {
+            let first = shape[..mode].iter().map(|extent| extent.trailing_zeros() as usize).sum::<usize>();
+            first..first + shape[mode].trailing_zeros() as usize
+        };
+        place.picked = rows.iter().flat_map(|own| bits_of(own.mode)).collect();
+        place.picked.iter().for_each(|bit| place.steps[*bit] = 0);
         let layout: Layout<Expr> = program.tensors()[tensor].layout.parse()?;
         let layout = layout.numbers(sizes)?;
-        let own = if layout.profile().is_leaf() { Some(layout) } else { layout.mode(mode) };
-        let Some(own) = own else { return Ok(place) };
-        let offsets = coordinates.and_then(|all| all.iter().map(|at| own.eval(&(*at as i64)).ok()).collect());
-        let steps = offsets.and_then(|offsets: Vec<i64>| linear(&offsets));
-        place.assumed = steps.is_none() && !place.picked.is_empty();
-        let far = own.eval(&1)?.saturating_mul(ANYWHERE);
-        let steps = steps.unwrap_or((0..place.picked.len()).map(|bit| far.saturating_mul(1 << bit)).collect());
-        place.steps[place.picked.clone()].copy_from_slice(&steps);
+        for PickedMode { mode, shape: extents, coordinates } in rows {
+            let own = if layout.profile().is_leaf() { Some(layout.clone()) } else { layout.mode(*mode) };
+            let Some(own) = own else { continue };
+            // The bits of the tile along which it says coordinates.
+            let along = extents.iter().enumerate().filter(|(_, extent)| **extent > 1);
+            let bits: Vec<usize> = along.flat_map(|(mode, _)| bits_of(mode)).collect();
+            let offsets = coordinates.and_then(|all| all.iter().map(|at| own.eval(at).ok()).collect());
+            let steps = offsets.and_then(|offsets: Vec<i64>| linear(&offsets));
+            place.assumed |= steps.is_none() && !bits.is_empty();
+            let far = own.eval(&1)?.saturating_mul(ANYWHERE);
+            let steps = steps.unwrap_or((0..bits.len()).map(|bit| far.saturating_mul(1 << bit)).collect());
+            for (bit, step) in bits.into_iter().zip(steps) {
+                place.steps[bit] = place.steps[bit].saturating_add(step);
+            }
+        }
         Ok(place)
     }
 
@@ -280,7 +299,7 @@ fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
 /// A layout for a tile that no tensor and no instruction asks for: elements one after another.
 pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
     let steps = (0..bits).map(|bit| 1 << bit).collect();
-    let place = Place { steps, element: Element::F32, picked: 0..0, assumed: false, aligned: 0 };
+    let place = Place { steps, element: Element::F32, picked: BTreeSet::new(), assumed: false, aligned: 0 };
     place.coalesced(thread_bits).into_iter().next().unwrap_or(Held { threads: vec![None; thread_bits], values: vec![] })
 }
 
@@ -333,7 +352,7 @@ mod tests {
             let (beside, apart) = (chance.below(bits + 1), chance.below(4));
             let steps: Vec<i64> =
                 (0..bits).map(|bit| if bit < beside { 1 << bit } else { 1 << (bit + apart) }).collect();
-            let place = Place { steps, element, picked: 0..0, assumed: false, aligned: 0 };
+            let place = Place { steps, element, picked: BTreeSet::new(), assumed: false, aligned: 0 };
             let mut order: Vec<u8> = (0..bits as u8).collect();
             for at in (1..bits).rev() {
                 order.swap(at, chance.below(at + 1));
@@ -350,7 +369,7 @@ mod tests {
             let place = Place {
                 steps: (0..12).map(|bit| 1 << bit).collect(),
                 element,
-                picked: 0..0,
+                picked: BTreeSet::new(),
                 assumed: false,
                 aligned: 0,
             };

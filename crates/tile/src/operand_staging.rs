@@ -35,7 +35,7 @@ fn uses(body: &[Statement], found: &mut HashMap<ValueId, usize>) {
             Statement::Let { operands, .. } => add(operands),
             Statement::Store { value, rows, .. } => {
                 add(&[*value]);
-                add(rows.map(|(_, rows)| rows).as_slice());
+                rows.iter().for_each(|(_, rows)| add(&[*rows]));
             }
             Statement::Loop(own) => {
                 add(&own.initial);
@@ -90,7 +90,10 @@ type Tile<'p> = (&'p usize, &'p Vec<i64>, &'p Vec<Index>, &'p f64, Option<usize>
 fn tile(operation: &Operation) -> Option<Tile<'_>> {
     match operation {
         Operation::Load { tensor, shape, at, other } => Some((tensor, shape, at, other, None)),
-        Operation::Gather { tensor, shape, at, mode, other } => Some((tensor, shape, at, other, Some(*mode))),
+        Operation::Gather { tensor, shape, at, modes, other } => match modes.as_slice() {
+            [mode] => Some((tensor, shape, at, other, Some(*mode))),
+            _ => None,
+        },
         _ => None,
     }
 }

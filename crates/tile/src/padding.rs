@@ -12,7 +12,9 @@ use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
 use crate::error::{Reason, TileError};
-use crate::program::{Comparison, Index, Loop, Operation, Program, Statement, Type, ValueId, padded as power};
+use crate::program::{
+    Binary, Comparison, Index, Loop, Operation, Program, Statement, Type, Unary, ValueId, padded as power,
+};
 
 /// The program with tiles of powers of two; itself, if it has no others.
 ///
@@ -85,7 +87,7 @@ fn keeps_order(from: &[i64], to: &[i64]) -> bool {
 #[derive(Clone, Copy)]
 enum Fill {
     Number(f64),
-    /// The least number of the order of `top`: that of f32 has all bits set.
+    /// The least number of the order of `top`: a floating-point number that has all bits set.
     Least,
 }
 
@@ -106,12 +108,11 @@ impl Padding<'_> {
                 }
                 Statement::Store { tensor, at, rows, with, value, place } => {
                     let shape = &self.source.type_of(*value).shape;
-                    let rows = rows.map(|(mode, rows)| (mode, self.coordinates(rows, &mut out, *place)));
+                    let of = |(mode, rows): &(usize, ValueId)| (*mode, self.coordinates(*rows, &mut out, *place));
+                    let rows: Vec<(usize, ValueId)> = rows.iter().map(of).collect();
                     // Coordinates that a tile says have no index.
                     let mut own = indices(at, shape);
-                    if let Some((mode, _)) = rows {
-                        own[mode] = at[mode].clone();
-                    }
+                    rows.iter().for_each(|(mode, _)| own[*mode] = at[*mode].clone());
                     let (tensor, with, value, place) = (*tensor, *with, *value, *place);
                     out.push(Statement::Store { tensor, at: own, rows, with, value, place });
                 }
@@ -170,20 +171,7 @@ impl Padding<'_> {
             return value;
         }
         let wide = powers(shape);
-        let number = match (fill, element) {
-            (Fill::Number(number), Element::I32) => number.clamp(i32::MIN.into(), i32::MAX.into()),
-            (Fill::Number(number), _) => number,
-            (Fill::Least, Element::I32) => f64::from(i32::MIN),
-            (Fill::Least, _) => -1.0,
-        };
-        let mut fill_value = match (fill, element) {
-            (Fill::Least, Element::F32) => {
-                let bits = Operation::Constant(Element::I32, number);
-                let bits = self.made((&[], Element::I32), bits, &[], (out, place));
-                self.made((&[], element), Operation::Recast(element), &[bits], (out, place))
-            }
-            _ => self.made((&[], element), Operation::Constant(element, number), &[], (out, place)),
-        };
+        let mut fill_value = self.filling(fill, element, (&mut *out, place));
         fill_value = self.made((&wide, element), Operation::Broadcast(wide.clone()), &[fill_value], (out, place));
         let mut found = value;
         for (mode, extent) in ends {
@@ -196,6 +184,37 @@ impl Padding<'_> {
             found = self.made((&wide, element), Operation::Select(Comparison::Less), &operands, (out, place));
         }
         found
+    }
+
+    /// The number that stands behind the ends.
+    fn filling(&mut self, fill: Fill, element: Element, (out, place): (&mut Vec<Statement>, Location)) -> ValueId {
+        let mut constant = |element: Element, value: f64| {
+            self.made((&[], element), Operation::Constant(element, value), &[], (&mut *out, place))
+        };
+        match (fill, element) {
+            (Fill::Number(number), Element::I32) => constant(element, number.clamp(i32::MIN.into(), i32::MAX.into())),
+            (Fill::Number(number), Element::I64) if number.is_infinite() => {
+                // The ends of the range are no numbers of f64 that a constant may be.
+                let [one, places] = [1.0, 63.0].map(|value| constant(element, value));
+                let least = Operation::Binary(Binary::ShiftLeft);
+                let least = self.made((&[], element), least, &[one, places], (&mut *out, place));
+                if number < 0.0 {
+                    return least;
+                }
+                let all = Operation::Constant(element, -1.0);
+                let all = self.made((&[], element), all, &[], (&mut *out, place));
+                self.made((&[], element), Operation::Binary(Binary::Xor), &[least, all], (out, place))
+            }
+            (Fill::Number(number), _) => constant(element, number),
+            (Fill::Least, Element::I32) => constant(element, f64::from(i32::MIN)),
+            (Fill::Least, Element::I64) => self.filling(Fill::Number(f64::NEG_INFINITY), element, (out, place)),
+            (Fill::Least, element) => {
+                // All bits set.
+                let whole = if element == Element::F64 { Element::I64 } else { Element::I32 };
+                let bits = constant(whole, -1.0);
+                self.made((&[], element), Operation::Recast(element), &[bits], (out, place))
+            }
+        }
     }
 
     /// Whether what is behind the ends is known already: a load says it.
@@ -237,6 +256,11 @@ impl Padding<'_> {
             let inner = self.filled(operands[0], (shape, &[mode]), Fill::Number(0.0), out, place);
             return Ok(self.made((&powers(shape), element), Operation::To(element), &[inner], (out, place)));
         }
+        if let Some((Operation::Unary(Unary::Tf32), operands)) = self.known.get(&value).cloned() {
+            let inner = self.filled(operands[0], (shape, &[mode]), Fill::Number(0.0), out, place);
+            let operation = Operation::Unary(Unary::Tf32);
+            return Ok(self.made((&powers(shape), Element::F32), operation, &[inner], (out, place)));
+        }
         let wanted =
             "one that is loaded, with 0 past its edges, or converted, if its extent along K is no power of two,";
         let (what, shape) = ("the operand of a product".to_string(), shape.to_vec());
@@ -247,9 +271,14 @@ impl Padding<'_> {
     fn is_zero(&self, value: ValueId) -> bool {
         match self.known.get(&value) {
             Some((Operation::Load { other, .. } | Operation::Gather { other, .. }, _)) => other.to_bits() == 0,
-            Some((Operation::Transpose(_) | Operation::To(_) | Operation::Atom(_) | Operation::Held(_), operands)) => {
-                self.is_zero(operands[0])
-            }
+            Some((
+                Operation::Transpose(_)
+                | Operation::To(_)
+                | Operation::Unary(Unary::Tf32)
+                | Operation::Atom(_)
+                | Operation::Held(_),
+                operands,
+            )) => self.is_zero(operands[0]),
             _ => false,
         }
     }
@@ -270,11 +299,11 @@ impl Padding<'_> {
             Operation::Load { tensor, shape, at, other } => {
                 Operation::Load { tensor, at: indices(&at, &shape), shape: powers(&shape), other }
             }
-            Operation::Gather { tensor, shape, at, mode, other } => {
-                operands[0] = self.coordinates(operands[0], out, place);
+            Operation::Gather { tensor, shape, at, modes, other } => {
+                operands.iter_mut().for_each(|own| *own = self.coordinates(*own, out, place));
                 let mut own = indices(&at, &shape);
-                own[mode] = at[mode].clone();
-                Operation::Gather { tensor, shape: powers(&shape), at: own, mode, other }
+                modes.iter().for_each(|mode| own[*mode] = at[*mode].clone());
+                Operation::Gather { tensor, shape: powers(&shape), at: own, modes, other }
             }
             Operation::Stage { shape, .. } if powers(&shape) != shape => {
                 return refuse(&shape, "one of powers of two: load it, and the product takes it");

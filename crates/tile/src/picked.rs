@@ -1,21 +1,38 @@
-//! Tiles along one of whose modes another tile says the coordinates.
+//! Tiles along modes of which other tiles say the coordinates.
 //!
-//! Law: the values of a thread are divided into groups with one coordinate along that mode. A group
-//! is a tile of the tensor like any other, at a coordinate that the thread has read.
+//! Law: the values of a thread are divided into groups with one coordinate along each of these
+//! modes. A group is a tile of the tensor like any other, at coordinates that the thread has read.
 
 use crate::held::{Held, bits};
 
-/// The layout in which the coordinates along a mode are wanted, where the tile has this one.
-pub(crate) fn coordinates(shape: &[i64], mode: usize, held: &Held) -> Held {
-    let others: Vec<usize> = (0..shape.len()).filter(|own| *own != mode).collect();
-    let onto = bits::without(shape, &others);
+/// The layout in which a tile of coordinates is wanted, by its shape, where the tile has this one.
+pub(crate) fn coordinates(shape: &[i64], own: &[i64], held: &Held) -> Held {
+    let onto = bits::without(shape, &others(shape, own));
     held.mapped(|bit| onto[usize::from(bit)])
 }
 
-/// The distribution of the tile of one coordinate in a thread, and for each coordinate, in order,
-/// its values.
-pub(crate) fn groups(shape: &[i64], mode: usize, held: &Held) -> (Held, Vec<Vec<usize>>) {
-    let onto = bits::without(shape, &[mode]);
+/// The modes along which a tile of coordinates says nothing.
+fn others(shape: &[i64], own: &[i64]) -> Vec<usize> {
+    (0..shape.len()).filter(|mode| own.get(*mode).is_none_or(|extent| *extent == 1)).collect()
+}
+
+/// For each group of a thread, which value of a tile of coordinates of this shape it takes.
+pub(crate) fn values_of_groups(shape: &[i64], (modes, own): (&[usize], &[i64]), held: &Held) -> Vec<usize> {
+    let whole = bits::without(shape, modes);
+    let kept = bits::without(shape, &others(shape, own));
+    // The bits that count groups, and whether the tile of coordinates has them.
+    let along = held.values.iter().map(|bit| usize::from(*bit)).filter(|bit| whole[*bit].is_none());
+    let counted: Vec<bool> = along.map(|bit| kept[bit].is_some()).collect();
+    let value = |group: usize| {
+        let own = counted.iter().enumerate().filter(|(_, counted)| **counted);
+        own.enumerate().map(|(to, (at, _))| (group >> at & 1) << to).sum::<usize>()
+    };
+    (0..1 << counted.len()).map(value).collect()
+}
+
+/// The distribution of the tile of one group in a thread, and for each group, in order, its values.
+pub(crate) fn groups(shape: &[i64], modes: &[usize], held: &Held) -> (Held, Vec<Vec<usize>>) {
+    let onto = bits::without(shape, modes);
     let part = held.mapped(|bit| onto[usize::from(bit)]);
     let along: Vec<bool> = held.values.iter().map(|bit| onto[usize::from(*bit)].is_none()).collect();
     let number = |value: usize, counted: bool| {
@@ -30,9 +47,9 @@ pub(crate) fn groups(shape: &[i64], mode: usize, held: &Held) -> (Held, Vec<Vec<
     (part, found)
 }
 
-/// The shape of the tile of one coordinate.
-pub(crate) fn part_shape(shape: &[i64], mode: usize) -> Vec<i64> {
-    shape.iter().enumerate().map(|(at, extent)| if at == mode { 1 } else { *extent }).collect()
+/// The shape of the tile of one group.
+pub(crate) fn part_shape(shape: &[i64], modes: &[usize]) -> Vec<i64> {
+    shape.iter().enumerate().map(|(at, extent)| if modes.contains(&at) { 1 } else { *extent }).collect()
 }
 
 #[cfg(test)]
@@ -43,16 +60,49 @@ mod tests {
     fn groups_have_one_coordinate_and_all_values() {
         // A tile (4,16): rows by a bit of values and one of lanes.
         let held: Held = "((2,4,4),(2,2)):((2,4,0),(1,16))".parse().unwrap();
-        assert_eq!(coordinates(&[4, 16], 0, &held).to_string(), "((2,16),2):((2,0),1)");
-        let (part, values) = groups(&[4, 16], 0, &held);
+        assert_eq!(coordinates(&[4, 16], &[4, 1], &held).to_string(), "((2,16),2):((2,0),1)");
+        let (part, values) = groups(&[4, 16], &[0], &held);
         assert_eq!(part.to_string(), "((2,4,4),2):((0,1,0),4)");
         assert_eq!(values, [vec![0, 2], vec![1, 3]]);
         for thread in 0..32 {
             for (row, group) in values.iter().enumerate() {
                 for (column, value) in group.iter().enumerate() {
                     let element = held.element(thread, *value as i64);
-                    assert_eq!(element % 4, coordinates(&[4, 16], 0, &held).element(thread, row as i64));
+                    assert_eq!(element % 4, coordinates(&[4, 16], &[4, 1], &held).element(thread, row as i64));
                     assert_eq!(element / 4, part.element(thread, column as i64));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_group_takes_its_value_of_each_tile_of_coordinates() {
+        // A tile (4,8,2), held with bits of all modes among its values.
+        let shape = [4, 8, 2];
+        let held: Held = "((2,2,8),(2,2,2)):((2,8,0),(4,1,32))".parse().unwrap();
+        for (modes, own) in [
+            (vec![0, 1], [4, 1, 1]),
+            (vec![0, 1], [1, 8, 1]),
+            (vec![0, 1], [4, 8, 1]),
+            (vec![0, 2], [4, 1, 2]),
+            (vec![0, 1, 2], [4, 8, 1]),
+        ] {
+            let (_, groups) = groups(&shape, &modes, &held);
+            let (taken, layout) = (values_of_groups(&shape, (&modes, &own), &held), coordinates(&shape, &own, &held));
+            assert_eq!(taken.len(), groups.len());
+            for thread in 0..32 {
+                for (group, taken) in groups.iter().zip(&taken) {
+                    for value in group {
+                        let element = held.element(thread, *value as i64);
+                        let at = [element % 4, element / 4 % 8, element / 32];
+                        // The element of the tile of coordinates that stands for this one.
+                        let (mut wanted, mut below) = (0, 1);
+                        for (at, extent) in at.iter().zip(own) {
+                            wanted += at % extent * below;
+                            below *= extent;
+                        }
+                        assert_eq!(layout.element(thread, *taken as i64), wanted, "{modes:?} {own:?}");
+                    }
                 }
             }
         }

@@ -74,7 +74,7 @@ fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
         match statement {
             Statement::Store { value, rows, .. } => {
                 used.insert(*value);
-                used.extend(rows.map(|(_, rows)| rows));
+                used.extend(rows.iter().map(|(_, rows)| *rows));
             }
             Statement::Loop(own) => {
                 used.extend(own.initial.iter().chain(&own.next));
@@ -159,15 +159,13 @@ impl Placer<'_> {
                     let held = held.ok_or(Reason::Unknown { what: "layout of the store", name: number.to_string() })?;
                     let shape = self.source.type_of(*value).shape.clone();
                     let value = self.in_layout(*value, &held, *place)?;
-                    let rows = match rows {
-                        Some((mode, rows)) => {
-                            let held = picked::coordinates(&shape, *mode, &held);
-                            Some((*mode, self.in_layout(*rows, &held, *place)?))
-                        }
-                        None => None,
-                    };
+                    let mut own = Vec::new();
+                    for (mode, rows) in rows {
+                        let held = picked::coordinates(&shape, &self.source.type_of(*rows).shape, &held);
+                        own.push((*mode, self.in_layout(*rows, &held, *place)?));
+                    }
                     let (tensor, at, with, place) = (*tensor, at.clone(), *with, *place);
-                    self.push(Statement::Store { tensor, at, rows, with, value, place });
+                    self.push(Statement::Store { tensor, at, rows: own, with, value, place });
                 }
                 Statement::Loop(own) => self.iterations(own)?,
             }

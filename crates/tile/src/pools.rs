@@ -376,15 +376,17 @@ impl Pools {
                 }
                 any
             }
-            Statement::Store { value, rows: Some((mode, rows)), .. } => {
-                let shape = program.type_of(*value).shape.clone();
-                let from = self.of(*value);
-                self.layouts_of(*value).to_vec().into_iter().fold(false, |any, before| {
-                    let held = picked::coordinates(&shape, *mode, &before);
-                    any | self.add_from(*rows, held, (Origin::Value(from), before))
-                })
+            Statement::Store { value, rows, .. } => {
+                let (shape, from) = (&program.type_of(*value).shape, self.of(*value));
+                let mut any = false;
+                for (_, rows) in rows {
+                    for before in self.layouts_of(*value).to_vec() {
+                        let held = picked::coordinates(shape, &program.type_of(*rows).shape, &before);
+                        any |= self.add_from(*rows, held, (Origin::Value(from), before));
+                    }
+                }
+                any
             }
-            Statement::Store { .. } => false,
         }
     }
 }
@@ -392,11 +394,11 @@ impl Pools {
 /// The tiles that say the coordinates of other tiles.
 fn that_say_coordinates(nodes: &[Node<'_>]) -> HashSet<ValueId> {
     let own = |node: &Node<'_>| match node.statement {
-        Statement::Let { operation: Operation::Gather { .. }, operands, .. } => operands.first().copied(),
-        Statement::Store { rows, .. } => rows.map(|(_, rows)| rows),
-        _ => None,
+        Statement::Let { operation: Operation::Gather { .. }, operands, .. } => operands.clone(),
+        Statement::Store { rows, .. } => rows.iter().map(|(_, rows)| *rows).collect(),
+        _ => Vec::new(),
     };
-    nodes.iter().filter_map(own).collect()
+    nodes.iter().flat_map(own).collect()
 }
 
 /// The layout of a result where an operand has one, if the operation says it.
@@ -441,7 +443,7 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             let onto = bits::without(to, &bits::broadcast(from, to));
             Some(held.mapped(|bit| onto[usize::from(bit)]))
         }
-        Operation::Gather { shape, mode, .. } => Some(picked::coordinates(shape, *mode, held)),
+        Operation::Gather { shape, .. } => Some(picked::coordinates(shape, from, held)),
         Operation::Stage { shape, modes, picked: Some(mode), .. } => {
             let run = modes.iter().find(|own| *own != mode).filter(|_| modes.contains(mode))?;
             Some(StagedCopy::new(shape[*run], shape[*mode], held.threads()).of_lines(held.threads.len()))

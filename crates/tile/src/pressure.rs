@@ -129,7 +129,7 @@ impl Walk<'_> {
                 }
                 Statement::Store { value, rows, .. } => {
                     self.uses(live, &[*value]);
-                    self.uses(live, rows.map(|(_, rows)| rows).as_slice());
+                    rows.iter().for_each(|(_, rows)| self.uses(live, &[*rows]));
                 }
                 Statement::Loop(own) => {
                     // The results are the parameters of an iteration that is not.

@@ -10,14 +10,15 @@ mod infer;
 mod print;
 mod verify;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 pub use tilewright_kernel::program::memory::Role;
 
-pub use index::{Axis, Count, Index, Name};
-pub(crate) use infer::{broadcast_shape, infer, is_count, is_stored};
+pub use index::{Axis, Count, Counter, Index, Name};
+pub(crate) use infer::{are_multiplied, broadcast_shape, infer, is_count, is_stored};
 pub(crate) use print::{atomic, role_name};
 pub(crate) use verify::{can_store, here, is_handed_on};
 
@@ -90,7 +91,7 @@ pub struct Tensor {
 pub struct Scalar {
     /// Its name.
     pub name: String,
-    /// Its type, f32 or i32.
+    /// Its type: f32, i32, f64 or i64.
     pub element: Element,
 }
 
@@ -130,11 +131,15 @@ pub enum Unary {
     Ceil,
     /// The nearest whole number, ties to even.
     Round,
+    /// The nearest number of tf32, which has 10 bits behind the first one, as f32; of two that are
+    /// as near, the one of greater magnitude (`cvt.rna.tf32.f32`). Products of f32 take such numbers
+    /// alone.
+    Tf32,
 }
 
 impl Unary {
     /// All, by their names.
-    pub const NAMES: [(&'static str, Unary); 16] = [
+    pub const NAMES: [(&'static str, Unary); 17] = [
         ("neg", Unary::Negate),
         ("abs", Unary::Abs),
         ("exp", Unary::Exp),
@@ -151,12 +156,13 @@ impl Unary {
         ("floor", Unary::Floor),
         ("ceil", Unary::Ceil),
         ("round", Unary::Round),
+        ("tf32", Unary::Tf32),
     ];
 
     /// Whether it is computed by an approximation, of the hardware or by a polynomial, so that
     /// results of the kernel are near and not the same.
     pub fn is_approximate(self) -> bool {
-        !matches!(self, Unary::Negate | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round)
+        !matches!(self, Unary::Negate | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Tf32)
     }
 }
 
@@ -179,13 +185,13 @@ pub enum Binary {
     Minimum,
     /// The greater; NaN if one is NaN.
     Maximum,
-    /// Bitwise and, of i32.
+    /// Bitwise and, of integers.
     And,
     /// Bitwise or.
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// The first shifted left by the second, read as unsigned; 0 from 32 on.
+    /// The first shifted left by the second, read as unsigned; 0 from the number of bits on.
     ShiftLeft,
     /// The first shifted right by the second, filled with its sign (arithmetic shift).
     ShiftRight,
@@ -292,7 +298,7 @@ pub enum Operation {
     Number(Index),
     /// An expression of sizes, as i32: how many rows there are.
     Size(String),
-    /// A number that the launch passes, by its name: f32 or i32.
+    /// A number that the launch passes, by its name: f32, i32, f64 or i64.
     Scalar(String, Element),
     /// The coordinate of each element along a mode, as i32.
     Arange {
@@ -312,9 +318,10 @@ pub enum Operation {
         /// The value of elements past the edges.
         other: f64,
     },
-    /// A tile of a tensor, some of its rows: an operand says the coordinate of each element along
-    /// one mode, and has one element along the others. Elements past the edges are `other`, and
-    /// negative coordinates are past them.
+    /// A tile of a tensor, whose elements are where operands say: each operand says the coordinate of
+    /// each element along one of the modes. An operand has the extent of the tile along its own
+    /// mode, and that or 1 along the other modes for which there is an operand; else 1. Elements
+    /// past the edges are `other`, and negative coordinates are past them.
     Gather {
         /// The tensor, by its number.
         tensor: usize,
@@ -322,8 +329,8 @@ pub enum Operation {
         shape: Vec<i64>,
         /// The index of the tile, along each other mode.
         at: Vec<Index>,
-        /// The mode along which the operand says where.
-        mode: usize,
+        /// The modes along which operands say where, one for each operand, in ascending order.
+        modes: Vec<usize>,
         /// The value of elements past the edges.
         other: f64,
     },
@@ -352,9 +359,11 @@ pub enum Operation {
     /// Where the first tile compares with the second, the third, elsewhere the fourth.
     Select(Comparison),
     /// The elements in another type: rounded to nearest, to integers toward zero. e4m3 and e5m2
-    /// saturate.
+    /// saturate, and so do integers that come from other numbers. Of an i64 that becomes an i32 the
+    /// lowest bits stay. NaN becomes the integer 0, or the least one where one of both types is f64
+    /// or i64.
     To(Element),
-    /// The same bits as elements of another 32-bit type.
+    /// The same bits as elements of another type: f32 and i32, or f64 and i64.
     Recast(Element),
     /// Eight elements for each word of i32, along the first mode: its numbers of four bits, the
     /// lowest bits first.
@@ -394,12 +403,29 @@ pub enum Operation {
     /// The exclusive scan: all before each element along a mode, combined; the identity at the
     /// first.
     ScanBefore(Reduction, usize),
-    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: operands of 16 or 8 bits, sums of f32.
+    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: operands of 16 or 8 bits, or of f32 that
+    /// were rounded by [`Unary::Tf32`] and then only moved; sums of f32.
     Dot,
     /// The same tile, computed by the named instruction: see [`crate::Value::atom`].
     Atom(String),
     /// The same tile, with this distribution over the threads of the block.
     Held(Held),
+}
+
+impl Operation {
+    /// Whether every element of its result is a number of tf32: it rounds to one, or only moves
+    /// elements of a tile that is so.
+    pub(crate) fn is_tf32(&self, operands: &[ValueId], known: &HashSet<ValueId>) -> bool {
+        match self {
+            Operation::Unary(Unary::Tf32) => true,
+            Operation::Broadcast(_)
+            | Operation::Reshape(_)
+            | Operation::Transpose(_)
+            | Operation::Atom(_)
+            | Operation::Held(_) => operands.iter().all(|own| known.contains(own)),
+            _ => false,
+        }
+    }
 }
 
 /// A statement of a body.
@@ -422,8 +448,9 @@ pub enum Statement {
         tensor: usize,
         /// The index of the tile, along each mode.
         at: Vec<Index>,
-        /// A mode, and the tile that says the coordinate of each element along it.
-        rows: Option<(usize, ValueId)>,
+        /// Modes, in ascending order, and the tiles that say the coordinate of each element along
+        /// them, as for [`Operation::Gather`].
+        rows: Vec<(usize, ValueId)>,
         /// How elements are combined atomically with those of the tensor; None overwrites them.
         with: Option<Reduction>,
         /// The value that is written.
@@ -529,6 +556,11 @@ impl Program {
     /// The numbers that a launch passes, in the order in which they were declared.
     pub fn scalars(&self) -> &[Scalar] {
         &self.scalars
+    }
+
+    /// Whether a tensor, or a number of the launch, has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tensors.iter().any(|own| own.name == name) || self.scalars.iter().any(|own| own.name == name)
     }
 
     /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is

@@ -8,13 +8,13 @@
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
 //! both       inout z: i32 256:1                   changed: what it was counts; it may be loaded before it is stored to
-//! number     scalar scale: f32                    passed by the launch; f32 or i32
+//! number     scalar scale: f32                    passed by the launch; f32, i32, f64 or i64
 //! blocks     grid ceil(M/4), 8                    how many along x, y and z
 //! warps      warps 4                              where the plan should not choose
 //! value      a = exp(b - 1.5) / c                 + - * / %, numbers, functions, parentheses
 //! condition  m = a < b & !(c == 0 | d >= 1)       1 or 0 of i32, or a choice in `select`
 //! store      store(y, (block.x, 0), a)
-//! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 says
+//! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 or i64 says
 //! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
 //! iterations      loop i < [block.x + 1] ..            as many as an index, or `[n]`: as one number of i32 says
@@ -24,16 +24,19 @@
 //! |---|---|
 //! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
 //! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store`; `[i*16 : 12]` has 12 elements, and the others are past an edge |
-//! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32, it says the coordinate of each element along the mode |
+//! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32 or i64, it says the coordinate of each element along the mode |
+//! | `load(x, (4,64), (rows, columns))` | tiles for several modes meet as in a broadcast: `(4,1)` and `(1,64)`, or both `(4,64)` |
+//! | `load(x, (4,64), (block.x / 4, i % 2))` | the quotient of a block or an iteration by a number, rounded down, and what is left |
 //! | `load(x, (1,64), (row + i, 0))` | to the coordinate of a tile of one number, an index is added |
-//! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
-//! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
+//! | `f32(x)`, `i32(x)`, `f64(x)`, `i64(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
+//! | `as_i32(x)` `as_f32(x)` `as_i64(x)` `as_f64(x)` | the same bits in another type that has as many |
 //! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
 //! | `neg` `abs` `exp` `exp2` `log` `log2` `sqrt` `rsqrt` `recip` `tanh` `sin` `cos` `erf` | functions of each element; [`Unary`](crate::Unary) says how precise they are |
-//! | `floor` `ceil` `round` | whole numbers of f32: below, above, nearest with ties to even |
-//! | `a / b` `a // b` `a % b` | of i32 the greatest whole number up to the quotient, and the rest, as in Python; `a / 0` is 0 and `a % 0` is `a`; `//` and `%` are of i32 alone |
+//! | `floor` `ceil` `round` | whole numbers of the same type: below, above, nearest with ties to even |
+//! | `tf32` | the nearest number of tf32, as f32; ties away from 0 |
+//! | `a / b` `a // b` `a % b` | of i32 and i64 the greatest whole number up to the quotient, and the rest, as in Python; `a / 0` is 0 and `a % 0` is `a`; `//` and `%` are of these alone |
 //! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
-//! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of i32: left, arithmetic right, logical right |
+//! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of integers: left, arithmetic right, logical right |
 //! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
 //! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`; a tile of i32 chooses where it is not 0 |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
@@ -44,7 +47,7 @@
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `scalar(scale)`, or `scale` alone | a number that the launch passes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
-//! | `dot(a, b, c)` | `a b + c` of matrices |
+//! | `dot(a, b, c)` | `a b + c` of matrices of 16 or 8 bits, or of f32 that `tf32` has rounded |
 //! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns; a tile may say the coordinate along another |
 //! | `atom(dot(a, b, c), "SM80_16x8x16_F32F16F16F32_TN")` | given by this instruction: products and loads |
 //! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
@@ -285,7 +288,7 @@ impl<'b> Reader<'_, 'b> {
         self.text.sign(",")?;
         let value = self.value()?;
         self.text.sign(")")?;
-        self.build.stored(tensor, (&at, rows), with, value, place);
+        self.build.stored(tensor, (&at, &rows), with, value, place);
         Ok(())
     }
 
@@ -381,11 +384,11 @@ impl<'b> Reader<'_, 'b> {
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
-    /// `(block.x, 2*i + 1)`, where one of the indices may be a tile that says coordinates, and
-    /// another index that is added to them.
+    /// `(block.x, 2*i + 1)`, where indices may be tiles that say coordinates, and other indices that
+    /// are added to them.
     fn picked_place(&mut self) -> Result<Picked, TileError> {
         self.text.sign("(")?;
-        let (mut found, mut rows) = (Vec::new(), None);
+        let (mut found, mut rows) = (Vec::new(), Vec::new());
         loop {
             let place = self.text.place();
             if self.text.takes("[") {
@@ -400,16 +403,10 @@ impl<'b> Reader<'_, 'b> {
             let name = self.text.seen_name();
             let is_index = name == "block" || self.names.iterations.contains_key(name);
             match self.names.values.get(name).copied().filter(|_| !is_index) {
-                Some(_) if rows.is_some() => {
-                    let (asked, limit) = (2, 1);
-                    return Err(
-                        Reason::TooMuch { what: "tiles of coordinates".to_string(), asked, limit }.at("index", place)
-                    );
-                }
                 Some(_) => {
                     let name = self.text.name("a tile")?;
                     let value = self.named(&name, place)?;
-                    rows = Some((found.len(), value));
+                    rows.push((found.len(), value));
                     let moved = self.text.takes("+") || self.text.sees("-");
                     found.push(if moved { self.index()? } else { Index::from(0) });
                 }
@@ -439,7 +436,19 @@ impl<'b> Reader<'_, 'b> {
 
     fn product(&mut self) -> Result<Index, TileError> {
         let mut product = self.factor()?;
-        while self.text.takes("*") {
+        loop {
+            let place = self.text.place();
+            if self.text.takes("//") || self.text.takes("/") {
+                product = self.part(product, place, Index::quotient)?;
+                continue;
+            }
+            if self.text.takes("%") {
+                product = self.part(product, place, Index::remainder)?;
+                continue;
+            }
+            if !self.text.takes("*") {
+                return Ok(product);
+            }
             let place = self.text.place();
             let other = self.factor()?;
             product = match (product.known(), other.known()) {
@@ -451,7 +460,18 @@ impl<'b> Reader<'_, 'b> {
                 }
             };
         }
-        Ok(product)
+    }
+
+    /// A quotient or a remainder of an index by a number.
+    fn part(&mut self, index: Index, place: Location, of: fn(Index, i64) -> Option<Index>) -> Result<Index, TileError> {
+        if !self.text.sees_digit() {
+            return Err(self.text.refuse("a number that divides the index"));
+        }
+        let by = self.text.integer()?;
+        let found = format!("a part of `{index}` by {by}");
+        let expected = "a block or an iteration alone, or a sum of multiples of the number: a tile of one number may \
+                        say the coordinate, as in `q = reshape(index(block.x + 1) // 4, (1,1))`,";
+        of(index, by).ok_or_else(|| Reason::Text { found, expected: expected.to_string() }.at("index", place))
     }
 
     fn factor(&mut self) -> Result<Index, TileError> {
@@ -493,7 +513,7 @@ impl<'b> Reader<'_, 'b> {
 }
 
 /// The index of a tile, and the mode along which another tile gives the coordinates.
-type Picked = (Vec<Index>, Option<(usize, ValueId)>);
+type Picked = (Vec<Index>, Vec<(usize, ValueId)>);
 
 /// Parts between commas that stand in no parentheses.
 fn split(line: &str) -> Vec<&str> {

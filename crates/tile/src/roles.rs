@@ -17,7 +17,7 @@ use tilewright_layout::symbolic::{Declarations, Expr};
 use tilewright_layout::{Extent, Layout};
 
 use crate::matrix;
-use crate::program::{Axis, Index, Loop, Name, Operation, Program, Statement, ValueId};
+use crate::program::{Axis, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 pub(crate) use overlap::{Overlap, is_zero};
 
@@ -469,8 +469,9 @@ fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ri
 
 /// How many blocks along x are taken side by side.
 fn band(program: &Program, seen: &Seen<'_>) -> i64 {
-    let hangs_on =
-        |at: &[Index], axis: Axis| at.iter().flat_map(|index| &index.terms).any(|(name, _)| *name == Name::Block(axis));
+    let hangs_on = |at: &[Index], axis: Axis| {
+        at.iter().flat_map(|index| &index.terms).any(|(name, _)| name.counter() == Counter::Block(axis))
+    };
     let only = |on: Axis, off: Axis| {
         seen.tma_loads.iter().any(|own| own.3 > 0 && hangs_on(own.2, on) && !hangs_on(own.2, off))
     };

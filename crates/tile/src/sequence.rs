@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::error::TileError;
-use crate::interpret::{self, TensorValues};
+use crate::interpret::{self, TensorNumbers, TensorValues};
 use crate::program::{Program, Role, Tensor};
 
 /// Tile programs, in the order in which they are launched.
@@ -85,20 +85,27 @@ impl Sequence {
     ///
     /// Errors: as [`interpret::run`].
     pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
-        let mut known: Vec<(String, Vec<f64>)> =
-            inputs.iter().map(|(name, values)| ((*name).to_string(), values.clone())).collect();
+        let mut known = Vec::new();
+        for (name, values) in inputs {
+            // The first program that has it says its type.
+            let has = |program: &&Program| program.has(name);
+            let Some(program) = self.programs.iter().find(has).or(self.programs.first()) else { continue };
+            known.extend(interpret::numbers(program, &[(*name, values.clone())])?);
+        }
         let mut results = TensorValues::new();
         for (number, program) in self.programs.iter().enumerate() {
-            let given: Vec<(&str, Vec<f64>)> =
-                known.iter().map(|(name, values)| (name.as_str(), values.clone())).collect();
-            for (name, values) in interpret::run(program, sizes, &given)? {
+            let mut written = TensorNumbers::new();
+            for (name, values) in interpret::run_numbers(program, sizes, &known)? {
                 if self.is_read_after(number, &name) || self.is_changed_after(number, &name) {
+                    let element = interpret::element_of(program, &name);
+                    let zero = interpret::Number::of(0.0, element);
                     known.retain(|(own, _)| *own != name);
-                    known.push((name, values.into_iter().map(|value| value.unwrap_or(0.0)).collect()));
+                    known.push((name, values.into_iter().map(|value| value.unwrap_or(zero)).collect()));
                 } else {
-                    results.push((name, values));
+                    written.push((name, values));
                 }
             }
+            results.extend(interpret::values(program, written)?);
         }
         Ok(results)
     }

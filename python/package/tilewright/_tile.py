@@ -46,6 +46,10 @@ class Explanation(str):
         return "".join(parts)
 
 
+#: The types of numbers of a launch, and how `struct` writes them.
+_NUMBERS = {"f32": "<f", "i32": "<i", "f64": "<d", "i64": "<q"}
+
+
 def _size(count: Any) -> str:
     """An expression of sizes as the language writes it."""
     return _native.own_text(count) if isinstance(count, _native.Value) else str(count)
@@ -66,8 +70,8 @@ class TileKernel(Kernel):
     ) -> None:
         super().__init__(function, None, specs)
         for name, spec in self.specs.items():
-            if isinstance(spec, Scalar) and _native.element_name(spec.element) not in ("f32", "i32"):
-                raise TypeError(f"'{name}' of {self.__name__}: tile programs take numbers of f32 and i32, and constants")
+            if isinstance(spec, Scalar) and _native.element_name(spec.element) not in _NUMBERS:
+                raise TypeError(f"'{name}' of {self.__name__}: tile programs take numbers of f32, i32, f64 and i64, and constants")
         self._grid = grid
         self._warps = warps
         self._machine = machine
@@ -97,7 +101,7 @@ class TileKernel(Kernel):
 
         for name, element in program.numbers:
             if name in values:
-                form = {"f32": "<f", "i32": "<i"}[_native.element_name(element)]
+                form = _NUMBERS[_native.element_name(element)]
                 contents.append((name, np.frombuffer(struct.pack(form, values[name]), np.uint8)))
         schedules, instructions, outputs = tiles.check(sizes, contents)
         return Checked(sizes, schedules, instructions, tuple(Compared(*output) for output in outputs))

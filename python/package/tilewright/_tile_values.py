@@ -220,7 +220,7 @@ def _reduced(name: str, does: str) -> Callable[..., Any]:
 class Value(Traced):
     """A tile of a program that is being written: a shape and a type, and no layout.
 
-    ``+ - * /`` and comparisons work element by element, ``// %`` and ``& | ^ << >>`` on i32. Every
+    ``+ - * /`` and comparisons work element by element, ``// %`` and ``& | ^ << >>`` on integers. Every
     function of the language whose first argument is a tile is a method: ``x.exp()``,
     ``x.reduce_sum(1)``, ``x.transpose((1, 0))``; ``x.to("f32")`` has its elements in another type.
     """
@@ -265,11 +265,14 @@ class Value(Traced):
     sin = _unary("sin", "The sine of each element, in radians.")
     cos = _unary("cos", "The cosine of each element, in radians.")
     erf = _unary("erf", "The error function of each element.")
-    floor = _unary("floor", "The greatest whole number up to each element, as f32.")
-    ceil = _unary("ceil", "The least whole number from each element on, as f32.")
-    round = _unary("round", "The nearest whole number to each element, ties to even, as f32.")
+    floor = _unary("floor", "The greatest whole number up to each element, of the same type.")
+    ceil = _unary("ceil", "The least whole number from each element on, of the same type.")
+    round = _unary("round", "The nearest whole number to each element, ties to even, of the same type.")
+    tf32 = _unary("tf32", "The nearest number of tf32 to each element of f32, as ``dot`` takes them.")
     as_i32 = _unary("as_i32", "The bits of each element as those of i32.")
     as_f32 = _unary("as_f32", "The bits of each element as those of f32.")
+    as_i64 = _unary("as_i64", "The bits of each element as those of i64.")
+    as_f64 = _unary("as_f64", "The bits of each element as those of f64.")
 
     reduce_sum = _reduced("sum", "The sums")
     reduce_product = _reduced("product", "The products")
@@ -288,7 +291,7 @@ class Value(Traced):
     argmin = _along("argmin", "Where the least is along a mode, as i32; the first of equals.")
 
     def to(self, element: Any) -> Value:
-        """The elements in another type: "f32", "bf16", "e4m3", "i32" and so on."""
+        """The elements in another type: "f32", "bf16", "e4m3", "f64", "i32", "i64" and so on."""
         return self._of.called(_native.element_name(element), (self,))
 
     def min(self, other: Any) -> Value:
@@ -304,11 +307,12 @@ class Value(Traced):
         return self._of.computed("fma", (self, b, c))
 
     def lshr(self, by: Any) -> Value:
-        """The bits of i32 moved down, filled with zeros; ``x >> by`` fills with the sign."""
+        """The bits of integers moved down, filled with zeros; ``x >> by`` fills with the sign."""
         return self._of.computed("lshr", (self, by))
 
     def dot(self, b: Value, c: Value) -> Value:
-        """``x b + c`` of matrices: (M,K) by (K,N) of f16 or bf16, and (M,N) of f32."""
+        """``x b + c`` of matrices: (M,K) by (K,N) of f16 or bf16, or of f32 that ``tf32`` rounded,
+        and (M,N) of f32."""
         return self._of.called("dot", (self, b, c))
 
     def top(self, mode: int, count: int) -> Value:
@@ -470,15 +474,16 @@ def _of_index(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
 
 
 class Index(Traced):
-    """A sum of multiples of blocks and iterations: the index of a tile of a tensor. A comparison of
-    it is a tile of one i32: ``tw.tile.where(k == 0, x, y)``.
+    """A sum of multiples of blocks and iterations: the index of a tile of a tensor. ``block.x // 4``
+    and ``i % 4`` are indices, too. A comparison of it is a tile of one i32:
+    ``tw.tile.where(k == 0, x, y)``.
     """
 
     __slots__ = ("_of", "_text")
     _called = "an index of a block or an iteration"
     _instead = {
         **_refusals("it", "it with numbers and indices", "say tw.tile.where(k == 0, x, y)"),
-        **dict.fromkeys(("__floordiv__", "__mod__", "__truediv__"), "is a sum of numbers times blocks and iterations: no quotient of these"),
+        "__truediv__": "is a whole number: `//` is its quotient, and `%` what that leaves",
     }
 
     def __init__(self, of: Text, text: str) -> None:
@@ -505,6 +510,13 @@ class Index(Traced):
         return NotImplemented if isinstance(other, Value) else self._with("{}*{}", other)
 
     __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Value) else self._with("({} / {})", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Value) else self._with("({} % {})", other)
+
     __lt__, __gt__ = _of_index("<"), _of_index("<", True)
     __le__, __ge__ = _of_index("<="), _of_index("<=", True)
     __eq__, __ne__ = _of_index("=="), _of_index("!=")
@@ -516,8 +528,8 @@ class Index(Traced):
 class Tensor(Traced):
     """A tensor of a tile program.
 
-    ``at`` says which tile, counted in tiles along each mode. For one mode it may be a tile of i32
-    that says the coordinate of each element along it, and has one element along the others.
+    ``at`` says which tile, counted in tiles along each mode. For some modes it may be tiles of i32 or
+    i64 that say the coordinate of each element along them, broadcast against each other.
     """
 
     __slots__ = ("_of", "_text", "_layout", "_is_read", "_is_written")
@@ -569,15 +581,16 @@ class Tensor(Traced):
         self._changed("store", at, value)
 
     def atomic_add(self, at: tuple[Any, ...], value: Any) -> None:
-        """Adds to a tile of a `tw.InOut` of f32 or i32, each element indivisibly."""
+        """Adds to a tile of a `tw.InOut` of f32, f64, f16, i32, i64, or bf16 on Hopper, each element
+        indivisibly."""
         self._changed("atomic_add", at, value)
 
     def atomic_min(self, at: tuple[Any, ...], value: Any) -> None:
-        """Atomic minimum of a `tw.InOut` of i32 and this tile, element by element."""
+        """Atomic minimum of a `tw.InOut` of i32 or i64 and this tile, element by element."""
         self._changed("atomic_min", at, value)
 
     def atomic_max(self, at: tuple[Any, ...], value: Any) -> None:
-        """Atomic maximum of a `tw.InOut` of i32 and this tile, element by element."""
+        """Atomic maximum of a `tw.InOut` of i32 or i64 and this tile, element by element."""
         self._changed("atomic_max", at, value)
 
 

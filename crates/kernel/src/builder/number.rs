@@ -345,6 +345,36 @@ impl<'k> Num<'k> {
         self.unary(Unary::RoundEven, "round")
     }
 
+    /// The nearest number of tf32, ties away from 0, of f32: operands of an MMA instruction of tf32
+    /// that are rounded so lose nothing more.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret, ptx};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("rounded", |k| {
+    ///     k.threads(32)?;
+    ///     let (x, y) = (k.input::<f32>("x", "(32,1):(1,32)")?, k.output::<f32>("y", "(32,1):(1,32)")?);
+    ///     y.thread_part()?.store(&x.thread_part()?.load()?.map(|x| Ok(x.round_tf32()))?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[1.0_f32 + 3.0 / 2048.0; 32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<f32>("y")?[0], 1.0 + 2.0 / 1024.0);
+    /// let text = ptx::write(kernel.program(), ptx::Target::Sm80)?;
+    /// assert!(text.contains("cvt.rna.tf32.f32"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn round_tf32(self) -> Num<'k> {
+        if self.element != Element::F32 {
+            let refusal = Reason::Arithmetic { operation: "rounding to tf32", element: self.element };
+            self.build.complain(refusal.at("round_tf32", Location::caller()));
+            return self;
+        }
+        self.unary(Unary::RoundTf32, "round_tf32")
+    }
+
     /// The same constant in the type of this number.
     #[track_caller]
     pub fn like(self, value: f64) -> Num<'k> {

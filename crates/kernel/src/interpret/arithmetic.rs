@@ -81,11 +81,18 @@ fn real(operation: Unary, a: f64) -> f64 {
 }
 
 fn single(operation: Unary, a: f32) -> f32 {
-    if operation == Unary::SquareRoot {
-        return a.sqrt();
+    match operation {
+        Unary::SquareRoot => return a.sqrt(),
+        Unary::RoundTf32 => return tf32(a),
+        _ => {}
     }
     let value = real(operation, f64::from(a)) as f32;
     if operation == Unary::Exp2 && value.is_subnormal() { 0.0 } else { value }
+}
+
+/// The nearest number of tf32, ties away from 0; where that is too large, an infinity.
+fn tf32(a: f32) -> f32 {
+    if a.is_nan() { f32::NAN } else { f32::from_bits((a.to_bits() + (1 << 12)) & !0x1fff) }
 }
 
 fn half_of(operation: Unary, a: u64) -> u64 {

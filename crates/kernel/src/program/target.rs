@@ -3,7 +3,7 @@
 //! Law: text for a target can be written if and only if the target is not before
 //! [`Program::least_target`], but for shared memory and operations that no target has.
 
-use super::operation::{Fence, Format, Matrix, Operation, Special};
+use super::operation::{AtomicOperation, Fence, Format, Matrix, Number, Operation, Special};
 use super::{Instruction, Program};
 use crate::machine::{Multiprocessor, Rates};
 use crate::program::wgmma::WgmmaOperands;
@@ -65,6 +65,10 @@ impl Instruction {
             // The inputs are an address, if there is one, and the values.
             Operation::Reduce(_, _, access) if self.inputs.len() > 1 + usize::from(access.addressed) => {
                 hopper("a vector of atomic additions")
+            }
+            Operation::Atomic(AtomicOperation::Add, Number::Bf16 | Number::Bf16x2, _)
+            | Operation::Reduce(AtomicOperation::Add, Number::Bf16 | Number::Bf16x2, _) => {
+                hopper("an atomic addition of bf16")
             }
             Operation::StoreMatrix { .. } => hopper("stmatrix"),
             Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Target::Sm89, "an MMA of 8-bit floats")),

@@ -63,6 +63,7 @@ impl Writer<'_> {
             (Unary::Ceiling, Number::F32 | Number::F64) => format!("cvt.rpi.{name}.{name} {result}, {a};"),
             (Unary::RoundEven, Number::F32 | Number::F64) => format!("cvt.rni.{name}.{name} {result}, {a};"),
             (Unary::Reciprocal, Number::F64) => format!("rcp.rn.f64 {result}, {a};"),
+            (Unary::RoundTf32, Number::F32) => format!("cvt.rna.tf32.f32 {result}, {a};"),
             (_, Number::F32) => match self.approximated(operation, &a) {
                 Some(text) => text.replace("{}", &result),
                 None => return Err(self.none(format!("{operation:?} of {number:?}"), instruction)),

@@ -1,13 +1,16 @@
 //! Tiles that come from tensors and go there.
 //!
 //! Law: a tensor is read, or written, or changed, as it was declared. Which tile it is, an index
-//! says for each mode, counted in tiles, or for one mode another tile, element by element.
+//! says for each mode, counted in tiles, or for some modes other tiles, element by element.
 
+use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
 use super::{Build, TensorId, Value};
 use crate::error::Reason;
-use crate::program::{Index, Operation, Reduction, Role, Statement, Tensor, ValueId, atomic, can_store, here};
+use crate::program::{
+    Binary, Comparison, Index, Operation, Reduction, Role, Statement, Tensor, ValueId, atomic, can_store, here,
+};
 
 impl Build {
     /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
@@ -115,13 +118,14 @@ impl Build {
     /// out.
     #[track_caller]
     pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
-        self.stored(tensor, (at, None), None, value.id, here());
+        self.stored(tensor, (at, &[]), None, value.id, here());
     }
 
-    /// Gathers rows of a tile of a tensor: `rows` has the coordinate of each element along a mode,
-    /// and has extent 1 along the others. Elements past the edges become a number, and so do
-    /// elements at a negative coordinate. The index along that mode is 0, or added to the
-    /// coordinate if there is one alone.
+    /// Gathers the elements of a tile of a tensor: each of `rows` is a mode, and a tile of i32 or
+    /// i64 that has the coordinate of each element along it. Such a tile has the extent of the
+    /// result along its mode, and along the others that or 1, which stands for all. Elements past
+    /// the edges become a number, and so do elements at a negative coordinate. The index along that
+    /// mode is 0, or added to the coordinate if there is one alone.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -133,12 +137,30 @@ impl Build {
     ///     t.grid(["ceil(M/4)"])?;
     ///     let at = [Index::block(Axis::X), 0.into()];
     ///     let rows = t.load_or(numbers, &[4, 1], &at, -1.0);
-    ///     t.store(y, &at, t.gather(x, &[4, 2], &[0.into(), 0.into()], (0, rows), 0.0));
+    ///     t.store(y, &at, t.gather(x, &[4, 2], &[0.into(), 0.into()], &[(0, rows)], 0.0));
     ///     Ok(())
     /// })?;
     /// let inputs = [("x", vec![1.0, 2.0, 3.0, 4.0]), ("numbers", vec![1.0, 0.0, 5.0])];
     /// let outputs = interpret::run(&picked, &[("K", 2), ("M", 3)], &inputs)?;
     /// assert_eq!(outputs[0].1, [3.0, 4.0, 1.0, 2.0, 0.0, 0.0].map(Some));
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Tiles for two modes meet as in a broadcast: rows `(4,1)` and columns `(1,8)` are each row
+    /// with each column.
+    ///
+    /// ```
+    /// use tilewright_tile::{Element, Program, interpret};
+    ///
+    /// let crossed = Program::build("crossed", |t| {
+    ///     let x = t.input(Element::F32, "x", "(4,4):(4,1)")?;
+    ///     let y = t.output(Element::F32, "y", "(2,2):(2,1)")?;
+    ///     let [rows, columns] = [(&[2, 1], 0, 3), (&[1, 2], 1, 2)].map(|(shape, mode, by)| t.arange(shape, mode) * f64::from(by));
+    ///     t.store(y, &[0.into(), 0.into()], t.gather(x, &[2, 2], &[0.into(), 0.into()], &[(0, rows), (1, columns)], 0.0));
+    ///     Ok(())
+    /// })?;
+    /// let outputs = interpret::run(&crossed, &[], &[("x", (0..16).map(f64::from).collect())])?;
+    /// assert_eq!(outputs[0].1, [0.0, 2.0, 12.0, 14.0].map(Some));
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     #[track_caller]
@@ -147,10 +169,11 @@ impl Build {
         tensor: TensorId,
         shape: &[i64],
         at: &[Index],
-        rows: (usize, Value<'_>),
+        rows: &[(usize, Value<'_>)],
         other: f64,
     ) -> Value<'_> {
-        self.gathered(tensor, shape, at, (rows.0, rows.1.id), other, here())
+        let rows: Vec<(usize, ValueId)> = rows.iter().map(|(mode, rows)| (*mode, rows.id)).collect();
+        self.gathered(tensor, shape, at, &rows, other, here())
     }
 
     pub(crate) fn gathered(
@@ -158,59 +181,105 @@ impl Build {
         tensor: TensorId,
         shape: &[i64],
         at: &[Index],
-        (mode, rows): (usize, ValueId),
+        rows: &[(usize, ValueId)],
         other: f64,
         place: Location,
     ) -> Value<'_> {
         self.reads(tensor, "load", place);
-        let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), mode, other };
-        self.apply("load", operation, &[rows], place)
+        let (at, rows) = self.coordinated(shape, at, rows, place);
+        let (modes, operands): (Vec<usize>, Vec<ValueId>) = rows.into_iter().unzip();
+        let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at, modes, other };
+        self.apply("load", operation, &operands, place)
     }
 
-    /// Writes a tile to rows of a tensor, which is an [`Build::inout`]: `rows` says the coordinate
-    /// of each element along a mode, to which the index along it is added if there is one alone.
-    /// Coordinates that the tensor does not have are passed over; no two of all blocks may be the
-    /// same.
+    /// Tiles of coordinates with those of the modes along which one of them varies: there an index
+    /// becomes a tile of coordinates, too. In ascending order of modes.
+    fn coordinated(
+        &self,
+        shape: &[i64],
+        at: &[Index],
+        rows: &[(usize, ValueId)],
+        place: Location,
+    ) -> (Vec<Index>, Vec<(usize, ValueId)>) {
+        let (mut at, mut rows) = (at.to_vec(), rows.to_vec());
+        let extents: Vec<Vec<i64>> = {
+            let program = self.program();
+            rows.iter().filter_map(|(_, rows)| Some(program.types.get(rows.index())?.shape.clone())).collect()
+        };
+        for mode in 0..shape.len().min(at.len()) {
+            let varies = |own: &Vec<i64>| own.len() == shape.len() && own[mode] == shape[mode] && own[mode] > 1;
+            if rows.iter().any(|(own, _)| *own == mode) || !extents.iter().any(varies) {
+                continue;
+            }
+            let index = std::mem::replace(&mut at[mode], Index::from(0));
+            let first = if index.by_element { index.clone().number() } else { index.clone() * shape[mode] };
+            let own: Vec<i64> = (0..shape.len()).map(|other| if other == mode { shape[mode] } else { 1 }).collect();
+            let number = |operation: Operation| self.apply("index", operation, &[], place);
+            let counted = number(Operation::Arange { shape: own.clone(), mode });
+            let mut found = counted.binary(number(Operation::Number(first)), Binary::Add, "index", place);
+            if let Some(length) = index.length {
+                let [end, none] = [length as f64, -1.0]
+                    .map(|value| number(Operation::Constant(Element::I32, value)).spread(&own, "index", place));
+                let operands = [counted.id, end.id, found.id, none.id];
+                found = self.apply("index", Operation::Select(Comparison::Less), &operands, place);
+            }
+            rows.push((mode, found.id));
+        }
+        rows.sort_by_key(|(mode, _)| *mode);
+        (at, rows)
+    }
+
+    /// Writes a tile to elements of a tensor, which is an [`Build::inout`]: `rows` are modes and
+    /// tiles that say the coordinate of each element along them, as for [`Build::gather`].
+    /// Coordinates that the tensor does not have are passed over; no two places of all blocks may be
+    /// the same.
     #[track_caller]
-    pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: (usize, Value<'_>), value: Value<'_>) {
-        self.stored(tensor, (at, Some((rows.0, rows.1.id))), None, value.id, here());
+    pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: &[(usize, Value<'_>)], value: Value<'_>) {
+        let rows: Vec<(usize, ValueId)> = rows.iter().map(|(mode, rows)| (*mode, rows.id)).collect();
+        self.stored(tensor, (at, &rows), None, value.id, here());
     }
 
-    /// Atomically combines a tile with the elements of a tensor, an [`Build::inout`]: sums of f32
-    /// and i32, minimum and maximum of i32. With `rows`, that tile gives the coordinates along a
-    /// mode. The order of blocks is unspecified.
+    /// Atomically combines a tile with the elements of a tensor, an [`Build::inout`]: sums of f32,
+    /// f16, bf16, f64, i32 and i64, each rounded to that type, minimum and maximum of i32 and i64.
+    /// Sums of bf16 need sm_90a. `rows` are modes and tiles that say
+    /// coordinates along them, as for [`Build::gather`], or none. The order of blocks is
+    /// unspecified.
     #[track_caller]
     pub fn atomic(
         &self,
         reduction: Reduction,
         tensor: TensorId,
         at: &[Index],
-        rows: Option<(usize, Value<'_>)>,
+        rows: &[(usize, Value<'_>)],
         value: Value<'_>,
     ) {
-        let rows = rows.map(|(mode, rows)| (mode, rows.id));
-        self.stored(tensor, (at, rows), Some(reduction), value.id, here());
+        let rows: Vec<(usize, ValueId)> = rows.iter().map(|(mode, rows)| (*mode, rows.id)).collect();
+        self.stored(tensor, (at, &rows), Some(reduction), value.id, here());
     }
 
     pub(crate) fn stored(
         &self,
         tensor: TensorId,
-        (at, rows): (&[Index], Option<(usize, ValueId)>),
+        (at, rows): (&[Index], &[(usize, ValueId)]),
         with: Option<Reduction>,
         value: ValueId,
         place: Location,
     ) {
+        let shape = self.program().types.get(value.index()).map(|own| own.shape.clone()).unwrap_or_default();
+        let (at, rows) = match rows.is_empty() {
+            true => (at.to_vec(), Vec::new()),
+            false => self.coordinated(&shape, at, rows, place),
+        };
         let program = self.program();
         let known = |value: ValueId| program.types.get(value.index());
         let foreign = |name: &str| Err(Reason::Unknown { what: "value of this program", name: name.to_string() });
-        let refused = match (known(value), rows.map(|(mode, rows)| (mode, known(rows)))) {
+        let types = rows.iter().map(|(mode, rows)| Some((*mode, known(*rows)?))).collect::<Option<Vec<_>>>();
+        let refused = match (known(value), types) {
             (None, _) => foreign("what is stored"),
-            (_, Some((_, None))) => foreign("the tile of coordinates"),
-            (Some(own), Some((mode, Some(ty)))) => can_store(&program, tensor.0, at, Some((mode, ty)), with, own),
-            (Some(own), None) => can_store(&program, tensor.0, at, None, with, own),
+            (_, None) => foreign("the tile of coordinates"),
+            (Some(own), Some(types)) => can_store(&program, tensor.0, &at, &types, with, own),
         };
         drop(program);
-        let at = at.to_vec();
         match refused {
             Ok(()) => self.push(Statement::Store { tensor: tensor.0, at, rows, with, value, place }),
             Err(reason) => self.complain(reason.at(with.map_or("store", atomic), place)),

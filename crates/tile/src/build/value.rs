@@ -296,7 +296,7 @@ impl<'t> Value<'t> {
         self.apply("histogram", Operation::Histogram(bins), here())
     }
 
-    /// The same bits as f32 or i32.
+    /// The same bits as another type that has as many: f32 and i32, f64 and i64.
     #[track_caller]
     pub fn recast(self, element: Element) -> Value<'t> {
         let place = here();
@@ -316,7 +316,33 @@ impl<'t> Value<'t> {
         self.binary(other, binary, "bits", here())
     }
 
-    /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`.
+    /// The nearest number of tf32 to each element of f32, as f32; ties away from 0. Products of f32
+    /// take tiles that are rounded so.
+    ///
+    /// ```
+    /// use tilewright_tile::{Element, Program, interpret};
+    ///
+    /// let product = Program::build("product", |t| {
+    ///     let x = t.input(Element::F32, "x", "(16,8):(8,1)")?;
+    ///     let y = t.output(Element::F32, "y", "(16,8):(8,1)")?;
+    ///     let a = t.load(x, &[16, 8], &[0.into(), 0.into()]).tf32();
+    ///     let b = t.load(x, &[8, 8], &[0.into(), 0.into()]).tf32();
+    ///     t.store(y, &[0.into(), 0.into()], a.dot(b, t.full(&[16, 8], 0.0)));
+    ///     Ok(())
+    /// })?;
+    /// // 1 + 2^-12 is no number of tf32, and 1 is the nearest one.
+    /// let outputs = interpret::run(&product, &[], &[("x", vec![1.0 + 2.0_f64.powi(-12); 128])])?;
+    /// assert_eq!(outputs[0].1[0], Some(8.0));
+    /// assert!(product.compile(None).is_ok());
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[track_caller]
+    pub fn tf32(self) -> Value<'t> {
+        self.apply("tf32", Operation::Unary(Unary::Tf32), here())
+    }
+
+    /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`: of 16 or 8 bits, or of f32 that
+    /// [`Value::tf32`] rounded.
     #[track_caller]
     pub fn dot(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
         self.build.apply("dot", Operation::Dot, &[self.id, b.id, c.id], here())

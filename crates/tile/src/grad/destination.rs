@@ -13,9 +13,9 @@ use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
 
 use super::prepare::{axes, depends, read};
-use super::{GradientOptions, derivative, edges};
+use super::{GradientOptions, derivative, edges, wide};
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Role, Statement};
+use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement};
 
 /// How derivatives by an input are written.
 #[derive(Clone)]
@@ -107,6 +107,12 @@ pub(super) fn destination(
         let of = derivative(&program.tensors[tensor].name);
         Err(Reason::Gradient { of, because }.at("load", place))
     };
+    let is_part = |index: &Index| index.terms.iter().any(|(name, _)| name.is_part());
+    if all.iter().any(|own| own.at.iter().any(is_part)) {
+        let because = "tiles at a quotient or a remainder of an index are those of several blocks or iterations, so \
+                       their derivatives are added by atomics alone";
+        return refuse(because.to_string());
+    }
     if all.iter().any(|own| own.picked) {
         let because = "rows that a tile names may be the same rows, so their derivatives are added by atomics alone";
         return refuse(because.to_string());
@@ -131,13 +137,14 @@ pub(super) fn destination(
     let canonical = |index: &Index| {
         let name = |name: Name| match name {
             Name::Iteration(own) => Name::Iteration(fused.get(&own).copied().unwrap_or(own)),
+            // Parts are refused above.
             name => name,
         };
         let mut index = index.clone();
         index.terms.iter_mut().for_each(|(own, _)| *own = name(*own));
-        index.terms.sort_by_key(|(name, _)| match name {
-            Name::Block(axis) => (0, Axis::ALL.iter().position(|own| own == axis).unwrap_or(0) as u32),
-            Name::Iteration(own) => (1, *own),
+        index.terms.sort_by_key(|(name, _)| match name.counter() {
+            Counter::Block(axis) => (0, Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0) as u32),
+            Counter::Iteration(own) => (1, own),
         });
         index
     };
@@ -157,7 +164,7 @@ pub(super) fn destination(
     }
     let loops: Vec<&Loop> = all.iter().flat_map(|own| own.around.iter().copied()).collect();
     let count = |name: Name| match name {
-        Name::Block(_) => None,
+        Name::Block(_) | Name::Quotient(..) | Name::Remainder(..) => None,
         Name::Iteration(own) => match &loops.iter().find(|known| known.iteration == own)?.count {
             Count::Sizes(text) => text.parse().ok(),
             Count::Index(index) => index.known(),
@@ -229,7 +236,10 @@ pub(super) fn declare(
         }
         Way::Atomic => {
             let layout = (tensor.layout.clone(), modes);
-            return Ok((super::writer::declare(program, (name, Element::F32), layout, Role::Both, place), None));
+            return Ok((
+                super::writer::declare(program, (name, wide(tensor.element)), layout, Role::Both, place),
+                None,
+            ));
         }
         Way::Parts(axes) => axes,
     };
@@ -265,7 +275,12 @@ pub(super) fn declare(
         extents,
         place,
     };
-    let number =
-        super::writer::declare(program, (parts.name.clone(), Element::F32), (layout, all.len()), Role::Output, place);
+    let number = super::writer::declare(
+        program,
+        (parts.name.clone(), wide(tensor.element)),
+        (layout, all.len()),
+        Role::Output,
+        place,
+    );
     Ok((number, Some(parts)))
 }

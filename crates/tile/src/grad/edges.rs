@@ -106,8 +106,8 @@ impl Edges {
             }
         };
         match operation {
-            Operation::Load { tensor, shape, at, .. } => self.loaded(*tensor, shape, at, None),
-            Operation::Gather { tensor, shape, at, mode, .. } => self.loaded(*tensor, shape, at, Some(*mode)),
+            Operation::Load { tensor, shape, at, .. } => self.loaded(*tensor, shape, at, &[]),
+            Operation::Gather { tensor, shape, at, modes, .. } => self.loaded(*tensor, shape, at, modes),
             Operation::Unary(Unary::Negate | Unary::Abs)
             | Operation::To(_)
             | Operation::Atom(_)
@@ -150,12 +150,12 @@ impl Edges {
     }
 
     /// The edges of a tile of a tensor, where it holds the derivative by an output.
-    fn loaded(&self, tensor: usize, shape: &[i64], at: &[Index], picked: Option<usize>) -> Ends {
+    fn loaded(&self, tensor: usize, shape: &[i64], at: &[Index], picked: &[usize]) -> Ends {
         let Some(ends) = self.given.get(&tensor) else { return vec![None; shape.len()] };
         let edge = |(mode, ((at, extent), end)): (usize, ((&Index, &i64), &Expr))| {
             let is_whole = *extent == 1 || end.known().is_some_and(|end| end % extent == 0);
             let edge = Edge { at: at.clone(), extent: *extent, end: end.to_string() };
-            (!is_whole && picked != Some(mode)).then_some(edge)
+            (!is_whole && !picked.contains(&mode)).then_some(edge)
         };
         at.iter().zip(shape).zip(ends).enumerate().map(edge).collect()
     }

@@ -10,7 +10,7 @@ use tilewright_layout::{Extent, Stride};
 
 use super::GradientOptions;
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Role, Statement, ValueId, here};
+use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement, ValueId, here};
 
 /// A program that was made ready.
 pub(super) struct Prepared {
@@ -98,7 +98,7 @@ pub(super) fn reads_inputs(program: &Program) -> Result<(), TileError> {
 
 /// Whether an index depends on a name.
 pub(super) fn depends(at: &[Index], name: Name) -> bool {
-    at.iter().any(|index| index.terms.iter().any(|(own, _)| *own == name))
+    at.iter().any(|index| index.terms.iter().any(|(own, _)| own.counter() == name.counter()))
 }
 
 /// Does something with each statement, those of loops included, in order.
@@ -123,13 +123,15 @@ fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Me
                 && !depends(at, Name::Block(axis))
             {
                 any = true;
-                in_loop |=
-                    at.iter().any(|index| index.terms.iter().any(|(name, _)| matches!(name, Name::Iteration(_))));
+                in_loop |= at
+                    .iter()
+                    .any(|index| index.terms.iter().any(|(name, _)| matches!(name.counter(), Counter::Iteration(_))));
             }
         });
         any && !in_loop
     };
-    let found = axes(program).into_iter().find(|(axis, _)| shared(*axis));
+    // A part of a block's number is none of the sum that stands for it when blocks are merged.
+    let found = axes(program).into_iter().find(|(axis, _)| shared(*axis) && !takes_part(program, *axis));
     let Some((axis, count)) = found.map(|(axis, count)| (axis, count.to_string())) else { return Ok(None) };
     let blocks: Expr = count.parse()?;
     let together = blocks.known().map_or(together, |known| known.min(together));
@@ -158,6 +160,22 @@ fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Me
         place,
     })];
     Ok(Some(Merged { iteration, axis, blocks: (!exact).then_some(count), together }))
+}
+
+/// Whether an index of a program has a quotient or a remainder of the block along an axis.
+fn takes_part(program: &Program, axis: Axis) -> bool {
+    let is_part =
+        |index: &Index| index.terms.iter().any(|(name, _)| name.is_part() && name.counter() == Counter::Block(axis));
+    let mut found = false;
+    each(&program.body, &mut |statement| {
+        found |= match statement {
+            Statement::Let { operation: Operation::Number(index), .. } => is_part(index),
+            Statement::Let { operation, .. } => read(operation).is_some_and(|(_, at)| at.iter().any(is_part)),
+            Statement::Store { at, .. } => at.iter().any(is_part),
+            Statement::Loop(own) => matches!(&own.count, Count::Index(index) if is_part(index)),
+        };
+    });
+    found
 }
 
 /// An index with a sum in the place of a name.

@@ -1,18 +1,18 @@
 //! From the last statement to the first.
 //!
 //! Law: when a statement is reversed, the derivative by its result is complete: every statement
-//! that uses the result comes after it. Derivatives are tiles of f32 of the shape of their value.
+//! that uses the result comes after it. Derivatives are tiles of the shape of their value, of f64
+//! where that is, else of f32.
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
 use super::destination::{Destination, Parts, Way, declare, destination};
 use super::edges::Edges;
 use super::prepare::{Prepared, depends, each, read};
 use super::writer::{self, ROOT, ScopeId, Writer};
-use super::{GradientOptions, derivative};
+use super::{GradientOptions, derivative, wide};
 use crate::error::{Reason, TileError};
 use crate::program::{Binary, Comparison, Index, Loop, Operation, Program, Reduction, Role, Statement, ValueId};
 
@@ -52,7 +52,7 @@ enum Seed {
 struct Pending {
     tensor: usize,
     at: Vec<Index>,
-    rows: Option<(usize, ValueId)>,
+    rows: Vec<(usize, ValueId)>,
     value: ValueId,
     place: Location,
 }
@@ -266,6 +266,8 @@ impl<'p> Reverse<'p> {
         if !self.is_active(value) {
             return Ok(());
         }
+        // Behind a conversion the derivative has the type of the result.
+        let more = self.writer.to(scope, more, wide(self.source.type_of(value).element), place)?;
         let before = self.derivatives.entry(scope).or_default().get(&value).copied();
         let all = match before {
             None => more,
@@ -296,7 +298,7 @@ impl<'p> Reverse<'p> {
         let own = writer.binary(scope, Binary::Add, [first, own], place)?;
         let end = writer.apply(scope, Operation::Size(edge.end), &[], place)?;
         let end = writer.broadcast(scope, end, &shape, place)?;
-        let zero = writer.full(scope, &shape, 0.0, place)?;
+        let zero = writer.full_like(scope, derivative, 0.0, place)?;
         writer.select(scope, (Comparison::Less, [own, end]), [derivative, zero], place)
     }
 
@@ -320,18 +322,16 @@ impl<'p> Reverse<'p> {
                     let Some(given) = self.given.get(tensor).copied() else { continue };
                     let shape = self.source.type_of(*value).shape.clone();
                     let at = self.indices(scope, at, *place)?;
-                    let derivative = match rows {
-                        None => {
-                            let operation = Operation::Load { tensor: given, shape, at, other: 0.0 };
-                            self.writer.apply(scope, operation, &[], *place)?
-                        }
-                        Some((mode, rows)) => {
-                            let rows = self.primal(*rows, scope)?;
-                            let operation = Operation::Gather { tensor: given, shape, at, mode: *mode, other: 0.0 };
-                            self.writer.apply(scope, operation, &[rows], *place)?
-                        }
+                    let (modes, rows): (Vec<usize>, Vec<ValueId>) = rows.iter().copied().unzip();
+                    let operation = match modes.is_empty() {
+                        true => Operation::Load { tensor: given, shape, at, other: 0.0 },
+                        false => Operation::Gather { tensor: given, shape, at, modes: modes.clone(), other: 0.0 },
                     };
-                    let derivative = self.writer.to(scope, derivative, Element::F32, *place)?;
+                    let rows = self.coordinates(&modes, &rows, scope)?;
+                    let rows: Vec<ValueId> = rows.into_iter().map(|(_, rows)| rows).collect();
+                    let derivative = self.writer.apply(scope, operation, &rows, *place)?;
+                    let element = wide(self.source.type_of(*value).element);
+                    let derivative = self.writer.to(scope, derivative, element, *place)?;
                     self.add(*value, derivative, scope, *place)?;
                 }
                 Statement::Loop(own) => self.reverse_loop(own, scope)?,
@@ -345,14 +345,14 @@ impl<'p> Reverse<'p> {
         &mut self,
         operation: &Operation,
         derivative: ValueId,
-        rows: Option<(usize, ValueId)>,
+        rows: Vec<(usize, ValueId)>,
         scope: ScopeId,
         place: Location,
     ) -> Result<(), TileError> {
         let Some((tensor, at)) = read(operation) else { return Ok(()) };
         let at = self.indices(scope, at, place)?;
         let here = self.pending.entry(scope).or_default();
-        let same = here.iter().position(|own| (own.tensor, &own.at, own.rows) == (tensor, &at, rows));
+        let same = here.iter().position(|own| (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows));
         match same {
             None => here.push(Pending { tensor, at, rows, value: derivative, place }),
             Some(same) => {
@@ -405,8 +405,8 @@ impl<'p> Reverse<'p> {
 
     /// 1 where two tiles are equal, elsewhere 0.
     fn equal(&mut self, tiles: [ValueId; 2], scope: ScopeId, place: Location) -> Result<ValueId, TileError> {
-        let shape = self.writer.type_of(tiles[0]).shape.clone();
-        let (one, zero) = (self.writer.full(scope, &shape, 1.0, place)?, self.writer.full(scope, &shape, 0.0, place)?);
+        let [one, zero] = [1.0, 0.0].map(|value| self.writer.full_like(scope, tiles[0], value, place));
+        let (one, zero) = (one?, zero?);
         self.writer.select(scope, (Comparison::Equal, tiles), [one, zero], place)
     }
 
@@ -479,8 +479,7 @@ impl<'p> Reverse<'p> {
         scope: ScopeId,
         place: Location,
     ) -> Result<ValueId, TileError> {
-        let shape = self.writer.type_of(tile).shape.clone();
-        let zero = self.writer.full(scope, &shape, 0.0, place)?;
+        let zero = self.writer.full_like(scope, share, 0.0, place)?;
         self.writer.select(scope, (Comparison::Equal, [tile, extreme]), [share, zero], place)
     }
 
@@ -544,7 +543,7 @@ impl<'p> Reverse<'p> {
         self.pending.insert(body, kept);
         for Pending { tensor, at, rows, value, place } in more {
             let here = self.pending.entry(body).or_default();
-            let same = here.iter_mut().find(|own| (own.tensor, &own.at, own.rows) == (tensor, &at, rows));
+            let same = here.iter_mut().find(|own| (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows));
             match same {
                 None => here.push(Pending { tensor, at, rows, value, place }),
                 Some(own) => own.value = self.writer.binary(body, Binary::Add, [own.value, value], place)?,
@@ -585,7 +584,7 @@ impl<'p> Reverse<'p> {
                 let number = writer.broadcast(body, number, &shape, own.place)?;
                 let end = writer.apply(body, Operation::Size(blocks.clone()), &[], own.place)?;
                 let end = writer.broadcast(body, end, &shape, own.place)?;
-                let zero = writer.full(body, &shape, 0.0, own.place)?;
+                let zero = writer.full_like(body, derivative, 0.0, own.place)?;
                 derivative = writer.select(body, (Comparison::Less, [number, end]), [derivative, zero], own.place)?;
             }
             sums.push((value, self.writer.accumulate(body, derivative, own.place)?));

@@ -26,16 +26,13 @@ impl Reverse<'_> {
     ) -> Result<(), TileError> {
         let unknown = |what: &str| format!("{what} has no derivative here");
         match operation {
-            Operation::Load { .. } => self.loaded(operation, d, None, scope, place),
-            Operation::Gather { mode, .. } => {
-                let rows = self.primal(operands[0], scope)?;
-                self.loaded(operation, d, Some((*mode, rows)), scope, place)
+            Operation::Load { .. } => self.loaded(operation, d, Vec::new(), scope, place),
+            Operation::Gather { modes, .. } => {
+                let rows = self.coordinates(modes, operands, scope)?;
+                self.loaded(operation, d, rows, scope, place)
             }
             Operation::Stage { shape, modes, picked, .. } => {
-                let rows = match picked {
-                    Some(mode) => Some((*mode, self.primal(operands[0], scope)?)),
-                    None => None,
-                };
+                let rows = self.coordinates(picked.as_slice(), operands, scope)?;
                 // The matrix as the tile that it is: its modes in their order.
                 let tile = match modes[0] < modes[1] {
                     true => d,
@@ -85,8 +82,8 @@ impl Reverse<'_> {
                 let (tile, extreme) = (self.primal(operands[0], scope)?, self.primal(result, scope)?);
                 let shape = self.source.type_of(operands[0]).shape.clone();
                 let extreme = self.writer.broadcast(scope, extreme, &shape, place)?;
-                let (one, zero) =
-                    (self.writer.full(scope, &shape, 1.0, place)?, self.writer.full(scope, &shape, 0.0, place)?);
+                let [one, zero] = [1.0, 0.0].map(|value| self.writer.full_like(scope, tile, value, place));
+                let (one, zero) = (one?, zero?);
                 let equal = self.writer.select(scope, (Comparison::Equal, [tile, extreme]), [one, zero], place)?;
                 let count = self.writer.sum(scope, equal, modes, place)?;
                 let share = self.writer.binary(scope, Binary::Divide, [d, count], place)?;
@@ -123,9 +120,19 @@ impl Reverse<'_> {
         }
     }
 
+    /// Modes, and the tiles that say the coordinates along them.
+    pub(super) fn coordinates(
+        &mut self,
+        modes: &[usize],
+        operands: &[ValueId],
+        scope: ScopeId,
+    ) -> Result<Vec<(usize, ValueId)>, TileError> {
+        let one = |(mode, rows): (&usize, &ValueId)| Ok((*mode, self.primal(*rows, scope)?));
+        modes.iter().zip(operands).map(one).collect()
+    }
+
     fn zero_like(&mut self, value: ValueId, scope: ScopeId, place: Location) -> Result<ValueId, TileError> {
-        let shape = self.writer.type_of(value).shape.clone();
-        self.writer.full(scope, &shape, 0.0, place)
+        self.writer.full_like(scope, value, 0.0, place)
     }
 
     /// Adds to both operands of a product.
@@ -206,6 +213,8 @@ impl Reverse<'_> {
                 let by = times(self, d, density)?;
                 self.writer.scaled(scope, by, FRAC_2_SQRT_PI, place)?
             }
+            // Rounded as conversions are.
+            Unary::Tf32 => d,
             // Whole numbers do not change with what they are near to.
             Unary::Floor | Unary::Ceil | Unary::Round => return Ok(()),
         };
@@ -306,8 +315,8 @@ impl Reverse<'_> {
         self.add(operand, own, scope, place)
     }
 
-    /// `dA = d Bᵀ`, `dB = Aᵀ d`, with `d` rounded to the type of the operands; 8-bit operands are
-    /// multiplied as bf16, in which they are exact.
+    /// `dA = d Bᵀ`, `dB = Aᵀ d`, with `d` rounded to the type of the operands, f32 to tf32; 8-bit
+    /// operands are multiplied as bf16, in which they are exact.
     fn reverse_dot(
         &mut self,
         operands: &[ValueId],
@@ -318,7 +327,7 @@ impl Reverse<'_> {
         let [a, b, c] = operands else { return Ok(()) };
         self.add(*c, d, scope, place)?;
         let element = match self.source.type_of(*a).element {
-            Element::F16 => Element::F16,
+            own @ (Element::F16 | Element::F32) => own,
             _ => Element::Bf16,
         };
         for (own, other, from_left) in [(*a, *b, false), (*b, *a, true)] {
@@ -327,7 +336,10 @@ impl Reverse<'_> {
             }
             // The sum runs over the rows of d, or over its columns.
             let inside = self.inside(d, usize::from(!from_left), scope, place)?;
-            let d = self.writer.to(scope, inside, element, place)?;
+            let d = match element {
+                Element::F32 => self.writer.unary(scope, Unary::Tf32, inside, place)?,
+                _ => self.writer.to(scope, inside, element, place)?,
+            };
             let other = self.primal(other, scope)?;
             let other = self.writer.to(scope, other, element, place)?;
             let other = self.writer.apply(scope, Operation::Transpose(vec![1, 0]), &[other], place)?;

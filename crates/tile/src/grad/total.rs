@@ -2,11 +2,11 @@
 //!
 //! Law: each element is the sum of its parts, added in an order that depends on their number alone.
 
-use tilewright_kernel::Element;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, LayoutError};
 
 use super::destination::Parts;
+use super::wide;
 use crate::build::{Build, TensorId, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Index, Program, Reduction};
@@ -31,7 +31,7 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
     };
     let shape: Vec<i64> = (0..parts.extents.len()).map(tile).collect();
     Program::build(&format!("total_{name}"), |t| {
-        let x = t.input(Element::F32, &parts.name, &parts.layout)?;
+        let x = t.input(wide(*element), &parts.name, &parts.layout)?;
         let y = t.output(*element, name, layout)?;
         let mut grid = Vec::new();
         let mut at = vec![Index::from(0); shape.len()];
@@ -40,7 +40,7 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
             at[*mode] = Index::block(axis);
         }
         t.grid(grid)?;
-        let zero = t.full(&[vec![1; parts.counts.len()], shape.clone()].concat(), 0.0);
+        let zero = t.full(&[vec![1; parts.counts.len()], shape.clone()].concat(), 0.0).to(wide(*element));
         let sum = added(t, x, (&parts.counts, &shape), (&[], &at), zero)?;
         t.store(y, &at, sum.reshape(&shape).to(*element));
         Ok(())

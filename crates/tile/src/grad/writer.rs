@@ -14,8 +14,8 @@ use tilewright_layout::symbolic::{Expr, Symbolic};
 use super::edges::Edges;
 use crate::error::TileError;
 use crate::program::{
-    Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, Type, Unary, ValueId,
-    infer,
+    Binary, Comparison, Count, Counter, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, Type, Unary,
+    ValueId, infer,
 };
 
 /// A scope, by its number.
@@ -107,8 +107,7 @@ impl Writer {
     /// Adds to a value over the iterations of a loop, from 0, and returns the sum after the loop.
     pub(super) fn accumulate(&mut self, scope: ScopeId, value: ValueId, place: Location) -> Result<ValueId, TileError> {
         let parent = self.scopes[scope].parent.unwrap_or(ROOT);
-        let shape = self.type_of(value).shape.clone();
-        let zero = self.full(parent, &shape, 0.0, place)?;
+        let zero = self.full_like(parent, value, 0.0, place)?;
         let parameter = self.parameter(scope, zero);
         let sum = self.binary(scope, Binary::Add, [parameter, value], place)?;
         let result = self.hand_on(scope, parameter, sum);
@@ -149,11 +148,11 @@ impl Writer {
 
     /// An index of the source program, in a scope. None: it names a loop that is not open.
     pub(super) fn index(&self, scope: ScopeId, index: &Index) -> Option<Index> {
-        let name = |name: Name| match name {
-            Name::Block(_) => Some(name),
-            Name::Iteration(own) => {
+        let name = |name: Name| match name.counter() {
+            Counter::Block(_) => Some(name),
+            Counter::Iteration(own) => {
                 let own = self.scope_of(scope, Some(own))?;
-                self.scopes[own].repeated.as_ref().map(|(iteration, _)| Name::Iteration(*iteration))
+                self.scopes[own].repeated.as_ref().map(|(iteration, _)| name.with(Counter::Iteration(*iteration)))
             }
         };
         let terms = index.terms.iter().map(|(own, by)| Some((name(*own)?, *by))).collect::<Option<Vec<_>>>()?;
@@ -218,8 +217,7 @@ impl Writer {
         by: f64,
         place: Location,
     ) -> Result<ValueId, TileError> {
-        let shape = self.type_of(value).shape.clone();
-        let by = self.full(scope, &shape, by, place)?;
+        let by = self.full_like(scope, value, by, place)?;
         self.binary(scope, Binary::Multiply, [value, by], place)
     }
 
@@ -243,6 +241,18 @@ impl Writer {
         place: Location,
     ) -> Result<ValueId, TileError> {
         self.filled(scope, shape, (Element::F32, value), place)
+    }
+
+    /// A tile of one number, of the shape and the type of another tile.
+    pub(super) fn full_like(
+        &mut self,
+        scope: ScopeId,
+        like: ValueId,
+        value: f64,
+        place: Location,
+    ) -> Result<ValueId, TileError> {
+        let Type { shape, element } = self.type_of(like).clone();
+        self.filled(scope, &shape, (element, value), place)
     }
 
     /// A tile of one number.

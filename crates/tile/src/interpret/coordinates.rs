@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::symbolic::Values;
 
+use super::number::Number;
 use super::{number_of, tile};
-use crate::program::{Name, Operation, Program, Statement, ValueId};
+use crate::program::{Counter, Operation, Program, Statement, ValueId};
 
 /// The elements of each wanted value that is known.
 ///
@@ -19,7 +20,7 @@ pub(crate) fn known(
     statements: &[&Statement],
     sizes: &Values,
     wanted: &HashSet<ValueId>,
-) -> HashMap<ValueId, Vec<f64>> {
+) -> HashMap<ValueId, Vec<i64>> {
     let mut needed = wanted.clone();
     for statement in statements.iter().rev() {
         match statement {
@@ -32,7 +33,7 @@ pub(crate) fn known(
             _ => {}
         }
     }
-    let mut found: HashMap<ValueId, Vec<f64>> = HashMap::new();
+    let mut found: HashMap<ValueId, Vec<Number>> = HashMap::new();
     for statement in statements {
         match statement {
             Statement::Let { result, operation, operands, .. } if needed.contains(result) => {
@@ -49,7 +50,11 @@ pub(crate) fn known(
         }
     }
     found.retain(|value, _| wanted.contains(value));
-    found
+    let integers = |(value, own): (ValueId, Vec<Number>)| {
+        let element = program.type_of(value).element;
+        (value, own.into_iter().map(|at| at.integer(element)).collect())
+    };
+    found.into_iter().map(integers).collect()
 }
 
 fn given(
@@ -57,13 +62,15 @@ fn given(
     operation: &Operation,
     operands: &[ValueId],
     sizes: &Values,
-    found: &HashMap<ValueId, Vec<f64>>,
-) -> Option<Vec<f64>> {
-    let number = |value: i64| i32::try_from(value).ok().map(|value| vec![f64::from(value)]);
+    found: &HashMap<ValueId, Vec<Number>>,
+) -> Option<Vec<Number>> {
+    let number = |value: i64| i32::try_from(value).ok().map(|value| vec![Number::real(f64::from(value))]);
     match operation {
         Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } | Operation::Dot => None,
         Operation::Scalar(..) => None,
-        Operation::Number(index) => number(index.value(|name| i64::from(matches!(name, Name::Block(_))))?),
+        Operation::Number(index) => {
+            number(index.value(|name| name.of(i64::from(matches!(name.counter(), Counter::Block(_)))))?)
+        }
         Operation::Size(text) => number(number_of(text, sizes).ok()?),
         operation => {
             let of = |value: &ValueId| Some((found.get(value)?.as_slice(), program.type_of(*value)));

@@ -1,14 +1,82 @@
-//! Numbers of the types of elements, as f64.
+//! Numbers of the types of elements.
 //!
-//! Law: every number of these types is one of f64, and a sum, difference, product, quotient or root
-//! of two of f32 that is rounded to f64 and then to f32 is rounded as once.
+//! Law: every number of these types is one of f64, but for those of i64, which are kept as they
+//! are. A sum, difference, product, quotient or root of two of f32 that is rounded to f64 and then
+//! to f32 is rounded as once.
 
 use half::{bf16, f16};
 use tilewright_kernel::Element;
 
 use crate::program::{Binary, Comparison, Unary};
 
-/// The nearest number of a type; integers wrap around.
+/// The magnitude below which each whole number is one of f64, and each such number of f64 is that
+/// of no other one.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// A number of a tile: the bits of an i64 if that is its type, else those of its value as f64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Number(u64);
+
+impl Number {
+    /// A number of any type but i64.
+    pub(crate) fn real(value: f64) -> Number {
+        Number(value.to_bits())
+    }
+
+    /// A number of i64.
+    pub(super) fn whole(value: i64) -> Number {
+        Number(value as u64)
+    }
+
+    /// The value of a number that is none of i64.
+    pub(crate) fn to_real(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+
+    /// The value of a number of i64.
+    pub(super) fn to_whole(self) -> i64 {
+        self.0 as i64
+    }
+
+    /// The nearest number of a type; integers of 64 bits end at their range, narrower ones wrap.
+    pub(crate) fn of(value: f64, element: Element) -> Number {
+        match element {
+            Element::I64 => Number::whole(value as i64),
+            element => Number::real(rounded(value, element)),
+        }
+    }
+
+    /// The same; none for a number of i64 that f64 need not hold.
+    pub(crate) fn exact(value: f64, element: Element) -> Option<Number> {
+        let fits = element != Element::I64 || (value.fract() == 0.0 && value.abs() < WHOLE);
+        fits.then(|| Number::of(value, element))
+    }
+
+    /// The value; none for a number of i64 that f64 need not hold.
+    pub(crate) fn value(self, element: Element) -> Option<f64> {
+        match element {
+            Element::I64 => Some(self.to_whole() as f64).filter(|value| value.abs() < WHOLE),
+            _ => Some(self.to_real()),
+        }
+    }
+
+    /// The number with these bits, as memory has them.
+    pub(crate) fn of_bits(bits: u64, element: Element) -> Number {
+        if element == Element::I64 { Number(bits) } else { Number::real(element.to_f64(bits)) }
+    }
+
+    /// The bits that memory has.
+    pub(crate) fn to_bits(self, element: Element) -> u64 {
+        if element == Element::I64 { self.0 } else { element.of_f64(self.to_real()) }
+    }
+
+    /// An integer of i32 or i64.
+    pub(super) fn integer(self, element: Element) -> i64 {
+        if element == Element::I64 { self.to_whole() } else { self.to_real() as i64 }
+    }
+}
+
+/// The nearest number of a type that is not i64; integers wrap around.
 pub(super) fn rounded(value: f64, element: Element) -> f64 {
     match element {
         Element::F32 => f64::from(value as f32),
@@ -23,14 +91,29 @@ pub(super) fn rounded(value: f64, element: Element) -> f64 {
     }
 }
 
-/// A number of one type in another: to nearest, to integers toward zero and to the nearer end, NaN
-/// to 0.
-pub(super) fn converted(value: f64, to: Element) -> f64 {
+/// A number of one type in another: to nearest, to integers toward zero and to the nearer end.
+/// Between integers the lowest bits stay. NaN becomes 0, or the highest bit alone where one of both
+/// types is f64 or i64.
+pub(super) fn converted(value: Number, from: Element, to: Element) -> Number {
+    if from == Element::I64 {
+        let value = value.to_whole();
+        return match to {
+            Element::I64 => Number::whole(value),
+            Element::I32 => Number::real(f64::from(value as i32)),
+            Element::F32 => Number::real(f64::from(value as f32)),
+            _ => Number::real(value as f64),
+        };
+    }
+    let value = value.to_real();
+    let is_wide = from == Element::F64;
     match to {
-        Element::I32 => f64::from(value as i32),
-        Element::I8 => f64::from(value as i8),
-        Element::U8 => f64::from(value as u8),
-        to => rounded(value, to),
+        Element::I64 if value.is_nan() => Number::whole(i64::MIN),
+        Element::I64 => Number::whole(value as i64),
+        Element::I32 if value.is_nan() && is_wide => Number::real(f64::from(i32::MIN)),
+        Element::I32 => Number::real(f64::from(value as i32)),
+        Element::I8 => Number::real(f64::from(value as i8)),
+        Element::U8 => Number::real(f64::from(value as u8)),
+        to => Number::real(rounded(value, to)),
     }
 }
 
@@ -51,11 +134,13 @@ fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
     ((value / unit).round_ties_even() * unit).clamp(-greatest, greatest)
 }
 
-/// The same bits as a number of another 32-bit type.
-pub(super) fn recast(value: f64, to: Element) -> f64 {
+/// The same bits as a number of another type that has as many.
+pub(super) fn recast(value: Number, to: Element) -> Number {
     match to {
-        Element::I32 => f64::from((value as f32).to_bits() as i32),
-        _ => f64::from(f32::from_bits(value as i32 as u32)),
+        Element::I32 => Number::real(f64::from((value.to_real() as f32).to_bits() as i32)),
+        Element::F32 => Number::real(f64::from(f32::from_bits(value.to_real() as i32 as u32))),
+        // An i64 is its bits, and so is an f64.
+        _ => value,
     }
 }
 
@@ -81,9 +166,13 @@ pub(super) fn random(counter: f64, seed: f64, word: u8) -> f64 {
     f64::from(words.get(usize::from(word)).copied().unwrap_or(0) as i32)
 }
 
-/// The greater first: of f32 by sign, exponent and digits as if they were one number.
-pub(super) fn descending(a: &f64, b: &f64) -> std::cmp::Ordering {
-    b.total_cmp(a)
+/// The greater first: of floating-point numbers by sign, exponent and digits as if they were one
+/// number.
+pub(super) fn descending(element: Element) -> impl Fn(&Number, &Number) -> std::cmp::Ordering {
+    move |a, b| match element {
+        Element::I64 => b.to_whole().cmp(&a.to_whole()),
+        _ => b.to_real().total_cmp(&a.to_real()),
+    }
 }
 
 /// The error function by its series `2/sqrt(pi) e^(-x^2) (x + 2x^3/3 + 4x^5/15 + ..)`, all of whose
@@ -101,7 +190,25 @@ fn erf(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
+/// The nearest number with 11 binary digits, and the exponents of f32; ties away from 0.
+fn tf32(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    // Below the least normal number of f32 the distance stays the same.
+    let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-126);
+    let unit = 2.0_f64.powi(exponent - 10);
+    let near = (x / unit).round() * unit;
+    if near.abs() >= 2.0_f64.powi(128) { x.signum() * f64::INFINITY } else { near }
+}
+
+pub(super) fn unary(function: Unary, x: Number, element: Element) -> Number {
+    if element == Element::I64 {
+        let x = x.to_whole();
+        // The program was refused where it is another function.
+        return Number::whole(if function == Unary::Negate { x.wrapping_neg() } else { x.wrapping_abs() });
+    }
+    let x = x.to_real();
     let value = match function {
         Unary::Negate => -x,
         Unary::Abs => x.abs(),
@@ -119,38 +226,56 @@ pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
         Unary::Floor => x.floor(),
         Unary::Ceil => x.ceil(),
         Unary::Round => x.round_ties_even(),
+        Unary::Tf32 => tf32(x),
     };
     // There is one zero among integers; among others the sign counts.
     let value = if element == Element::I32 { value + 0.0 } else { value };
-    rounded(value, element)
+    Number::real(rounded(value, element))
 }
 
 /// The greatest whole number up to a quotient, and 0 over 0.
-fn quotient(a: i32, b: i32) -> i32 {
-    let toward_zero = a.checked_div(b).unwrap_or(if b == 0 { 0 } else { i32::MIN });
+fn quotient(a: i64, b: i64) -> i64 {
+    let toward_zero = a.checked_div(b).unwrap_or(if b == 0 { 0 } else { i64::MIN });
     let is_below = b != 0 && a.wrapping_sub(toward_zero.wrapping_mul(b)) != 0 && (a < 0) != (b < 0);
-    toward_zero - i32::from(is_below)
+    toward_zero - i64::from(is_below)
 }
 
-pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 {
-    if element == Element::I32 {
-        let (a, b) = (a as i32, b as i32);
-        return f64::from(match function {
-            Binary::Add => a.wrapping_add(b),
-            Binary::Subtract => a.wrapping_sub(b),
-            Binary::Multiply => a.wrapping_mul(b),
-            Binary::Divide => quotient(a, b),
-            Binary::Remainder => a.wrapping_sub(quotient(a, b).wrapping_mul(b)),
-            Binary::Minimum => a.min(b),
-            Binary::Maximum => a.max(b),
-            Binary::And => a & b,
-            Binary::Or => a | b,
-            Binary::Xor => a ^ b,
-            Binary::ShiftLeft => a.checked_shl(b as u32).unwrap_or(0),
-            Binary::ShiftRight => a >> (b as u32).min(31),
-            Binary::ShiftDown => (a as u32).checked_shr(b as u32).unwrap_or(0) as i32,
-        });
+/// A function of integers of 32 or 64 bits, before it wraps.
+fn of_integers(function: Binary, a: i64, b: i64, bits: u32) -> i64 {
+    let (own, shift) = match bits {
+        64 => (a as u64, b as u64),
+        _ => (u64::from(a as u32), u64::from(b as u32)),
+    };
+    let shift = u32::try_from(shift).unwrap_or(u32::MAX);
+    let is_shifted_out = shift >= bits;
+    match function {
+        Binary::Add => a.wrapping_add(b),
+        Binary::Subtract => a.wrapping_sub(b),
+        Binary::Multiply => a.wrapping_mul(b),
+        Binary::Divide => quotient(a, b),
+        Binary::Remainder => a.wrapping_sub(quotient(a, b).wrapping_mul(b)),
+        Binary::Minimum => a.min(b),
+        Binary::Maximum => a.max(b),
+        Binary::And => a & b,
+        Binary::Or => a | b,
+        Binary::Xor => a ^ b,
+        Binary::ShiftRight => a >> shift.min(bits - 1),
+        Binary::ShiftLeft | Binary::ShiftDown if is_shifted_out => 0,
+        Binary::ShiftLeft => a << shift,
+        Binary::ShiftDown => (own >> shift) as i64,
     }
+}
+
+pub(super) fn binary(function: Binary, a: Number, b: Number, element: Element) -> Number {
+    match element {
+        Element::I32 => {
+            let value = of_integers(function, a.integer(element), b.integer(element), 32);
+            return Number::real(f64::from(value as i32));
+        }
+        Element::I64 => return Number::whole(of_integers(function, a.to_whole(), b.to_whole(), 64)),
+        _ => {}
+    }
+    let (a, b) = (a.to_real(), b.to_real());
     let value = match function {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
@@ -178,10 +303,19 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
         Binary::And | Binary::Or | Binary::Xor | Binary::ShiftLeft | Binary::ShiftRight | Binary::ShiftDown => f64::NAN,
         Binary::Remainder => f64::NAN,
     };
-    rounded(value, element)
+    Number::real(rounded(value, element))
 }
 
-pub(super) fn compares(comparison: Comparison, a: f64, b: f64) -> bool {
+pub(super) fn compares(comparison: Comparison, a: Number, b: Number, element: Element) -> bool {
+    if element == Element::I64 {
+        let (a, b) = (a.to_whole(), b.to_whole());
+        return match comparison {
+            Comparison::Less => a < b,
+            Comparison::LessEqual => a <= b,
+            Comparison::Equal => a == b,
+        };
+    }
+    let (a, b) = (a.to_real(), b.to_real());
     match comparison {
         Comparison::Less => a < b,
         Comparison::LessEqual => a <= b,
@@ -189,7 +323,11 @@ pub(super) fn compares(comparison: Comparison, a: f64, b: f64) -> bool {
     }
 }
 
-/// `a b + c` in f32, rounded once.
-pub(super) fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
-    f64::from((a as f32).mul_add(b as f32, c as f32))
+/// `a b + c` in f32 or f64, rounded once.
+pub(super) fn multiply_add([a, b, c]: [Number; 3], element: Element) -> Number {
+    let [a, b, c] = [a, b, c].map(Number::to_real);
+    Number::real(match element {
+        Element::F64 => a.mul_add(b, c),
+        _ => f64::from((a as f32).mul_add(b as f32, c as f32)),
+    })
 }

@@ -1,7 +1,9 @@
 //! The operations on tiles.
 
-use super::number;
-use crate::program::{Operation, Reduction, Type};
+use tilewright_kernel::Element;
+
+use super::number::{self, Number};
+use crate::program::{Comparison, Operation, Reduction, Type};
 
 /// The coordinate of an index in a shape, first mode fastest.
 pub(super) fn coordinate(shape: &[i64], index: i64) -> Vec<i64> {
@@ -26,30 +28,38 @@ pub(super) fn index(shape: &[i64], at: &[i64]) -> usize {
 }
 
 /// A tile each of whose elements is one of another, at a coordinate made of its own.
-fn gathered(tile: &[f64], from: &[i64], to: &[i64], at: impl Fn(Vec<i64>) -> Vec<i64>) -> Vec<f64> {
+fn gathered(tile: &[Number], from: &[i64], to: &[i64], at: impl Fn(Vec<i64>) -> Vec<i64>) -> Vec<Number> {
     let size = to.iter().product::<i64>();
     (0..size).map(|own| tile[index(from, &at(coordinate(to, own)))]).collect()
 }
 
 /// The elements that an operation gives, of those of its operands.
-pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) -> Vec<f64> {
+pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: &Type) -> Vec<Number> {
     let element = ty.element;
-    let each = |function: &dyn Fn(usize) -> f64| (0..ty.size() as usize).map(function).collect::<Vec<f64>>();
+    let each = |function: &dyn Fn(usize) -> Number| (0..ty.size() as usize).map(function).collect::<Vec<Number>>();
     let at = |operand: usize, place: usize| given[operand].0[place];
+    let of = |operand: usize| given[operand].1.element;
+    let count = |value: usize| Number::real(value as f64);
     match operation {
-        Operation::Constant(_, value) => vec![number::rounded(*value, element)],
-        Operation::Arange { shape, mode } => each(&|place| coordinate(shape, place as i64)[*mode] as f64),
+        Operation::Constant(_, value) => vec![Number::of(*value, element)],
+        Operation::Arange { shape, mode } => each(&|place| count(coordinate(shape, place as i64)[*mode] as usize)),
         Operation::Unary(function) => each(&|place| number::unary(*function, at(0, place), element)),
         Operation::Binary(function) => each(&|place| number::binary(*function, at(0, place), at(1, place), element)),
-        Operation::MultiplyAdd => each(&|place| number::multiply_add(at(0, place), at(1, place), at(2, place))),
+        Operation::MultiplyAdd => {
+            each(&|place| number::multiply_add([at(0, place), at(1, place), at(2, place)], element))
+        }
         Operation::Select(comparison) => each(&|place| {
-            let yes = number::compares(*comparison, at(0, place), at(1, place));
+            let yes = number::compares(*comparison, at(0, place), at(1, place), of(0));
             at(if yes { 2 } else { 3 }, place)
         }),
-        Operation::To(to) => each(&|place| number::converted(at(0, place), *to)),
+        Operation::To(to) => each(&|place| number::converted(at(0, place), of(0), *to)),
         Operation::Recast(to) => each(&|place| number::recast(at(0, place), *to)),
-        Operation::Unpack { signed, .. } => each(&|place| number::nibble(at(0, place / 8), place % 8, *signed)),
-        Operation::Random(word) => each(&|place| number::random(at(0, place), at(1, place), *word)),
+        Operation::Unpack { signed, .. } => {
+            each(&|place| Number::real(number::nibble(at(0, place / 8).to_real(), place % 8, *signed)))
+        }
+        Operation::Random(word) => {
+            each(&|place| Number::real(number::random(at(0, place).to_real(), at(1, place).to_real(), *word)))
+        }
         Operation::Reshape(_) | Operation::Held(_) | Operation::Atom(_) => given[0].0.to_vec(),
         Operation::Broadcast(shape) => {
             let from = &given[0].1.shape;
@@ -64,34 +74,41 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
         }),
         Operation::Reduce(reduction, modes) => reduced(*reduction, modes, given[0], ty),
         Operation::ArgMax(mode) => rows(given[0], *mode, |row| {
-            // NaN is greater than every number.
-            let better = |best: usize, at: usize| row[at] > row[best] || row[at].is_nan() && !row[best].is_nan();
-            vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
+            let better = |best: usize, at: usize| {
+                let is_nan = |at: usize| of(0).is_float() && row[at].to_real().is_nan();
+                // NaN is greater than every number.
+                number::compares(Comparison::Less, row[best], row[at], of(0)) || is_nan(at) && !is_nan(best)
+            };
+            vec![count((0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }))]
         }),
         Operation::ArgMin(mode) => rows(given[0], *mode, |row| {
-            // NaN is less than every number.
-            let better = |best: usize, at: usize| row[at] < row[best] || row[at].is_nan() && !row[best].is_nan();
-            vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
+            let better = |best: usize, at: usize| {
+                let is_nan = |at: usize| of(0).is_float() && row[at].to_real().is_nan();
+                // NaN is less than every number.
+                number::compares(Comparison::Less, row[at], row[best], of(0)) || is_nan(at) && !is_nan(best)
+            };
+            vec![count((0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }))]
         }),
-        Operation::TopPlaces(mode, count) => rows(given[0], *mode, |row| {
+        Operation::TopPlaces(mode, kept) => rows(given[0], *mode, |row| {
             let mut places: Vec<usize> = (0..row.len()).collect();
+            let descending = number::descending(of(0));
             // Equal elements stay in their order.
-            places.sort_by(|a, b| number::descending(&row[*a], &row[*b]));
-            places[..*count as usize].iter().map(|at| *at as f64).collect()
+            places.sort_by(|a, b| descending(&row[*a], &row[*b]));
+            places[..*kept as usize].iter().map(|at| count(*at)).collect()
         }),
-        Operation::Top(mode, count) => rows(given[0], *mode, |mut row| {
-            row.sort_by(number::descending);
-            row.truncate(*count as usize);
+        Operation::Top(mode, kept) => rows(given[0], *mode, |mut row| {
+            row.sort_by(number::descending(of(0)));
+            row.truncate(*kept as usize);
             row
         }),
         Operation::Histogram(bins) => {
             let mut found = vec![0.0; *bins as usize];
-            for value in given[0].0 {
-                if let Some(count) = found.get_mut(*value as usize).filter(|_| *value >= 0.0) {
+            for value in given[0].0.iter().map(|value| value.to_real()) {
+                if let Some(count) = found.get_mut(value as usize).filter(|_| value >= 0.0) {
                     *count += 1.0;
                 }
             }
-            found
+            found.into_iter().map(Number::real).collect()
         }
         Operation::Scan(reduction, mode) => rows(given[0], *mode, |mut row| {
             for at in 1..row.len() {
@@ -100,8 +117,9 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
             row
         }),
         Operation::ScanBefore(reduction, mode) => rows(given[0], *mode, |row| {
-            let mut before = number::converted(reduction.neutral(), element);
-            let next = |value: f64| {
+            // An infinity stands for the end of the range of integers.
+            let mut before = number::converted(Number::real(reduction.neutral()), Element::F32, element);
+            let next = |value: Number| {
                 let after = number::binary(reduction.binary(), before, value, element);
                 std::mem::replace(&mut before, after)
             };
@@ -112,8 +130,10 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
             let (m, k) = (a.1.shape[0], a.1.shape[1]);
             each(&|place| {
                 let (row, column) = (place as i64 % m, place as i64 / m);
-                let term = |depth: i64| a.0[(row + depth * m) as usize] * b.0[(depth + column * k) as usize];
-                (0..k).fold(c.0[place], |sum, depth| number::rounded(sum + term(depth), element))
+                let of = |tile: &[Number], at: i64| tile[at as usize].to_real();
+                let term = |depth: i64| of(a.0, row + depth * m) * of(b.0, depth + column * k);
+                let sum = |sum: f64, depth| number::rounded(sum + term(depth), element);
+                Number::real((0..k).fold(c.0[place].to_real(), sum))
             })
         }
         // The result depends on the block, and is computed where the block is known.
@@ -127,12 +147,12 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
 }
 
 /// A tile with each row along a mode made into another one, all of them as long.
-fn rows((tile, ty): (&[f64], &Type), mode: usize, made: impl Fn(Vec<f64>) -> Vec<f64>) -> Vec<f64> {
+fn rows((tile, ty): (&[Number], &Type), mode: usize, made: impl Fn(Vec<Number>) -> Vec<Number>) -> Vec<Number> {
     let below: usize = ty.shape[..mode].iter().product::<i64>() as usize;
     let extent = ty.shape[mode] as usize;
     let mut found = Vec::new();
     for block in tile.chunks(below * extent) {
-        let rows: Vec<Vec<f64>> =
+        let rows: Vec<Vec<Number>> =
             (0..below).map(|first| made(block.iter().skip(first).step_by(below).copied().collect())).collect();
         for at in 0..rows.first().map_or(0, Vec::len) {
             found.extend(rows.iter().map(|row| row[at]));
@@ -141,8 +161,8 @@ fn rows((tile, ty): (&[f64], &Type), mode: usize, made: impl Fn(Vec<f64>) -> Vec
     found
 }
 
-fn reduced(reduction: Reduction, modes: &[usize], (tile, from): (&[f64], &Type), ty: &Type) -> Vec<f64> {
-    let mut found: Vec<Option<f64>> = vec![None; ty.size() as usize];
+fn reduced(reduction: Reduction, modes: &[usize], (tile, from): (&[Number], &Type), ty: &Type) -> Vec<Number> {
+    let mut found: Vec<Option<Number>> = vec![None; ty.size() as usize];
     for (place, value) in tile.iter().enumerate() {
         let own = coordinate(&from.shape, place as i64);
         let own: Vec<i64> =
@@ -153,5 +173,5 @@ fn reduced(reduction: Reduction, modes: &[usize], (tile, from): (&[f64], &Type),
             Some(before) => number::binary(reduction.binary(), before, *value, ty.element),
         });
     }
-    found.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()
+    found.into_iter().map(|value| value.unwrap_or(Number::real(f64::NAN))).collect()
 }

@@ -13,6 +13,8 @@ pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
         Unary::Exp2 => x.exp2(),
         Unary::Log2 => x.log2(),
         Unary::Sqrt => x.sqrt(),
+        // Two operations that are rounded: the instruction for f64 approximates.
+        Unary::Rsqrt if x.element() == Element::F64 => x.sqrt().recip(),
         Unary::Rsqrt => x.rsqrt(),
         Unary::Recip => x.recip(),
         Unary::Tanh => x.tanh(),
@@ -21,6 +23,7 @@ pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
         Unary::Floor => x.floor(),
         Unary::Ceil => x.ceil(),
         Unary::Round => x.round_even(),
+        Unary::Tf32 => x.round_tf32(),
         // All values of a thread are computed together: `smooth::sines`.
         Unary::Sin | Unary::Cos => x,
     }
@@ -31,7 +34,7 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
-        Binary::Divide if a.element() == Element::I32 => divided(a, b)[0],
+        Binary::Divide if !a.element().is_float() => divided(a, b)[0],
         Binary::Divide => a / b,
         Binary::Remainder => divided(a, b)[1],
         Binary::Minimum => a.min(b),
@@ -39,9 +42,25 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         Binary::And => a.bit_and(b),
         Binary::Or => a.bit_or(b),
         Binary::Xor => a.bit_xor(b),
-        Binary::ShiftLeft => a.shift_left(b),
-        Binary::ShiftRight => a.shift_right(b),
-        Binary::ShiftDown => a.recast(Element::U32).shift_right(b).recast(Element::I32),
+        Binary::ShiftLeft => a.shift_left(places(b)),
+        Binary::ShiftRight => a.shift_right(places(b)),
+        Binary::ShiftDown => {
+            let element = a.element();
+            let own = if element == Element::I64 { Element::U64 } else { Element::U32 };
+            a.recast(own).shift_right(places(b)).recast(element)
+        }
+    }
+}
+
+/// By how many places something is shifted: of 64 bits as many as 32 bits say, which is none or
+/// all of them beyond.
+fn places(b: Num<'_>) -> Num<'_> {
+    match b.element() {
+        Element::I64 => {
+            let own = b.recast(Element::U64);
+            own.min(own.like(64.0)).to(Element::U32)
+        }
+        _ => b,
     }
 }
 
@@ -59,16 +78,16 @@ fn divided<'k>(a: Num<'k>, b: Num<'k>) -> [Num<'k>; 2] {
     [quotient, is_zero.select(a, is_below.select(rest + by, rest))]
 }
 
-/// The same for a divisor that is known, from 1 on.
-pub(super) fn divided_by<'k>(a: Num<'k>, by: i32) -> [Num<'k>; 2] {
+/// The same for a divisor that is known, from 1 on. `word` makes numbers of i32.
+pub(super) fn divided_by<'k>(a: Num<'k>, by: i32, word: impl Fn(u32) -> Num<'k>) -> [Num<'k>; 2] {
     let divisor = a.like(by.into());
     if by.count_ones() == 1 {
-        return [a.shift_right(a.like(by.trailing_zeros().into())), a.bit_and(divisor - a.like(1.0))];
+        return [a.shift_right(word(by.trailing_zeros())), a.bit_and(divisor - a.like(1.0))];
     }
     let quotient = a / divisor;
     let rest = a - quotient * divisor;
     // All ones where the rest is negative.
-    let sign = rest.shift_right(a.like(31.0));
+    let sign = rest.shift_right(word(a.element().bits() - 1));
     [quotient + sign, rest + sign.bit_and(divisor)]
 }
 

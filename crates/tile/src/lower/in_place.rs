@@ -7,7 +7,7 @@
 
 use super::Lowering;
 use crate::loads::{LoadOf, loaded, loads};
-use crate::program::{Index, Name, Operation, Role, Statement, ValueId};
+use crate::program::{Counter, Index, Operation, Role, Statement, ValueId};
 
 /// The stores of a statement, those of loops included.
 fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
@@ -21,7 +21,7 @@ fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
 /// Whether two tiles have no coordinate along a mode in common, in whichever iterations: their
 /// indices are a known number apart, and depend on no iteration.
 fn are_apart(a: &Index, b: &Index, extent: i64) -> bool {
-    let is_fixed = |index: &Index| index.terms.iter().all(|(name, _)| matches!(name, Name::Block(_)));
+    let is_fixed = |index: &Index| index.terms.iter().all(|(name, _)| matches!(name.counter(), Counter::Block(_)));
     let apart = a.clone().number().plus(&(b.clone().number() * -1)).known();
     let least = if a.by_element { extent } else { 1 };
     a.by_element == b.by_element
@@ -58,13 +58,14 @@ impl Lowering<'_, '_> {
             return false;
         }
         let (shape, place, rows_of_load) = match operation {
-            Operation::Load { shape, at, .. } => (shape, at, None),
-            Operation::Gather { shape, at, mode, .. } => (shape, at, picked.map(|rows| (*mode, rows))),
+            Operation::Load { shape, at, .. } => (shape, at, Vec::new()),
+            Operation::Gather { shape, at, modes, .. } => {
+                (shape, at, modes.iter().copied().zip(picked.iter().copied()).collect())
+            }
             _ => return true,
         };
         let stored = &self.placed.program.type_of(*value).shape;
-        let picked = [rows_of_load, *rows].map(|rows| rows.map(|(mode, _)| mode));
-        let along = |mode: &usize| !picked.contains(&Some(*mode));
+        let along = |mode: &usize| rows_of_load.iter().chain(rows).all(|(own, _)| own != mode);
         let modes = || (0..at.len().min(place.len())).filter(along);
         if modes().any(|mode| are_apart(&place[mode], &at[mode], shape[mode].max(stored[mode]))) {
             return false;

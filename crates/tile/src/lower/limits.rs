@@ -10,7 +10,7 @@ use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
 
 use super::{Lowering, over};
-use crate::program::{Comparison, Index, Name, ValueId};
+use crate::program::{Comparison, Counter, Index, ValueId};
 use crate::sums::{SumTerm, Sums};
 
 impl<'k> Lowering<'k, '_> {
@@ -37,7 +37,8 @@ impl<'k> Lowering<'k, '_> {
                 SumTerm::Size(text) => k.size(text)?,
             };
             let part = Stride::times(&one, &Expr::from(-by)).ok_or_else(over)?;
-            let sum = if let SumTerm::Name(Name::Iteration(_)) = term { &mut turned } else { &mut fixed };
+            let turns = matches!(term, SumTerm::Name(name) if matches!(name.counter(), Counter::Iteration(_)));
+            let sum = if turns { &mut turned } else { &mut fixed };
             *sum = Stride::plus(sum, &part).ok_or_else(over)?;
         }
         let mut limit = k.index(&fixed)?;

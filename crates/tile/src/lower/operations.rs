@@ -8,7 +8,7 @@ use tilewright_kernel::{Element, Fragment, KernelError, Num};
 use tilewright_layout::{Layout, Slot, Tree};
 
 use super::functions::{binary, compared, divided_by, reductions, unary};
-use super::{LINE, Lowering, SECTOR, ThreadValue, over, smooth, top};
+use super::{LINE, Lowering, SECTOR, ThreadValue, smooth, top};
 use crate::held::bits;
 use crate::program::{Binary, Index, Name, Operation, Program, Unary, ValueId};
 use crate::sums::Sums;
@@ -31,7 +31,7 @@ impl<'k> Lowering<'k, '_> {
             return self.loaded(result, *tensor, (shape, at), *other);
         }
         if let Operation::Gather { .. } = operation {
-            return self.gathered(result, operation, *operands.first().ok_or_else(over)?);
+            return self.gathered(result, operation, operands);
         }
         // A change of shape keeps the registers.
         if let (Operation::Reshape(_) | Operation::Transpose(_), Some(ThreadValue::Tile(tile))) =
@@ -62,7 +62,7 @@ impl<'k> Lowering<'k, '_> {
         other: f64,
     ) -> Result<ThreadValue<'k>, KernelError> {
         let program = &self.placed.program;
-        let (tile, held) = (self.tile(tensor, shape, at, None)?, self.distribution(result)?);
+        let (tile, held) = (self.tile(tensor, shape, at, &[])?, self.distribution(result)?);
         let is_once = held.threads() * held.values() == shape.iter().product::<i64>();
         let tile = match part_of_line(program, tensor, shape, at) {
             Some(bytes) if bytes % SECTOR == 0 && is_once => tile.in_whole_lines_once(),
@@ -107,7 +107,7 @@ impl<'k> Lowering<'k, '_> {
                 if self.divisor(operands).is_some_and(|by| by > 0) =>
             {
                 let (by, at_end) = (self.divisor(operands).unwrap_or(1), usize::from(*function == Binary::Remainder));
-                each(&|at| divided_by(given[0][at], by)[at_end])
+                each(&|at| divided_by(given[0][at], by, |word| k.number(word))[at_end])
             }
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
@@ -145,7 +145,7 @@ impl<'k> Lowering<'k, '_> {
             }
             Operation::ArgMin(mode) => {
                 // The order turned round: the bits of integers flipped, and the sign of others.
-                let turned = |x: Num<'k>| if x.element() == Element::I32 { x.bit_xor(x.like(-1.0)) } else { -x };
+                let turned = |x: Num<'k>| if x.element().is_float() { -x } else { x.bit_xor(x.like(-1.0)) };
                 let turned: Vec<Num<'k>> = given[0].iter().map(|x| turned(*x)).collect();
                 let tile = self.tiled(&turned, &self.distribution(operands[0])?)?;
                 let (_, places) = tile.argmax(&[*mode])?;
@@ -175,7 +175,7 @@ impl<'k> Lowering<'k, '_> {
     /// The divisor of a quotient of integers, if it is one known number.
     fn divisor(&self, operands: &[ValueId]) -> Option<i32> {
         let program = &self.placed.program;
-        let by = *operands.get(1).filter(|by| program.type_of(**by).element == Element::I32)?;
+        let by = *operands.get(1).filter(|by| !program.type_of(**by).element.is_float())?;
         i32::try_from(Sums::new(program).number(by)?).ok()
     }
 

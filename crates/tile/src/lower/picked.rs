@@ -1,30 +1,30 @@
-//! Tiles along one of whose modes another tile says the coordinates.
+//! Tiles along whose modes other tiles say the coordinates.
 //!
-//! Law: for each coordinate that a thread has read, its values there are a tile of the tensor at
-//! that coordinate, so they are loaded or stored like any tile. Of threads with the same elements,
-//! one writes.
+//! Law: for each coordinate, or one along each of these modes, that a thread has read, its values
+//! there are a tile of the tensor at that place, so they are loaded or stored like any tile. Of
+//! threads with the same elements, one writes.
 
-use tilewright_kernel::{Distributed, KernelError, Num, View};
+use tilewright_kernel::{Distributed, Element, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, IntoShape, Slot, Stride, Tree};
 
 use super::{Lowering, ThreadValue, over, reductions};
 use crate::held::Held;
-use crate::picked::{groups, part_shape};
+use crate::picked::{groups, part_shape, values_of_groups};
 use crate::program::{Index, Operation, Statement, ValueId};
 
 impl<'k> Lowering<'k, '_> {
-    /// The tile of a tensor at a place, along one mode at an index that the thread has.
+    /// The tile of a tensor at a place, along some modes at an index that the thread has.
     pub(super) fn tile(
         &self,
         tensor: usize,
         shape: &[i64],
         at: &[Index],
-        picked: Option<(usize, Expr)>,
+        picked: &[(usize, Expr)],
     ) -> Result<View<'k>, KernelError> {
         let (mut slots, mut moved) = (Vec::new(), vec![Expr::from(0); at.len()]);
         for (mode, index) in at.iter().enumerate() {
-            if let Some((_, own)) = picked.as_ref().filter(|(own, _)| *own == mode) {
+            if let Some((_, own)) = picked.iter().find(|(own, _)| *own == mode) {
                 slots.push(Slot::At(Stride::plus(own, &self.index(index)?).ok_or_else(over)?));
                 continue;
             }
@@ -52,28 +52,68 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
+    /// A coordinate that a thread has. One of 64 bits that 32 do not hold is past every edge.
+    pub(super) fn place_at(&self, row: Num<'k>) -> Result<Expr, KernelError> {
+        if row.element() != Element::I64 {
+            return self.k.index_of(row);
+        }
+        // Without a sign, negative numbers are greater than all others.
+        let own = row.recast(Element::U64);
+        self.k.index_of(own.min(own.like(f64::from(i32::MAX))).to(Element::U32))
+    }
+
+    /// Where the tile of each group of a thread is, along each mode.
+    fn places(
+        &self,
+        shape: &[i64],
+        rows: &[(usize, ValueId)],
+        held: &Held,
+    ) -> Result<Vec<Vec<(usize, Expr)>>, KernelError> {
+        let modes: Vec<usize> = rows.iter().map(|(mode, _)| *mode).collect();
+        let mut found: Vec<Vec<(usize, Expr)>> = Vec::new();
+        for (mode, rows) in rows {
+            let own = &self.placed.program.type_of(*rows).shape;
+            let taken = values_of_groups(shape, (&modes, own), held);
+            let all = self.numbers(*rows)?;
+            let mut known: Vec<Option<Expr>> = vec![None; all.len()];
+            found.resize(taken.len(), Vec::new());
+            for (group, value) in found.iter_mut().zip(taken) {
+                let number = *all.get(value).ok_or_else(over)?;
+                // Several groups may take one number.
+                let place = match &known[value] {
+                    Some(place) => place.clone(),
+                    None => self.place_at(number)?,
+                };
+                known[value] = Some(place.clone());
+                group.push((*mode, place));
+            }
+        }
+        Ok(found)
+    }
+
     /// Reads rows.
     pub(super) fn gathered(
         &self,
         result: ValueId,
         operation: &Operation,
-        rows: ValueId,
+        operands: &[ValueId],
     ) -> Result<ThreadValue<'k>, KernelError> {
-        let Operation::Gather { tensor, shape, at, mode, other } = operation else { return Err(over()) };
-        let (part, groups) = groups(shape, *mode, self.held(result)?);
-        let shape = part_shape(shape, *mode);
+        let Operation::Gather { tensor, shape, at, modes, other } = operation else { return Err(over()) };
+        let rows: Vec<(usize, ValueId)> = modes.iter().copied().zip(operands.iter().copied()).collect();
+        let (part, groups) = groups(shape, modes, self.held(result)?);
+        let places = self.places(shape, &rows, self.held(result)?)?;
+        let shape = part_shape(shape, modes);
         let held = part.distribution(&shape)?;
         let other = self.k.number_of(self.placed.program.tensors[*tensor].element, *other);
-        let rows = self.numbers(rows)?;
         let mut found: Vec<Option<Num<'k>>> = vec![None; groups.iter().map(Vec::len).sum()];
         // A single row stays as it was read, several elements in a register.
-        if let ([row], [_]) = (rows.as_slice(), groups.as_slice()) {
-            let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+        if let ([place], [_]) = (places.as_slice(), groups.as_slice()) {
+            let view = self.tile(*tensor, &shape, at, place)?;
             let tile = view.load_distributed_or(&held, other)?;
             return Ok(ThreadValue::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
         }
-        for (row, group) in rows.iter().zip(&groups) {
-            let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+        for (place, group) in places.iter().zip(&groups) {
+            let view = self.tile(*tensor, &shape, at, place)?;
             let tile = view.load_distributed_or(&held, other)?;
             for (value, number) in group.iter().zip(tile.fragment().numbers()?) {
                 found[*value] = Some(number);
@@ -85,7 +125,9 @@ impl<'k> Lowering<'k, '_> {
     /// Writes a tile, or combines it with what is there.
     pub(super) fn store(&mut self, statement: &Statement, late: bool) -> Result<(), KernelError> {
         let k = self.k;
-        if let Statement::Store { tensor, at, rows: None, with: None, value, .. } = statement {
+        if let Statement::Store { tensor, at, rows, with: None, value, .. } = statement
+            && rows.is_empty()
+        {
             let store = || self.bulk_store(*tensor, at, *value);
             let done = if late { k.in_place(store)? } else { store()? };
             if done {
@@ -99,23 +141,25 @@ impl<'k> Lowering<'k, '_> {
         let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Err(over()) };
         let shape = &self.placed.program.type_of(*value).shape;
         let whole = self.distribution(*value)?;
-        let Some((mode, rows)) = rows else {
+        if rows.is_empty() {
             let tile = self.tiled(&self.numbers(*value)?, &whole)?;
-            let view = self.tile(*tensor, shape, at, None)?;
+            let view = self.tile(*tensor, shape, at, &[])?;
             return match with {
                 None => view.store_distributed_predicated(&tile),
                 Some(with) => view.accumulate_distributed(&tile, reductions(*with)),
             };
-        };
+        }
         let held: &Held = self.held(*value)?;
-        let (part, groups) = groups(shape, *mode, held);
-        let part_shape = part_shape(shape, *mode);
+        let modes: Vec<usize> = rows.iter().map(|(mode, _)| *mode).collect();
+        let (part, groups) = groups(shape, &modes, held);
+        let places = self.places(shape, rows, held)?;
+        let part_shape = part_shape(shape, &modes);
         let part = part.distribution(&part_shape)?;
         let numbers = self.numbers(*value)?;
-        for (row, group) in self.numbers(*rows)?.iter().zip(&groups) {
+        for (place, group) in places.iter().zip(&groups) {
             let own: Vec<Num<'k>> = group.iter().filter_map(|value| numbers.get(*value).copied()).collect();
             let tile: Distributed<'k> = self.tiled(&own, &part)?;
-            let view = self.tile(*tensor, &part_shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+            let view = self.tile(*tensor, &part_shape, at, place)?;
             match with {
                 None => view.store_part_of(&tile, &whole)?,
                 Some(with) => view.accumulate_part_of(&tile, &whole, reductions(*with))?,

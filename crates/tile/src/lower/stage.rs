@@ -68,7 +68,7 @@ impl<'k> Lowering<'k, '_> {
     pub(super) fn place_of(&self, statement: &Statement) -> Result<Expr, KernelError> {
         let Statement::Let { operands, .. } = statement else { return Err(over()) };
         let numbers = self.numbers(*operands.first().ok_or_else(over)?)?;
-        self.k.index_of(*numbers.first().ok_or_else(over)?)
+        self.place_at(*numbers.first().ok_or_else(over)?)
     }
 
     /// The rings of the statements of a body.
@@ -189,9 +189,9 @@ impl<'k> Lowering<'k, '_> {
 
     /// Copies a whole tile, at a coordinate along another mode where a number says it.
     fn copy_tile(&self, ring: &StageRing<'k>, copy: &TiledCopy, stage: &Expr) -> Result<(), KernelError> {
-        let number = |value: ValueId| self.k.index_of(*self.numbers(value)?.first().ok_or_else(over)?);
+        let number = |value: ValueId| self.place_at(*self.numbers(value)?.first().ok_or_else(over)?);
         let picked = ring.picked.map(|(mode, value)| Ok::<_, KernelError>((mode, number(value)?))).transpose()?;
-        let tile = self.tile(ring.tensor, &ring.shape, &ring.at, picked)?;
+        let tile = self.tile(ring.tensor, &ring.shape, &ring.at, picked.as_slice())?;
         let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
         let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
         let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };
@@ -212,11 +212,11 @@ impl<'k> Lowering<'k, '_> {
         let thread = k.thread()?;
         let (chunk, line) = (k.remainder(&thread, copy.threads_of_line)?, k.quotient(&thread, copy.threads_of_line)?);
         let line = k.remainder(&line, copy.lines_at_once)?;
-        let shape = part_shape(&ring.shape, mode);
+        let shape = part_shape(&ring.shape, &[mode]);
         let one = |own: usize| if own == along { Slot::All } else { Slot::At(Expr::from(0)) };
         let of_row: Coord<Expr> = Tree::flat((0..shape.len()).map(one))?;
         for (number, row) in self.numbers(value)?.into_iter().enumerate() {
-            let from = self.tile(ring.tensor, &shape, &ring.at, Some((mode, k.index_of(row)?)))?;
+            let from = self.tile(ring.tensor, &shape, &ring.at, &[(mode, self.place_at(row)?)])?;
             let from = from.slice(of_row.clone())?.local_tile(copy.chunk, at(&chunk))?;
             let own = Stride::plus(&line, &Expr::from(number as i64 * copy.lines_at_once)).ok_or_else(over)?;
             let slots = ring.kept.map(|kept| if kept == mode { Slot::At(own.clone()) } else { Slot::All });

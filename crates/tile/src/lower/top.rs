@@ -1,8 +1,8 @@
 //! Sorting networks, and numbers made of bits.
 //!
 //! Law: a step of a sorting network compares elements whose indices differ in sorted bits; the one
-//! with the lower index gets the larger value. f32 numbers are compared as integers with the same
-//! order. With places, of equal keys the one from the lower place goes before.
+//! with the lower index gets the larger value. Floating-point numbers are compared as integers with
+//! the same order. With places, of equal keys the one from the lower place goes before.
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
@@ -10,11 +10,17 @@ use super::Lowering;
 use crate::program::{Operation, Statement, ValueId};
 use crate::top::{Slot, TopNetwork};
 
-/// A number of f32 as one of i32 with the same order, and back: where the sign is set, the other
-/// bits are flipped.
-fn ordered<'k>(x: Num<'k>) -> Num<'k> {
-    let sign = x.shift_right(x.like(31.0));
-    x.bit_xor(sign.bit_and(x.like(f64::from(i32::MAX))))
+/// The bits of a floating-point number as an integer with the same order, and back: where the sign
+/// is set, the other bits are flipped.
+fn ordered<'k>(k: &'k Build, x: Num<'k>) -> Num<'k> {
+    let sign = x.shift_right(k.number(x.element().bits() - 1));
+    let others = if x.element() == Element::I64 { k.number(i64::MAX) } else { k.number(i32::MAX) };
+    x.bit_xor(sign.bit_and(others))
+}
+
+/// The integers that have as many bits.
+fn whole(element: Element) -> Element {
+    if element.bits() == 64 { Element::I64 } else { Element::I32 }
 }
 
 /// Keys that are sorted, and where they came from, if that is asked: lists as long.
@@ -164,8 +170,8 @@ impl<'k> Lowering<'k, '_> {
                 parts
             }
         };
-        let whole = places || ty.element == Element::I32;
-        let back = |x: &Num<'k>| if whole { *x } else { ordered(*x).recast(Element::F32) };
+        let is_back = places || !ty.element.is_float();
+        let back = |x: &Num<'k>| if is_back { *x } else { ordered(self.k, *x).recast(ty.element) };
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "top" });
         let part = parts.get(usize::from(places)).ok_or_else(missing)?;
         let numbers: Vec<Num<'k>> = part.iter().map(back).collect();
@@ -184,9 +190,12 @@ impl<'k> Lowering<'k, '_> {
         let ty = self.placed.program.type_of(operand);
         let begins = network.begins.distribution(&ty.shape)?;
         let tile = self.tiled(&self.numbers(operand)?, &self.distribution(operand)?)?.convert(&begins)?;
-        let whole = ty.element == Element::I32;
         let numbers = tile.fragment().numbers()?;
-        let numbers = numbers.into_iter().map(|x| if whole { x } else { ordered(x.recast(Element::I32)) });
+        let key = |x: Num<'k>| match ty.element.is_float() {
+            true => ordered(self.k, x.recast(whole(ty.element))),
+            false => x,
+        };
+        let numbers = numbers.into_iter().map(key);
         let mut keys = Keys { k: self.k, parts: vec![numbers.collect()] };
         if places {
             keys.parts.push(self.k.distributed_index(&begins, mode)?.fragment().numbers()?);

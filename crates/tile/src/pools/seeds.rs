@@ -13,7 +13,7 @@ use crate::by_hand::{ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
 use crate::matrix::{self, Tiling};
-use crate::memory::{self, Place};
+use crate::memory::{self, PickedMode, Place};
 use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
 
@@ -25,7 +25,7 @@ pub(super) struct Seeds<'a> {
     pub(super) by_hand: &'a ByHand,
     pub(super) sizes: &'a Values,
     /// Tiles that say coordinates, as far as they are known.
-    pub(super) coordinates: HashMap<ValueId, Vec<f64>>,
+    pub(super) coordinates: HashMap<ValueId, Vec<i64>>,
 }
 
 impl Seeds<'_> {
@@ -92,8 +92,9 @@ impl Seeds<'_> {
             Operation::Load { tensor, shape, at, .. } => {
                 (*tensor, Place::new(self.program, *tensor, (shape, at), self.sizes)?)
             }
-            Operation::Gather { tensor, shape, mode, at, .. } => {
-                (*tensor, self.gathered(*tensor, (shape, at, *mode), operands.first().copied())?)
+            Operation::Gather { tensor, shape, modes, at, .. } => {
+                let rows: Vec<_> = modes.iter().copied().zip(operands.iter().copied()).collect();
+                (*tensor, self.gathered(*tensor, (shape, at), &rows)?)
             }
             // It is staged in shared memory, so its lanes may have any order.
             Operation::Stage { tensor, shape, at, .. } => {
@@ -117,24 +118,23 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// A tile whose coordinates along a mode another tile says.
-    fn gathered(
-        &self,
-        tensor: usize,
-        along: (&[i64], &[Index], usize),
-        rows: Option<ValueId>,
-    ) -> Result<Place, Reason> {
-        let coordinates = rows.and_then(|rows| self.coordinates.get(&rows));
-        Place::gathered(self.program, tensor, along, coordinates.map(Vec::as_slice), self.sizes)
+    /// A tile whose coordinates along modes other tiles say.
+    fn gathered(&self, tensor: usize, along: (&[i64], &[Index]), rows: &[(usize, ValueId)]) -> Result<Place, Reason> {
+        let of = |(mode, rows): &(usize, ValueId)| PickedMode {
+            mode: *mode,
+            shape: &self.program.type_of(*rows).shape,
+            coordinates: self.coordinates.get(rows).map(Vec::as_slice),
+        };
+        Place::gathered(self.program, tensor, along, &rows.iter().map(of).collect::<Vec<_>>(), self.sizes)
     }
 
     /// A tile that is written.
     fn store(&self, pools: &mut Pools, number: usize, statement: &Statement) -> Result<(), Reason> {
         let Statement::Store { tensor, value, rows, at: first, place: at, .. } = statement else { return Ok(()) };
         let shape = &self.program.type_of(*value).shape;
-        let place = match rows {
-            Some((mode, rows)) => self.gathered(*tensor, (shape, first, *mode), Some(*rows))?,
-            None => Place::new(self.program, *tensor, (shape, first), self.sizes)?,
+        let place = match rows.is_empty() {
+            false => self.gathered(*tensor, (shape, first), rows)?,
+            true => Place::new(self.program, *tensor, (shape, first), self.sizes)?,
         };
         if place.assumed {
             pools.assumed.push((*tensor, ("the store to", *at)));

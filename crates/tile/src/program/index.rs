@@ -1,6 +1,7 @@
 //! Indices of tiles, and iteration counts.
 //!
-//! Law: an index is a sum of numbers times blocks and iterations of loops, and a number.
+//! Law: an index is a sum of numbers times blocks and iterations of loops, or times their quotients
+//! and remainders by a number, and a number. Blocks and iterations count from 0.
 
 use std::fmt;
 use std::ops;
@@ -9,6 +10,15 @@ pub use tilewright_kernel::program::operation::Axis;
 
 use super::ValueId;
 
+/// What counts blocks or iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// The number of the block along an axis.
+    Block(Axis),
+    /// The iteration of a loop, by the number of the loop.
+    Iteration(u32),
+}
+
 /// A variable of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name {
@@ -16,6 +26,52 @@ pub enum Name {
     Block(Axis),
     /// The iteration of a loop, by the number of the loop.
     Iteration(u32),
+    /// How often a number, from 2 on, goes into one of both.
+    Quotient(Counter, i64),
+    /// What is left of one of both by a number, from 2 on.
+    Remainder(Counter, i64),
+}
+
+impl Name {
+    /// What it counts, or a part of it.
+    pub fn counter(self) -> Counter {
+        match self {
+            Name::Block(axis) => Counter::Block(axis),
+            Name::Iteration(number) => Counter::Iteration(number),
+            Name::Quotient(counter, _) | Name::Remainder(counter, _) => counter,
+        }
+    }
+
+    /// Whether it is a quotient or a remainder: then it is the same for several blocks or iterations.
+    pub(crate) fn is_part(self) -> bool {
+        matches!(self, Name::Quotient(..) | Name::Remainder(..))
+    }
+
+    /// What is counted, whole.
+    fn whole(counter: Counter) -> Name {
+        match counter {
+            Counter::Block(axis) => Name::Block(axis),
+            Counter::Iteration(number) => Name::Iteration(number),
+        }
+    }
+
+    /// The same of another counter.
+    pub(crate) fn with(self, counter: Counter) -> Name {
+        match (self, counter) {
+            (Name::Quotient(_, by), counter) => Name::Quotient(counter, by),
+            (Name::Remainder(_, by), counter) => Name::Remainder(counter, by),
+            (_, counter) => Name::whole(counter),
+        }
+    }
+
+    /// Its value for a number of the block or the iteration.
+    pub(crate) fn of(self, number: i64) -> i64 {
+        match self {
+            Name::Block(_) | Name::Iteration(_) => number,
+            Name::Quotient(_, by) => number.div_euclid(by.max(1)),
+            Name::Remainder(_, by) => number.rem_euclid(by.max(1)),
+        }
+    }
 }
 
 /// A sum of numbers times blocks and iterations of loops, and a number: which tile along a mode, or
@@ -97,6 +153,63 @@ impl Index {
     #[must_use]
     pub fn within(self, length: i64) -> Index {
         Index { by_element: true, length: Some(length), ..self }
+    }
+
+    /// How often a number goes into this one: of a block, of an iteration, or of a sum whose parts
+    /// are all multiples of the number. None for others, and for a divisor below 1.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Index};
+    ///
+    /// // Four heads share one of the keys.
+    /// let head = Index::block(Axis::X);
+    /// assert_eq!(head.clone().quotient(4).unwrap().to_string(), "block.x / 4");
+    /// assert_eq!((head.clone() * 8 + 4).quotient(4).unwrap().to_string(), "block.x*2 + 1");
+    /// assert!((head + 1).quotient(4).is_none());
+    /// ```
+    pub fn quotient(self, by: i64) -> Option<Index> {
+        if by < 1 {
+            return None;
+        }
+        let divides = |own: &i64| own % by == 0;
+        if self.terms.iter().all(|(_, own)| divides(own)) && (self.terms.is_empty() || divides(&self.constant)) {
+            let terms = self.terms.iter().map(|(name, own)| (*name, own / by)).collect();
+            return Some(Index { terms, constant: self.constant.div_euclid(by), ..self });
+        }
+        match (self.terms.as_slice(), self.constant) {
+            ([(name @ (Name::Block(_) | Name::Iteration(_)), 1)], 0) => {
+                Some(Index { terms: vec![(Name::Quotient(name.counter(), by), 1)], ..self })
+            }
+            ([(Name::Quotient(counter, before), 1)], 0) => {
+                let name = Name::Quotient(*counter, before.checked_mul(by)?);
+                Some(Index { terms: vec![(name, 1)], ..self })
+            }
+            _ => None,
+        }
+    }
+
+    /// What a quotient leaves: of a block, of an iteration, or of a sum whose other parts are all
+    /// multiples of the number. None for others, and for a divisor below 1.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Index};
+    ///
+    /// let part = Index::block(Axis::Y).remainder(4);
+    /// assert_eq!(part.unwrap().to_string(), "block.y % 4");
+    /// ```
+    pub fn remainder(self, by: i64) -> Option<Index> {
+        if by < 1 {
+            return None;
+        }
+        if self.terms.iter().all(|(_, own)| own % by == 0) {
+            return Some(Index { terms: Vec::new(), constant: self.constant.rem_euclid(by), ..self });
+        }
+        match (self.terms.as_slice(), self.constant) {
+            ([(name @ (Name::Block(_) | Name::Iteration(_)), 1)], 0) => {
+                Some(Index { terms: vec![(Name::Remainder(name.counter(), by), 1)], ..self })
+            }
+            _ => None,
+        }
     }
 
     /// The coordinate at which a tile of an extent begins, for an index of this value.
@@ -191,6 +304,8 @@ impl fmt::Display for Name {
             Name::Block(Axis::Y) => f.write_str("block.y"),
             Name::Block(Axis::Z) => f.write_str("block.z"),
             Name::Iteration(number) => write!(f, "i{number}"),
+            Name::Quotient(counter, by) => write!(f, "{} / {by}", Name::whole(*counter)),
+            Name::Remainder(counter, by) => write!(f, "{} % {by}", Name::whole(*counter)),
         }
     }
 }

@@ -3,10 +3,12 @@
 //! Law: the type of a result follows from the operation and the types of its operands; if there is
 //! none, the operation is refused. Builder, reader, verifier and passes use this.
 
+use std::collections::HashSet;
+
 use tilewright_kernel::Element;
 use tilewright_layout::atoms::{BulkCopy, CopyAtom, MmaAtom};
 
-use super::{Index, MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary, padded};
+use super::{Index, MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary, ValueId, padded};
 use crate::error::Reason;
 
 /// The tensor of a load.
@@ -88,6 +90,8 @@ pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize
 fn is_number(value: f64, element: Element) -> Result<(), Reason> {
     let (least, greatest) = match element {
         Element::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        // From 2^53 on, a number may stand for others that f64 does not hold.
+        Element::I64 => (1.0 - 2.0_f64.powi(53), 2.0_f64.powi(53) - 1.0),
         Element::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
         Element::U8 => (0.0, f64::from(u8::MAX)),
         _ => return Ok(()),
@@ -100,15 +104,30 @@ fn is_number(value: f64, element: Element) -> Result<(), Reason> {
 
 fn computed(operation: &str, element: Element) -> Result<(), Reason> {
     match element {
-        Element::F32 | Element::I32 => Ok(()),
-        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32 or i32" }),
+        Element::F32 | Element::I32 | Element::F64 | Element::I64 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32, i32, f64 or i64" }),
     }
 }
 
 fn float(operation: &str, element: Element) -> Result<(), Reason> {
     match element {
-        Element::F32 => Ok(()),
-        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32" }),
+        Element::F32 | Element::F64 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32 or f64" }),
+    }
+}
+
+/// Refuses functions of a type that has no instruction for them.
+fn function(function: Unary, element: Element) -> Result<(), Reason> {
+    match function {
+        Unary::Negate | Unary::Abs => computed("a function", element),
+        Unary::Sqrt | Unary::Rsqrt | Unary::Recip | Unary::Floor | Unary::Ceil | Unary::Round => {
+            float("a function", element)
+        }
+        _ if element == Element::F32 => Ok(()),
+        function => {
+            let name = Unary::NAMES.iter().find(|(_, own)| *own == function).map_or("a function", |(name, _)| name);
+            Err(Reason::Element { operation: name.to_string(), element, wanted: "f32" })
+        }
     }
 }
 
@@ -137,19 +156,19 @@ fn is_mode(mode: usize, shape: &[i64]) -> Result<(), Reason> {
 pub(crate) fn is_stored(element: Element) -> Result<(), Reason> {
     match element {
         Element::F32 | Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2 => Ok(()),
-        Element::I32 | Element::I8 | Element::U8 => Ok(()),
+        Element::I32 | Element::I8 | Element::U8 | Element::F64 | Element::I64 => Ok(()),
         element => {
-            let wanted = "f32, f16, bf16, e4m3, e5m2, i32, i8 or u8";
+            let wanted = "f32, f16, bf16, e4m3, e5m2, f64, i32, i8, u8 or i64";
             Err(Reason::Element { operation: "a tensor".to_string(), element, wanted })
         }
     }
 }
 
 fn converted(from: Element, to: Element) -> Result<(), Reason> {
-    use Element::{Bf16, E4M3, E5M2, F16, F32, I8, I32, U8};
+    use Element::{Bf16, E4M3, E5M2, F16, F32, F64, I8, I32, I64, U8};
     let fits = matches!(
         (from, to),
-        (F32 | F16 | Bf16 | E4M3 | E5M2 | I32 | I8 | U8, F32 | I32)
+        (F32 | F16 | Bf16 | E4M3 | E5M2 | F64 | I32 | I8 | U8 | I64, F32 | I32 | F64 | I64)
             | (F32 | F16 | Bf16 | E4M3 | E5M2, F16 | Bf16)
             | (F32 | F16 | Bf16, E4M3 | E5M2)
             | (F32, I8 | U8)
@@ -158,7 +177,7 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
         return Ok(());
     }
     let operation = format!("a conversion to {to}");
-    Err(Reason::Element { operation, element: from, wanted: "f32, or f32 or i32 as the result" })
+    Err(Reason::Element { operation, element: from, wanted: "f32, or f32, i32, f64 or i64 as the result" })
 }
 
 /// The type of the result; `source` is the tensor of a load.
@@ -170,6 +189,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         Operation::Binary(_) | Operation::Random(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
         Operation::Select(_) => 4,
+        Operation::Gather { modes, .. } => modes.len(),
         _ => 1,
     };
     if types.len() != count {
@@ -205,13 +225,12 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             is_number(*other, source.element)?;
             of(shape, source.element)
         }
-        Operation::Gather { tensor, shape, at, mode, other } => {
+        Operation::Gather { tensor, shape, at, modes, other } => {
             let source = source.ok_or_else(|| no_tensor(*tensor))?;
             is_shape("the tile", shape)?;
             is_tile_of(shape, at.len(), (source.name, source.modes))?;
             is_number(*other, source.element)?;
-            are_places(shape, *mode, types[0])?;
-            is_moved(shape, *mode, at)?;
+            are_coordinates(shape, &modes.iter().copied().zip(types.iter().copied()).collect::<Vec<_>>(), at)?;
             of(shape, source.element)
         }
         Operation::Stage { tensor, shape, at, modes: [rows, columns], picked } => {
@@ -240,18 +259,15 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             }
             of(&matrix, element)
         }
-        Operation::Unary(function) => {
-            match function {
-                Unary::Negate | Unary::Abs => computed("a function", types[0].element)?,
-                _ => float("a function", types[0].element)?,
-            }
+        Operation::Unary(own) => {
+            function(*own, types[0].element)?;
             Ok(types[0].clone())
         }
         Operation::Binary(function) => {
             alike("an operation", types)?;
             match function {
-                super::Binary::Remainder => whole("a remainder", types[0].element)?,
-                function if function.is_of_bits() => whole("an operation on bits", types[0].element)?,
+                super::Binary::Remainder => integer("a remainder", types[0].element)?,
+                function if function.is_of_bits() => integer("an operation on bits", types[0].element)?,
                 _ => computed("an operation", types[0].element)?,
             }
             Ok(types[0].clone())
@@ -277,8 +293,10 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         }
         Operation::Recast(element) => {
             let both = [types[0].element, *element];
-            if let Some(other) = both.into_iter().find(|own| !matches!(own, Element::F32 | Element::I32)) {
-                return Err(Reason::Element { operation: "bits".to_string(), element: other, wanted: "f32 or i32" });
+            both.into_iter().try_for_each(|own| computed("bits", own))?;
+            if both[0].bits() != both[1].bits() {
+                let wanted = "f32 and i32, or f64 and i64,";
+                return Err(Reason::Element { operation: format!("bits as {element}"), element: both[0], wanted });
             }
             of(&types[0].shape, *element)
         }
@@ -395,6 +413,13 @@ fn whole(operation: &str, element: Element) -> Result<(), Reason> {
     }
 }
 
+fn integer(operation: &str, element: Element) -> Result<(), Reason> {
+    match element {
+        Element::I32 | Element::I64 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "i32 or i64" }),
+    }
+}
+
 /// Refuses a type that is not an iteration count.
 pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
     whole("a count of iterations", count.element)?;
@@ -408,10 +433,31 @@ pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
 /// Refuses what does not say the coordinates along a mode of a tile.
 pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), Reason> {
     is_mode(mode, shape)?;
-    whole("coordinates", rows.element)?;
+    integer("coordinates", rows.element)?;
     let wanted: Vec<i64> = shape.iter().enumerate().map(|(at, own)| if at == mode { *own } else { 1 }).collect();
     if rows.shape != wanted {
         return Err(mismatch("the tile of coordinates", &rows.shape, &wanted));
+    }
+    Ok(())
+}
+
+/// Refuses what does not say the coordinates along modes of a tile.
+pub(crate) fn are_coordinates(shape: &[i64], rows: &[(usize, &Type)], at: &[Index]) -> Result<(), Reason> {
+    if rows.is_empty() || !rows.is_sorted_by(|a, b| a.0 < b.0) {
+        let wanted = "one with tiles of coordinates along one mode or several, each once,".to_string();
+        return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
+    }
+    for (mode, ty) in rows {
+        is_mode(*mode, shape)?;
+        integer("coordinates", ty.element)?;
+        // The extent that it may have along a mode: that of the tile, where it says something.
+        let most = |own: usize| if rows.iter().any(|(other, _)| *other == own) { shape[own] } else { 1 };
+        let wanted: Vec<i64> = (0..shape.len()).map(|own| if own == *mode { shape[own] } else { 1 }).collect();
+        let fits = |(own, extent): (usize, &i64)| *extent == most(own) || (own != *mode && *extent == 1);
+        if ty.shape.len() != shape.len() || !ty.shape.iter().enumerate().all(fits) {
+            return Err(mismatch("the tile of coordinates", &ty.shape, &wanted));
+        }
+        is_moved(shape, *mode, at)?;
     }
     Ok(())
 }
@@ -437,15 +483,36 @@ fn is_multiplied(element: Element) -> bool {
     matches!(element, Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2)
 }
 
+/// Refuses operands of f32 of a product that are not rounded to tf32, by the values that are.
+pub(crate) fn are_multiplied(
+    operation: &Operation,
+    operands: &[ValueId],
+    types: &[&Type],
+    rounded: &HashSet<ValueId>,
+) -> Result<(), Reason> {
+    let is_exact = |(value, ty): (&ValueId, &&Type)| ty.element == Element::F32 && !rounded.contains(value);
+    match operation {
+        Operation::Dot if operands.iter().zip(types).take(2).any(is_exact) => {
+            let wanted = "f16, bf16, e4m3 or e5m2, both alike, or f32 that `tf32` has rounded,";
+            Err(Reason::Element { operation: "a product".to_string(), element: Element::F32, wanted })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn dot(types: &[&Type]) -> Result<Type, Reason> {
     let [a, b, c] = types else { return Err(mismatch("the product", &[], &[])) };
     for operand in [a, b] {
-        if !is_multiplied(operand.element) || operand.element != a.element {
+        let is_multiplied = is_multiplied(operand.element) || operand.element == Element::F32;
+        if !is_multiplied || operand.element != a.element {
             let wanted = "f16, bf16, e4m3 or e5m2, both alike,";
             return Err(Reason::Element { operation: "a product".to_string(), element: operand.element, wanted });
         }
     }
-    float("the accumulator of a dot", c.element)?;
+    if c.element != Element::F32 {
+        let operation = "the accumulator of a dot".to_string();
+        return Err(Reason::Element { operation, element: c.element, wanted: "f32" });
+    }
     let ([m, k], [depth, n]) = (a.shape.as_slice(), b.shape.as_slice()) else {
         return Err(mismatch("the A operand", &a.shape, &[16, 16]));
     };

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fmt::Write as _;
 
-use super::{Binary, Index, Name, Operation, Program, Reduction, Role, Statement, Unary, ValueId};
+use super::{Binary, Counter, Index, Name, Operation, Program, Reduction, Role, Statement, Unary, ValueId};
 
 /// A list in parentheses.
 pub(super) fn tuple<T: fmt::Display>(items: &[T]) -> String {
@@ -54,9 +54,11 @@ impl Printer<'_> {
     }
 
     fn index(&self, index: &Index) -> String {
-        let own = |name: &Name| match name {
-            Name::Iteration(number) => Name::Iteration(self.loops.get(number).copied().unwrap_or(*number)),
-            other => *other,
+        let own = |name: &Name| match name.counter() {
+            Counter::Iteration(number) => {
+                name.with(Counter::Iteration(self.loops.get(&number).copied().unwrap_or(number)))
+            }
+            Counter::Block(_) => *name,
         };
         let terms = index.terms.iter().map(|(name, by)| (own(name), *by)).collect();
         Index { terms, ..index.clone() }.to_string()
@@ -66,12 +68,12 @@ impl Printer<'_> {
         format!("({})", at.iter().map(|index| self.index(index)).collect::<Vec<_>>().join(", "))
     }
 
-    /// The index of a tile, along one mode of which another tile gives the coordinates.
-    fn picked(&mut self, at: &[Index], rows: Option<(usize, ValueId)>) -> String {
-        let place = |(mode, index): (usize, &Index)| match rows {
-            Some((own, value)) if own == mode && index.known() == Some(0) => self.named(value),
-            Some((own, value)) if own == mode => format!("{} + {}", self.named(value), self.index(index)),
-            _ => self.index(index),
+    /// The index of a tile, along modes of which other tiles give the coordinates.
+    fn picked(&mut self, at: &[Index], rows: &[(usize, ValueId)]) -> String {
+        let place = |(mode, index): (usize, &Index)| match rows.iter().find(|(own, _)| *own == mode) {
+            Some((_, value)) if index.known() == Some(0) => self.named(*value),
+            Some((_, value)) => format!("{} + {}", self.named(*value), self.index(index)),
+            None => self.index(index),
         };
         format!("({})", at.iter().enumerate().map(place).collect::<Vec<_>>().join(", "))
     }
@@ -92,15 +94,17 @@ impl Printer<'_> {
                 let name = &self.program.tensors[*tensor].name;
                 format!("load({name}, {}, {}{other})", tuple(shape), self.at(at))
             }
-            Operation::Gather { tensor, shape, at, mode, other } => {
+            Operation::Gather { tensor, shape, at, modes, other } => {
                 let other = if *other == 0.0 { String::new() } else { format!(", {}", number(*other)) };
                 let name = &self.program.tensors[*tensor].name;
-                let at = self.picked(at, operands.first().map(|rows| (*mode, *rows)));
+                let rows: Vec<_> = modes.iter().copied().zip(operands.iter().copied()).collect();
+                let at = self.picked(at, &rows);
                 format!("load({name}, {}, {at}{other})", tuple(shape))
             }
             Operation::Stage { tensor, shape, at, modes, picked } => {
                 let name = &self.program.tensors[*tensor].name;
-                let at = self.picked(at, picked.and_then(|mode| Some((mode, *operands.first()?))));
+                let rows = picked.and_then(|mode| Some((mode, *operands.first()?)));
+                let at = self.picked(at, rows.as_slice());
                 format!("stage({name}, {}, {at}, {})", tuple(shape), tuple(modes))
             }
             Operation::Unary(own) => {
@@ -158,7 +162,7 @@ impl Printer<'_> {
                     let _ = writeln!(out, "{line:<56} # {}", (self.remark)(*result));
                 }
                 Statement::Store { tensor, at, rows, with, value, .. } => {
-                    let (place, value) = (self.picked(at, *rows), self.named(*value));
+                    let (place, value) = (self.picked(at, rows), self.named(*value));
                     let verb = with.map_or("store", atomic);
                     let _ = writeln!(out, "{pad}{verb}({}, {place}, {value})", self.program.tensors[*tensor].name);
                 }

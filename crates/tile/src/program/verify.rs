@@ -11,8 +11,10 @@ use tilewright_kernel::Element;
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{Layout, LayoutError};
 
-use super::infer::{are_places, is_count, is_moved, is_tile_of};
-use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
+use super::infer::{are_coordinates, is_count, is_tile_of};
+use super::{
+    Count, Counter, Index, Operation, Program, Reduction, Role, Statement, Type, ValueId, are_multiplied, infer,
+};
 use crate::error::{Reason, TileError};
 
 struct Verifier<'p> {
@@ -24,6 +26,8 @@ struct Verifier<'p> {
     /// loop, and those that are computed from them and the number of the iteration.
     ahead: Option<HashSet<ValueId>>,
     iterations: HashSet<u32>,
+    /// The values that are numbers of tf32.
+    rounded: HashSet<ValueId>,
 }
 
 impl Program {
@@ -43,7 +47,8 @@ impl Program {
             }
         }
         let (known, iterations) = (HashSet::new(), HashSet::new());
-        let mut verifier = Verifier { program: self, sizes, known, ahead: None, iterations };
+        let rounded = HashSet::new();
+        let mut verifier = Verifier { program: self, sizes, known, ahead: None, iterations, rounded };
         if let Some(place) = self.grid_place {
             let each = self.grid.iter().try_for_each(|text| verifier.sizes("a number of blocks", text));
             each.map_err(|reason| reason.at("grid", place))?;
@@ -90,14 +95,16 @@ impl Verifier<'_> {
         if index.overflows {
             return Err(Reason::Index { index: index.to_string() });
         }
-        if let (true, Some((Name::Block(axis), _))) =
-            (self.program.grid.is_empty(), index.terms.iter().find(|(name, _)| matches!(name, Name::Block(_))))
-        {
-            return Err(Reason::NoGrid { axis: *axis });
+        let axis = index.terms.iter().find_map(|(name, _)| match name.counter() {
+            Counter::Block(axis) => Some(axis),
+            Counter::Iteration(_) => None,
+        });
+        if let (true, Some(axis)) = (self.program.grid.is_empty(), axis) {
+            return Err(Reason::NoGrid { axis });
         }
-        let open = index.terms.iter().find(|(name, _)| match name {
-            Name::Iteration(iteration) => !self.iterations.contains(iteration),
-            Name::Block(_) => false,
+        let open = index.terms.iter().find(|(name, _)| match name.counter() {
+            Counter::Iteration(iteration) => !self.iterations.contains(&iteration),
+            Counter::Block(_) => false,
         });
         match open {
             Some((name, _)) => Err(Reason::Unknown { what: "loop", name: name.to_string() }),
@@ -140,12 +147,10 @@ impl Verifier<'_> {
             }
         }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
+        are_multiplied(operation, operands, &types, &self.rounded)?;
         let ty = infer(operation, &types, self.program.source(operation))?;
-        if let Some(ahead) = &mut self.ahead
-            && crate::ahead::is_repeatable(self.program, operation)
-            && operands.iter().all(|operand| ahead.contains(operand))
-        {
-            ahead.insert(result);
+        if operation.is_tf32(operands, &self.rounded) {
+            self.rounded.insert(result);
         }
         self.gives(result, &ty)
     }
@@ -161,10 +166,10 @@ impl Verifier<'_> {
                     let refuse = |reason: Reason| reason.at("store", *place);
                     self.is_tile(*tensor, at).map_err(refuse)?;
                     let ty = self.uses(*value).map_err(refuse)?;
-                    let rows = rows.map(|(mode, rows)| Ok::<_, Reason>((mode, self.uses(rows)?))).transpose();
-                    let rows = rows.map_err(refuse)?;
-                    can_store(self.program, *tensor, at, rows, *with, ty).map_err(refuse)?;
-                    if rows.is_none() {
+                    let types = rows.iter().map(|(mode, rows)| Ok::<_, Reason>((*mode, self.uses(*rows)?)));
+                    let types = types.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
+                    can_store(self.program, *tensor, at, &types, *with, ty).map_err(refuse)?;
+                    if rows.is_empty() {
                         let program = self.program;
                         let own = (*tensor, at.as_slice(), program.type_of(*value).shape.as_slice(), *with);
                         is_first(program, &mut stores, own).map_err(refuse)?;
@@ -264,7 +269,7 @@ pub(crate) fn can_store(
     program: &Program,
     tensor: usize,
     at: &[Index],
-    rows: Option<(usize, &Type)>,
+    rows: &[(usize, &Type)],
     with: Option<Reduction>,
     ty: &Type,
 ) -> Result<(), Reason> {
@@ -274,7 +279,7 @@ pub(crate) fn can_store(
     let tried = match tensor.role {
         Role::Input => Some("written"),
         Role::Output if with.is_some() => Some("combined: it is nothing before"),
-        Role::Output if rows.is_some() => {
+        Role::Output if !rows.is_empty() => {
             Some("partially written: other rows keep their values, so it must be an `inout`")
         }
         _ => None,
@@ -287,14 +292,17 @@ pub(crate) fn can_store(
             let operation = "an indivisible product".to_string();
             return Err(Reason::Element { operation, element, wanted: "a sum, a minimum or a maximum" });
         }
-        (Some(Reduction::Minimum | Reduction::Maximum), Element::I32)
-        | (Some(Reduction::Sum), Element::I32 | Element::F32)
+        (Some(Reduction::Minimum | Reduction::Maximum), Element::I32 | Element::I64)
+        | (Some(Reduction::Sum), Element::I32 | Element::F32 | Element::I64 | Element::F64)
+        | (Some(Reduction::Sum), Element::F16 | Element::Bf16)
         | (None, _) => {}
         (Some(Reduction::Sum), element) => {
-            return Err(Reason::Element { operation: "an indivisible sum".to_string(), element, wanted: "f32 or i32" });
+            let (operation, wanted) = ("an indivisible sum".to_string(), "f32, f16, bf16, f64, i32 or i64");
+            return Err(Reason::Element { operation, element, wanted });
         }
         (Some(_), element) => {
-            return Err(Reason::Element { operation: "an indivisible choice".to_string(), element, wanted: "i32" });
+            let (operation, wanted) = ("an indivisible choice".to_string(), "i32 or i64");
+            return Err(Reason::Element { operation, element, wanted });
         }
     }
     if tensor.element != ty.element {
@@ -302,11 +310,10 @@ pub(crate) fn can_store(
         return Err(Reason::Element { operation, element: ty.element, wanted: "the same type" });
     }
     is_tile_of(&ty.shape, at.len(), (&tensor.name, *modes))?;
-    if let Some((mode, rows)) = rows {
-        are_places(&ty.shape, mode, rows)?;
-        is_moved(&ty.shape, mode, at)?;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => are_coordinates(&ty.shape, rows, at),
     }
-    Ok(())
 }
 
 /// A location without a line.

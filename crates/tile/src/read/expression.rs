@@ -173,7 +173,8 @@ impl<'b> Reader<'_, 'b> {
             let place = self.text.place();
             if self.text.takes("//") {
                 let other = self.term()?;
-                let (a, b) = (self.of_integers(product, place)?, self.of_integers(other, place)?);
+                let element = product.element().or(other.element()).unwrap_or(Element::I32);
+                let (a, b) = (self.of_integers(product, element, place)?, self.of_integers(other, element, place)?);
                 product = ReadTerm::Value(a.binary(b, Binary::Divide, "operation", place));
                 continue;
             }
@@ -189,13 +190,13 @@ impl<'b> Reader<'_, 'b> {
     }
 
     /// A side of `//`, which is `/` of integers alone.
-    fn of_integers(&self, term: ReadTerm<'b>, place: Location) -> Result<Value<'b>, TileError> {
-        let value = self.settled(term, Element::I32, place);
+    fn of_integers(&self, term: ReadTerm<'b>, element: Element, place: Location) -> Result<Value<'b>, TileError> {
+        let value = self.settled(term, element, place);
         match value.type_of().element {
-            Element::I32 => Ok(value),
+            Element::I32 | Element::I64 => Ok(value),
             element => {
                 let operation = "a quotient by `//`".to_string();
-                Err(Reason::Element { operation, element, wanted: "i32" }.at("operation", place))
+                Err(Reason::Element { operation, element, wanted: "i32 or i64" }.at("operation", place))
             }
         }
     }
@@ -307,9 +308,9 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let (at, rows) = self.picked_place()?;
                 let other = if self.text.takes(",") { self.literal()? } else { 0.0 };
-                match rows {
-                    Some(rows) => build.gathered(tensor, &shape, &at, rows, other, place),
-                    None => build.loaded(tensor, &shape, &at, other, place),
+                match rows.is_empty() {
+                    false => build.gathered(tensor, &shape, &at, &rows, other, place),
+                    true => build.loaded(tensor, &shape, &at, other, place),
                 }
             }
             "stage" => {
@@ -318,6 +319,11 @@ impl<'b> Reader<'_, 'b> {
                 let shape = self.numbers()?;
                 self.text.sign(",")?;
                 let (at, picked) = self.picked_place()?;
+                if picked.len() > 1 {
+                    let (what, asked) = ("tiles of coordinates".to_string(), picked.len() as i64);
+                    return Err(Reason::TooMuch { what, asked, limit: 1 }.at("stage", place));
+                }
+                let picked = picked.first().copied();
                 self.text.sign(",")?;
                 let here = self.text.place();
                 let modes = self.numbers()?;
@@ -327,8 +333,8 @@ impl<'b> Reader<'_, 'b> {
                 };
                 build.staged(tensor, &shape, (&at, picked), [*rows as usize, *columns as usize], place)
             }
-            "as_i32" | "as_f32" => {
-                let element = if name == "as_i32" { Element::I32 } else { Element::F32 };
+            "as_i32" | "as_f32" | "as_i64" | "as_f64" => {
+                let element = Element::named(&name[3..]).unwrap_or(Element::I32);
                 let tile = self.expression()?;
                 if tile.type_of().element == element {
                     return Ok(tile);
@@ -370,19 +376,24 @@ impl<'b> Reader<'_, 'b> {
                 let places = Operation::TopPlaces(mode, count);
                 tile.apply("top", if name == "top" { Operation::Top(mode, count) } else { places }, place)
             }
-            "fma" | "dot" => {
+            "fma" => {
+                let a = self.any()?;
+                self.text.sign(",")?;
+                let b = self.any()?;
+                self.text.sign(",")?;
+                let c = self.any()?;
+                // A number takes the type of the others.
+                let element = a.element().or(b.element()).or(c.element()).unwrap_or(Element::F32);
+                let all = Value::together([a, b, c].map(|term| self.settled(term, element, place)), "fma", place);
+                build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
+            }
+            "dot" => {
                 let a = self.expression()?;
                 self.text.sign(",")?;
                 let b = self.expression()?;
                 self.text.sign(",")?;
                 let c = self.expression()?;
-                match name {
-                    "fma" => {
-                        let all = Value::together([a, b, c], "fma", place);
-                        build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
-                    }
-                    _ => build.apply("dot", Operation::Dot, &[a.id, b.id, c.id], place),
-                }
+                build.apply("dot", Operation::Dot, &[a.id, b.id, c.id], place)
             }
             "select" => self.select(place)?,
             "broadcast" | "reshape" | "transpose" => {

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Stride, Truth};
 
-use crate::program::{Count, Loop, Name, Operation, Program, Statement, ValueId};
+use crate::program::{Count, Counter, Loop, Name, Operation, Program, Statement, ValueId};
 use crate::sums::{Sum, SumTerm, Sums};
 
 /// The most iterations that are written for themselves.
@@ -40,6 +40,14 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
         };
         let Some((difference, bound)) = sums.difference(*comparison, operands) else { continue };
         let Some(most) = difference.greatest().and_then(|greatest| greatest.checked_sub(bound)) else { continue };
+        // A part of the iteration changes in steps of its own.
+        let is_part = |term: &SumTerm| match term {
+            SumTerm::Name(name) => name.is_part() && name.counter() == Counter::Iteration(own.iteration),
+            SumTerm::Size(_) => false,
+        };
+        if difference.terms.keys().any(is_part) {
+            continue;
+        }
         let by = difference.terms.get(&iteration).copied().unwrap_or(0);
         if by <= 0 {
             let whole = (0..=TURNS).find(|at| most.saturating_add(by.saturating_mul(*at)) <= 0);

@@ -2,6 +2,7 @@
 //! that of the program with conversions, and that of the kernel, for the same inputs.
 
 mod by_hand;
+mod coordinates;
 mod elements;
 mod experts;
 mod extents;
@@ -9,12 +10,15 @@ mod functions;
 mod halos;
 mod in_place;
 mod integers;
+mod parts;
 mod places;
 mod roles;
+mod rounded;
 pub mod run;
 mod scalars;
 mod searches;
 mod stages;
+mod wide;
 
 use half::bf16;
 use run::{Case, kernel};

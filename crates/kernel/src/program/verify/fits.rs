@@ -68,6 +68,7 @@ impl Checker<'_> {
                 !number.is_float() && number.bits() >= 32 && exactly(&[wide(*number)?], &[Bits32])
             }
             Operation::Unary(Unary::Negate | Unary::Magnitude, number) => exactly(&[wide(*number)?], &[wide(*number)?]),
+            Operation::Unary(Unary::RoundTf32, number) => *number == Number::F32 && exactly(&[Bits32], &[Bits32]),
             Operation::Unary(_, number) => number.is_float() && exactly(&[wide(*number)?], &[wide(*number)?]),
             Operation::Binary(Binary::And | Binary::Or | Binary::Xor, number) => {
                 let width = wide(*number)?;

@@ -149,7 +149,7 @@ impl<'k> Lowering<'k, '_> {
             let threads = vec![None; BRINGING.trailing_zeros() as usize];
             let all = Held { threads, values: Vec::new() }.distribution(shape)?;
             let other = self.k.number_of(element, *other);
-            let tile = self.tile(*tensor, shape, at, None)?.load_distributed_or(&all, other)?;
+            let tile = self.tile(*tensor, shape, at, &[])?.load_distributed_or(&all, other)?;
             return tile.fragment().numbers()?.first().copied().ok_or_else(over);
         }
         self.sorted = None;
@@ -185,7 +185,7 @@ impl<'k> Lowering<'k, '_> {
         picked: Option<(usize, Expr)>,
     ) -> Result<View<'k>, KernelError> {
         let kept = own.kept();
-        let tile = self.tile(own.tensor, &own.shape, at, picked)?;
+        let tile = self.tile(own.tensor, &own.shape, at, picked.as_slice())?;
         if own.shape.len() == 2 {
             return Ok(tile);
         }

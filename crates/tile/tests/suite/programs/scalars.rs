@@ -65,7 +65,7 @@ fn a_check_passes_numbers_of_its_own_or_those_that_are_given() {
 #[test]
 fn a_number_of_the_launch_is_refused_where_it_does_not_fit() {
     for (line, told) in [
-        ("scalar s: bf16", "f32 or i32"),
+        ("scalar s: bf16", "f32, i32, f64 or i64"),
         ("scalar x: f32", "declared again"),
         ("scalar s: f32\n scalar s: f32", "declared again"),
         ("scalar s", "`:`"),

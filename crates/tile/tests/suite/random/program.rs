@@ -129,7 +129,7 @@ impl<'t> Writer<'t> {
             }
             if let Some(sums) = self.changed.sums.filter(|_| depth == 0 && chance.below(3) == 0) {
                 let total = body.known[0].value.reduce(Reduction::Sum, &[0, 1]).reshape(&[1]);
-                t.atomic(Reduction::Sum, sums, &[0.into()], None, total);
+                t.atomic(Reduction::Sum, sums, &[0.into()], &[], total);
             }
             let mut next = own.to_vec();
             for (next, carried) in next.iter_mut().zip(carried) {
@@ -201,9 +201,9 @@ impl<'t> Writer<'t> {
             let size = numbers.type_of().size();
             let rows = numbers.reshape(&[size]);
             let reduction = chance.one(&[Reduction::Sum, Reduction::Maximum, Reduction::Minimum]);
-            t.atomic(reduction, counts, &[0.into()], Some((0, rows)), t.arange(&[size], 0));
+            t.atomic(reduction, counts, &[0.into()], &[(0, rows)], t.arange(&[size], 0));
             let total = body.known[0].value.reduce(Reduction::Sum, &[0, 1]).reshape(&[1]);
-            t.atomic(Reduction::Sum, sums, &[0.into()], None, total);
+            t.atomic(Reduction::Sum, sums, &[0.into()], &[], total);
         }
         if let Some(turned) = self.changed.turned {
             let tiles: Vec<Value<'_>> = values()
@@ -212,7 +212,7 @@ impl<'t> Writer<'t> {
             let mask = t.integer(chance.below(16) as i32);
             let rows =
                 t.arange(&[16, 1], 0).bits(tilewright_tile::Binary::Xor, mask) + t.index(Index::block(Axis::X) * 16);
-            t.scatter(turned, &[0.into(), at[1].clone()], (0, rows), chance.one(&tiles));
+            t.scatter(turned, &[0.into(), at[1].clone()], &[(0, rows)], chance.one(&tiles));
         }
     }
 }

@@ -19,14 +19,14 @@ impl<'t> Body<'t> {
                 let rows = self.numbers(self.known.len(), |shape| matches!(shape, [1..=32, 1]));
                 let rows = self.places(&rows, &[8, 1], 0, chance);
                 let shape = [rows.type_of().shape[0], 32];
-                let read = self.build.gather(self.x, &shape, &[0.into(), y], (0, rows), chance.one(&PAST));
+                let read = self.build.gather(self.x, &shape, &[0.into(), y], &[(0, rows)], chance.one(&PAST));
                 self.add(read.to(Element::F32), 8.0);
             }
             1 => {
                 let columns = self.numbers(self.known.len(), |shape| matches!(shape, [1, 1..=32]));
                 let columns = self.places(&columns, &[1, 16], 1, chance);
                 let shape = [16, columns.type_of().shape[1]];
-                let read = self.build.gather(self.x, &shape, &[x, 0.into()], (1, columns), chance.one(&PAST));
+                let read = self.build.gather(self.x, &shape, &[x, 0.into()], &[(1, columns)], chance.one(&PAST));
                 self.add(read.to(Element::F32), 8.0);
             }
             _ => self.by_one_of_several(one, chance),
@@ -63,7 +63,7 @@ impl<'t> Body<'t> {
             self.add(which, WHOLE);
             match chance.below(2) {
                 0 if self.around == 0 => self.build.stage_at(self.w, &shape, &at, (0, which), [1, 2]),
-                _ => self.build.gather(self.w, &shape, &at, (0, which), 0.0).reshape(&[32, 16]),
+                _ => self.build.gather(self.w, &shape, &at, &[(0, which)], 0.0).reshape(&[32, 16]),
             }
         };
         let sums = self.build.full(&[16, 16], chance.one(&[0.0, 3.0]));
