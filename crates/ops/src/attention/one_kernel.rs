@@ -18,7 +18,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Build, Cursor, Fragment, Kernel, KernelError, Num, Pipeline, View};
-use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tiler, Tree};
 use tilewright_tile::{Element, Program};
@@ -547,7 +547,7 @@ impl<'k, 'a> Written<'k, 'a> {
         k.mma(&self.by_head, &state.d_v, &p, &d_o_tile.select(&[1, 0])?, &state.d_v)?;
         let free = state.d_s.stage()?;
         free.acquire()?;
-        self.d_s.partition_mma(&self.by_queries, Operand::C)?.store(&d_s)?;
+        self.store_d_s(&d_s)?;
         k.fence_async();
         k.barrier();
         k.mma_anew(&self.of_d_q, &state.d_q, &self.d_s.select(&[1, 0])?, &self.keys.select(&[1, 0])?)?;
@@ -572,6 +572,22 @@ impl<'k, 'a> Written<'k, 'a> {
         k.wait_mma(0);
         q_stage.release()?;
         state.sums.advance()
+    }
+
+    /// Writes `d_s^T` to shared memory, as matrices of 8 x 8, strip by strip.
+    fn store_d_s(&self, d_s: &Fragment<'k>) -> Result<(), KernelError> {
+        let (k, queries) = (self.k, self.form.queries);
+        let strips = queries / LINE;
+        let part = product(self.form.dense.heads.element, [2, 1], [KEYS, LINE], "SS")?;
+        let store = TiledCopy::of_operand_in(CopyAtom::named("SM90_U32x4_STSM_N")?, &part, Operand::C, 16)?;
+        let all = Layout::strided(((2, 2, LINE / 8), 1, 1, strips), ((1, 2, 4), 0, 0, LINE / 2))?;
+        let all = d_s.with_layout(&all)?;
+        for strip in 0..strips {
+            let own = all.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(strip)])?)?;
+            let to = self.d_s.local_tile((KEYS, LINE), behind(0, &[&Expr::from(0), &Expr::from(strip)])?)?;
+            k.copy(&store, &own.retile(&store, CopyEnd::Source)?, &to)?;
+        }
+        Ok(())
     }
 
     /// Which keys of the block the queries of a tile see.

@@ -3,10 +3,12 @@
 //! The oracle knows no tiles: it takes each query, the keys that it sees, their logits, and the
 //! derivatives by the formulas.
 
+use std::collections::HashSet;
+
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::ptx::Target;
+use tilewright_kernel::ptx::{self, Target};
 use tilewright_ops::{AppendToCache, Attention, AttentionDecode, Operator};
 use tilewright_tile::{CheckOptions, Element};
 
@@ -866,6 +868,32 @@ fn one_kernel_has_the_gradients_of_its_formula() {
             wanted
         );
         assert_eq!(Case::new([330, 150], Attention { in_turns: false, ..causal }).kernels_have_its_gradients(), wanted);
+    }
+}
+
+/// Products are in flight while others are set off, so nothing may copy their accumulators, not even
+/// from a loop to one inside it.
+#[test]
+fn one_kernel_leaves_accumulators_in_their_registers() {
+    for head in [64, 128] {
+        let own = Attention { one_kernel: true, causal: true, ..grouped(2, 1, head) };
+        let kernels = own.kernels(true, &Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}"));
+        let program = kernels.kernels[1].program();
+        let text = ptx::write(program, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let sums = |line: &str| -> Vec<String> {
+            let list = line.split(['{', '}']).nth(1).unwrap_or_default();
+            list.split(", ").map(str::to_string).collect()
+        };
+        let products: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].starts_with("wgmma.mma_async")).collect();
+        let accumulators: HashSet<String> = products.iter().flat_map(|at| sums(lines[*at])).collect();
+        assert_eq!(accumulators.len(), 224, "head {head}");
+        let (first, last) = (products[0], products[products.len() - 1]);
+        for line in &lines[first..last] {
+            let copied = line.strip_prefix("mov.b32 ").and_then(|rest| rest.split_once(", "));
+            let is_kept = copied.is_none_or(|(_, from)| !accumulators.contains(from.trim_end_matches(';')));
+            assert!(is_kept, "head {head}: {line}");
+        }
     }
 }
 
