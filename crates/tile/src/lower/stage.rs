@@ -22,7 +22,7 @@ use crate::staged_copy::StagedCopy;
 /// The most bytes of all rings of a loop, and for each warp of the block: so blocks of few warps
 /// leave room for others, whose warps compute while one waits.
 const BYTES: i64 = 96 << 10;
-const BYTES_OF_WARP: i64 = 24 << 10;
+const BYTES_OF_WARP: i64 = 48 << 10;
 /// The most stages of a ring, and the least where these fit: copies are under way while an
 /// iteration computes.
 const STAGES: i64 = 4;

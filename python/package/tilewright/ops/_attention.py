@@ -432,7 +432,7 @@ def _packed_definition_backward(
 
 #: The blocks for each multiprocessor that the keys of all sequences are divided among: those whose
 #: shared memory is there at once.
-_BLOCKS_OF_MULTIPROCESSOR = 6
+_BLOCKS_OF_MULTIPROCESSOR = 4
 #: The most parts that the keys of a sequence are divided into.
 _MOST_SPLITS = 64
 

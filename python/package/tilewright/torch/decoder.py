@@ -6,13 +6,15 @@ memory whatever the lengths of the sequences are, so on a GPU it is one CUDA gra
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from .. import ops
-from .patch import _epsilon, _has_linear, _norm, _rms_norm
+from .patch import _epsilon, _feed_forward, _has_linear, _norm, _rms_norm
 
 __all__ = ["Decoder"]
 
@@ -31,7 +33,7 @@ class _Layer(NamedTuple):
     bias: Tensor | None
     output: nn.Linear
     feed_norm: Tensor
-    feed_forward: nn.Module
+    feed_forward: Callable[[Tensor], Tensor]
     keys: Tensor
     values: Tensor
     #: The keys that a query sees with its own; None for all.
@@ -46,8 +48,9 @@ class Decoder:
     ``splits`` is that of ``tw.ops.attention_decode``: with a number, a sequence has the same bits
     whatever the number of sequences is, up to the products.
 
-    The weights are the model's own, but for those of queries, keys and values, of which the decoder has
-    a copy: one product makes all three.
+    The weights are the model's own. Those of queries, keys and values are moved into one matrix, and so
+    are those of both halves of a gated layer: one product makes what they make. They stay parameters of
+    the model.
 
     >>> import torch, tilewright.torch                                     # doctest: +SKIP
     >>> decoder = tilewright.torch.Decoder(model, sequences=2, positions=2048)  # doctest: +SKIP
@@ -88,17 +91,20 @@ class Decoder:
     def _layer(self, layer: Any, pages: tuple[int, int]) -> _Layer:
         attention = layer.self_attn
         config = self._model.config
+        forward = _feed_forward(layer.mlp)
+        if forward is not None:
+            _beside(layer.mlp.gate_proj, layer.mlp.up_proj)
         parts = (attention.q_proj, attention.k_proj, attention.v_proj)
         biases = [own.bias for own in parts]
         weight = parts[0].weight
         shape = (*pages, self._groups, attention.head_dim)
         return _Layer(
             layer.input_layernorm.weight.detach(),
-            torch.cat([own.weight.detach() for own in parts]),
+            _beside(*parts),
             None if biases[0] is None else torch.cat([own.detach() for own in biases]),
             attention.o_proj,
             layer.post_attention_layernorm.weight.detach(),
-            layer.mlp,
+            layer.mlp if forward is None else types.MethodType(forward, layer.mlp),
             torch.zeros(shape, dtype=weight.dtype, device=weight.device),
             torch.zeros(shape, dtype=weight.dtype, device=weight.device),
             # Layers of Qwen2 have windows of their own, and all of Mistral that of the model.
@@ -200,6 +206,15 @@ class Decoder:
             window = None if before is None else (before, -1)
             o = ops.attention(q, k, v, causal=True, window=window, heads=2)
         return ops.linear(o.reshape(*x.shape[:-1], -1), layer.output.weight, layer.output.bias)  # type: ignore[no-any-return]
+
+
+def _beside(*layers: Any) -> Tensor:
+    """The weights of linear layers as one matrix, one below the other; the layers keep its parts."""
+    counts = [own.weight.shape[0] for own in layers]
+    whole = torch.cat([own.weight.detach() for own in layers])
+    for own, part in zip(layers, whole.split(counts)):
+        own.weight.data = part
+    return whole
 
 
 def _refuse_unknown(model: Any) -> None:
