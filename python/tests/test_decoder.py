@@ -92,3 +92,15 @@ def test_a_decoder_refuses_what_it_does_not_know() -> None:
     model.model.layers[0].self_attn.scaling = 1.0
     with pytest.raises(TypeError, match="layer 0 has attention"):
         Decoder(model, sequences=1, positions=8)
+
+
+def test_an_invariant_decoder_has_the_same_bits_for_any_number_of_sequences() -> None:
+    model = model_of("Llama", {})
+    tokens = torch.randint(1, SIZES["vocab_size"], (4, 6))
+    made = []
+    for count in (4, 1):
+        decoder = Decoder(model, sequences=count, positions=12, invariant=True)
+        rows = [decoder.prefill(tokens[:count])]
+        rows.extend(decoder.step(tokens[:count, number]).clone() for number in range(3))
+        made.append([own[0] for own in rows])
+    assert all(torch.equal(a, b) for a, b in zip(*made))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import ops
+from ..ops._invariance import is_invariant
 from .patch import _epsilon, _feed_forward, _has_linear, _norm, _rms_norm
 
 __all__ = ["Decoder"]
@@ -45,8 +46,9 @@ class Decoder:
     ``Qwen2ForCausalLM``, without gradients.
 
     ``sequences`` sequences of at most ``positions`` tokens have a cache in pages of ``page`` rows.
-    ``splits`` is that of ``tw.ops.attention_decode``: with a number, a sequence has the same bits
-    whatever the number of sequences is, up to the products.
+    With ``invariant``, a sequence has the same bits whatever the other sequences are and however many
+    there are: products are batch-invariant, and ``splits``, that of ``tw.ops.attention_decode``, is by
+    default that of one sequence. Where it is not said, the setting of ``tw.ops.invariant`` counts.
 
     The weights are the model's own. Those of queries, keys and values are moved into one matrix, and so
     are those of both halves of a gated layer: one product makes what they make. They stay parameters of
@@ -59,7 +61,14 @@ class Decoder:
     """
 
     def __init__(
-        self, model: nn.Module, *, sequences: int, positions: int, page: int = _PAGE, splits: int | None = None
+        self,
+        model: nn.Module,
+        *,
+        sequences: int,
+        positions: int,
+        page: int = _PAGE,
+        splits: int | None = None,
+        invariant: bool | None = None,
     ) -> None:
         if sequences < 1 or positions < 1 or page < 1:
             raise ValueError(f"there are at least one sequence, position and row of a page, not {sequences}, {positions} and {page}")
@@ -69,6 +78,7 @@ class Decoder:
         self._heads = config.num_attention_heads
         self._groups = config.num_key_value_heads
         self._splits = splits
+        self._is_invariant = is_invariant(invariant)
         self.positions = positions
         first = next(model.parameters())
         pages = -(-positions // page)
@@ -127,11 +137,13 @@ class Decoder:
             raise ValueError(f"lengths are ({sequences}), each from 1 to {count}")
         positions = torch.arange(count, dtype=torch.int32, device=tokens.device)
         # Rows of padding are in the cache too, until tokens take their place.
-        hidden = self._hidden(tokens, positions, torch.full_like(self.lengths, count))
+        with ops.invariant(self._is_invariant):
+            hidden = self._hidden(tokens, positions, torch.full_like(self.lengths, count))
         self.lengths.copy_(lengths)
         self._longest = int(lengths.max())
         last = hidden[torch.arange(sequences, device=tokens.device), lengths.to(tokens.device).long() - 1]
-        return self._logits_of(last)
+        with ops.invariant(self._is_invariant):
+            return self._logits_of(last)
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:
@@ -160,7 +172,8 @@ class Decoder:
 
     def _one_step(self) -> Tensor:
         self.lengths += 1
-        return self._logits_of(self._hidden(self._tokens, (self.lengths - 1)[:, None], self.lengths)[:, 0])
+        with ops.invariant(self._is_invariant):
+            return self._logits_of(self._hidden(self._tokens, (self.lengths - 1)[:, None], self.lengths)[:, 0])
 
     def _logits_of(self, hidden: Tensor) -> Tensor:
         return ops.linear(hidden, self._model.lm_head.weight)  # type: ignore[no-any-return]

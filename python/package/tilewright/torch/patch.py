@@ -98,7 +98,7 @@ def _replace(module: nn.Module, forward: Callable[..., Any], invariant: bool) ->
 
 def _invariant(module: nn.Module) -> Any:
     """True for the products of a module that are batch-invariant; None for the setting of the context."""
-    return module._has_invariant_products
+    return getattr(module, "_has_invariant_products", None)
 
 
 def _epsilon(module: nn.Module) -> Any:
