@@ -49,7 +49,8 @@ impl InterpretedRun<'_> {
             let turn = turns[lane] & u64::from(u32::MAX);
             if over != turn {
                 let thread = (warp.local * 32 + lane) as u32;
-                let what = format!("turn {turn}: {over} turns are over when all blocks of smaller index have ended");
+                let what =
+                    format!("for turn {turn}: {over} turns are over when all blocks of smaller index have ended");
                 let source = Some(*self.program.source(instruction.source));
                 let waiting = vec![Waiting { threads: (thread, thread), rank: None, source, what }];
                 self.report_by(by, Defect::Deadlock { waiting })?;
