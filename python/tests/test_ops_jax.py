@@ -10,6 +10,7 @@ import pytest
 jax: Any = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
+import operator_calls as calls  # noqa: E402
 
 from tilewright import _definitions as definitions  # noqa: E402
 from tilewright import ops  # noqa: E402
@@ -163,3 +164,98 @@ def test_arrays_are_not_written() -> None:
 def test_sums_over_no_rows_are_zero() -> None:
     slope = jax.grad(lambda w: ops.rms_norm(jnp.zeros((0, 8)), w).sum())(W)
     assert slope.shape == (8,) and not slope.any()
+
+
+@pytest.mark.parametrize("name", [*calls.CALLS, *calls.NARROW])
+def test_every_function_is_traced_by_jax(name: str) -> None:
+    assert calls.is_every_function_called()
+    call = {**calls.CALLS, **calls.NARROW}[name]
+    arrays = [jnp.asarray(own) for own in call.arrays]
+    with jax.default_matmul_precision("highest"):
+        found = [calls.results(of(*arrays)) for of in (call.of, jax.jit(call.of))]
+        for one, other in zip(*found, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                assert (one.shape, one.dtype) == (other.shape, other.dtype)
+                np.testing.assert_allclose(one.astype("f4"), other.astype("f4"), rtol=1e-4, atol=1e-5)
+        if name in calls.CALLS:
+            for one, other in zip(found[0], calls.exact(call), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [name for name, call in calls.CALLS.items() if call.by])
+def test_derivatives_in_jax_are_those_in_pytorch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    call = calls.CALLS[name]
+    arrays = [jnp.asarray(own) for own in call.arrays]
+
+    def total(*own: Any) -> Any:
+        return sum((each * each).sum() for each in calls.results(call.of(*own)))
+
+    with jax.default_matmul_precision("highest"):
+        found = jax.jit(jax.grad(total, argnums=call.by))(*arrays)
+    tensors = [torch.from_numpy(own.copy()).requires_grad_(at in call.by) for at, own in enumerate(call.arrays)]
+    total(*tensors).backward()
+    for slope, at in zip(found, call.by):
+        exact = tensors[at].grad.numpy()
+        np.testing.assert_allclose(slope, exact, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(exact).max())))
+
+
+def test_packed_sequences_are_masked_ones() -> None:
+    q, k, v, sinks = _array(9, 2, 8), _array(10, 1, 8), _array(10, 1, 4), _array(2)
+    # Rows before the first sequence and behind the last are in none, and one sequence is empty.
+    cu_q, cu_k = np.array([1, 4, 4, 8]), np.array([0, 4, 5, 9])
+
+    def of(*own: Any) -> Any:
+        bounds = [type(own[0])(each) if isinstance(own[0], np.ndarray) else jnp.asarray(each) for each in (cu_q, cu_k)]
+        return ops.attention(*own[:3], sinks=own[3], cu_q=bounds[0], cu_k=bounds[1], causal=True, return_lse=True)
+
+    def by_sequences(*own: Any) -> Any:
+        return ops.attention(*own[:3], sinks=own[3], cu_q=cu_q, cu_k=cu_k, causal=True, return_lse=True)
+
+    arrays = (q, k, v, sinks)
+    found, exact = jax.jit(of)(*arrays), by_sequences(*(np.asarray(own) for own in arrays))
+    for one, other in zip(found, exact):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert not exact[0][0].any() and np.isinf(exact[1][:, [0, 8]]).all()
+    slopes = jax.grad(lambda *own: (of(*own)[0] ** 2).sum(), argnums=(0, 1, 2, 3))(*arrays)
+    torch = pytest.importorskip("torch")
+    tensors = [torch.from_numpy(np.array(own)).requires_grad_() for own in arrays]
+    bounds = [torch.from_numpy(own) for own in (cu_q, cu_k)]
+    (ops.attention(*tensors[:3], sinks=tensors[3], cu_q=bounds[0], cu_k=bounds[1], causal=True) ** 2).sum().backward()
+    for one, own in zip(slopes, tensors):
+        np.testing.assert_allclose(one, own.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_operators_without_derivatives_say_so() -> None:
+    with pytest.raises(TypeError, match="no derivatives of quantize"):
+        jax.grad(lambda x: ops.quantize(x)[1].sum())(_array(4, 128))
+    with pytest.raises(TypeError, match="stop_gradient"):
+        jax.grad(lambda q: ops.attention_decode(q, q, q, jnp.array([1])).sum())(_array(1, 1, 1, 16))
+
+
+def test_vmap_of_further_operators() -> None:
+    q, k, lengths = _array(3, 1, 2, 1, 16), _array(3, 1, 2, 8, 16), jnp.array([[3], [8], [1]])
+    found = jax.vmap(lambda q, k, n: ops.attention_decode(q, k, k, n))(q, k, lengths)
+    each = [ops.attention_decode(q[at], k[at], k[at], lengths[at]) for at in range(3)]
+    np.testing.assert_allclose(found, jnp.stack(each), rtol=1e-5, atol=1e-5)
+    logits = _array(3, 5, 4)
+    shares, choices = jax.vmap(lambda own: ops.route(own, 2)[::-1])(logits)
+    places = jax.vmap(lambda own: tuple(ops.expert_places(own, 4)))(choices)
+    for at in range(3):
+        assert np.array_equal(choices[at], ops.route(logits[at], 2)[0])
+        for one, other in zip(places, ops.expert_places(choices[at], 4)):
+            assert np.array_equal(one[at], other)
+
+
+def test_a_step_of_adamw_takes_traced_numbers() -> None:
+    p, g, m, v = ([_array(3, 4)] for _ in range(4))
+    v = [jnp.abs(v[0])]
+
+    step = jax.jit(lambda number, rate: ops.adamw(p, g, m, v, step=number, lr=rate))
+    for number in (1, 5):
+        found = step(number, 0.1)
+        own = [np.array(each[0]) for each in (p, m, v)]
+        ops.adamw([own[0]], [np.asarray(g[0])], [own[1]], [own[2]], step=number, lr=0.1)
+        for one, other in zip(found, own):
+            np.testing.assert_allclose(one[0], other, rtol=1e-5, atol=1e-6)

@@ -44,7 +44,9 @@ def total(array: Any, axis: Any = -1) -> Any:
 
 
 def greatest(array: Any) -> Any:
-    """The greatest element along the last axis, which keeps an extent of 1."""
+    """The greatest element along the last axis, which keeps an extent of 1. Of none it is minus infinity."""
+    if array.shape and array.shape[-1] == 0:
+        return namespace(array).full((*array.shape[:-1], 1), -math.inf, dtype=array.dtype, **_beside(array))
     return array.amax(-1, keepdim=True) if is_torch(array) else array.max(axis=-1, keepdims=True)
 
 
@@ -106,7 +108,7 @@ def log_softmax_backward(x: Any, d_y: Any) -> Any:
 
 def _scaled(a: Any, epsilon: float, is_centred: bool) -> tuple[Any, Any]:
     """Rows over the root of their mean square, and one over that root."""
-    length = a.shape[-1]
+    length = math.prod(a.shape[-1:])
     if is_centred:
         a = a - total(a) / length
     scale = 1 / namespace(a).sqrt(total(a * a) / length + epsilon)
@@ -133,7 +135,7 @@ def norm_backward(
     g = d
     if weight is not None:
         g = d * (wide(weight) + 1 if is_weight_less_one else wide(weight))
-    length = d.shape[-1]
+    length = math.prod(d.shape[-1:])
     inner = g - normed * (total(g * normed) / length)
     if is_centred:
         inner = inner - total(g) / length
@@ -348,9 +350,17 @@ def cross_entropy_backward(
     return narrow(space.where(counts[:, None], d * factor, space.zeros_like(d)), logits)
 
 
+def as_number(indices: Any) -> Any:
+    """Integers that index an array: bytes are a mask to PyTorch."""
+    return indices.long() if is_torch(indices) else indices
+
+
 def embedding(indices: Any, table: Any) -> Any:
     """Rows of a table by their numbers; a number that no row has gives NaN."""
     space = namespace(table)
+    indices = as_number(indices)
+    if table.shape[0] == 0:
+        return space.full((*indices.shape, table.shape[1]), math.nan, dtype=table.dtype, **_beside(table))
     inside = (indices >= 0) & (indices < table.shape[0])
     rows = table[space.where(inside, indices, space.zeros_like(indices))]
     return space.where(inside[..., None], rows, space.full_like(rows, math.nan))
@@ -418,12 +428,23 @@ class AttentionSettings(NamedTuple):
     expression: str
 
 
+class Sight(NamedTuple):
+    """Which keys queries see before the options of attention: positions that broadcast to (B,1,S,T)."""
+
+    #: The position of each query, and of each key.
+    at: Any
+    other: Any
+    #: Whether a query may see a key.
+    seen: Any
+
+
 def attention_scores(
     q: Any,
     k: Any,
     slopes: Any,
     bias: Any,
     own: AttentionSettings,
+    sight: Sight | None = None,
 ) -> tuple[Any, Any, Any]:
     """The logits of attention of (B,H,S,D) and (B,G,T,D), heads of ``q`` in groups; whether each key is
     seen; and the scaled products, before the softcap.
@@ -433,11 +454,12 @@ def attention_scores(
     keys = wide(k) if group == 1 else space.repeat_interleave(wide(k), group, 1) if is_torch(k) else space.repeat(wide(k), group, 1)
     products = wide(q) @ space.swapaxes(keys, -1, -2) * own.scale
     scores = products if own.softcap == 0 else space.tanh(products / own.softcap) * own.softcap
-    where = {"device": q.device} if is_torch(q) else {}
-    queries, rows = q.shape[2], k.shape[2]
-    at = space.arange(queries, **where)[:, None] + (rows - queries)
-    other = space.arange(rows, **where)[None, :]
-    seen = (other - at) < rows + queries
+    if sight is None:
+        queries, rows, where = q.shape[2], k.shape[2], _beside(q)
+        at = space.arange(queries, **where)[:, None] + (rows - queries)
+        other = space.arange(rows, **where)[None, :]
+        sight = Sight(at, other, other - 0 * at < rows)
+    at, other, seen = sight
     if own.causal:
         seen = seen & (other <= at)
     if own.left >= 0:
@@ -446,7 +468,7 @@ def attention_scores(
         seen = seen & (other <= at + own.right)
     if slopes is not None:
         distance = wide(abs(at - other)) if is_torch(q) else abs(at - other).astype("float32")
-        scores = scores - wide(slopes)[None, :, None, None] * distance
+        scores = scores - wide(slopes)[:, None, None] * distance
     if bias is not None:
         scores = scores + wide(bias)
     return space.where(seen, scores, space.full_like(scores, -math.inf)), seen, products
@@ -460,10 +482,11 @@ def attention(
     slopes: Any,
     bias: Any,
     own: AttentionSettings,
+    sight: Sight | None = None,
 ) -> tuple[Any, Any]:
     """Attention, and the logarithm of the sum of powers of each row."""
     space = namespace(q)
-    scores, _, _ = attention_scores(q, k, slopes, bias, own)
+    scores, _, _ = attention_scores(q, k, slopes, bias, own, sight)
     top = space.clip(greatest(scores), -3e38, None)
     if sinks is not None:
         top = space.maximum(top, wide(sinks)[None, :, None, None] + 0 * top)
@@ -480,6 +503,45 @@ def attention(
     return narrow(o, q), lse[..., 0]
 
 
+def attention_decode(
+    q: Any, k: Any, v: Any, lengths: Any, pages: Any, sinks: Any, slopes: Any, own: AttentionSettings
+) -> tuple[Any, Any]:
+    """Attention over the first ``lengths`` rows of a cache, (B,G,T,D), or of pages of it, (P,R,G,D)."""
+    space = namespace(q)
+    if pages is not None:
+        # Pages that a sequence does not use may have any number.
+        is_used = space.arange(pages.shape[1], **_beside(q))[None, :] * k.shape[1] < lengths[:, None]
+        number = as_number(space.where(is_used, pages, space.zeros_like(pages)))
+        k, v = (space.swapaxes(each[number].reshape(q.shape[0], -1, *each.shape[2:]), 1, 2) for each in (k, v))
+    there, other = lengths[:, None, None, None], space.arange(k.shape[2], **_beside(q))
+    at = space.arange(q.shape[2], **_beside(q))[:, None] + (there - q.shape[2])
+    seen = other < there
+    # What is in the other rows counts for nothing, NaN too.
+    k, v = (space.where(space.swapaxes(seen, -1, -2), each, space.zeros_like(each)) for each in (k, v))
+    return attention(q, k, v, sinks, slopes, None, own, Sight(at, other, seen))
+
+
+def packed_sight(cu_q: Any, cu_k: Any, rows: int, keys: int) -> Sight:
+    """What queries of packed sequences see: the keys of their sequence."""
+    space = namespace(cu_q)
+
+    def located(bounds: Any, count: int) -> tuple[Any, Any, Any]:
+        """The sequence of each row, its position in it, and whether it is in one."""
+        row = space.arange(count)
+        sequence = space.clip(space.searchsorted(bounds, row, side="right") - 1, 0, bounds.shape[0] - 2)
+        return sequence, row - bounds[sequence], (row >= bounds[0]) & (row < bounds[-1])
+
+    (of_q, at, is_q), (of_k, other, is_k) = located(cu_q, rows), located(cu_k, keys)
+    longer = (cu_k[1:] - cu_k[:-1]) - (cu_q[1:] - cu_q[:-1])
+    seen = (of_q[:, None] == of_k[None, :]) & is_q[:, None] & is_k[None, :]
+    return Sight((at + longer[of_q])[:, None], other[None, :], seen)
+
+
+def _beside(array: Any) -> dict[str, Any]:
+    """Where an array beside another one is made."""
+    return {"device": array.device} if is_torch(array) else {}
+
+
 def attention_backward(
     q: Any,
     k: Any,
@@ -492,10 +554,11 @@ def attention_backward(
     d_o: Any,
     d_lse: Any,
     own: AttentionSettings,
+    sight: Sight | None = None,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The derivatives of ``attention`` by ``q``, ``k``, ``v``, ``sinks`` and ``bias``."""
     space = namespace(q)
-    scores, _, products = attention_scores(q, k, slopes, bias, own)
+    scores, _, products = attention_scores(q, k, slopes, bias, own, sight)
     batch, kv, rows = k.shape[:3]
     group = q.shape[1] // kv
 
@@ -545,7 +608,7 @@ def route(logits: Any, chosen: int, over_all: bool) -> tuple[Any, Any]:
 
 
 def _stable(a: Any) -> dict[str, Any]:
-    return {"dim": -1, "stable": True} if is_torch(a) else {"axis": -1, "kind": "stable"}
+    return {"dim": -1, "stable": True} if is_torch(a) else {"axis": -1} if is_jax(a) else {"axis": -1, "kind": "stable"}
 
 
 def as_i32(numbers: Any) -> Any:
@@ -572,30 +635,34 @@ def _count_to(like: Any, count: int) -> Any:
 
 def expert_places(experts: Any, count: int, tile: int) -> tuple[Any, Any, Any, Any, Any]:
     """The row of each choice, the choice of each row, and where each expert begins, in tiles of rows."""
-    import numpy as np
-
-    flat = np.asarray(experts.cpu() if is_torch(experts) else experts).reshape(-1)
-    used = np.bincount(flat[flat >= 0], minlength=count)
+    space, flat = namespace(experts), experts.reshape(-1)
+    rows = (flat.shape[0] + (tile - 1) * count) // tile * tile
+    columns = (flat[:, None] == _count_to(flat, count)) * 1
+    used = columns.sum(0)
     tiles = -(-used // tile)
-    first = np.concatenate([[0], np.cumsum(tiles)[:-1]])
-    rows = (flat.size + (tile - 1) * count) // tile * tile
-    places, choices = np.full(flat.size, -1), np.full(rows, -1)
-    tile_experts = np.full(rows // tile, count)
-    for expert in range(count):
-        own = np.flatnonzero(flat == expert)
-        places[own] = first[expert] * tile + np.arange(own.size)
-        choices[places[own]] = own
-        tile_experts[first[expert] : first[expert] + tiles[expert]] = expert
-    made = [each.astype("int32") for each in (places, choices, tile_experts, first, tiles)]
-    if is_torch(experts):
-        torch: Any = import_module("torch")
-        made = [torch.from_numpy(each).to(experts.device) for each in made]
-    return tuple(made)  # type: ignore[return-value]
+    ends = space.cumsum(tiles, 0)
+    first = ends - tiles
+    # A choice lies behind those of its expert before it.
+    rank = ((space.cumsum(columns, 0) - columns) * columns).sum(1)
+    is_known = (flat >= 0) & (flat < count)
+    places = space.where(is_known, (first * columns).sum(1) * tile + rank, -space.ones_like(rank))
+    # The last row is that of choices that go nowhere.
+    choices = _count_to(flat, rows + 1) * 0 - 1
+    number, into = _count_to(flat, flat.shape[0]), space.where(is_known, places, space.full_like(places, rows))
+    if is_jax(flat):
+        choices = choices.at[into].set(number)
+    else:
+        choices[into] = number
+    tile_experts = (_count_to(flat, rows // tile)[:, None] >= ends).sum(1)
+    made = [as_i32(each) for each in (places, choices[:rows], tile_experts, first, tiles)]
+    return made[0].reshape(experts.shape), made[1], made[2], made[3], made[4]
 
 
 def _gathered(x: Any, rows: Any) -> Any:
     """Rows by their numbers; 0 where a number is negative."""
     space = namespace(x)
+    if x.shape[0] == 0:
+        return space.zeros((*rows.shape, *x.shape[1:]), dtype=x.dtype, **_beside(x))
     found = x[space.where(rows >= 0, rows, space.zeros_like(rows))]
     return space.where((rows >= 0)[..., None], found, space.zeros_like(found))
 
@@ -637,6 +704,15 @@ def expert_product(x: Any, w: Any, tile_experts: Any, transposed: bool, tile: in
     """The rows of each expert times its matrix; ``by_rows`` as in ``product``."""
     space = namespace(x)
     a, b = wide(x), wide(w)
+    if is_jax(x):
+        # Numbers of experts are not known as it is traced: a tile of rows after another.
+        def of_tile(own: Any) -> Any:
+            rows, expert = own
+            factor = b[expert].T if transposed else b[expert]
+            return space.where(expert < w.shape[0], product(rows, factor, by_rows), 0.0)
+
+        tiles = a.reshape(-1, tile, a.shape[1])
+        return narrow(import_module("jax.lax").map(of_tile, (tiles, tile_experts)).reshape(a.shape[0], -1), x)
     y = space.zeros_like(a[:, :1] @ b[0, :1, :] if not transposed else a[:, :1] @ b[0, :, :1].T)
     for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
         y[rows] = product(a[rows], b[expert].T if transposed else b[expert], by_rows)
@@ -650,6 +726,18 @@ def expert_product_backward(
     space = namespace(x)
     a, b, d = wide(x), wide(w), wide(d_y)
     d_x, d_w = space.zeros_like(a), space.zeros_like(b)
+    if is_jax(x):
+        def add(total: Any, own: Any) -> tuple[Any, Any]:
+            rows, slope, expert = own
+            summed = slope.T @ rows if transposed else rows.T @ slope
+            factor = b[expert] if transposed else b[expert].T
+            # What is added to an expert that there is not is dropped.
+            d_rows = space.where(expert < w.shape[0], product(slope, factor, by_rows), 0.0)
+            return total.at[expert].add(summed, mode="drop"), d_rows
+
+        tiles = [each.reshape(-1, tile, each.shape[1]) for each in (a, d)]
+        d_w, d_x = import_module("jax.lax").scan(add, d_w, (*tiles, tile_experts))
+        return narrow(d_x.reshape(a.shape), x), narrow(d_w, w)
     for expert, rows in _of_rows(tile_experts, tile, w.shape[0]):
         d_x[rows] = product(d[rows], b[expert] if transposed else b[expert].T, by_rows)
         d_w[expert] = d[rows].T @ a[rows] if transposed else a[rows].T @ d[rows]
@@ -662,8 +750,8 @@ def quantize(x: Any, square: bool, power_of_two: bool) -> tuple[Any, Any]:
     rows, columns = a.shape
     high = 128 if square else 1
     down, across = -(-rows // high), -(-columns // 128)
-    padded = space.zeros((down * high, across * 128), dtype=a.dtype, **({"device": a.device} if is_torch(a) else {}))
-    padded[:rows, :columns] = abs(a)
+    padded = space.concatenate([abs(a), space.zeros((down * high - rows, columns), dtype=a.dtype, **_beside(a))], 0)
+    padded = space.concatenate([padded, space.zeros((down * high, across * 128 - columns), dtype=a.dtype, **_beside(a))], 1)
     blocks = padded.reshape(down, high, across, 128)
     top = blocks.amax((1, 3)) if is_torch(a) else blocks.max((1, 3))
     scales = space.where(top > 0, top / 448, space.ones_like(top))

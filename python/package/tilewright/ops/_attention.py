@@ -10,7 +10,7 @@ from .. import _native, gpu
 from .._arrays import compact, empty, fill, zeros_like
 from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import autocast, by_definition, contiguous, records, through_jax, through_torch
+from ._common import autocast, by_definition, check_type, contiguous, records, through_jax, through_torch
 from ._invariance import is_invariant
 from ._losses import as_i32
 
@@ -60,6 +60,17 @@ def _check(q: Any, k: Any, v: Any, own: AttentionSettings, is_packed: bool) -> N
         raise ValueError(f"q, k and v, {what}, do not fit: {', '.join(map(str, shapes))}")
     if shapes[1][heads] == 0 or shapes[0][heads] % shapes[1][heads]:
         raise ValueError(f"q has {shapes[0][heads]} heads, no multiple of the {shapes[1][heads]} of k and v")
+
+
+def _check_heads(heads: int, sinks: Any, slopes: Any) -> None:
+    for name, array in (("sinks", sinks), ("slopes", slopes)):
+        if array is not None and tuple(array.shape) != (heads,):
+            raise ValueError(f"{name} are ({heads}), one for each head, not {tuple(array.shape)}")
+
+
+def _check_types(q: Any, k: Any, v: Any) -> None:
+    check_type(q, "k", k, "q")
+    check_type(q, "v", v, "q")
 
 
 def _taken(array: Any, is_written_like: bool, on: str | None) -> Any:
@@ -206,9 +217,12 @@ def attention(
     inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
     _check(q, k, v, own, is_packed)
     _check_bias(q, k, bias, own, is_packed)
+    _check_heads(q.shape[1 if is_packed else heads], sinks, slopes)
+    if is_packed and (len(cu_q.shape) != 1 or cu_q.shape[0] < 1 or tuple(cu_q.shape) != tuple(cu_k.shape)):
+        raise ValueError(f"cu_q and cu_k are (N+1) for N sequences, and have the shapes {tuple(cu_q.shape)} and {tuple(cu_k.shape)}")
     if is_jax(q):
         made = through_jax("attention", *inputs, settings=own, on=on)
-    elif records(q, k, v, sinks, bias):
+    elif records(q, k, v, sinks, slopes, bias, cu_q, cu_k, on=on):
         made = through_torch("attention", *inputs, *own)
     else:
         made = forward(inputs, own, on)
@@ -217,7 +231,11 @@ def attention(
 
 def defined(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any]:
     """What ``forward`` gives, by the definition."""
-    q, k, v, sinks, slopes, bias, _, _ = inputs
+    q, k, v, sinks, slopes, bias, cu_q, cu_k = inputs
+    if inputs.is_packed:
+        sight = definitions.packed_sight(cu_q, cu_k, q.shape[0], k.shape[0])
+        o, lse = definitions.attention(_one(q), _one(k), _one(v), sinks, slopes, None, own, sight)
+        return definitions.namespace(q).swapaxes(o[0], 0, 1), lse[0]
     o, lse = definitions.attention(_in_order(q, own), _in_order(k, own), _in_order(v, own), sinks, slopes, bias, own)
     return _in_order(o, own), lse
 
@@ -226,7 +244,15 @@ def defined_backward(
     inputs: Inputs, o: Any, lse: Any, d_o: Any, d_lse: Any, own: AttentionSettings
 ) -> tuple[Any, Any, Any, Any, Any]:
     """What ``backward`` gives, by the definition."""
-    q, k, v, sinks, slopes, bias, _, _ = inputs
+    q, k, v, sinks, slopes, bias, cu_q, cu_k = inputs
+    if inputs.is_packed:
+        sight = definitions.packed_sight(cu_q, cu_k, q.shape[0], k.shape[0])
+        slope = None if d_lse is None else d_lse[None]
+        found = definitions.attention_backward(
+            *(_one(q), _one(k), _one(v)), sinks, slopes, None, _one(o), lse[None], _one(d_o), slope, own, sight
+        )
+        d_q, d_k, d_v = (definitions.namespace(q).swapaxes(each[0], 0, 1) for each in found[:3])
+        return d_q, d_k, d_v, found[3], None
     ordered = (_in_order(q, own), _in_order(k, own), _in_order(v, own))
     d_q, d_k, d_v, d_sinks, d_bias = definitions.attention_backward(
         *ordered, sinks, slopes, bias, _in_order(o, own), lse, _in_order(d_o, own), d_lse, own
@@ -236,13 +262,17 @@ def defined_backward(
 
 def forward(inputs: Inputs, own: AttentionSettings, on: str | None) -> tuple[Any, Any]:
     """The output and the logarithms of sums."""
-    q, k, v, sinks, slopes, bias, cu_q, _ = inputs
+    q, k, v, sinks, slopes, bias, cu_q, cu_k = inputs
     is_packed = inputs.is_packed
-    if by_definition(on, q, k, v):
+    if by_definition(on, q, k, v, sinks, slopes, bias, integers=(cu_q, cu_k)):
+        _check_types(q, k, v)
         if own.expression:
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
-        if is_packed:
+        if is_packed and not is_jax(q):
             return _packed_definition(inputs, own)
+        return defined(inputs, own)
+    if 0 in k.shape and 0 not in q.shape:
+        # Results of no keys are launched by nobody.
         return defined(inputs, own)
     call = ("attention", own, *(each is None for each in (sinks, slopes, bias, cu_q)))
     optional = inputs.optional
@@ -321,11 +351,13 @@ def backward(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The derivatives by ``q``, ``k``, ``v``, ``sinks`` and ``bias``; of what is None, None."""
     q, k, v, sinks, slopes, bias, cu_q, _ = inputs
-    if by_definition(on, q, k, v, d_o):
+    if by_definition(on, q, k, v, d_o, sinks, slopes, bias, integers=(cu_q, inputs.cu_k)):
         if own.expression:
             raise TypeError("an expression of biases runs on a device, or on=\"interpreter\"")
-        if inputs.is_packed:
+        if inputs.is_packed and not is_jax(q):
             return _packed_definition_backward(inputs, o, lse, d_o, d_lse, own)
+        return defined_backward(inputs, o, lse, d_o, d_lse, own)
+    if 0 in k.shape or 0 in q.shape:
         return defined_backward(inputs, o, lse, d_o, d_lse, own)
     call = ("attention_backward", own, *(each is None for each in (sinks, slopes, bias, cu_q, d_lse)))
     present = [each for each in inputs.optional.values() if each is not None]
@@ -399,12 +431,13 @@ def _one(array: Any) -> Any:
 def _packed_definition(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any]:
     q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
     space = definitions.namespace(q)
-    made = [
-        definitions.attention(_one(q[rows]), _one(k[keys]), _one(v[keys]), sinks, slopes, None, own)
-        for rows, keys in _sequences(cu_q, cu_k)
-    ]
-    o = space.concatenate([space.swapaxes(each[0][0], 0, 1) for each in made], 0)
-    return o, space.concatenate([each[1][0] for each in made], -1)
+    wide = definitions.wide(q[:0])
+    o = zeros_like(q, (*q.shape[:-1], v.shape[-1]))
+    lse = space.full_like(zeros_like(wide, (q.shape[1], q.shape[0])), -math.inf)
+    for rows, keys in _sequences(cu_q, cu_k):
+        part, powers = definitions.attention(_one(q[rows]), _one(k[keys]), _one(v[keys]), sinks, slopes, None, own)
+        o[rows], lse[:, rows] = space.swapaxes(part[0], 0, 1), powers[0]
+    return o, lse
 
 
 def _packed_definition_backward(
@@ -412,9 +445,11 @@ def _packed_definition_backward(
 ) -> tuple[Any, Any, Any, Any, Any]:
     q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
     space = definitions.namespace(q)
-    made = [
-        definitions.attention_backward(
-            _one(q[rows]), _one(k[keys]), _one(v[keys]),
+    d_q, d_k, d_v = (zeros_like(each, tuple(each.shape)) for each in (q, k, v))
+    d_sinks = None if sinks is None else zeros_like(sinks, tuple(sinks.shape))
+    for rows, keys in _sequences(cu_q, cu_k):
+        found = definitions.attention_backward(
+            *(_one(q[rows]), _one(k[keys]), _one(v[keys])),
             sinks,
             slopes,
             None,
@@ -424,10 +459,10 @@ def _packed_definition_backward(
             None if d_lse is None else d_lse[:, rows][None],
             own,
         )
-        for rows, keys in _sequences(cu_q, cu_k)
-    ]
-    d_q, d_k, d_v = (space.concatenate([space.swapaxes(each[at][0], 0, 1) for each in made], 0) for at in range(3))
-    return d_q, d_k, d_v, None if sinks is None else sum(each[3] for each in made), None
+        d_q[rows], d_k[keys], d_v[keys] = (space.swapaxes(each[0], 0, 1) for each in found[:3])
+        if d_sinks is not None:
+            d_sinks = d_sinks + found[3]
+    return d_q, d_k, d_v, d_sinks, None
 
 
 #: The blocks for each multiprocessor that the keys of all sequences are divided among: those whose
@@ -481,19 +516,47 @@ def attention_decode(
         raise ValueError(f"q has {shapes[0][1]} heads, no multiple of the {groups} of the cache")
     if tuple(lengths.shape) != shapes[0][:1] or (not is_paged and shapes[0][0] != shapes[1][0]):
         raise ValueError(f"lengths are ({shapes[0][0]}), one for each sequence, not {tuple(lengths.shape)}")
-    if by_definition(on, q, k, v):
-        defined = _decode_definition(q, k, v, lengths, pages, sinks, slopes, own)
-        return defined if return_lse else defined[0]
+    if splits is not None and splits < 1:
+        raise ValueError(f"keys are divided into parts from 1 on, not {splits}")
+    _check_heads(shapes[0][1], sinks, slopes)
+    if is_paged and (len(pages.shape) != 2 or pages.shape[0] != shapes[0][0]):
+        raise ValueError(f"pages are ({shapes[0][0]}, L), a row for each sequence, not {tuple(pages.shape)}")
     if splits is None and is_invariant(invariant):
         splits = _splits(machine_of(q), groups)
-    call = ("attention_decode", own, splits, is_paged, sinks is None, slopes is None)
-    optional = {"sinks": sinks, "slopes": slopes}
-    called = (q, k, v, lengths, *(each for each in (pages, sinks, slopes) if each is not None))
-    made = again(call, called) if on is None else None
-    if made is None:
-        parts = splits or _splits(machine_of(q), shapes[0][0] * groups)
-        made = _decode_anew(q, k, v, lengths, pages, optional, own, parts, on, call, called)
+    arrays = (q, k, v, lengths, pages, sinks, slopes)
+    if is_jax(q):
+        made = through_jax("attention_decode", *arrays, settings=own, splits=splits, on=on)
+    elif records(*arrays, on=on):
+        made = through_torch("attention_decode", *arrays, own.causal, own.left, own.scale, own.softcap, splits)
+    else:
+        made = decode(*arrays, own, splits, on)
     return made if return_lse else made[0]
+
+
+def decode(
+    q: Any,
+    k: Any,
+    v: Any,
+    lengths: Any,
+    pages: Any,
+    sinks: Any,
+    slopes: Any,
+    own: AttentionSettings,
+    splits: int | None,
+    on: str | None,
+) -> tuple[Any, Any]:
+    """``attention_decode``, launched: the output and the logarithms of sums."""
+    if by_definition(on, q, k, v, sinks, slopes, integers=(lengths, pages)):
+        _check_types(q, k, v)
+        return definitions.attention_decode(q, k, v, lengths, pages, sinks, slopes, own)
+    call = ("attention_decode", own, splits, pages is None, sinks is None, slopes is None)
+    called = (q, k, v, lengths, *(each for each in (pages, sinks, slopes) if each is not None))
+    if on is None and (found := again(call, called)) is not None:
+        return found  # type: ignore[no-any-return]
+    parts = splits or _splits(machine_of(q), q.shape[0] * k.shape[1 if pages is None else 2])
+    optional = {"sinks": sinks, "slopes": slopes}
+    o, lse = _decode_anew(q, k, v, lengths, pages, optional, own, parts, on, call, called)
+    return o, lse
 
 
 def _splits(machine: str, rows: int) -> int:
@@ -559,19 +622,3 @@ def _decode_anew(
         sizes |= {"P": k.shape[0], "L": pages.shape[1], "pages_row": pages.shape[1]}
     kernels = planned("attention_decode", tuple(named.items()), False, machine_of(q))
     return launch(kernels, inputs, results, sizes, on, call=call, called=called)
-
-
-def _decode_definition(
-    q: Any, k: Any, v: Any, lengths: Any, pages: Any, sinks: Any, slopes: Any, own: AttentionSettings
-) -> tuple[Any, Any]:
-    space = definitions.namespace(q)
-    made = []
-    for number in range(q.shape[0]):
-        length = int(lengths[number])
-        if pages is None:
-            keys, values = k[number : number + 1, :, :length], v[number : number + 1, :, :length]
-        else:
-            used = pages[number][: -(-length // k.shape[1])]
-            keys, values = (_one(each[used].reshape(-1, *each.shape[2:])[:length]) for each in (k, v))
-        made.append(definitions.attention(q[number : number + 1], keys, values, sinks, slopes, None, own))
-    return tuple(space.concatenate([each[at] for each in made], 0) for at in range(2))

@@ -10,7 +10,7 @@ from .. import _native
 from .._definitions import is_jax
 from .._operators import Result, again, alignment, launch, machine_of, planned
 from ._attention import _taken
-from ._common import by_definition, contiguous, records, through_torch
+from ._common import by_definition, check_type, contiguous, records, through_torch
 from ._losses import as_i32
 
 
@@ -38,10 +38,18 @@ def append_to_cache(
         if on is not None:
             raise TypeError("arrays of JAX run where JAX has them: leave `on` out")
         return _functional(k, v, k_cache, v_cache, lengths, pages)
-    if records(k, v, k_cache, v_cache):
+    if records(k, v, k_cache, v_cache, lengths, on=on):
         through_torch("append_to_cache", k, v, k_cache, v_cache, lengths, pages)
-        return k_cache, v_cache
-    if by_definition(on, k, v, k_cache, v_cache):
+    else:
+        append(k, v, k_cache, v_cache, lengths, pages, on)
+    return k_cache, v_cache
+
+
+def append(k: Any, v: Any, k_cache: Any, v_cache: Any, lengths: Any, pages: Any, on: str | None) -> tuple[Any, Any]:
+    """``append_to_cache``, launched."""
+    if by_definition(on, k, v, k_cache, v_cache, integers=(lengths, pages)):
+        for name, array in (("v", v), ("k_cache", k_cache), ("v_cache", v_cache)):
+            check_type(k, name, array, "k")
         place = _places(k, k_cache, lengths, pages)
         for new, cache in ((k, k_cache), (v, v_cache)):
             _write(new, cache, place, pages is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .. import _native, gpu
@@ -10,37 +11,132 @@ from .._operators import Matrix, alignment, is_on_device, matrix
 from .._record import recorder
 
 
-def by_definition(on: str | None, *arrays: Any) -> bool:
+def by_definition(on: str | None, *arrays: Any, integers: tuple[Any, ...] = ()) -> bool:
     """Whether a call runs by its definition: on arrays of the host, unless the interpreter is asked
-    for.
+    for. ``integers`` are those of its arrays whose elements are integers.
+
+    Errors: the arrays are of several packages or devices, or of a device that neither has kernels nor is
+    the host, or of a type with which the definition does not compute.
     """
-    if on == "interpreter" or recorder() is not None:
+    if recorder() is not None:
         return False
-    if on is not None:
-        raise ValueError(f'an operator runs where its arrays are, or on="interpreter", not on {on!r}')
-    if is_on_device(*arrays):
+    if on not in (None, "interpreter", "definition"):
+        raise ValueError(f'an operator runs where its arrays are, on="interpreter" or on="definition", not on {on!r}')
+    floats = [own for own in arrays if own is not None]
+    for own in floats:
+        if not hasattr(own, "shape") or not hasattr(own, "dtype"):
+            raise TypeError(f"an operator takes arrays of NumPy, PyTorch or JAX, not {type(own).__name__}")
+    numbers = [own for own in integers if own is not None]
+    kind = _place(floats + numbers)
+    for own in numbers:
+        if not _is_integer(own):
+            raise ValueError(f"numbers of rows, classes and positions are integers, and an array of them has the type {type_name(own)}")
+    if on == "interpreter" or (on is None and kind == "cuda"):
         return False
-    for array in arrays:
-        if isinstance(array, _native.Tensor):
+    if on is None and kind != "cpu":
+        raise TypeError(
+            f"an operator has kernels for CUDA devices and a definition for the host, and these tensors are on {kind}: move them "
+            'with `.cuda()` or `.cpu()`, or say on="definition" to run the formula where they are'
+        )
+    for own in floats:
+        if isinstance(own, _native.Tensor):
             raise TypeError('on the host, operators take arrays of NumPy or PyTorch; tensors of this package run on="interpreter"')
+        if not _is_real(own):
+            raise ValueError(f"an operator computes with real numbers, and an array has the type {type_name(own)}: convert it first")
     return True
 
 
-def records(*arrays: Any) -> bool:
-    """Whether gradients by these arrays are recorded, or a call is traced: then it goes through the
-    operators that are registered with PyTorch.
-    """
-    for array in arrays:
-        if array is not None and is_torch(array):
-            import torch
+def _place(arrays: list[Any]) -> str:
+    """Where all arrays are: "cpu", "cuda", or the name of another device of PyTorch."""
+    places: dict[Any, Any] = {}
+    for own in arrays:
+        if is_torch(own):
+            if own.layout is not _torch().strided:
+                raise TypeError(f"an operator takes tensors with strides, and one has the layout {own.layout}: call `.to_dense()` first")
+            places.setdefault(("PyTorch", own.device), own)
+        else:
+            places.setdefault((type(own).__module__.partition(".")[0], None), own)
+    names = {package for package, _ in places}
+    # Numbers of rows may be those of NumPy beside a tensor of this package.
+    if len(names) > 1 and "PyTorch" in names:
+        raise TypeError(f"an operator takes arrays of one package, and these are of {', '.join(sorted(names))}: convert them first")
+    devices = [device for _, device in places if device is not None]
+    if len(devices) > 1:
+        raise ValueError(f"the tensors are on {', '.join(sorted(map(str, devices)))}: move them to one device first")
+    if devices:
+        kind: str = devices[0].type
+        return kind
+    return "cuda" if is_on_device(*arrays) else "cpu"
 
-            if torch.compiler.is_compiling() or type(array) not in (torch.Tensor, torch.nn.Parameter):
+
+def _torch() -> Any:
+    """PyTorch, of which there is a tensor."""
+    return import_module("torch")
+
+
+def type_name(array: Any) -> str:
+    """The name of the type of the elements of an array."""
+    kind = array.dtype
+    return str(kind).removeprefix("torch.") if is_torch(array) else str(getattr(kind, "name", kind))
+
+
+def _is_real(array: Any) -> bool:
+    # Types that NumPy does not have, such as bfloat16, are known by their names. Definitions compute in
+    # float64 at most.
+    return "float" in type_name(array) and type_name(array) not in ("float96", "float128", "longdouble")
+
+
+def _is_integer(array: Any) -> bool:
+    return type_name(array)[0] in "iu"
+
+
+def records(*arrays: Any, on: str | None = None, out: Any = None) -> bool:
+    """Whether gradients by these arrays are recorded, or a call is traced: then it goes through the
+    operators that are registered with PyTorch. Of what is None, there is none; the first is there.
+
+    Errors: the call says where it runs or what it writes, and such calls are not recorded.
+    """
+    if not is_torch(arrays[0]):
+        return False
+    if not _is_recorded(arrays):
+        return False
+    if out is not None:
+        raise RuntimeError("gradients are not recorded, and graphs not traced, through `out`: leave it out, or pass `x.detach()`")
+    if on is not None:
+        raise RuntimeError(f'gradients are not recorded, and graphs not traced, through on="{on}": leave it out, or pass `x.detach()`')
+    return True
+
+
+def _is_recorded(arrays: tuple[Any, ...]) -> bool:
+    import torch
+
+    if torch.is_grad_enabled():
+        for own in arrays:
+            if own is not None and getattr(own, "requires_grad", False):
                 return True
-            if getattr(torch._C, "_are_functorch_transforms_active", bool)():
-                # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
-                return True
-            return torch.is_grad_enabled() and any(own is not None and own.requires_grad for own in arrays)
-    return False
+    return is_traced(*arrays)
+
+
+def is_traced(*arrays: Any) -> bool:
+    """Whether a call on these arrays is traced, by the compiler of PyTorch or another transformation, or
+    has tensors without contents.
+
+    Errors: some of them are no tensors, or have contents while others have none.
+    """
+    if not is_torch(arrays[0]):
+        return False
+    import torch
+
+    given = [own for own in arrays if own is not None]
+    if all(type(own) in (torch.Tensor, torch.nn.Parameter) and not own.is_meta for own in given):
+        # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
+        return torch.compiler.is_compiling() or bool(getattr(torch._C, "_are_functorch_transforms_active", bool)())
+    for own in given:
+        if not is_torch(own):
+            raise TypeError(f"an operator takes arrays of one package, and these are of PyTorch and of {type(own).__module__}: convert them first")
+    if len({own.is_meta for own in given}) > 1:
+        raise ValueError("some of the tensors are on the device meta, and have no contents: move all there, or none")
+    return True
 
 
 def stored(out: Any, value: Any) -> Any:
@@ -53,10 +149,52 @@ def stored(out: Any, value: Any) -> Any:
     return out
 
 
+def overlaps(out: Any, *arrays: Any) -> bool:
+    """Whether ``out`` may share memory with an array, which a kernel that writes it reads."""
+    if out is None:
+        return False
+    return any(_may_share(out, own) for own in arrays if own is not None)
+
+
+def _may_share(out: Any, array: Any) -> bool:
+    if out is array:
+        return True
+    if is_torch(out) and is_torch(array):
+        if out.device != array.device or not out.numel() or not array.numel():
+            return False
+        (first, end), (begin, last) = _reach(out), _reach(array)
+        return first < last and begin < end
+    import numpy as np
+
+    return isinstance(out, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(out, array)
+
+
+def _reach(tensor: Any) -> tuple[int, int]:
+    """The addresses from the first element of a tensor to behind the last."""
+    first = tensor.data_ptr()
+    steps = sum((extent - 1) * step for extent, step in zip(tensor.shape, tensor.stride()))
+    return first, first + (steps + 1) * tensor.element_size()
+
+
 def check_same(x: Any, name: str, of: Any) -> None:
-    """Refuses an array that has not the shape of ``x``."""
+    """Refuses an array that has not the shape and the type of ``x``."""
     if tuple(of.shape) != tuple(x.shape):
         raise ValueError(f"{name} has the shape {tuple(of.shape)}, and x has {tuple(x.shape)}")
+    check_type(x, name, of)
+
+
+def check_type(x: Any, name: str, of: Any, beside: str = "x") -> None:
+    """Refuses an array that has not the type of ``x``."""
+    if type_name(of) != type_name(x):
+        raise ValueError(f"{name} has the type {type_name(of)}, and {beside} has {type_name(x)}: convert one of them first")
+
+
+def check_out(out: Any, shape: tuple[int, ...], like: Any) -> None:
+    """Refuses an ``out`` that has not this shape and the type of an array."""
+    if tuple(out.shape) != shape or type_name(out) != type_name(like):
+        raise ValueError(
+            f"out has the shape {tuple(out.shape)} and the type {type_name(out)}, and the result {shape} and {type_name(like)}"
+        )
 
 
 def check_vector(x: Any, name: str, of: Any) -> None:
@@ -132,11 +270,13 @@ def autocast(*arrays: Any) -> Any:
     """Tensors of PyTorch in the type of its automatic mixed precision, where that is enabled."""
     first = arrays[0]
     if not is_torch(first):
+        if not hasattr(first, "shape"):
+            raise TypeError(f"an operator takes arrays of NumPy, PyTorch or JAX, not {type(first).__name__}")
         return arrays
     import torch
 
     kind = first.device.type
-    if not torch.is_autocast_enabled(kind):
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
         return arrays
     to = torch.get_autocast_dtype(kind)
     return tuple(own.to(to) if own is not None and own.is_floating_point() else own for own in arrays)

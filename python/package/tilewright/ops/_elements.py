@@ -9,7 +9,18 @@ from .. import gpu
 from .._arrays import compact, empty
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
-from ._common import by_definition, records, stored, check_same, rows_of, strides_of, packed_rows, through_torch, through_jax
+from ._common import (
+    by_definition,
+    check_same,
+    overlaps,
+    packed_rows,
+    records,
+    rows_of,
+    stored,
+    strides_of,
+    through_jax,
+    through_torch,
+)
 
 
 def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = None, on: str | None = None) -> Any:
@@ -25,8 +36,16 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
     if is_jax(x):
         return through_jax("activation", x, function, up=up, out=out, on=on)
-    if out is None and records(x, up):
+    if records(x, up, on=on, out=out):
         return through_torch("activation", x, up, function)
+    return activate(x, function, up, out, on)
+
+
+def activate(x: Any, function: str, up: Any, out: Any, on: str | None) -> Any:
+    """``activation``, launched."""
+    if overlaps(out, x, up):
+        check_same(x, "out", out)
+        return stored(out, activate(x, function, up, None, on))
     arrays = (x,) if up is None else (x, up)
     call = ("activation", function, up is None)
     if on is None and (found := again(call, arrays, None if out is None else (out,))) is not None:
@@ -34,7 +53,7 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
     for name, array in (("up", up), ("out", out)):
         if array is not None:
             check_same(x, name, array)
-    if by_definition(on, *arrays):
+    if by_definition(on, *arrays, out):
         return stored(out, definitions.activation(function, x, up))
     rows = rows_of(on, **({"x": x} if up is None else {"gate": x, "up": up}))
     own = next(iter(rows.values()))
@@ -77,6 +96,16 @@ def activation_backward(x: Any, d_y: Any, function: str = "silu", *, up: Any = N
     """
     if function not in definitions.FUNCTIONS:
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
+    if is_jax(x):
+        return through_jax("activation_backward", x, d_y, function, up=up, on=on)  # type: ignore[no-any-return]
+    if records(x, up, d_y, on=on):
+        d_x, d_up = through_torch("activation_backward", x, up, d_y, function)
+        return d_x, None if up is None else d_up
+    return activate_backward(x, d_y, function, up, on)
+
+
+def activate_backward(x: Any, d_y: Any, function: str, up: Any, on: str | None) -> tuple[Any, Any]:
+    """``activation_backward``, launched."""
     arrays = (x, d_y) if up is None else (x, up, d_y)
     call = ("activation_backward", function, up is None)
     if on is None and (found := again(call, arrays)) is not None:
@@ -176,15 +205,23 @@ def dropout(x: Any, probability: float, seed: int, *, out: Any = None, on: str |
         raise ValueError(f"a seed is an integer of 32 bits, not {seed}")
     if is_jax(x):
         return through_jax("dropout", x, probability, seed, out=out, on=on)
-    if out is None and records(x):
+    if records(x, on=on, out=out):
         return through_torch("dropout", x, probability, seed)
+    return drop(x, probability, seed, out, on)
+
+
+def drop(x: Any, probability: float, seed: int, out: Any, on: str | None) -> Any:
+    """``dropout``, launched."""
+    if overlaps(out, x):
+        check_same(x, "out", out)
+        return stored(out, drop(x, probability, seed, None, on))
     call = ("dropout", probability)
     numbers = {"seed": seed}
     if on is None and (found := again(call, (x,), None if out is None else (out,), numbers)) is not None:
         return found
     if out is not None:
         check_same(x, "out", out)
-    if by_definition(on, x):
+    if by_definition(on, x, out):
         return stored(out, definitions.dropout(x, probability, seed))
     shape = tuple(x.shape)
     own = packed_rows(matrix(x, on), on)

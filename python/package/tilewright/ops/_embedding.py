@@ -10,7 +10,7 @@ from .. import _native, gpu
 from .._arrays import compact, empty, is_torch, zeros_like
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, contiguous, records, through_jax, through_torch
+from ._common import by_definition, check_type, contiguous, records, through_jax, through_torch
 from ._losses import as_i32
 
 
@@ -26,9 +26,14 @@ def embedding(indices: Any, table: Any, *, padding: int | None = None, on: str |
         raise ValueError(f"a table is (V,N), and has the shape {tuple(table.shape)}")
     if is_jax(table):
         return through_jax("embedding", indices, table, padding=padding, on=on)
-    if records(table):
+    if records(table, indices, on=on):
         return through_torch("embedding", indices, table, padding)
-    if by_definition(on, indices, table):
+    return rows_of_table(indices, table, on)
+
+
+def rows_of_table(indices: Any, table: Any, on: str | None) -> Any:
+    """``embedding``, launched."""
+    if by_definition(on, table, integers=(indices,)) or 0 in table.shape:
         return definitions.embedding(indices, table)
     numbers = contiguous(as_i32(indices), on)
     call = ("embedding",)
@@ -57,7 +62,16 @@ def embedding_backward(indices: Any, d_y: Any, vocabulary: int, *, padding: int 
     """
     if tuple(d_y.shape[:-1]) != tuple(indices.shape):
         raise ValueError(f"d_y has the shape {tuple(d_y.shape)}, and the numbers {tuple(indices.shape)}")
-    if by_definition(on, indices, d_y):
+    if is_jax(d_y):
+        return through_jax("embedding_backward", indices, d_y, vocabulary, padding=padding, on=on)
+    if records(d_y, indices, on=on):
+        return through_torch("embedding_backward", indices, d_y, vocabulary, padding)
+    return sums_of_rows(indices, d_y, vocabulary, padding, on)
+
+
+def sums_of_rows(indices: Any, d_y: Any, vocabulary: int, padding: int | None, on: str | None) -> Any:
+    """``embedding_backward``, launched."""
+    if by_definition(on, d_y, integers=(indices,)):
         return definitions.embedding_backward(indices, d_y, vocabulary, padding, d_y)
     numbers = contiguous(as_i32(indices), on)
     rows = contiguous(d_y, on)
@@ -85,7 +99,8 @@ def embedding_backward(indices: Any, d_y: Any, vocabulary: int, *, padding: int 
 def _angles(x: Any, cos: Any, sin: Any, positions: Any, heads: int) -> tuple[Any, Any]:
     """Tables as they broadcast to the pairs of ``x``."""
     if positions is not None:
-        cos, sin = cos[positions], sin[positions]
+        number = definitions.as_number(positions)
+        cos, sin = cos[number], sin[number]
     else:
         cos, sin = cos[: x.shape[3 - heads]], sin[: x.shape[3 - heads]]
     if len(cos.shape) == 2:
@@ -121,7 +136,7 @@ def rope(
     """
     if len(x.shape) != 4 or heads not in (1, 2):
         raise ValueError(f"x is (B,H,S,D) with heads=1, or (B,S,H,D) with heads=2, and has the shape {tuple(x.shape)} with heads={heads}")
-    batch, length, steps, count = x.shape[0], x.shape[3], x.shape[3 - heads], x.shape[heads]
+    batch, length, steps = x.shape[0], x.shape[3], x.shape[3 - heads]
     if len(cos.shape) != 2 or tuple(cos.shape) != tuple(sin.shape) or 2 * cos.shape[1] > length:
         raise ValueError(f"cos and sin are (L,R/2) with R up to {length}, and have the shapes {tuple(cos.shape)} and {tuple(sin.shape)}")
     if positions is None and cos.shape[0] < steps:
@@ -129,13 +144,21 @@ def rope(
     if positions is not None and tuple(positions.shape) not in ((steps,), (batch, steps)):
         raise ValueError(f"positions are ({steps}) or ({batch},{steps}), not {tuple(positions.shape)}")
     if is_jax(x):
-        return through_jax("rope", x, cos, sin, positions=positions, interleaved=interleaved, heads=heads, on=on)
-    if records(x):
+        named = {"positions": positions, "interleaved": interleaved, "heads": heads, "backward": backward}
+        return through_jax("rope", x, cos, sin, **named, on=on)
+    if records(x, cos, sin, positions, on=on):
         return through_torch("rope", x, cos, sin, positions, interleaved, heads, backward)
-    if by_definition(on, x, cos, sin):
+    return rotate(x, cos, sin, positions, interleaved, heads, backward, on)
+
+
+def rotate(x: Any, cos: Any, sin: Any, positions: Any, interleaved: bool, heads: int, backward: bool, on: str | None) -> Any:
+    """``rope``, launched."""
+    check_type(cos, "sin", sin, "cos")
+    if by_definition(on, x, cos, sin, integers=(positions,)):
         sign = -1 if backward else 1
         c, s = _angles(x, cos, sin, positions, heads)
         return definitions.rope(x, c, s * sign, interleaved)
+    batch, length, steps, count = x.shape[0], x.shape[3], x.shape[3 - heads], x.shape[heads]
     call = ("rope", interleaved, heads, backward, positions is None)
     arrays = (x, cos, sin) if positions is None else (x, cos, sin, positions)
     if on is None and (found := again(call, arrays)) is not None:

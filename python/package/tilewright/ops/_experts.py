@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 from .. import _definitions as definitions
 from .. import _native
 from .._arrays import empty, is_torch
+from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, contiguous, records, through_torch
+from ._common import by_definition, check_type, contiguous, records, through_jax, through_torch
 from ._invariance import is_invariant
+from ._losses import as_i32
 
 #: The rows of a tile of a product: the rows of an expert begin at a multiple of it.
 TILE_ROWS = 128
@@ -59,8 +61,15 @@ def route(logits: Any, chosen: int, *, over_all: bool = False, on: str | None = 
     """
     if len(logits.shape) != 2 or not 1 <= chosen <= logits.shape[1]:
         raise ValueError(f"logits are (T,E) with E from {chosen}, and have the shape {tuple(logits.shape)}")
-    if records(logits):
+    if is_jax(logits):
+        return through_jax("route", logits, chosen, over_all=over_all, on=on)  # type: ignore[no-any-return]
+    if records(logits, on=on):
         return through_torch("route", logits, chosen, over_all)  # type: ignore[no-any-return]
+    return choose(logits, chosen, over_all, on)
+
+
+def choose(logits: Any, chosen: int, over_all: bool, on: str | None) -> tuple[Any, Any]:
+    """``route``, launched."""
     if by_definition(on, logits):
         return definitions.route(logits, chosen, over_all)
     tokens, experts = logits.shape
@@ -88,7 +97,7 @@ def route_backward(
     >>> route_backward(logits, *route(logits, 2), np.array([[1, 0]], np.float32)).tolist()
     [[0.0, 0.25, 0.0, -0.25]]
     """
-    if by_definition(on, logits):
+    if by_definition(on, logits, weights, d_weights, integers=(experts,)):
         return definitions.route_backward(logits, experts, weights, d_weights, over_all)
     inputs = {"experts": experts, "weights": weights, "d_weights": d_weights, **({"logits": logits} if over_all else {})}
     results = {"d_logits": Result(tuple(logits.shape), _native.array_axes(logits)[0])}
@@ -104,9 +113,21 @@ def expert_places(experts: Any, count: int, *, on: str | None = None) -> Places:
     >>> expert_places(np.array([[1], [0], [1]], np.int32), 2).places.tolist()
     [[128], [0], [129]]
     """
-    if by_definition(on, experts):
-        places, *others = definitions.expert_places(experts, count, TILE_ROWS)
-        return Places(places.reshape(experts.shape), *others)
+    if len(experts.shape) != 2:
+        raise ValueError(f"experts are (T,C), and have the shape {tuple(experts.shape)}")
+    if count < 1:
+        raise ValueError(f"there are experts from 1 on, not {count}")
+    if is_jax(experts):
+        return Places(*through_jax("expert_places", experts, count, on=on))
+    if records(experts, on=on):
+        return Places(*through_torch("expert_places", experts, count))
+    return Places(*place(experts, count, on))
+
+
+def place(experts: Any, count: int, on: str | None) -> tuple[Any, ...]:
+    """``expert_places``, launched."""
+    if by_definition(on, integers=(experts,)):
+        return definitions.expert_places(experts, count, TILE_ROWS)
     choices = experts.shape[0] * experts.shape[1]
     rows = (choices + (TILE_ROWS - 1) * count) // TILE_ROWS * TILE_ROWS
     results = {
@@ -116,8 +137,10 @@ def expert_places(experts: Any, count: int, *, on: str | None = None) -> Places:
         "first_tiles": Result((count,), "i32"),
         "tiles": Result((count,), "i32"),
     }
-    made = _run("expert_places", (("experts", count),), {"experts": experts}, results, {"A": choices, "P": rows}, on)
-    return Places(*made)
+    if choices == 0:
+        raise ValueError("nobody chooses: an array of no choices has no places")
+    inputs = {"experts": as_i32(experts)}
+    return _run("expert_places", (("experts", count),), inputs, results, {"A": choices, "P": rows}, on)
 
 
 def permute(x: Any, where: Places, *, on: str | None = None) -> Any:
@@ -128,10 +151,19 @@ def permute(x: Any, where: Places, *, on: str | None = None) -> Any:
     >>> permute(np.array([[5], [6]], np.float32), where)[:3].tolist()
     [[5.0], [6.0], [0.0]]
     """
-    if records(x):
+    if len(x.shape) != 2 or x.shape[0] != where.places.shape[0]:
+        raise ValueError(f"x is (T,N), and has the shape {tuple(x.shape)} beside the places {tuple(where.places.shape)}")
+    if is_jax(x):
+        return through_jax("permute", x, where.places, where.choices, on=on)
+    if records(x, where.places, where.choices, on=on):
         return through_torch("permute", x, where.places, where.choices)
+    return to_places(x, where, on)
+
+
+def to_places(x: Any, where: Places, on: str | None) -> Any:
+    """``permute``, launched."""
     chosen = where.places.shape[1]
-    if by_definition(on, x):
+    if by_definition(on, x, integers=(where.choices,)):
         return definitions.permute(x, where.choices, chosen)
     rows, element = where.choices.shape[0], _native.array_axes(x)[0]
     options: Options = (("length", x.shape[1]), ("chosen", chosen), ("element", element))
@@ -146,7 +178,7 @@ def permute_backward(d_y: Any, places: Any, *, on: str | None = None) -> Any:
     >>> permute_backward(np.array([[1], [2]], np.float32), np.array([[0, 1]], np.int32)).tolist()
     [[3.0]]
     """
-    if by_definition(on, d_y):
+    if by_definition(on, d_y, integers=(places,)):
         return definitions.permute_backward(d_y, places)
     (tokens, chosen), element = places.shape, _native.array_axes(d_y)[0]
     options: Options = (("length", d_y.shape[1]), ("chosen", chosen), ("element", element))
@@ -173,11 +205,19 @@ def expert_product(
     inner = w.shape[2 if transposed else 1] if len(w.shape) == 3 else None
     if len(x.shape) != 2 or x.shape[1] != inner or x.shape[0] != where.choices.shape[0]:
         raise ValueError(f"x is (P,K) and w (E,N,K), and they have the shapes {tuple(x.shape)} and {tuple(w.shape)}")
-    if records(x, w):
-        tables = (where.tile_experts, where.first_tiles, where.tiles)
-        return through_torch("expert_product", x, w, *tables, transposed, is_invariant(invariant))
-    if by_definition(on, x, w):
-        return definitions.expert_product(x, w, where.tile_experts, transposed, TILE_ROWS, is_invariant(invariant))
+    tables, is_same = (where.tile_experts, where.first_tiles, where.tiles), is_invariant(invariant)
+    if is_jax(x):
+        return through_jax("expert_product", x, w, *tables, transposed=transposed, invariant=is_same, on=on)
+    if records(x, w, where.tile_experts, on=on):
+        return through_torch("expert_product", x, w, *tables, transposed, is_same)
+    return multiply_rows(x, w, where, transposed, is_same, on)
+
+
+def multiply_rows(x: Any, w: Any, where: Places, transposed: bool, invariant: bool, on: str | None) -> Any:
+    """``expert_product``, launched."""
+    if by_definition(on, x, w, integers=(where.tile_experts,)):
+        check_type(x, "w", w)
+        return definitions.expert_product(x, w, where.tile_experts, transposed, TILE_ROWS, invariant)
     outer = w.shape[1 if transposed else 2]
     element = _native.array_axes(x)[0]
     inputs = {"x": x, "w": w, "tile_experts": where.tile_experts}
@@ -210,7 +250,7 @@ def expert_product_backward(
     >>> expert_product_backward(x, w, d, where)[0][0, 0]
     np.float16(8.0)
     """
-    if by_definition(on, x, w):
+    if by_definition(on, x, w, d_y, integers=(where.tile_experts,)):
         is_same = is_invariant(invariant)
         return definitions.expert_product_backward(x, w, d_y, where.tile_experts, transposed, TILE_ROWS, is_same)
     element = _native.array_axes(x)[0]
@@ -229,9 +269,21 @@ def combine(x: Any, where: Places, weights: Any, *, on: str | None = None) -> An
     >>> combine(np.ones((128, 1), np.float32), where, np.array([[2], [3]], np.float32)).tolist()
     [[2.0], [3.0]]
     """
-    if records(x, weights):
+    if len(x.shape) != 2 or tuple(weights.shape) != tuple(where.places.shape) or x.shape[0] != where.choices.shape[0]:
+        raise ValueError(
+            f"x is (P,N) and weights (T,C), and they have the shapes {tuple(x.shape)} and {tuple(weights.shape)} beside "
+            f"{where.choices.shape[0]} rows and the places {tuple(where.places.shape)}"
+        )
+    if is_jax(x):
+        return through_jax("combine", x, where.places, where.choices, weights, on=on)
+    if records(x, weights, where.places, on=on):
         return through_torch("combine", x, where.places, where.choices, weights)
-    if by_definition(on, x):
+    return weigh(x, where, weights, on)
+
+
+def weigh(x: Any, where: Places, weights: Any, on: str | None) -> Any:
+    """``combine``, launched."""
+    if by_definition(on, x, weights, integers=(where.places,)):
         return definitions.combine(x, where.places, weights)
     (tokens, chosen), element = where.places.shape, _native.array_axes(x)[0]
     options: Options = (("length", x.shape[1]), ("chosen", chosen), ("element", element))
@@ -251,7 +303,7 @@ def combine_backward(
     >>> combine_backward(x, d, where.places, where.choices, weights)[1].tolist()
     [[1.0]]
     """
-    if by_definition(on, x):
+    if by_definition(on, x, d_y, weights, integers=(places, choices)):
         return definitions.combine_backward(x, d_y, places, choices, weights)
     (tokens, chosen), element = places.shape, _native.array_axes(x)[0]
     options: Options = (("length", x.shape[1]), ("chosen", chosen), ("element", element))
@@ -287,6 +339,9 @@ def experts(
     """
     from ._elements import activation
 
+    if len(x.shape) == 2 and x.shape[0] == 0:
+        # No token goes anywhere.
+        return x + 0
     own, weights = route(logits, chosen, over_all=over_all, on=on)
     where = expert_places(own, logits.shape[1], on=on)
     rows = permute(x, where, on=on)
@@ -312,12 +367,23 @@ def quantize(
     """
     if len(x.shape) != 2:
         raise ValueError(f"x is a matrix, and has the shape {tuple(x.shape)}")
+    if is_jax(x):
+        return through_jax("quantize", x, square=square, power_of_two=power_of_two, on=on)  # type: ignore[no-any-return]
+    if records(x, on=on):
+        return through_torch("quantize", x, square, power_of_two)  # type: ignore[no-any-return]
+    return to_8_bits(x, square, power_of_two, on)
+
+
+def to_8_bits(x: Any, square: bool, power_of_two: bool, on: str | None) -> tuple[Any, Any]:
+    """``quantize``, launched."""
     if by_definition(on, x):
+        numbers, scales = definitions.quantize(x, square, power_of_two)
+        if is_jax(x):
+            return numbers.astype("float8_e4m3fn"), scales.astype("float32")
         if not is_torch(x):
             raise TypeError('NumPy has no e4m3: run on="interpreter", or pass a tensor of PyTorch')
         import torch
 
-        numbers, scales = definitions.quantize(x, square, power_of_two)
         return numbers.float().to(torch.float8_e4m3fn), scales.float()
     rows, columns = x.shape
     high = TILE_ROWS if square else 1
@@ -341,9 +407,27 @@ def dequantize(q: Any, scales: Any, *, square: bool = False, element: str = "f32
     >>> np.asarray(dequantize(q, scales, on="interpreter")).tolist()
     [[896.0, -3.0]]
     """
-    if by_definition(on, q):
-        made = definitions.dequantize(q, scales, square)
-        return made if element == "f32" else made.to(getattr(definitions.namespace(made), {"bf16": "bfloat16", "f16": "float16"}[element]))
+    high = TILE_ROWS if square else 1
+    if len(q.shape) != 2 or tuple(scales.shape) != (-(-q.shape[0] // high), -(-q.shape[1] // 128)):
+        raise ValueError(f"q is a matrix with a scale for each block, and the shapes are {tuple(q.shape)} and {tuple(scales.shape)}")
+    if element not in _ELEMENTS:
+        raise ValueError(f"an element is one of {', '.join(_ELEMENTS)}, not {element!r}")
+    if is_jax(q):
+        return through_jax("dequantize", q, scales, square=square, element=element, on=on)
+    if records(q, scales, on=on):
+        return through_torch("dequantize", q, scales, square, element)
+    return from_8_bits(q, scales, square, element, on)
+
+
+#: The types of matrices whose numbers of 8 bits become wide again.
+_ELEMENTS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+
+
+def from_8_bits(q: Any, scales: Any, square: bool, element: str, on: str | None) -> Any:
+    """``dequantize``, launched."""
+    if by_definition(on, q, scales):
+        made, name = definitions.dequantize(q, scales, square), _ELEMENTS[element]
+        return made.to(getattr(definitions.namespace(made), name)) if is_torch(made) else made.astype(name)
     rows, columns = q.shape
     options: Options = (("element", element), ("square", square), ("alignment", _facts(columns)))
     results = {"y": Result((rows, columns), element)}

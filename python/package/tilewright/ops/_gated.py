@@ -48,7 +48,7 @@ def gated_linear(
     if is_jax(x):
         named: dict[str, Any] = {"function": function, "pairs": pairs, "invariant": is_same}
         return through_jax("gated_linear", x, weight, bias, out=out, on=on, **named)
-    if out is None and records(x, weight, bias):
+    if records(x, weight, bias, on=on, out=out):
         return through_torch("gated_linear", x, weight, bias, function, pairs, is_same)
     if by_definition(on, x, weight):
         return stored(out, definitions.gated_linear(x, weight, bias, function, pairs, is_same))
@@ -106,7 +106,13 @@ def gated_linear_backward(
     """
     _check(x, weight, bias, function, pairs)
     is_same = is_invariant(invariant)
-    if by_definition(on, x, weight, d_y):
+    named: dict[str, Any] = {"function": function, "pairs": pairs, "invariant": is_same}
+    if is_jax(x):
+        return through_jax("gated_linear_backward", x, weight, d_y, bias, **named, on=on)  # type: ignore[no-any-return]
+    if records(x, weight, d_y, bias, on=on):
+        d_x, d_weight, d_bias = through_torch("gated_linear_backward", x, weight, d_y, bias, *named.values())
+        return d_x, d_weight, None if bias is None else d_bias
+    if by_definition(on, x, weight, d_y, bias):
         return definitions.gated_linear_backward(x, weight, bias, d_y, function, pairs, is_same)
     both = definitions.pair(weight, pairs, 0)
     biases = (None, None) if bias is None else definitions.pair(bias, pairs, 0)

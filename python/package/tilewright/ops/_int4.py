@@ -67,10 +67,10 @@ def int4_linear(
     is_same = is_invariant(invariant)
     if is_jax(x):
         return through_jax("int4_linear", x, weight, scales, bias, invariant=is_same, out=out, on=on)
-    if out is None and records(x, weight, scales, bias):
+    if records(x, weight, scales, bias, on=on, out=out):
         return through_torch("int4_linear", x, weight, scales, bias, is_same)
     shape = (*x.shape[:-1], weight.shape[0])
-    if by_definition(on, x, weight, scales):
+    if by_definition(on, x, scales, bias, integers=(weight,)):
         return stored(out, definitions.int4_linear(x, weight, scales, bias, is_same))
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"out has the shape {tuple(out.shape)}, and the result {shape}")
@@ -121,7 +121,7 @@ def int4_weights(weight: Any, scales: Any, *, on: str | None = None) -> Any:
     >>> int4_weights(*quantize_int4(np.full((1, 128), -3.5, np.float16)))[0, :2].tolist()
     [-3.5, -3.5]
     """
-    if by_definition(on, weight, scales):
+    if by_definition(on, scales, integers=(weight,)):
         return definitions.narrow(definitions.int4_weights(weight, scales), scales)
     element = _native.array_axes(scales)[0]
     columns, length = weight.shape[0], 8 * weight.shape[1]
@@ -150,7 +150,11 @@ def int4_linear_backward(
     [-10.5, -10.5]
     """
     is_same = is_invariant(invariant)
-    if by_definition(on, weight, scales, d_y):
+    if is_jax(d_y):
+        return through_jax("int4_linear_backward", weight, scales, d_y, invariant=is_same, on=on)
+    if records(d_y, weight, scales, on=on):
+        return through_torch("int4_linear_backward", weight, scales, d_y, is_same)
+    if by_definition(on, scales, d_y, integers=(weight,)):
         return definitions.int4_linear_backward(weight, scales, d_y, is_same)
     numbers = int4_weights(weight, scales, on=on)
     made = gpu.gemm(flat_rows(d_y), numbers.T, invariant=is_same, on=on)

@@ -9,14 +9,14 @@ from .. import _native, gpu
 from .._arrays import empty, is_torch
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
-from ._common import by_definition, contiguous, records, sizes_of_rows, through_jax, through_torch
+from ._common import by_definition, check_out, contiguous, records, sizes_of_rows, stored, through_jax, through_torch
 from ._invariance import is_invariant
 
 #: The bytes of the logits of a chunk of rows of a fused loss.
 _CHUNK_BYTES = 256 << 20
 
 
-def _settings(ignored: int, smoothing: float, z_loss: float, softcap: float) -> Options:
+def settings_of(ignored: int, smoothing: float, z_loss: float, softcap: float) -> Options:
     return (("ignored", ignored), ("smoothing", float(smoothing)), ("z_loss", float(z_loss)), ("softcap", float(softcap)))
 
 
@@ -33,6 +33,8 @@ def _check_rows(logits: Any, targets: Any, vocabulary: int | None) -> None:
     """
     if len(logits.shape) != 2 or tuple(targets.shape) != tuple(logits.shape[:1]):
         raise ValueError(f"logits are (M,V) and targets (M), and they have the shapes {tuple(logits.shape)} and {tuple(targets.shape)}")
+    if logits.shape[1] == 0:
+        raise ValueError(f"logits are (M,V) with classes, and have the shape {tuple(logits.shape)}")
     if vocabulary is not None and not 1 <= vocabulary <= logits.shape[1]:
         raise ValueError(f"rows of {logits.shape[1]} logits have no {vocabulary} classes")
 
@@ -72,12 +74,19 @@ def cross_entropy_rows(
         return through_jax(  # type: ignore[no-any-return]
             "cross_entropy_rows", logits, targets, ignored=ignored, smoothing=smoothing, z_loss=z_loss, softcap=softcap, on=on
         )
-    if records(logits):
+    if records(logits, targets, on=on):
+        if vocabulary is not None:
+            logits = logits[:, :vocabulary]
         return through_torch("cross_entropy", logits, targets, ignored, smoothing, z_loss, softcap)  # type: ignore[no-any-return]
+    return entropy(logits, targets, settings_of(ignored, smoothing, z_loss, softcap), vocabulary, on)
+
+
+def entropy(logits: Any, targets: Any, settings: Options, vocabulary: int | None, on: str | None) -> tuple[Any, Any]:
+    """``cross_entropy_rows``, launched."""
     _check_rows(logits, targets, vocabulary)
-    settings = _settings(ignored, smoothing, z_loss, softcap)
-    if by_definition(on, logits, targets):
-        return definitions.cross_entropy(logits[:, :vocabulary], targets, ignored, smoothing, z_loss, softcap)
+    if by_definition(on, logits, integers=(targets,)):
+        options: Any = dict(settings)
+        return definitions.cross_entropy(logits[:, :vocabulary], targets, **options)
     targets = as_i32(targets)
     call = ("cross_entropy", settings, vocabulary)
     if on is None and (found := again(call, (logits, targets))) is not None:
@@ -119,17 +128,33 @@ def cross_entropy_rows_backward(
     >>> cross_entropy_rows_backward(logits, targets, lse, np.ones(1, np.float32)).round(6).tolist()
     [[0.5, -0.5]]
     """
+    options = {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
+    if is_jax(logits):
+        named = {"vocabulary": vocabulary, "out": out, "on": on}
+        return through_jax("cross_entropy_rows_backward", logits, targets, lse, d_loss, **options, **named)
+    if records(logits, targets, lse, d_loss, on=on, out=out):
+        if vocabulary is not None:
+            raise TypeError("a graph of padded rows is not traced: leave `vocabulary` out")
+        return through_torch("cross_entropy_backward", logits, targets, lse, d_loss, *options.values())
+    return entropy_backward(logits, targets, lse, d_loss, settings_of(**options), vocabulary, out, on)  # type: ignore[arg-type]
+
+
+def entropy_backward(
+    logits: Any, targets: Any, lse: Any, d_loss: Any, settings: Options, vocabulary: int | None, out: Any, on: str | None
+) -> Any:
+    """``cross_entropy_rows_backward``, launched."""
     _check_rows(logits, targets, vocabulary)
-    settings = _settings(ignored, smoothing, z_loss, softcap)
+    for name, array in (("lse", lse), ("d_loss", d_loss)):
+        if tuple(array.shape) != tuple(targets.shape):
+            raise ValueError(f"{name} has the shape {tuple(array.shape)}, and the targets {tuple(targets.shape)}")
+    if out is not None:
+        check_out(out, tuple(logits.shape), logits)
     padded = vocabulary is not None
-    if by_definition(on, logits, targets):
+    if by_definition(on, logits, lse, d_loss, integers=(targets,)):
         if padded:
             raise ValueError("definitions take rows without padding")
-        d = definitions.cross_entropy_backward(logits, targets, lse, d_loss, ignored, smoothing, z_loss, softcap)
-        if out is None:
-            return d
-        out[...] = d
-        return out
+        named: Any = dict(settings)
+        return stored(out, definitions.cross_entropy_backward(logits, targets, lse, d_loss, **named))
     targets = as_i32(targets)
     in_place = out is logits
     if padded and not in_place:
@@ -169,7 +194,7 @@ def _reduced(loss: Any, targets: Any, ignored: int, reduction: str) -> Any:
     if reduction == "sum":
         return loss.sum()
     count = (targets != ignored).sum()
-    return loss.sum() / (count.clamp(min=1) if is_torch(count) else count.clip(1))
+    return definitions.narrow(loss.sum() / (count.clamp(min=1) if is_torch(count) else count.clip(1)), loss)
 
 
 def _check_reduction(reduction: str) -> None:
@@ -244,7 +269,11 @@ def linear_cross_entropy(
     flat = x if len(x.shape) == 2 else x.reshape(-1, x.shape[-1])
     classes = targets.reshape(-1)
     settings, is_same = (ignored, smoothing, z_loss, softcap), is_invariant(invariant)
-    if records(x, weight):
+    if is_jax(x):
+        named = {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
+        more = {"is_mean": reduction == "mean", "rows": rows or 0, "invariant": is_same, "on": on}
+        return through_jax("linear_cross_entropy", flat, weight, classes, **more, **named)
+    if records(x, weight, targets, on=on):
         needs = records_gradients(x, weight)
         loss, _, _ = through_torch("linear_cross_entropy", flat, weight, classes, *settings, reduction == "mean", rows or 0, needs, is_same)
         return loss
@@ -272,6 +301,18 @@ def _summed(d_logits: Any, part: Any, before: Any, on: str | None) -> Any:
     return gpu.gemm(d_logits.T, part.T, function="x + before", before=before, out=out, on=on)
 
 
+def chunk_of(x: Any, weight: Any, targets: Any, rows: int) -> int:
+    """The rows that are computed at once, ``rows`` if it is not 0, after the shapes were checked."""
+    if len(weight.shape) != 2 or weight.shape[1] != x.shape[1] or tuple(targets.shape) != tuple(x.shape[:1]):
+        raise ValueError(
+            f"x is (M,K), weight (V,K) and targets (M), and they have the shapes {tuple(x.shape)}, {tuple(weight.shape)} and "
+            f"{tuple(targets.shape)}"
+        )
+    if rows < 0 or weight.shape[0] == 0:
+        raise ValueError(f"a loss is of chunks of rows and of classes, not of {rows} rows and {weight.shape[0]} classes")
+    return rows or max(128, _CHUNK_BYTES // (2 * weight.shape[0]) // 128 * 128)
+
+
 def fused(
     x: Any,
     weight: Any,
@@ -287,17 +328,13 @@ def fused(
     on: str | None,
 ) -> tuple[Any, Any, Any]:
     """The loss of a linear layer, and its derivatives by ``x`` and ``weight`` if they are needed."""
-    from ._products import linear, matmul
+    from ._products import multiply, product
 
+    size = chunk_of(x, weight, targets, rows)
     count, vocabulary = x.shape[0], weight.shape[0]
-    if len(weight.shape) != 2 or weight.shape[1] != x.shape[1] or tuple(targets.shape) != (count,):
-        raise ValueError(
-            f"x is (M,K), weight (V,K) and targets (M), and they have the shapes {tuple(x.shape)}, {tuple(weight.shape)} and "
-            f"{tuple(targets.shape)}"
-        )
-    size = rows or max(128, _CHUNK_BYTES // (2 * vocabulary) // 128 * 128)
-    settings: Any = {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
+    settings = settings_of(ignored, smoothing, z_loss, softcap)
     space = definitions.namespace(x)
+    is_defined = by_definition(on, x, weight, integers=(targets,))
     counted = (targets != ignored).sum()
     counted = counted.clamp(min=1) if is_torch(counted) else counted.clip(1)
     scale = 1 / counted if is_mean else counted * 0 + 1
@@ -306,20 +343,24 @@ def fused(
     losses = []
     for first in range(0, count, size):
         part, classes = x[first : first + size], targets[first : first + size]
-        if by_definition(on, part, weight):
-            logits = linear(part, weight, invariant=invariant, on=on)
+        classified = None
+        if is_defined:
+            logits = multiply(part, weight, None, invariant=invariant, on=on)
         else:
             # Rows are padded to whole vectors of 16 bytes, whatever the number of classes is.
             logits = empty(part, (part.shape[0], -(-vocabulary // 8) * 8))
-            linear(part, weight, out=logits[:, :vocabulary], invariant=invariant, on=on)
-            settings["vocabulary"] = vocabulary
-        loss, lse = cross_entropy_rows(logits, classes, on=on, **settings)
+            multiply(part, weight, None, out=logits[:, :vocabulary], invariant=invariant, on=on)
+            classified = vocabulary
+        loss, lse = entropy(logits, classes, settings, classified, on)
         losses.append(loss.sum())
         if needs_gradients:
-            d_loss = definitions.narrow((loss * 0 + 1) * scale, loss)
-            d_logits = cross_entropy_rows_backward(logits, classes, lse, d_loss, out=logits, on=on, **settings)[:, :vocabulary]
-            matmul(d_logits, weight, out=d_x[first : first + size], invariant=invariant, on=on)
+            d_loss = definitions.narrow(space.ones_like(loss) * scale, loss)
+            d_logits = entropy_backward(logits, classes, lse, d_loss, settings, classified, logits, on)[:, :vocabulary]
+            product(d_logits, weight, d_x[first : first + size], invariant, on)
             d_weight = _summed(d_logits, part, d_weight, on)
-    total = sum(losses[1:], losses[0]) if losses else space.zeros(()) if not is_torch(x) else x.new_zeros((), dtype=space.float32)
-    loss = total * scale
+    if not losses:
+        # A sum over no rows.
+        nothing = definitions.wide(x).sum()
+        return nothing, d_x, space.zeros_like(weight) if needs_gradients else None
+    loss = sum(losses[1:], losses[0]) * scale
     return loss, d_x, None if d_weight is None else definitions.narrow(d_weight, weight)

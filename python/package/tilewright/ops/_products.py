@@ -8,8 +8,20 @@ from .. import _definitions as definitions
 from .. import gpu
 from .._arrays import compact, empty
 from .._definitions import is_jax
+from ._common import (
+    autocast,
+    by_definition,
+    check_out,
+    check_type,
+    overlaps,
+    records,
+    stored,
+    strides_of,
+    through_jax,
+    through_torch,
+    type_name,
+)
 from ._invariance import is_invariant
-from ._common import autocast, strides_of, by_definition, records, stored, through_torch, through_jax
 
 
 def flat_rows(x: Any) -> Any:
@@ -41,25 +53,48 @@ def linear(
     x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
+    if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
+        raise ValueError(f"bias has the shape {tuple(bias.shape)}, and the weight {weight.shape[0]} rows")
     is_same = is_invariant(invariant)
     if is_jax(x):
         if function is not None:
             raise TypeError("with arrays of JAX, apply the function to the result")
         return through_jax("linear", x, weight, bias, invariant=is_same, out=out, on=on)
-    if out is None and function is None and records(x, weight, bias):
-        return through_torch("linear", x, weight, bias, is_same)
+    if function is None:
+        if records(x, weight, bias, on=on, out=out):
+            return through_torch("linear", x, weight, bias, is_same)
+    elif records(x, weight, bias):
+        raise RuntimeError("gradients are not recorded, and graphs not traced, through `function`: apply it to the result")
+    return multiply(x, weight, bias, function, out, is_same, on)
+
+
+def multiply(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    function: str | None = None,
+    out: Any = None,
+    invariant: bool = False,
+    on: str | None = None,
+) -> Any:
+    """``linear``, launched."""
     shape = (*x.shape[:-1], weight.shape[0])
-    if by_definition(on, x, weight):
+    if out is not None:
+        check_out(out, shape, x)
+    if overlaps(out, x, weight, bias):
+        return stored(out, multiply(x, weight, bias, function, None, invariant, on))
+    if by_definition(on, x, weight, bias, out):
         if function is not None:
             raise TypeError("the definition has no epilogue function: apply it to the result")
-        y = definitions.product(x, weight.T, is_same)
+        check_type(x, "weight", weight)
+        y = definitions.product(x, weight.T, invariant)
         y = y if bias is None else y + definitions.wide(bias)
         return stored(out, definitions.narrow(y, x))
     if bias is None:
-        return product_into(out, shape, flat_rows(x), weight, on, function=function, invariant=is_same)
+        return product_into(out, shape, flat_rows(x), weight, on, function=function, invariant=invariant)
     # The bias is added before the function.
     text = "x + bias" if function is None else _substituted(function)
-    return product_into(out, shape, flat_rows(x), weight, on, function=text, bias=bias, invariant=is_same)
+    return product_into(out, shape, flat_rows(x), weight, on, function=text, bias=bias, invariant=invariant)
 
 
 def product_into(out: Any, shape: tuple[int, ...], a: Any, b: Any, on: str | None, **named: Any) -> Any:
@@ -73,9 +108,9 @@ def product_into(out: Any, shape: tuple[int, ...], a: Any, b: Any, on: str | Non
         # Only the rows of a contiguous array are a matrix in its memory.
         into = out.reshape(-1, shape[-1]) if strides_of(out) == compact(shape) else None
     y = gpu.gemm(a, b, out=into, on=on, **named)
-    if out is None or into is not None:
-        return y.reshape(shape) if out is None else out
-    return gpu.relayout(y.reshape(shape), out, on=on)
+    if out is not None:
+        return out if into is not None else gpu.relayout(y.reshape(shape), out, on=on)
+    return y if len(shape) == 2 else y.reshape(shape)
 
 
 def _substituted(function: str) -> str:
@@ -107,14 +142,35 @@ def linear_backward(
     >>> [own.shape for own in linear_backward(x, weight, d_y, bias=True)]
     [(2, 8), (3, 8), (3,)]
     """
-    rows, of_rows, is_same = flat_rows(x), flat_rows(d_y), is_invariant(invariant)
-    if by_definition(on, x, weight, d_y):
+    if tuple(d_y.shape) != (*x.shape[:-1], weight.shape[0]):
+        raise ValueError(f"d_y is (..., N), and has the shape {tuple(d_y.shape)} beside x, {tuple(x.shape)}, and weight, {tuple(weight.shape)}")
+    is_same = is_invariant(invariant)
+    if is_jax(x):
+        if into is not None:
+            raise TypeError("arrays of JAX are not written: leave `into` out, and add the derivative to the buffer")
+        return through_jax("linear_backward", x, weight, d_y, bias=bias, invariant=is_same, on=on)  # type: ignore[no-any-return]
+    if records(x, weight, d_y, on=on, out=into):
+        d_x, d_weight, d_bias = through_torch("linear_backward", x, weight, d_y, bias, is_same)
+        return d_x, d_weight, d_bias if bias else None
+    return multiply_backward(x, weight, d_y, bias, into, is_same, on)
+
+
+def multiply_backward(
+    x: Any, weight: Any, d_y: Any, bias: bool, into: Any = None, invariant: bool = False, on: str | None = None
+) -> tuple[Any, Any, Any]:
+    """``linear_backward``, launched."""
+    rows, of_rows = flat_rows(x), flat_rows(d_y)
+    if into is not None and (tuple(into.shape) != tuple(weight.shape) or type_name(into) != "float32"):
+        raise ValueError(f"into is {tuple(weight.shape)} of float32, not {tuple(into.shape)} of {type_name(into)}")
+    if by_definition(on, x, weight, d_y, into):
+        check_type(x, "weight", weight)
+        check_type(x, "d_y", d_y)
         d = definitions.wide(of_rows)
-        d_x = definitions.narrow(definitions.product(d, weight, is_same).reshape(x.shape), x)
+        d_x = definitions.narrow(definitions.product(d, weight, invariant).reshape(x.shape), x)
         product = d.T @ definitions.wide(rows)
         d_weight = definitions.narrow(product, weight) if into is None else _added(into, product)
         return d_x, d_weight, definitions.narrow(d.sum(0), weight) if bias else None
-    d_x = gpu.gemm(of_rows, weight.T, invariant=is_same, on=on).reshape(tuple(x.shape))
+    d_x = gpu.gemm(of_rows, weight.T, invariant=invariant, on=on).reshape(tuple(x.shape))
     if into is None:
         d_weight = gpu.gemm(of_rows.T, rows.T, on=on)
     else:
@@ -141,16 +197,26 @@ def matmul(a: Any, b: Any, *, out: Any = None, invariant: bool | None = None, on
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
     a, b = autocast(a, b)
-    if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
+    if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2] or tuple(a.shape[:-2]) != tuple(b.shape[:-2]):
         raise ValueError(f"a is (M,K) and b (K,N), or both are batches, and they have the shapes {tuple(a.shape)} and {tuple(b.shape)}")
     is_same = is_invariant(invariant)
     if is_jax(a):
         return through_jax("matmul", a, b, invariant=is_same, out=out, on=on)
-    if out is None and records(a, b):
+    if records(a, b, on=on, out=out):
         return through_torch("matmul", a, b, is_same)
-    if by_definition(on, a, b):
-        return stored(out, definitions.narrow(definitions.product(a, b, is_same), a))
-    return gpu.gemm(a, b.swapaxes(-1, -2), out=out, invariant=is_same, on=on)
+    return product(a, b, out, is_same, on)
+
+
+def product(a: Any, b: Any, out: Any = None, invariant: bool = False, on: str | None = None) -> Any:
+    """``matmul``, launched."""
+    if out is not None:
+        check_out(out, (*a.shape[:-1], b.shape[-1]), a)
+    if overlaps(out, a, b):
+        return stored(out, product(a, b, None, invariant, on))
+    if by_definition(on, a, b, out):
+        check_type(a, "b", b, "a")
+        return stored(out, definitions.narrow(definitions.product(a, b, invariant), a))
+    return gpu.gemm(a, b.swapaxes(-1, -2), out=out, invariant=invariant, on=on)
 
 
 def sum_of_products(factors: Any, weights: Any, invariant: bool, on: str | None) -> Any:
@@ -184,7 +250,7 @@ def linears(
     if any(own is not None for own in biases) or is_jax(x):
         return tuple(linear(x, weight, bias, invariant=is_same, on=on) for weight, bias in zip(weights, biases))
     x, *weights = autocast(x, *weights)
-    if records(x, *weights):
+    if records(x, *weights, on=on):
         return tuple(through_torch("linears", x, list(weights), is_same))
     return tuple(linear(x, weight, invariant=is_same, on=on) for weight in weights)
 
@@ -200,8 +266,24 @@ def linears_backward(
     >>> d_x.shape, [own.shape for own in d_weights]
     ((2, 8), [(8, 8), (16, 8)])
     """
+    is_same = is_invariant(invariant)
+    if is_jax(x):
+        return through_jax("linears_backward", x, weights, derivatives, invariant=is_same, on=on)  # type: ignore[no-any-return]
+    if records(x, *weights, *derivatives, on=on):
+        d_x, *d_weights = through_torch("linears_backward", x, list(weights), list(derivatives), is_same)
+        return d_x, d_weights
+    return multiply_all_backward(x, weights, derivatives, is_same, on)
+
+
+def multiply_all_backward(
+    x: Any, weights: Any, derivatives: Any, invariant: bool, on: str | None
+) -> tuple[Any, list[Any]]:
+    """``linears_backward``, launched."""
     rows, of_rows = flat_rows(x), [flat_rows(each) for each in derivatives]
-    d_x = sum_of_products(of_rows, weights, is_invariant(invariant), on)
+    for weight, d_y in zip(weights, derivatives):
+        check_type(x, "a weight", weight)
+        check_type(x, "a derivative", d_y)
+    d_x = sum_of_products(of_rows, weights, invariant, on)
     if by_definition(on, x):
         d_x = definitions.narrow(d_x, x)
         d_weights = [definitions.narrow(definitions.wide(d).T @ definitions.wide(rows), w) for d, w in zip(of_rows, weights)]
@@ -229,25 +311,30 @@ def feed_forward(
     """
     x, gate, up, down = autocast(x, gate, up, down)
     is_same = is_invariant(invariant)
-    if is_jax(x) or not records(x, gate, up, down):
-        if not is_same and not is_jax(x) and not by_definition(on, x, gate, up, down):
-            from ._gated import as_one, gated_linear, has_wgmma
+    if is_jax(x):
+        from ._elements import activation
 
-            both = as_one(gate, up)
-            if both is not None and has_wgmma(x):
-                return linear(gated_linear(x, both, function=function, invariant=False, on=on), down, invariant=False, on=on)
-        return feed_forward_parts(x, gate, up, down, function, is_same, on)[0]
-    return through_torch("feed_forward", x, gate, up, down, function, is_same)[0]
+        first, second = (linear(x, weight, invariant=is_same, on=on) for weight in (gate, up))
+        return linear(activation(first, function, up=second, on=on), down, invariant=is_same, on=on)
+    if records(x, gate, up, down, on=on):
+        return through_torch("feed_forward", x, gate, up, down, function, is_same)[0]
+    if not is_same and not by_definition(on, x, gate, up, down):
+        from ._gated import as_one, gated_linear, has_wgmma
+
+        both = as_one(gate, up)
+        if both is not None and has_wgmma(x):
+            return linear(gated_linear(x, both, function=function, invariant=False, on=on), down, invariant=False, on=on)
+    return feed_forward_parts(x, gate, up, down, function, is_same, on)[0]
 
 
 def feed_forward_parts(
     x: Any, gate: Any, up: Any, down: Any, function: str, invariant: bool, on: str | None
 ) -> tuple[Any, Any, Any]:
     """The result, and the results of the first two layers, which the backward reads."""
-    from ._elements import activation
+    from ._elements import activate
 
-    first, second = (linear(x, weight, invariant=invariant, on=on) for weight in (gate, up))
-    return linear(activation(first, function, up=second, on=on), down, invariant=invariant, on=on), first, second
+    first, second = (multiply(x, weight, None, invariant=invariant, on=on) for weight in (gate, up))
+    return multiply(activate(first, function, second, None, on), down, None, invariant=invariant, on=on), first, second
 
 
 def feed_forward_backward(
@@ -272,11 +359,25 @@ def feed_forward_backward(
     >>> [own.shape for own in feed_forward_backward(x, gate, up, down, first, second, x, "identity")]
     [(2, 8), (16, 8), (16, 8), (8, 16)]
     """
-    from ._elements import activation, activation_backward
-
-    hidden = activation(first, function, up=second, on=on)
     is_same = is_invariant(invariant)
-    d_hidden, d_down, _ = linear_backward(hidden, down, d_y, invariant=is_same, on=on)
-    d_first, d_second = activation_backward(first, d_hidden, function, up=second, on=on)
-    d_x, (d_gate, d_up) = linears_backward(x, (gate, up), (d_first, d_second), invariant=is_same, on=on)
+    if is_jax(x):
+        return through_jax(  # type: ignore[no-any-return]
+            "feed_forward_backward", x, gate, up, down, first, second, d_y, function, invariant=is_same, on=on
+        )
+    arrays = (x, gate, up, down, first, second, d_y)
+    if records(*arrays, on=on):
+        return through_torch("feed_forward_backward", *arrays, function, is_same)  # type: ignore[no-any-return]
+    return pass_back(*arrays, function, is_same, on)
+
+
+def pass_back(
+    x: Any, gate: Any, up: Any, down: Any, first: Any, second: Any, d_y: Any, function: str, invariant: bool, on: str | None
+) -> tuple[Any, Any, Any, Any]:
+    """``feed_forward_backward``, launched."""
+    from ._elements import activate, activate_backward
+
+    hidden = activate(first, function, second, None, on)
+    d_hidden, d_down, _ = multiply_backward(hidden, down, d_y, False, None, invariant, on)
+    d_first, d_second = activate_backward(first, d_hidden, function, second, on)
+    d_x, (d_gate, d_up) = multiply_all_backward(x, (gate, up), (d_first, d_second), invariant, on)
     return d_x, d_gate, d_up, d_down

@@ -9,7 +9,23 @@ from .. import _native, gpu
 from .._arrays import compact, empty, fill
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, records, stored, check_same, check_vector, rows_of, common_alignment, sizes_of_rows, strides_of, packed_rows, contiguous, through_torch, through_jax
+from ._common import (
+    by_definition,
+    check_same,
+    check_vector,
+    common_alignment,
+    contiguous,
+    overlaps,
+    packed_rows,
+    records,
+    rows_of,
+    sizes_of_rows,
+    stored,
+    strides_of,
+    through_jax,
+    through_torch,
+    type_name,
+)
 
 
 def _last(x: Any, axis: int) -> Any:
@@ -29,14 +45,17 @@ def _moved_back(y: Any, x: Any, axis: int) -> Any:
     return definitions.namespace(y).moveaxis(y, -1, axis)
 
 
-def _along(name: str, x: Any, axis: int, out: Any, on: str | None) -> Any:
+def along(name: str, x: Any, axis: int, out: Any, on: str | None) -> Any:
     """An operator of rows along an axis, into an array of the same shape."""
+    if overlaps(out, x):
+        check_same(x, "out", out)
+        return stored(out, along(name, x, axis, None, on))
     call = (name, axis)
     if on is None and (found := again(call, (x,), None if out is None else (out,))) is not None:
         return found
     if out is not None:
         check_same(x, "out", out)
-    if by_definition(on, x):
+    if by_definition(on, x, out):
         y = getattr(definitions, name)(_last(x, axis))
         return stored(out, _moved_back(y, x, axis))
     ordered = _last(x, axis)
@@ -59,7 +78,7 @@ def _along(name: str, x: Any, axis: int, out: Any, on: str | None) -> Any:
     return y if out is None else gpu.relayout(y, out, on=on)
 
 
-def _along_backward(name: str, x: Any, d_y: Any, axis: int, on: str | None) -> Any:
+def along_backward(name: str, x: Any, d_y: Any, axis: int, on: str | None) -> Any:
     call = (f"{name}_backward", axis)
     if on is None and (found := again(call, (x, d_y))) is not None:
         return found
@@ -96,9 +115,9 @@ def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -
     """
     if is_jax(x):
         return through_jax("softmax", x, axis=axis, out=out, on=on)
-    if out is None and records(x):
+    if records(x, on=on, out=out):
         return through_torch("softmax", x, axis)
-    return _along("softmax", x, axis, out, on)
+    return along("softmax", x, axis, out, on)
 
 
 def softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = None) -> Any:
@@ -108,7 +127,11 @@ def softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = None)
     >>> softmax_backward(np.zeros((1, 2), np.float32), np.array([[1, 0]], np.float32)).tolist()
     [[0.25, -0.25]]
     """
-    return _along_backward("softmax", x, d_y, axis, on)
+    if is_jax(x):
+        return through_jax("softmax_backward", x, d_y, axis=axis, on=on)
+    if records(x, d_y, on=on):
+        return through_torch("softmax_backward", x, d_y, axis)
+    return along_backward("softmax", x, d_y, axis, on)
 
 
 def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -> Any:
@@ -120,9 +143,9 @@ def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = Non
     """
     if is_jax(x):
         return through_jax("log_softmax", x, axis=axis, out=out, on=on)
-    if out is None and records(x):
+    if records(x, on=on, out=out):
         return through_torch("log_softmax", x, axis)
-    return _along("log_softmax", x, axis, out, on)
+    return along("log_softmax", x, axis, out, on)
 
 
 def log_softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = None) -> Any:
@@ -132,10 +155,14 @@ def log_softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = N
     >>> log_softmax_backward(np.zeros((1, 2), np.float32), np.array([[1, 0]], np.float32)).tolist()
     [[0.5, -0.5]]
     """
-    return _along_backward("log_softmax", x, d_y, axis, on)
+    if is_jax(x):
+        return through_jax("log_softmax_backward", x, d_y, axis=axis, on=on)
+    if records(x, d_y, on=on):
+        return through_torch("log_softmax_backward", x, d_y, axis)
+    return along_backward("log_softmax", x, d_y, axis, on)
 
 
-def _norm(
+def norm(
     name: str,
     x: Any,
     weight: Any,
@@ -146,6 +173,9 @@ def _norm(
     out: Any,
     on: str | None,
 ) -> Any:
+    if residual is None and overlaps(out, x, weight, bias):
+        check_same(x, "out", out)
+        return stored(out, norm(name, x, weight, bias, None, epsilon, less_one, None, on))
     vectors = {key: array for key, array in (("weight", weight), ("bias", bias)) if array is not None}
     call = (name, epsilon, less_one, residual is None, *vectors)
     arrays = (x, *(() if residual is None else (residual,)), *vectors.values())
@@ -153,6 +183,7 @@ def _norm(
         return found
     for key, array in vectors.items():
         check_vector(x, key, array)
+    _check_vectors(vectors)
     if residual is not None:
         check_same(x, "residual", residual)
     if out is not None:
@@ -160,7 +191,7 @@ def _norm(
         if residual is not None:
             raise TypeError("with a residual there are two results: leave `out` out")
     is_centred = name == "layer_norm"
-    if by_definition(on, *arrays):
+    if by_definition(on, *arrays, out):
         source = x
         if residual is not None:
             source = definitions.narrow(definitions.wide(x) + definitions.wide(residual), x)
@@ -191,6 +222,12 @@ def _norm(
     return gpu.relayout(made[0], out, on=on)
 
 
+def _check_vectors(vectors: dict[str, Any]) -> None:
+    types = {type_name(array) for array in vectors.values()}
+    if len(types) > 1:
+        raise ValueError(f"the weights and the bias have one type, not {' and '.join(sorted(types))}")
+
+
 def _norm_options(
     name: str, own: Matrix, facts: int, epsilon: float, less_one: bool, residual: bool, vectors: dict[str, Any]
 ) -> Options:
@@ -201,18 +238,15 @@ def _norm_options(
         ("epsilon", float(epsilon)),
         ("residual", residual),
     ]
-    types = {_native.array_axes(array)[0] for array in vectors.values()}
-    if len(types) > 1:
-        raise ValueError(f"the weights and the bias have one type, not {' and '.join(sorted(types))}")
-    if types:
-        options.append(("weight_element", types.pop()))
+    if vectors:
+        options.append(("weight_element", _native.array_axes(next(iter(vectors.values())))[0]))
     options.extend((key, True) for key in vectors)
     if less_one:
         options.append(("weight_less_one", True))
     return tuple(options)
 
 
-def _norm_backward(
+def norm_backward(
     name: str,
     x: Any,
     weight: Any,
@@ -248,8 +282,11 @@ def _norm_backward_anew(
     arrays: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     check_same(x, "d_y", d_y)
+    if d_sum is not None:
+        check_same(x, "d_sum", d_sum)
     for key, array in vectors.items():
         check_vector(x, key, array)
+    _check_vectors(vectors)
     if by_definition(on, *arrays):
         defined = definitions.norm_backward(x, weight, bias, d_y, d_sum, epsilon, name == "layer_norm", less_one)
         return tuple(own for own in defined if own is not None)
@@ -299,11 +336,11 @@ def rms_norm(
     if is_jax(x):
         options = {"epsilon": epsilon, "weight_less_one": weight_less_one, "out": out, "on": on}
         return through_jax("rms_norm", x, weight, residual=residual, **options)
-    if out is None and records(x, weight, residual):
+    if records(x, weight, residual, on=on, out=out):
         if residual is None:
             return through_torch("rms_norm", x, weight, epsilon, weight_less_one)
         return through_torch("rms_norm_residual", x, weight, residual, epsilon, weight_less_one)
-    return _norm("rms_norm", x, weight, None, residual, epsilon, weight_less_one, out, on)
+    return norm("rms_norm", x, weight, None, residual, epsilon, weight_less_one, out, on)
 
 
 def rms_norm_backward(
@@ -326,7 +363,13 @@ def rms_norm_backward(
     >>> [own.tolist() for own in rms_norm_backward(x, np.ones(2, np.float32), x, epsilon=0.0)]
     [[[0.0, 0.0]], [1.0, 1.0]]
     """
-    d_x, d_weight, _ = _norm_backward("rms_norm", x, weight, None, d_y, d_sum, epsilon, weight_less_one, on)
+    if is_jax(x):
+        options = {"d_sum": d_sum, "epsilon": epsilon, "weight_less_one": weight_less_one, "on": on}
+        return through_jax("rms_norm_backward", x, weight, d_y, **options)  # type: ignore[no-any-return]
+    if records(x, weight, d_y, d_sum, on=on):
+        d_x, d_weight = through_torch("rms_norm_backward", x, weight, d_y, d_sum, epsilon, weight_less_one)
+        return d_x, None if weight is None else d_weight
+    d_x, d_weight, _ = norm_backward("rms_norm", x, weight, None, d_y, d_sum, epsilon, weight_less_one, on)
     return d_x, d_weight
 
 
@@ -349,11 +392,11 @@ def layer_norm(
     """
     if is_jax(x):
         return through_jax("layer_norm", x, weight, bias, residual=residual, epsilon=epsilon, out=out, on=on)
-    if out is None and records(x, weight, bias, residual):
+    if records(x, weight, bias, residual, on=on, out=out):
         if residual is None:
             return through_torch("layer_norm", x, weight, bias, epsilon)
         return through_torch("layer_norm_residual", x, weight, bias, residual, epsilon)
-    return _norm("layer_norm", x, weight, bias, residual, epsilon, False, out, on)
+    return norm("layer_norm", x, weight, bias, residual, epsilon, False, out, on)
 
 
 def layer_norm_backward(
@@ -373,4 +416,10 @@ def layer_norm_backward(
     >>> layer_norm_backward(x, one, one, one.reshape(1, 2), epsilon=0.0)[2].tolist()
     [1.0, 1.0]
     """
-    return _norm_backward("layer_norm", x, weight, bias, d_y, d_sum, epsilon, False, on)
+    if is_jax(x):
+        options = {"d_sum": d_sum, "epsilon": epsilon, "on": on}
+        return through_jax("layer_norm_backward", x, weight, bias, d_y, **options)  # type: ignore[no-any-return]
+    if records(x, weight, bias, d_y, d_sum, on=on):
+        d_x, d_weight, d_bias = through_torch("layer_norm_backward", x, weight, bias, d_y, d_sum, epsilon)
+        return d_x, None if weight is None else d_weight, None if bias is None else d_bias
+    return norm_backward("layer_norm", x, weight, bias, d_y, d_sum, epsilon, False, on)

@@ -52,7 +52,7 @@ def scaled_linear(
     if is_jax(x):
         named: dict[str, Any] = {"element": element, "invariant": is_same}
         return through_jax("scaled_linear", x, x_scales, weight, weight_scales, bias, out=out, on=on, **named)
-    if out is None and records(x, x_scales, weight, weight_scales, bias):
+    if records(x, x_scales, weight, weight_scales, bias, on=on, out=out):
         return through_torch("scaled_linear", x, x_scales, weight, weight_scales, bias, element, is_same)
     shape = (*x.shape[:-1], weight.shape[0])
     if by_definition(on, x, weight):

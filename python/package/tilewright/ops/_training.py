@@ -8,8 +8,9 @@ from typing import Any
 
 from .. import _definitions as definitions
 from .. import _native
+from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition
+from ._common import by_definition, check_type, is_traced, through_jax, through_torch
 
 
 def adamw(
@@ -24,9 +25,13 @@ def adamw(
     epsilon: float = 1e-8,
     decay: float = 1e-2,
     on: str | None = None,
-) -> None:
+) -> Any:
     """A step of AdamW, in place: ``parameters`` and the averages ``first`` and ``second`` of their
     ``gradients`` are lists of contiguous arrays. ``step`` counts from 1.
+
+    Arrays of JAX are not written: the result is the lists of the parameters and averages after the
+    step. Its numbers may be traced there. A CUDA graph that holds a step repeats the numbers of that
+    step.
 
     >>> import numpy as np
     >>> p, g, m, v = np.ones(1, np.float32), np.ones(1, np.float32), np.zeros(1, np.float32), np.zeros(1, np.float32)
@@ -36,9 +41,31 @@ def adamw(
     """
     if not len(parameters) == len(gradients) == len(first) == len(second):
         raise ValueError("there are as many gradients and averages as parameters")
+    lists = (list(parameters), list(gradients), list(first), list(second))
+    if lists[0] and is_jax(lists[0][0]):
+        return through_jax("adamw", *lists, step=step, lr=lr, betas=betas, epsilon=epsilon, decay=decay, on=on)
     if step < 1:
         raise ValueError(f"steps count from 1, not from {step}")
     beta1, beta2 = betas
+    if lists[0] and is_traced(*lists[0]):
+        return through_torch("adamw", *lists, step, lr, beta1, beta2, epsilon, decay)
+    return step_all(*lists, step, lr, beta1, beta2, epsilon, decay, on)
+
+
+def step_all(
+    parameters: Sequence[Any],
+    gradients: Sequence[Any],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    step: int,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    decay: float,
+    on: str | None,
+) -> None:
+    """``adamw``, launched."""
     numbers = {
         "lr": lr,
         "beta1": beta1,
@@ -60,6 +87,7 @@ def _step(arrays: tuple[Any, Any, Any, Any], numbers: dict[str, float], step: in
     shapes = {tuple(own.shape) for own in arrays}
     if len(shapes) > 1:
         raise ValueError(f"a parameter, its gradient and its averages have one shape, not {', '.join(map(str, shapes))}")
+    check_type(m, "the average of squares", v, "the average")
     if by_definition(on, *arrays):
         made = definitions.adamw(
             p, g, m, v, numbers["lr"], numbers["beta1"], numbers["beta2"], numbers["epsilon"], numbers["decay"], step

@@ -13,7 +13,7 @@ On the host the operators run by their definitions, so tests of models need no G
 
 from __future__ import annotations
 
-from . import _attention, _elements, _embedding, _experts, _losses, _products, _rows
+from . import _attention, _elements, _embedding, _experts, _losses, _products, _rows, _training
 from ._register import operators
 from .decoder import Decoder
 from .kernels import operator

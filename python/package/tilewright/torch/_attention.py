@@ -7,11 +7,10 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .. import ops
 from .._definitions import AttentionSettings
-from ..ops import _attention
+from ..ops import _attention, _cache
 from ..ops._attention import Inputs
-from ._register import batched, fresh, like, register
+from ._register import fresh, like, one_by_one, register, wide
 
 
 def _attention_forward(
@@ -32,9 +31,8 @@ def _attention_forward(
     expression: str,
 ) -> tuple[Tensor, Tensor]:
     own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
-    with torch.no_grad():
-        o, lse = _attention.forward(Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k), own, None)
-        return fresh(o, q, k, v), fresh(lse)
+    o, lse = _attention.forward(Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k), own, None)
+    return fresh(o, q, k, v), fresh(lse)
 
 
 def _attention_backward(
@@ -59,19 +57,17 @@ def _attention_backward(
     expression: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
-    with torch.no_grad():
-        inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
-        made = _attention.backward(inputs, o, lse, d_o, d_lse, own, None)
-        # An operator returns tensors alone: what there is not is empty.
-        d_q, d_k, d_v, d_sinks, d_bias = (q.new_empty(0) if each is None else fresh(each, d_o) for each in made)
-        return d_q, d_k, d_v, d_sinks, d_bias
+    inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
+    made = _attention.backward(inputs, o, lse, d_o, d_lse, own, None)
+    # An operator returns tensors alone: what there is not is empty.
+    d_q, d_k, d_v, d_sinks, d_bias = (q.new_empty(0) if each is None else fresh(each, d_o) for each in made)
+    return d_q, d_k, d_v, d_sinks, d_bias
 
 
 def _fake(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
     is_packed, heads = others[3] is not None, others[-2]
     rows = (q.shape[1], q.shape[0]) if is_packed else (q.shape[0], q.shape[heads], q.shape[3 - heads])
-    kind = torch.float64 if q.dtype == torch.float64 else torch.float32
-    return like(q, (*q.shape[:-1], v.shape[-1])), like(q, rows, kind)
+    return like(q, (*q.shape[:-1], v.shape[-1])), like(q, rows, wide(q))
 
 
 def _fake_backward(
@@ -102,15 +98,40 @@ def _derive(ctx: Any, d_o: Tensor | None, d_lse: Tensor | None) -> Any:
 
 
 _of.derive_by(_derive, _keep)
-batched(_of, lambda leading, is_batched, size: None)
-batched(_by, lambda leading, is_batched, size: None)
+
+
+def _attention_decode(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lengths: Tensor,
+    pages: Optional[Tensor],
+    sinks: Optional[Tensor],
+    slopes: Optional[Tensor],
+    causal: bool,
+    left: int,
+    scale: float,
+    softcap: float,
+    splits: Optional[int],
+) -> tuple[Tensor, Tensor]:
+    own = AttentionSettings(causal, left, -1, scale, softcap, 1, "")
+    o, lse = _attention.decode(q, k, v, lengths, pages, sinks, slopes, own, splits, None)
+    return fresh(o, q, k, v), fresh(lse)
+
+
+_decode = register(
+    "attention_decode",
+    _attention_decode,
+    lambda q, k, v, *others: (like(q, (*q.shape[:-1], v.shape[-1])), like(q, q.shape[:-1], wide(q))),
+)
+_decode.derive_not("it reads a cache. Train with `attention`, or call it under `torch.no_grad()`")
+one_by_one(_of, _by, _decode)
 
 
 def _append_to_cache(
     k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, lengths: Tensor, pages: Optional[Tensor]
 ) -> None:
-    with torch.no_grad():
-        ops.append_to_cache(k, v, k_cache, v_cache, lengths, pages=pages)
+    _cache.append(k, v, k_cache, v_cache, lengths, pages, None)
 
 
 register("append_to_cache", _append_to_cache, lambda *arguments: None, mutates=("k_cache", "v_cache"))

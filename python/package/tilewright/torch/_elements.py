@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-import torch
 from torch import Tensor
 
-from .. import ops
-from ._register import batched, fresh, like, register, spread
+from ..ops import _elements
+from ._register import batched, fresh, like, one_by_one, register, spread
 
 
 def _activation(x: Tensor, up: Optional[Tensor], function: str) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.activation(x, function, up=up), x, up)
+    return fresh(_elements.activate(x, function, up, None, None), x, up)
 
 
 def _activation_backward(x: Tensor, up: Optional[Tensor], d_y: Tensor, function: str) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        d_x, d_up = ops.activation_backward(x, d_y, function, up=up)
-        return fresh(d_x, x, d_y, up), x.new_empty(0) if d_up is None else fresh(d_up, x, d_y, up)
+    d_x, d_up = _elements.activate_backward(x, d_y, function, up, None)
+    return fresh(d_x, x, d_y, up), x.new_empty(0) if d_up is None else fresh(d_up, x, d_y, up)
 
 
 _of_activation = register("activation", _activation, lambda x, up, function: like(x))
@@ -48,8 +45,7 @@ batched(
 
 
 def _dropout(x: Tensor, probability: float, seed: int) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.dropout(x, probability, seed), x)
+    return fresh(_elements.drop(x, probability, seed, None, None), x)
 
 
 _of_dropout = register("dropout", _dropout, lambda x, probability, seed: like(x))
@@ -64,3 +60,4 @@ def _derive_dropout(ctx: Any, d_y: Tensor) -> Any:
 
 
 _of_dropout.derive_by(_derive_dropout, _keep_dropout)
+one_by_one(_of_dropout)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-import torch
 from torch import Tensor
 
-from .. import ops
-from ._register import batched, fresh, like, register
+from ..ops import _embedding
+from ._register import batched, fresh, like, one_by_one, register
 
 
-def _embedding(indices: Tensor, table: Tensor, padding: Optional[int]) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.embedding(indices, table, padding=padding), table)
+def _rows(indices: Tensor, table: Tensor, padding: Optional[int]) -> Tensor:
+    return fresh(_embedding.rows_of_table(indices, table, None), table)
 
 
-def _embedding_backward(indices: Tensor, d_y: Tensor, vocabulary: int, padding: Optional[int]) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.embedding_backward(indices, d_y, vocabulary, padding=padding), d_y)
+def _sums(indices: Tensor, d_y: Tensor, vocabulary: int, padding: Optional[int]) -> Tensor:
+    return fresh(_embedding.sums_of_rows(indices, d_y, vocabulary, padding, None), d_y)
 
 
 _of = register(
-    "embedding", _embedding, lambda indices, table, padding: like(table, (*indices.shape, table.shape[1]))
+    "embedding", _rows, lambda indices, table, padding: like(table, (*indices.shape, table.shape[1]))
 )
 _by = register(
     "embedding_backward",
-    _embedding_backward,
+    _sums,
     lambda indices, d_y, vocabulary, padding: like(d_y, (vocabulary, d_y.shape[-1])),
 )
 
@@ -44,15 +41,13 @@ def _derive(ctx: Any, d_y: Tensor) -> Any:
 
 _of.derive_by(_derive, _keep)
 batched(_of, lambda leading, is_batched, size: leading if not is_batched[1] else None)
-batched(_by, lambda leading, is_batched, size: None)
+one_by_one(_by)
 
 
 def _rope(
     x: Tensor, cos: Tensor, sin: Tensor, positions: Optional[Tensor], interleaved: bool, heads: int, backward: bool
 ) -> Tensor:
-    with torch.no_grad():
-        named: Any = {"positions": positions, "interleaved": interleaved, "heads": heads, "backward": backward}
-        return fresh(ops.rope(x, cos, sin, **named), x)
+    return fresh(_embedding.rotate(x, cos, sin, positions, interleaved, heads, backward, None), x)
 
 
 _of_rope = register("rope", _rope, lambda x, *others: like(x))
@@ -70,4 +65,4 @@ def _derive_rope(ctx: Any, d_y: Tensor) -> Any:
 
 
 _of_rope.derive_by(_derive_rope, _keep_rope)
-batched(_of_rope, lambda leading, is_batched, size: None)
+one_by_one(_of_rope)

@@ -1,4 +1,4 @@
-"""A mixture of experts."""
+"""A mixture of experts, and matrices of 8 bits."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import ops
 from ..ops import _experts
-from ..ops._experts import Places
-from ._register import batched, fresh, like, register
-
-
-def _wide(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
+from ..ops._experts import TILE_ROWS, Places
+from ._register import fresh, like, one_by_one, register, wide
 
 
 def _route(logits: Tensor, chosen: int, over_all: bool) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        experts, weights = ops.route(logits, chosen, over_all=over_all)
-        return fresh(experts), fresh(weights)
+    experts, weights = _experts.choose(logits, chosen, over_all, None)
+    return fresh(experts), fresh(weights)
 
 
 def _route_backward(logits: Tensor, experts: Tensor, weights: Tensor, d_weights: Tensor, over_all: bool) -> Tensor:
-    with torch.no_grad():
-        return fresh(_experts.route_backward(logits, experts, weights, d_weights, over_all=over_all), logits)
+    return fresh(_experts.route_backward(logits, experts, weights, d_weights, over_all=over_all), logits)
 
 
 def _fake_route(logits: Tensor, chosen: int, over_all: bool) -> tuple[Tensor, Tensor]:
     shape = (logits.shape[0], chosen)
-    return like(logits, shape, torch.int32), like(logits, shape, _wide(logits))
+    return like(logits, shape, torch.int32), like(logits, shape, wide(logits))
 
 
 _of_route = register("route", _route, _fake_route)
@@ -54,15 +47,27 @@ def _nobody(tensor: Tensor) -> Tensor:
     return tensor.new_empty(0)
 
 
+def _expert_places(experts: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    places, choices, tile_experts, first_tiles, tiles = (fresh(own, experts) for own in _experts.place(experts, count, None))
+    return places, choices, tile_experts, first_tiles, tiles
+
+
+def _fake_places(experts: Tensor, count: int) -> tuple[Tensor, ...]:
+    tokens, chosen = experts.shape
+    tiles = (tokens * chosen + (TILE_ROWS - 1) * count) // TILE_ROWS
+    return tuple(like(experts, shape, torch.int32) for shape in ((tokens, chosen), (tiles * TILE_ROWS,), (tiles,), (count,), (count,)))
+
+
+_of_places = register("expert_places", _expert_places, _fake_places)
+
+
 def _permute(x: Tensor, places: Tensor, choices: Tensor) -> Tensor:
-    with torch.no_grad():
-        none = _nobody(places)
-        return fresh(ops.permute(x, Places(places, choices, none, none, none)), x)
+    none = _nobody(places)
+    return fresh(_experts.to_places(x, Places(places, choices, none, none, none), None), x)
 
 
 def _permute_backward(d_y: Tensor, places: Tensor) -> Tensor:
-    with torch.no_grad():
-        return fresh(_experts.permute_backward(d_y, places), d_y)
+    return fresh(_experts.permute_backward(d_y, places), d_y)
 
 
 _of_permute = register("permute", _permute, lambda x, places, choices: like(x, (choices.shape[0], x.shape[1])))
@@ -88,10 +93,8 @@ def _expert_product(
     transposed: bool,
     invariant: bool = False,
 ) -> Tensor:
-    with torch.no_grad():
-        none = x.new_empty(x.shape[0], 0)
-        where = Places(none, none, tile_experts, first_tiles, tiles)
-        return fresh(ops.expert_product(x, w, where, transposed=transposed, invariant=invariant), x)
+    none = _nobody(x)
+    return fresh(_experts.multiply_rows(x, w, Places(none, none, tile_experts, first_tiles, tiles), transposed, invariant, None), x)
 
 
 def _expert_product_backward(
@@ -104,11 +107,10 @@ def _expert_product_backward(
     transposed: bool,
     invariant: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        none = _nobody(x)
-        where = Places(none, none, tile_experts, first_tiles, tiles)
-        d_x, d_w = _experts.expert_product_backward(x, w, d_y, where, transposed=transposed, invariant=invariant)
-        return fresh(d_x, d_y), fresh(d_w)
+    none = _nobody(x)
+    where = Places(none, none, tile_experts, first_tiles, tiles)
+    d_x, d_w = _experts.expert_product_backward(x, w, d_y, where, transposed=transposed, invariant=invariant)
+    return fresh(d_x, d_y), fresh(d_w)
 
 
 _of_product = register(
@@ -131,17 +133,15 @@ def _derive_product(ctx: Any, d_y: Tensor) -> Any:
 
 
 def _combine(x: Tensor, places: Tensor, choices: Tensor, weights: Tensor) -> Tensor:
-    with torch.no_grad():
-        none = _nobody(places)
-        return fresh(ops.combine(x, Places(places, choices, none, none, none), weights), x)
+    none = _nobody(places)
+    return fresh(_experts.weigh(x, Places(places, choices, none, none, none), weights, None), x)
 
 
 def _combine_backward(
     x: Tensor, d_y: Tensor, places: Tensor, choices: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        d_x, d_weights = _experts.combine_backward(x, d_y, places, choices, weights)
-        return fresh(d_x, d_y), fresh(d_weights)
+    d_x, d_weights = _experts.combine_backward(x, d_y, places, choices, weights)
+    return fresh(d_x, d_y), fresh(d_weights)
 
 
 _of_combine = register("combine", _combine, lambda x, places, *others: like(x, (places.shape[0], x.shape[1])))
@@ -164,5 +164,27 @@ _of_route.derive_by(_derive_route, _keep_route)
 _of_permute.derive_by(_derive_permute, _keep_permute)
 _of_product.derive_by(_derive_product, _keep_product)
 _of_combine.derive_by(_derive_combine, _keep_combine)
-for _own in (_of_route, _by_route, _of_permute, _by_permute, _of_product, _by_product, _of_combine, _by_combine):
-    batched(_own, lambda leading, is_batched, size: None)
+one_by_one(_of_route, _by_route, _of_places, _of_permute, _by_permute, _of_product, _by_product, _of_combine, _by_combine)
+
+
+def _quantize(x: Tensor, square: bool, power_of_two: bool) -> tuple[Tensor, Tensor]:
+    q, scales = _experts.to_8_bits(x, square, power_of_two, None)
+    return fresh(q), fresh(scales)
+
+
+def _fake_quantize(x: Tensor, square: bool, power_of_two: bool) -> tuple[Tensor, Tensor]:
+    (rows, columns), high = x.shape, TILE_ROWS if square else 1
+    return like(x, dtype=torch.float8_e4m3fn), like(x, (-(-rows // high), -(-columns // 128)), torch.float32)
+
+
+def _dequantize(q: Tensor, scales: Tensor, square: bool, element: str) -> Tensor:
+    return fresh(_experts.from_8_bits(q, scales, square, element, None))
+
+
+_of_quantize = register("quantize", _quantize, _fake_quantize)
+_of_dequantize = register(
+    "dequantize", _dequantize, lambda q, scales, square, element: like(q, dtype=getattr(torch, _experts._ELEMENTS[element]))
+)
+_of_quantize.derive_not("it rounds to numbers of 8 bits. Pass `x.detach()`")
+_of_dequantize.derive_not("numbers of 8 bits are rounded. Pass `scales.detach()`")
+one_by_one(_of_quantize, _of_dequantize)

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from .. import ops
 from ..ops import _losses
-from ._register import batched, fresh, like, register
-
-
-def _settings(ignored: int, smoothing: float, z_loss: float, softcap: float) -> dict[str, Any]:
-    return {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
+from ._register import fresh, like, one_by_one, register, wide
 
 
 def _cross_entropy(
     logits: Tensor, targets: Tensor, ignored: int, smoothing: float, z_loss: float, softcap: float
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        loss, lse = ops.cross_entropy_rows(logits, targets, **_settings(ignored, smoothing, z_loss, softcap))
-        return fresh(loss), fresh(lse)
+    loss, lse = _losses.entropy(logits, targets, _losses.settings_of(ignored, smoothing, z_loss, softcap), None, None)
+    return fresh(loss), fresh(lse)
 
 
 def _cross_entropy_backward(
@@ -34,14 +27,12 @@ def _cross_entropy_backward(
     z_loss: float,
     softcap: float,
 ) -> Tensor:
-    with torch.no_grad():
-        settings = _settings(ignored, smoothing, z_loss, softcap)
-        return fresh(ops.cross_entropy_rows_backward(logits, targets, lse, d_loss, **settings), logits)
+    settings = _losses.settings_of(ignored, smoothing, z_loss, softcap)
+    return fresh(_losses.entropy_backward(logits, targets, lse, d_loss, settings, None, None, None), logits)
 
 
 def _of_rows(x: Tensor) -> Tensor:
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return like(x, x.shape[:1], kind)
+    return like(x, x.shape[:1], wide(x))
 
 
 _of = register(
@@ -66,8 +57,6 @@ def _derive(ctx: Any, d_loss: Tensor | None, d_lse: Tensor | None) -> Any:
 
 
 _of.derive_by(_derive, _keep)
-batched(_of, lambda leading, is_batched, size: None)
-batched(_by, lambda leading, is_batched, size: None)
 
 
 def _linear_cross_entropy(
@@ -83,19 +72,17 @@ def _linear_cross_entropy(
     needs: bool,
     invariant: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        loss, d_x, d_weight = _losses.fused(
-            x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, invariant, None
-        )
-        # An operator returns tensors alone: what there is not is empty.
-        return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))
+    loss, d_x, d_weight = _losses.fused(
+        x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, invariant, None
+    )
+    # An operator returns tensors alone: what there is not is empty.
+    return (fresh(loss), *(x.new_empty(0) if own is None else fresh(own) for own in (d_x, d_weight)))
 
 
 def _fake_linear(x: Tensor, weight: Tensor, targets: Tensor, *settings: Any) -> tuple[Tensor, Tensor, Tensor]:
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
     if settings[6]:
-        return like(x, (), kind), like(x), like(weight)
-    return like(x, (), kind), x.new_empty(0), x.new_empty(0)
+        return like(x, (), wide(x)), like(x), like(weight)
+    return like(x, (), wide(x)), x.new_empty(0), x.new_empty(0)
 
 
 _of_linear = register("linear_cross_entropy", _linear_cross_entropy, _fake_linear)
@@ -116,3 +103,4 @@ def _derive_linear(ctx: Any, d_loss: Tensor | None, *others: Any) -> Any:
 
 
 _of_linear.derive_by(_derive_linear, _keep_linear)
+one_by_one(_of, _by, _of_linear)

@@ -10,25 +10,22 @@ from torch import Tensor
 
 from .. import ops
 from ..ops import _products
-from ._register import batched, fresh, like, register, spread
+from ._register import batched, fresh, like, one_by_one, register, spread
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], invariant: bool = False) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.linear(x, weight, bias, invariant=invariant), x)
+    return fresh(_products.multiply(x, weight, bias, invariant=invariant), x)
 
 
 def _linear_backward(
     x: Tensor, weight: Tensor, d_y: Tensor, bias: bool, invariant: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        d_x, d_weight, d_bias = ops.linear_backward(x, weight, d_y, bias=bias, invariant=invariant)
-        return fresh(d_x), fresh(d_weight), x.new_empty(0) if d_bias is None else fresh(d_bias)
+    d_x, d_weight, d_bias = _products.multiply_backward(x, weight, d_y, bias, None, invariant)
+    return fresh(d_x), fresh(d_weight), x.new_empty(0) if d_bias is None else fresh(d_bias)
 
 
 def _matmul(a: Tensor, b: Tensor, invariant: bool = False) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.matmul(a, b, invariant=invariant), a)
+    return fresh(_products.product(a, b, None, invariant), a)
 
 
 _of_linear = register("linear", _linear, lambda x, weight, bias, invariant=False: like(x, (*x.shape[:-1], weight.shape[0])))
@@ -66,7 +63,6 @@ def _derive_matmul(ctx: Any, d_y: Tensor) -> Any:
 _of_linear.derive_by(_derive_linear, _keep_linear)
 _of_matmul.derive_by(_derive_matmul, _keep_matmul)
 batched(_of_linear, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0) else None)
-batched(_by_linear, lambda leading, is_batched, size: None)
 batched(
     _of_matmul,
     lambda leading, is_batched, size: leading if leading[0].dim() - is_batched[0] == 2 and spread(leading, is_batched, size, 0, 1) else None,
@@ -74,16 +70,14 @@ batched(
 
 
 def _linears(x: Tensor, weights: Sequence[Tensor], invariant: bool = False) -> list[Tensor]:
-    with torch.no_grad():
-        return [fresh(ops.linear(x, weight, invariant=invariant), x) for weight in weights]
+    return [fresh(_products.multiply(x, weight, None, invariant=invariant), x) for weight in weights]
 
 
 def _linears_backward(
     x: Tensor, weights: Sequence[Tensor], derivatives: Sequence[Tensor], invariant: bool = False
 ) -> list[Tensor]:
-    with torch.no_grad():
-        d_x, d_weights = ops.linears_backward(x, weights, derivatives, invariant=invariant)
-        return [fresh(own) for own in (d_x, *d_weights)]
+    d_x, d_weights = _products.multiply_all_backward(x, weights, derivatives, invariant, None)
+    return [fresh(own) for own in (d_x, *d_weights)]
 
 
 _of_linears = register(
@@ -112,9 +106,8 @@ def _derive_linears(ctx: Any, derivatives: Sequence[Tensor]) -> Any:
 def _feed_forward(
     x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str, invariant: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        y, first, second = _products.feed_forward_parts(x, gate, up, down, function, invariant, None)
-        return fresh(y, x), fresh(first, x), fresh(second, x)
+    y, first, second = _products.feed_forward_parts(x, gate, up, down, function, invariant, None)
+    return fresh(y, x), fresh(first, x), fresh(second, x)
 
 
 def _feed_forward_backward(
@@ -128,9 +121,9 @@ def _feed_forward_backward(
     function: str,
     invariant: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        made = ops.feed_forward_backward(x, gate, up, down, first, second, d_y, function, invariant=invariant)
-        return tuple(fresh(own, d_y) for own in made)
+    made = _products.pass_back(x, gate, up, down, first, second, d_y, function, invariant, None)
+    d_x, d_gate, d_up, d_down = (fresh(own, d_y) for own in made)
+    return d_x, d_gate, d_up, d_down
 
 
 def _fake_feed_forward(
@@ -165,18 +158,16 @@ def _derive_feed(ctx: Any, d_y: Optional[Tensor], *others: Any) -> Any:
 def _gated_linear(
     x: Tensor, weight: Tensor, bias: Optional[Tensor], function: str, pairs: str, invariant: bool
 ) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.gated_linear(x, weight, bias, function=function, pairs=pairs, invariant=invariant), x)
+    return fresh(ops.gated_linear(x, weight, bias, function=function, pairs=pairs, invariant=invariant), x)
 
 
 def _gated_linear_backward(
     x: Tensor, weight: Tensor, d_y: Tensor, bias: Optional[Tensor], function: str, pairs: str, invariant: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        d_x, d_weight, d_bias = ops.gated_linear_backward(
-            x, weight, d_y, bias, function=function, pairs=pairs, invariant=invariant
-        )
-        return fresh(d_x), fresh(d_weight), x.new_empty(0) if d_bias is None else fresh(d_bias)
+    d_x, d_weight, d_bias = ops.gated_linear_backward(
+        x, weight, d_y, bias, function=function, pairs=pairs, invariant=invariant
+    )
+    return fresh(d_x), fresh(d_weight), x.new_empty(0) if d_bias is None else fresh(d_bias)
 
 
 _of_gated = register(
@@ -206,8 +197,7 @@ _of_linears.derive_by(_derive_linears, _keep_linears)
 _of_feed.derive_by(_derive_feed, _keep_feed)
 _of_gated.derive_by(_derive_gated, _keep_gated)
 batched(_of_gated, lambda leading, is_batched, size: leading if spread(leading, is_batched, size, 0) else None)
-for _own in (_of_linears, _by_linears, _of_feed, _by_feed, _by_gated):
-    batched(_own, lambda leading, is_batched, size: None)
+one_by_one(_by_linear, _of_linears, _by_linears, _of_feed, _by_feed, _by_gated)
 
 
 def _scaled_linear(
@@ -219,8 +209,7 @@ def _scaled_linear(
     element: str,
     invariant: bool,
 ) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.scaled_linear(x, x_scales, weight, weight_scales, bias, element=element, invariant=invariant), x)
+    return fresh(ops.scaled_linear(x, x_scales, weight, weight_scales, bias, element=element, invariant=invariant), x)
 
 
 _RESULTS = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
@@ -249,17 +238,15 @@ def _derive_scaled(ctx: Any, d_y: Tensor) -> Any:
 
 
 _of_scaled.derive_by(_derive_scaled, _keep_scaled)
-batched(_of_scaled, lambda leading, is_batched, size: None)
+one_by_one(_of_scaled)
 
 
 def _int4_linear(x: Tensor, weight: Tensor, scales: Tensor, bias: Optional[Tensor], invariant: bool) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.int4_linear(x, weight, scales, bias, invariant=invariant), x)
+    return fresh(ops.int4_linear(x, weight, scales, bias, invariant=invariant), x)
 
 
 def _int4_linear_backward(weight: Tensor, scales: Tensor, d_y: Tensor, invariant: bool) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.int4_linear_backward(weight, scales, d_y, invariant=invariant), d_y)
+    return fresh(ops.int4_linear_backward(weight, scales, d_y, invariant=invariant), d_y)
 
 
 _of_int4 = register("int4_linear", _int4_linear, lambda x, weight, *others: like(x, (*x.shape[:-1], weight.shape[0])))

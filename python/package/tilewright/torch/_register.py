@@ -12,6 +12,14 @@ from torch import Tensor
 #: The registered operators by their names.
 operators = SimpleNamespace()
 
+_is_compiling = torch.compiler.is_compiling
+_is_grad_enabled = torch.is_grad_enabled
+#: Whether `vmap` or another transformation of functions is active. Its tensors look like ordinary ones,
+#: and that is asked of a function that is not public.
+_is_transformed: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", bool)
+#: The types of tensors that are nothing but tensors.
+_PLAIN = (Tensor, torch.nn.Parameter)
+
 
 def fresh(y: Tensor, *inputs: Optional[Tensor]) -> Tensor:
     """A contiguous tensor that shares no memory with the inputs, as the fake implementations
@@ -32,6 +40,11 @@ def like(x: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
     return torch.empty(x.shape if shape is None else shape, dtype=x.dtype if dtype is None else dtype, device=x.device)
 
 
+def wide(x: Tensor) -> torch.dtype:
+    """The type of sums and of logarithms beside a tensor."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
 class Operator:
     """An operator that is registered with PyTorch. A call on ordinary tensors outside of traces goes to
     the function itself, which saves the dispatcher's time.
@@ -43,14 +56,19 @@ class Operator:
         self._recorded: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        if torch.compiler.is_compiling() or is_transformed():
+        if _is_compiling() or _is_transformed():
             return self.own(*arguments)
-        tensors = [own for own in arguments if isinstance(own, Tensor)]
-        if any(isinstance(own, list) for own in arguments) or any(_is_special(own) for own in tensors):
-            # A function whose derivatives are recorded takes no list of tensors.
-            return self.own(*arguments)
-        if self._recorded is not None and torch.is_grad_enabled() and any(own.requires_grad for own in tensors):
-            return self._recorded.apply(*arguments)
+        is_recorded = False
+        for own in arguments:
+            if isinstance(own, Tensor):
+                if type(own) not in _PLAIN or own.is_meta:
+                    return self.own(*arguments)
+                is_recorded = is_recorded or own.requires_grad
+            elif isinstance(own, (list, tuple)):
+                # A function whose derivatives are recorded takes no list of tensors.
+                return self.own(*arguments)
+        if is_recorded and self._recorded is not None and _is_grad_enabled():
+            return self._recorded(*arguments)
         return self._function(*arguments)
 
     def derive_by(self, derive: Callable[..., Any], keep: Callable[..., Any]) -> None:
@@ -67,27 +85,40 @@ class Operator:
             "forward": staticmethod(forward),
             "backward": staticmethod(torch.autograd.function.once_differentiable(derive)),
         }
-        self._recorded = type("Recorded", (torch.autograd.Function,), methods)
+        recorded: Any = type("Recorded", (torch.autograd.Function,), methods)
+        self._recorded = recorded.apply
+
+    def derive_not(self, reason: str) -> None:
+        """Registers that there are no derivatives: a backward through a call is an error with this reason."""
+
+        def refuse(ctx: Any, *derivatives: Any) -> Any:
+            raise RuntimeError(f"there are no derivatives of {self.own._name}: {reason}")
+
+        self.derive_by(refuse, lambda ctx, inputs, output: None)
 
 
-def is_transformed() -> bool:
-    """Whether `vmap` or another transformation of functions is active. Its tensors look like ordinary
-    ones, and that is asked of a function that is not public.
-    """
-    return bool(getattr(torch._C, "_are_functorch_transforms_active", bool)())
-
-
-def _is_special(own: Tensor) -> bool:
-    return type(own) not in (Tensor, torch.nn.Parameter)
+def is_special(own: Any) -> bool:
+    """Whether a tensor is traced, transformed or without contents, so that calls go to the dispatcher."""
+    return type(own) not in _PLAIN or own.is_meta or _is_compiling() or _is_transformed()
 
 
 def register(
     name: str, function: Callable[..., Any], fake: Callable[..., Any], mutates: tuple[str, ...] = ()
 ) -> Operator:
-    """Registers an operator: `function` is annotated with the types of its schema."""
-    own = torch.library.custom_op(f"tilewright::{name}", mutates_args=mutates)(function)
+    """Registers an operator: `function` is annotated with the types of its schema. It is called where
+    PyTorch records nothing.
+    """
+
+    def unrecorded(*arguments: Any) -> Any:
+        with torch.no_grad():
+            return function(*arguments)
+
+    schema = torch.library.infer_schema(function, mutates_args=mutates)
+    own: Any = torch.library.custom_op(f"tilewright::{name}", unrecorded, mutates_args=mutates, schema=schema)
     own.register_fake(fake)
     operator = Operator(own, function)
+    if name.endswith("_backward"):
+        operator.derive_not("it is a derivative itself, and is differentiated no further")
     setattr(operators, name, operator)
     return operator
 
@@ -118,6 +149,12 @@ def batched(operator: Operator, moves: Callable[..., Any]) -> None:
         return tuple(torch.stack(parts) for parts in zip(*each)), tuple(0 for _ in each[0])
 
     own.register_vmap(rule)
+
+
+def one_by_one(*operators: Operator) -> None:
+    """Registers that ``vmap`` is a call for each element of the batch."""
+    for own in operators:
+        batched(own, lambda leading, is_batched, size: None)
 
 
 def spread(leading: list[Any], is_batched: list[bool], size: int, *places: int) -> bool:

@@ -7,18 +7,16 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .. import ops
+from ..ops import _rows
 from ._register import batched, fresh, like, register, spread
 
 
 def _row_operator(name: str) -> None:
     def forward(x: Tensor, axis: int) -> Tensor:
-        with torch.no_grad():
-            return fresh(getattr(ops, name)(x, axis=axis), x)
+        return fresh(_rows.along(name, x, axis, None, None), x)
 
     def backward(x: Tensor, d_y: Tensor, axis: int) -> Tensor:
-        with torch.no_grad():
-            return fresh(getattr(ops, f"{name}_backward")(x, d_y, axis=axis), x, d_y)
+        return fresh(_rows.along_backward(name, x, d_y, axis, None), x, d_y)
 
     of = register(name, forward, lambda x, axis: like(x))
     by = register(f"{name}_backward", backward, lambda x, d_y, axis: like(x))
@@ -52,47 +50,41 @@ _row_operator("log_softmax")
 
 
 def _rms_norm(x: Tensor, weight: Optional[Tensor], epsilon: float, less_one: bool) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.rms_norm(x, weight, epsilon=epsilon, weight_less_one=less_one), x)
+    return fresh(_rows.norm("rms_norm", x, weight, None, None, epsilon, less_one, None, None), x)
 
 
 def _rms_norm_residual(
     x: Tensor, weight: Optional[Tensor], residual: Tensor, epsilon: float, less_one: bool
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        y, total = ops.rms_norm(x, weight, residual=residual, epsilon=epsilon, weight_less_one=less_one)
-        return fresh(y, x, residual), fresh(total, x, residual)
+    y, total = _rows.norm("rms_norm", x, weight, None, residual, epsilon, less_one, None, None)
+    return fresh(y, x, residual), fresh(total, x, residual)
 
 
 def _rms_norm_backward(
     x: Tensor, weight: Optional[Tensor], d_y: Tensor, d_sum: Optional[Tensor], epsilon: float, less_one: bool
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        d_x, d_weight = ops.rms_norm_backward(x, weight, d_y, d_sum=d_sum, epsilon=epsilon, weight_less_one=less_one)
-        return fresh(d_x, d_y), x.new_empty(0) if d_weight is None else fresh(d_weight)
+    d_x, d_weight, _ = _rows.norm_backward("rms_norm", x, weight, None, d_y, d_sum, epsilon, less_one, None)
+    return fresh(d_x, d_y), x.new_empty(0) if d_weight is None else fresh(d_weight)
 
 
 def _layer_norm(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], epsilon: float) -> Tensor:
-    with torch.no_grad():
-        return fresh(ops.layer_norm(x, weight, bias, epsilon=epsilon), x)
+    return fresh(_rows.norm("layer_norm", x, weight, bias, None, epsilon, False, None, None), x)
 
 
 def _layer_norm_residual(
     x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], residual: Tensor, epsilon: float
 ) -> tuple[Tensor, Tensor]:
-    with torch.no_grad():
-        y, total = ops.layer_norm(x, weight, bias, residual=residual, epsilon=epsilon)
-        return fresh(y, x, residual), fresh(total, x, residual)
+    y, total = _rows.norm("layer_norm", x, weight, bias, residual, epsilon, False, None, None)
+    return fresh(y, x, residual), fresh(total, x, residual)
 
 
 def _layer_norm_backward(
     x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], d_y: Tensor, d_sum: Optional[Tensor], epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        made = ops.layer_norm_backward(x, weight, bias, d_y, d_sum=d_sum, epsilon=epsilon)
-        # An operator returns tensors alone: what there is not is empty.
-        d_x, d_weight, d_bias = (x.new_empty(0) if own is None else fresh(own, d_y) for own in made)
-        return d_x, d_weight, d_bias
+    made = _rows.norm_backward("layer_norm", x, weight, bias, d_y, d_sum, epsilon, False, None)
+    # An operator returns tensors alone: what there is not is empty.
+    d_x, d_weight, d_bias = (x.new_empty(0) if own is None else fresh(own, d_y) for own in made)
+    return d_x, d_weight, d_bias
 
 
 def _vector(x: Tensor, weight: Optional[Tensor]) -> Tensor:

@@ -121,7 +121,7 @@ class Decoder:
             attention.sliding_window if hasattr(attention, "sliding_window") else getattr(config, "sliding_window", None),
         )
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Begins all sequences anew with ``tokens``, (sequences, S), and returns the logits behind the last
         token of each, (sequences, vocabulary). With ``lengths``, (sequences) from 1 to S, the tokens behind
@@ -145,7 +145,7 @@ class Decoder:
         with ops.invariant(self._is_invariant):
             return self._logits_of(last)
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def step(self, tokens: Tensor) -> Tensor:
         """Appends a token to each sequence, ``tokens`` of (sequences), and returns the logits behind it,
         (sequences, vocabulary). The next step writes its logits to the same memory.
@@ -176,7 +176,7 @@ class Decoder:
             return self._logits_of(self._hidden(self._tokens, (self.lengths - 1)[:, None], self.lengths)[:, 0])
 
     def _logits_of(self, hidden: Tensor) -> Tensor:
-        return ops.linear(hidden, self._model.lm_head.weight)  # type: ignore[no-any-return]
+        return ops.linear(hidden, self._model.lm_head.weight)
 
     def _hidden(self, tokens: Tensor, positions: Tensor, lengths: Tensor) -> Tensor:
         """What the last norm gives, (sequences, S, width), of tokens whose keys and values become the last
@@ -218,7 +218,7 @@ class Decoder:
         else:
             window = None if before is None else (before, -1)
             o = ops.attention(q, k, v, causal=True, window=window, heads=2)
-        return ops.linear(o.reshape(*x.shape[:-1], -1), layer.output.weight, layer.output.bias)  # type: ignore[no-any-return]
+        return ops.linear(o.reshape(*x.shape[:-1], -1), layer.output.weight, layer.output.bias)
 
 
 def _beside(*layers: Any) -> Tensor:

@@ -34,6 +34,12 @@ _ACTIVATIONS = {
     "tanh": "tanh",
 }
 
+#: What some models pass to attention that is computed nowhere here.
+_OTHER_ATTENTION = ("indices", "block_indices", "sinks")
+
+#: The probabilities of dropout inside attention in configurations of `transformers`.
+_DROPOUTS = ("attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "attn_dropout", "dropout_rate")
+
 #: The name under which attention is registered with `transformers`.
 _ATTENTION = "tilewright"
 
@@ -76,7 +82,7 @@ def patch(model: nn.Module, *, invariant: bool = False) -> Patched:
                 done.add(id(module))
                 break
     for module in model.modules():
-        if id(module) in done or any(True for _ in module.children()):
+        if id(module) in done or (any(True for _ in module.children()) and not module._parameters):
             continue
         forward = _norm(module) or _linear(module) or _embedding(module)
         if forward is not None:
@@ -87,6 +93,8 @@ def patch(model: nn.Module, *, invariant: bool = False) -> Patched:
     config = getattr(model, "config", None)
     if config is not None and hasattr(model, "set_attn_implementation") and _register_attention():
         model.set_attn_implementation(_ATTENTION)
+        if any(getattr(config.get_text_config(), name, 0) for name in _DROPOUTS):
+            left["attention with dropout, in training"] = sum(type(own).__name__.endswith("Attention") for own in model.modules())
     return Patched(dict(replaced), dict(left))
 
 
@@ -112,8 +120,10 @@ def _epsilon(module: nn.Module) -> Any:
 def _norm(module: nn.Module) -> Callable[..., Any] | None:
     if type(module) is nn.LayerNorm and len(module.normalized_shape) == 1:
         return _layer_norm
-    name, weight = type(module).__name__, getattr(module, "weight", None)
-    if not name.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.dim() != 1 or _epsilon(module) is None:
+    weight = getattr(module, "weight", None)
+    if not type(module).__name__.endswith("Norm") or not isinstance(weight, Tensor) or weight.dim() != 1 or _epsilon(module) is None:
+        return None
+    if getattr(module, "bias", None) is not None:
         return None
     # A norm of this name may do something else, such as multiply by one more than the weight: it is asked.
     row = torch.linspace(-2, 3, weight.shape[0], dtype=weight.dtype, device=weight.device)[None]
@@ -122,15 +132,29 @@ def _norm(module: nn.Module) -> Callable[..., Any] | None:
             exact = module(row)
         except (RuntimeError, TypeError, ValueError):
             return None
-        for less_one, forward in ((False, _rms_norm), (True, _rms_norm_less_one)):
-            made = definitions.norm(row, weight, None, _epsilon(module), False, less_one)
-            if isinstance(exact, Tensor) and exact.dtype == made.dtype and torch.allclose(exact, made, rtol=2e-2, atol=2e-2):
+        for is_centred, less_one, forward in (
+            (False, False, _rms_norm),
+            (False, True, _rms_norm_less_one),
+            (True, False, _layer_norm_unbiased),
+        ):
+            made = definitions.norm(row, weight, None, _epsilon(module), is_centred, less_one)
+            if isinstance(exact, Tensor) and exact.dtype == made.dtype and _is_near(exact, made):
                 return forward
     return None
 
 
+def _is_near(exact: Tensor, made: Tensor) -> bool:
+    """Whether two results differ by rounding alone."""
+    tolerance = 1e-4 if exact.dtype in (torch.float32, torch.float64) else 2e-2
+    return bool(torch.allclose(exact, made, rtol=tolerance, atol=tolerance * exact.abs().max().item()))
+
+
 def _layer_norm(self: Any, x: Tensor) -> Tensor:
     return ops.layer_norm(x, self.weight, self.bias, epsilon=self.eps)
+
+
+def _layer_norm_unbiased(self: Any, x: Tensor) -> Tensor:
+    return ops.layer_norm(x, self.weight, epsilon=_epsilon(self))
 
 
 def _rms_norm(self: Any, x: Tensor) -> Tensor:
@@ -191,8 +215,7 @@ def _is_gated(module: Any, function: str) -> bool:
     with torch.no_grad():
         exact = module(row)
         made = module.down_proj(definitions.activation(function, module.gate_proj(row), module.up_proj(row)))
-        size = exact.abs().max().item()
-        return bool(torch.allclose(exact, made, rtol=2e-2, atol=2e-2 * size))
+        return _is_near(exact, made)
 
 
 def _takes(module: nn.Module, *names: str) -> bool:
@@ -246,16 +269,30 @@ def _apply_attention(
 
 
 def _attend(
-    q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, window: int | None, heads: int, is_causal: bool = True
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Any,
+    scale: float,
+    window: int | None,
+    heads: int,
+    is_causal: bool = True,
+    position_bias: Any = None,
+    **named: Any,
 ) -> Tensor:
+    """Attention with a mask that says all that is seen, or without one, and with a bias of positions."""
+    bias = None if position_bias is None else position_bias.float()
     if mask is not None:
-        # A mask says all that is seen.
-        bias = mask if mask.is_floating_point() else torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -1e30)
-        bias = bias[..., : k.shape[3 - heads]].float().clamp(min=-1e30).contiguous()
-        return ops.attention(q, k, v, scale=scale, bias=bias, heads=heads)
+        own = mask if mask.is_floating_point() else torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -1e30)
+        own = own[..., : k.shape[3 - heads]].float().clamp(min=-1e30)
+        bias = own if bias is None else (own + bias).clamp(min=-1e30)
+    if bias is not None:
+        named["bias"] = bias.contiguous()
+    if mask is not None:
+        return ops.attention(q, k, v, scale=scale, heads=heads, **named)
     # A window of n keys is the position and the n - 1 before it.
     limits = None if window is None or not is_causal else (window - 1, -1)
-    return ops.attention(q, k, v, causal=is_causal, window=limits, scale=scale, heads=heads)
+    return ops.attention(q, k, v, causal=is_causal, window=limits, scale=scale, heads=heads, **named)
 
 
 def _decoder_layer(module: nn.Module) -> Callable[..., Any] | None:
@@ -305,19 +342,43 @@ def _register_attention() -> bool:
     """Registers attention with `transformers`; False if it has no such registry."""
     try:
         from transformers import AttentionInterface, AttentionMaskInterface
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
         from transformers.masking_utils import causal_mask_function, sdpa_mask
     except ImportError:
         return False
 
     def attend(
-        module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, scaling: float | None = None, **more: Any
+        module: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Any,
+        scaling: float | None = None,
+        dropout: float = 0.0,
+        **more: Any,
     ) -> tuple[Tensor, None]:
-        if more.get("dropout"):
-            raise NotImplementedError("attention has no dropout here: set `attention_dropout` to 0")
+        for name in _OTHER_ATTENTION:
+            if more.get(name) is not None:
+                raise NotImplementedError(
+                    f"attention with `{name}` is not there: give the model back its own by `model.set_attn_implementation(\"eager\")`"
+                )
+        if dropout and more.get("s_aux") is None and more.get("softcap") is None:
+            # The report of the patch says that it is left to PyTorch.
+            made: tuple[Tensor, None] = sdpa_attention_forward(
+                module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more
+            )
+            return made
+        if dropout:
+            raise NotImplementedError("attention with sinks or a softcap has no dropout here: set `attention_dropout` to 0")
         scale = query.shape[-1] ** -0.5 if scaling is None else scaling
         said = more.get("is_causal")
         is_causal = getattr(module, "is_causal", True) if said is None else said
-        o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1, is_causal)
+        # One query sees all keys of a cache.
+        is_causal = is_causal and query.shape[2] > 1
+        named = {"position_bias": more.get("position_bias"), "softcap": more.get("softcap") or 0.0}
+        if more.get("s_aux") is not None:
+            named["sinks"] = more["s_aux"].float()
+        o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1, is_causal, **named)
         return o.transpose(1, 2), None
 
     def mask(*given: Any, **named: Any) -> Any:
