@@ -189,9 +189,9 @@ def check_type(x: Any, name: str, of: Any, beside: str = "x") -> None:
         raise ValueError(f"{name} has the type {type_name(of)}, and {beside} has {type_name(x)}: convert one of them first")
 
 
-def check_out(out: Any, shape: tuple[int, ...], like: Any) -> None:
-    """Refuses an ``out`` that has not this shape and the type of an array."""
-    if tuple(out.shape) != shape or type_name(out) != type_name(like):
+def check_out(out: Any, shape: tuple[int, ...], like: Any, *others: str) -> None:
+    """Refuses an ``out`` that has not this shape and the type of an array, or one of others."""
+    if tuple(out.shape) != shape or type_name(out) not in (type_name(like), *others):
         raise ValueError(
             f"out has the shape {tuple(out.shape)} and the type {type_name(out)}, and the result {shape} and {type_name(like)}"
         )

@@ -80,7 +80,7 @@ def multiply(
     """``linear``, launched."""
     shape = (*x.shape[:-1], weight.shape[0])
     if out is not None:
-        check_out(out, shape, x)
+        check_out(out, shape, x, "float32")
     if overlaps(out, x, weight, bias):
         return stored(out, multiply(x, weight, bias, function, None, invariant, on))
     if by_definition(on, x, weight, bias, out):
@@ -89,7 +89,7 @@ def multiply(
         check_type(x, "weight", weight)
         y = definitions.product(x, weight.T, invariant)
         y = y if bias is None else y + definitions.wide(bias)
-        return stored(out, definitions.narrow(y, x))
+        return stored(out, definitions.narrow(y, x if out is None else out))
     if bias is None:
         return product_into(out, shape, flat_rows(x), weight, on, function=function, invariant=invariant)
     # The bias is added before the function.
@@ -210,12 +210,12 @@ def matmul(a: Any, b: Any, *, out: Any = None, invariant: bool | None = None, on
 def product(a: Any, b: Any, out: Any = None, invariant: bool = False, on: str | None = None) -> Any:
     """``matmul``, launched."""
     if out is not None:
-        check_out(out, (*a.shape[:-1], b.shape[-1]), a)
+        check_out(out, (*a.shape[:-1], b.shape[-1]), a, "float32")
     if overlaps(out, a, b):
         return stored(out, product(a, b, None, invariant, on))
     if by_definition(on, a, b, out):
         check_type(a, "b", b, "a")
-        return stored(out, definitions.narrow(definitions.product(a, b, invariant), a))
+        return stored(out, definitions.narrow(definitions.product(a, b, invariant), a if out is None else out))
     return gpu.gemm(a, b.swapaxes(-1, -2), out=out, invariant=invariant, on=on)
 
 
