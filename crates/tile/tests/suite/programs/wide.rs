@@ -196,7 +196,7 @@ fn numbers_of_f64_are_rounded_once() {
 #[test]
 fn conversions_of_wide_types_round_once_and_keep_what_fits() {
     let reals = [real(), vec![2_147_483_648.0, -2_147_483_649.0, 9.3e18, -9.3e18, 0.999, -0.999, 1e10, -1e10]].concat();
-    let wholes = [whole(), vec![(1 << 24) + 1, (1 << 54) + 2, 0x0080_0000_4000_0001, -3, 4, 6, 8, 9]].concat();
+    let wholes = [whole(), vec![(1 << 24) + 1, (1 << 54) + 2, 0x0080_0000_8000_0001, -3, 4, 6, 8, 9]].concat();
     let program = read(
         "tile converted {
              input a: f64 40:1
