@@ -163,6 +163,12 @@ impl Context {
         Ok(())
     }
 
+    /// Whether this is the context of a handle, a `CUcontext`.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn is_handle(&self, handle: usize) -> bool {
+        self.handle.is(handle)
+    }
+
     /// Refuses what belongs to another context.
     pub(crate) fn same(self: &Arc<Context>, other: &Arc<Context>, what: &str) -> Result<(), GpuError> {
         if Arc::ptr_eq(self, other) || self.handle == other.handle {

@@ -204,6 +204,12 @@ impl SizedKernel {
     /// device (E0814), or shared by an output and another (E0815); sizes that cannot be (E0816);
     /// the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
+        self.check_layouts(tensors)?;
+        self.give(stream, tensors)
+    }
+
+    /// Refuses tensors that do not lie as the kernel says.
+    pub(crate) fn check_layouts(&self, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         for (number, (tensor, wanted)) in tensors.iter().zip(&self.layouts).enumerate() {
             let Some(layout) = tensor.layout() else { continue };
             if !layout.is_same(wanted)? {
@@ -215,6 +221,11 @@ impl SizedKernel {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Launches the kernel on tensors whose layouts were checked.
+    pub(crate) fn give(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         // A tensor that is missing, or no memory, is refused with the other arguments.
         let memory = |map: &BoxMap| tensors.get(map.tensor).and_then(Argument::memory);
         let mut maps: SmallVec<[EncodedTensorMap<'_>; 4]> = SmallVec::new();

@@ -10,11 +10,12 @@ use tilewright_kernel::ptx::PtxError;
 use tilewright_layout::atoms::AtomError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_tensor::TensorError;
+use tilewright_tile::TileError;
 
 use crate::status::{Status, version_text};
 
 /// Why something was not done on a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum GpuError {
     /// E0801: no driver on this machine.
@@ -175,6 +176,20 @@ pub enum GpuError {
         /// The driver's report.
         status: Status,
     },
+    /// E0822: something of another context than the primary one of the device.
+    OtherContext {
+        /// The object, in words.
+        what: Box<str>,
+        /// The device.
+        device: usize,
+    },
+    /// E0823: memory whose uses nothing would order.
+    Unordered {
+        /// The memory, in words.
+        what: Box<str>,
+        /// Why.
+        because: Box<str>,
+    },
     /// A kernel has no text for the device.
     Ptx(PtxError),
     /// A kernel refused its sizes.
@@ -183,6 +198,8 @@ pub enum GpuError {
     Tensor(TensorError),
     /// An operation of hardware layouts refused.
     Atom(AtomError),
+    /// A tile program, or what is given to a sequence of them, is refused.
+    Tile(Box<TileError>),
 }
 
 /// Launches that are not known to be done.
@@ -313,11 +330,14 @@ impl GpuError {
             GpuError::Layouts { .. } => "E0818",
             GpuError::Layout { .. } => "E0820",
             GpuError::Forked => "E0821",
+            GpuError::OtherContext { .. } => "E0822",
+            GpuError::Unordered { .. } => "E0823",
             GpuError::Driver { .. } => "E0819",
             GpuError::Ptx(error) => error.code(),
             GpuError::Sizes(error) => error.code(),
             GpuError::Tensor(error) => error.code(),
             GpuError::Atom(error) => error.code(),
+            GpuError::Tile(error) => error.code(),
         }
     }
 
@@ -363,10 +383,18 @@ impl GpuError {
                 "start the process anew instead: in Python by multiprocessing's \"spawn\" or \"forkserver\"; or open \
                  devices in the forked process alone"
             }
+            GpuError::OtherContext { .. } => {
+                "make it in the primary context of the device, which the runtime of CUDA and most libraries share"
+            }
+            GpuError::Unordered { .. } => {
+                "launch on the stream that the memory belongs to; give workspaces of a launch that is recorded, by \
+                 their names"
+            }
             GpuError::Ptx(error) => return Some(error.help()),
             GpuError::Sizes(error) => return Refusal::help(error),
             GpuError::Tensor(error) => return error.help(),
             GpuError::Atom(error) => return error.help(),
+            GpuError::Tile(error) => return error.help(),
             _ => return None,
         };
         Some(help.into())
@@ -404,6 +432,12 @@ impl From<TensorError> for GpuError {
 impl From<AtomError> for GpuError {
     fn from(error: AtomError) -> GpuError {
         GpuError::Atom(error)
+    }
+}
+
+impl From<TileError> for GpuError {
+    fn from(error: TileError) -> GpuError {
+        GpuError::Tile(Box::new(error))
     }
 }
 
@@ -500,11 +534,18 @@ impl fmt::Display for GpuError {
             GpuError::Forked => f.write_str(
                 "this process was forked after the CUDA driver was opened, and the driver does not work in a forked process",
             ),
+            GpuError::OtherContext { what, device } => {
+                write!(f, "{what} is of another context than the primary one of device {device}")
+            }
+            GpuError::Unordered { what, because } => {
+                write!(f, "nothing would order the uses of {what}: {because}")
+            }
             GpuError::Driver { call, status } => write!(f, "{call} was refused: the driver said {status}"),
             GpuError::Ptx(error) => error.fmt(f),
             GpuError::Sizes(error) => error.fmt(f),
             GpuError::Tensor(error) => error.fmt(f),
             GpuError::Atom(error) => error.fmt(f),
+            GpuError::Tile(error) => error.fmt(f),
         }
     }
 }

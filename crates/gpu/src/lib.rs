@@ -61,9 +61,12 @@
 //!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
 //!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those
-//!   of another device, or a part.
+//!   of another device, or a part. With the feature `cudarc`, slices and streams of that crate are
+//!   borrowed safely.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
+//! * [`DeviceSequence`], [`SizedSequence`]: tile programs that are launched one after another,
+//!   compiled by [`Device::compile_sequence`]; tensors are given by their names.
 //! * [`Module`], [`Function`], [`Parameter`]: kernels from PTX or machine code, and their
 //!   parameters; [`Cache`]: machine code that was compiled before.
 //! * [`devices`]: GEMM in one call, timings, and resharding between devices.
@@ -77,8 +80,11 @@ mod borrowed;
 mod cache;
 mod context;
 mod cublas;
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 mod device;
 mod device_kernel;
+mod device_sequence;
 mod device_tensor;
 pub mod devices;
 mod driver;
@@ -109,6 +115,7 @@ pub use cache::{Cache, DEFAULT_LIMIT};
 pub use cublas::{Cublas, CublasError, CublasMatrix, CublasProduct};
 pub use device::Device;
 pub use device_kernel::{DeviceKernel, SizedKernel};
+pub use device_sequence::{DeviceSequence, SizedSequence};
 pub use device_tensor::DeviceTensor;
 pub use driver::MINIMUM_VERSION;
 pub use element::{Element, ElementType};

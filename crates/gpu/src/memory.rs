@@ -102,7 +102,8 @@ impl Memory {
         Place { context: &self.context, range, address: self.address, writable, element: None, layout: None }
     }
 
-    fn inside(&self, at: u64, bytes: u64, writable: bool) -> Result<Place<'_>, GpuError> {
+    /// A part as an argument.
+    pub(crate) fn inside(&self, at: u64, bytes: u64, writable: bool) -> Result<Place<'_>, GpuError> {
         match at.checked_add(bytes).filter(|end| *end <= self.bytes) {
             Some(_) => {
                 let address = self.address + at;

@@ -10,3 +10,4 @@ mod loading;
 mod measured;
 mod memory;
 mod opening;
+mod sequences;

@@ -214,6 +214,30 @@ pub enum Reason {
         /// Why.
         because: String,
     },
+    /// E1214: tensors of one name in a sequence, with elements of different types.
+    Joined {
+        /// The tensor.
+        tensor: String,
+        /// The types, that of the earlier program first.
+        types: [Element; 2],
+    },
+    /// E1214: tensors of a sequence that the caller does not give.
+    NotGiven {
+        /// Each with its type and its layout.
+        tensors: Vec<String>,
+    },
+    /// E1214: a name that no tensor of a sequence has.
+    NoTensor {
+        /// The name.
+        name: String,
+        /// The names of the tensors.
+        known: Vec<String>,
+    },
+    /// E1214: a tensor of a sequence that is given twice.
+    GivenTwice {
+        /// The tensor.
+        tensor: String,
+    },
     /// The algebra refused.
     Layout(LayoutError),
     /// The kernel language refused what the program became.
@@ -392,6 +416,20 @@ impl fmt::Display for Reason {
                 Ok(())
             }
             Reason::Gradient { of, because } => write!(f, "`{of}` has no gradient: {because}"),
+            Reason::Joined { tensor, types: [first, other] } => {
+                write!(
+                    f,
+                    "`{tensor}` has elements of {first} in one program of the sequence, and of {other} in another"
+                )
+            }
+            Reason::NotGiven { tensors } => {
+                f.write_str(if tensors.len() == 1 { "a tensor is not given: " } else { "tensors are not given: " })?;
+                f.write_str(&tensors.join("; "))
+            }
+            Reason::NoTensor { name, known } => {
+                write!(f, "no program of the sequence has a tensor `{name}`; the tensors are {}", known.join(", "))
+            }
+            Reason::GivenTwice { tensor } => write!(f, "`{tensor}` is given twice"),
             Reason::Atom { name, because, place } => write!(f, "{name} at {place}: {because}"),
             Reason::Layout(error) => error.fmt(f),
             Reason::Kernel(error) => {
@@ -537,6 +575,8 @@ impl Refusal for TileError {
             Reason::Room { .. } => "E1211",
             Reason::Atom { .. } => "E1212",
             Reason::Gradient { .. } => "E1213",
+            Reason::Joined { .. } | Reason::NotGiven { .. } => "E1214",
+            Reason::NoTensor { .. } | Reason::GivenTwice { .. } => "E1214",
             Reason::Layout(error) => error.code(),
             Reason::Kernel(error) => error.code(),
         }
@@ -637,6 +677,13 @@ impl Refusal for TileError {
                 "write the derivative as a program of its own, or leave the input out of those by which is derived"
                     .to_string()
             }
+            Reason::Joined { .. } => "give one of the two another name, or convert it in a program between".to_string(),
+            Reason::NotGiven { .. } => "give each tensor by its name; only workspaces may be left out".to_string(),
+            Reason::NoTensor { name, known } => match nearest(name, known, 1).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "leave it out".to_string(),
+            },
+            Reason::GivenTwice { .. } => "leave one of both out".to_string(),
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
             Reason::Kernel(error) => return of_kernel(error),
         })

@@ -10,5 +10,5 @@ tilewright_layout::error_pages! {
     /// ```
     pub fn explanation in "error.rs":
         "E1201" "E1202" "E1203" "E1204" "E1205" "E1206" "E1207" "E1208" "E1209" "E1210"
-        "E1211" "E1212" "E1213"
+        "E1211" "E1212" "E1213" "E1214"
 }

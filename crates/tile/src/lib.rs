@@ -84,5 +84,5 @@ pub use program::{
     Role, Scalar, Statement, Tensor, Type, Unary, ValueId,
 };
 pub use read::mention::{Mention, Outline, Subject};
-pub use sequence::Sequence;
+pub use sequence::{Sequence, SequenceKernels, SequenceSizes, SequenceTensor, TensorPurpose};
 pub use tilewright_kernel::Element;

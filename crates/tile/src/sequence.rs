@@ -1,14 +1,84 @@
 //! Tile programs that run one after another.
 //!
 //! Law: tensors are joined by their names. A program reads what the programs before it wrote to the
-//! tensor of the same name. What a later program reads is a workspace; every other tensor that is
-//! written is a result, as the last program that changes it leaves it.
+//! tensor of the same name. The first program that has a tensor says whether it is given. What is
+//! not given and is read by a later program is a workspace; every other tensor that is written is a
+//! result, as the last program that writes it leaves it.
+
+mod kernels;
 
 use std::fmt;
 
-use crate::error::TileError;
+use tilewright_kernel::Element;
+
+pub use kernels::{SequenceKernels, SequenceSizes};
+
+use crate::error::{Reason, TileError};
 use crate::interpret::{self, TensorNumbers, TensorValues};
 use crate::program::{Program, Role, Tensor};
+
+/// What a tensor is to the caller of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TensorPurpose {
+    /// The caller gives it, and the programs only read it.
+    Input,
+    /// The caller gives it, and the programs change it: its contents before count.
+    Changed,
+    /// The programs write it; its contents before do not count.
+    Output,
+    /// A program writes it for a later one; the caller need not know of it.
+    Workspace,
+}
+
+impl TensorPurpose {
+    /// Whether its contents are those of the caller.
+    pub fn is_given(self) -> bool {
+        matches!(self, TensorPurpose::Input | TensorPurpose::Changed)
+    }
+
+    /// Whether a program writes it.
+    pub fn is_written(self) -> bool {
+        self != TensorPurpose::Input
+    }
+}
+
+impl fmt::Display for TensorPurpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TensorPurpose::Input => "input",
+            TensorPurpose::Changed => "changed",
+            TensorPurpose::Output => "output",
+            TensorPurpose::Workspace => "workspace",
+        })
+    }
+}
+
+/// A tensor of a sequence: of all programs that have one of its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SequenceTensor {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub element: Element,
+    /// Its layout as text, as the first program has it; with sizes known at launch as names.
+    pub layout: String,
+    /// What it is to the caller.
+    pub purpose: TensorPurpose,
+}
+
+impl fmt::Display for SequenceTensor {
+    /// `x`, an input of f32 (M,1024):(x_pitch,1)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SequenceTensor { name, element, layout, purpose } = self;
+        let purpose = match purpose {
+            TensorPurpose::Input => "an input",
+            TensorPurpose::Changed => "a changed tensor",
+            TensorPurpose::Output => "an output",
+            TensorPurpose::Workspace => "a workspace",
+        };
+        write!(f, "`{name}`, {purpose} of {element} {layout}")
+    }
+}
 
 /// Tile programs, in the order in which they are launched.
 ///
@@ -54,13 +124,64 @@ impl Sequence {
         &self.programs
     }
 
-    /// The names of the tensors that one program writes and a later one reads, in the order in
-    /// which they are written.
+    /// The tensors of all programs, each once, in the order in which programs declare them.
+    ///
+    /// ```
+    /// use tilewright_tile::{Program, Sequence, TensorPurpose};
+    ///
+    /// let twice: Program = "
+    /// tile twice {
+    ///     input  x: f32 N:1
+    ///     output y: f32 N:1
+    ///     grid ceil(N/4)
+    ///     a = load(x, (4), (block.x))
+    ///     store(y, (block.x), a + a)
+    /// }"
+    /// .parse()?;
+    /// let tensors = Sequence::new(vec![twice]).tensors()?;
+    /// assert_eq!(tensors[1].purpose, TensorPurpose::Output);
+    /// assert_eq!(tensors[0].to_string(), "`x`, an input of f32 N:1");
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: two programs have tensors of one name with elements of different types (E1214).
+    pub fn tensors(&self) -> Result<Vec<SequenceTensor>, TileError> {
+        let mut joined: Vec<SequenceTensor> = Vec::new();
+        for (number, program) in self.programs.iter().enumerate() {
+            for Tensor { name, element, layout, role } in &program.tensors {
+                match joined.iter_mut().find(|known| known.name == *name) {
+                    Some(known) if known.element != *element => {
+                        let types = [known.element, *element];
+                        return Err(Reason::Joined { tensor: name.clone(), types }.into());
+                    }
+                    Some(known) if known.purpose == TensorPurpose::Input && *role != Role::Input => {
+                        known.purpose = TensorPurpose::Changed;
+                    }
+                    Some(_) => {}
+                    None => {
+                        let purpose = match role {
+                            Role::Input => TensorPurpose::Input,
+                            Role::Both => TensorPurpose::Changed,
+                            Role::Output if self.is_read_after(number, name) => TensorPurpose::Workspace,
+                            Role::Output => TensorPurpose::Output,
+                        };
+                        let (name, layout) = (name.clone(), layout.clone());
+                        joined.push(SequenceTensor { name, element: *element, layout, purpose });
+                    }
+                }
+            }
+        }
+        Ok(joined)
+    }
+
+    /// The names of the workspaces: tensors that one program writes and a later one reads, and that
+    /// the caller does not give, in the order in which they are written.
     pub fn workspaces(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for (number, program) in self.programs.iter().enumerate() {
-            for tensor in program.tensors.iter().filter(|tensor| tensor.role != Role::Input) {
-                if self.is_read_after(number, &tensor.name) && !names.contains(&tensor.name.as_str()) {
+            for tensor in program.tensors.iter().filter(|tensor| tensor.role == Role::Output) {
+                let is_first = !self.programs[..number].iter().any(|earlier| has(earlier, &tensor.name, |_| true));
+                if is_first && self.is_read_after(number, &tensor.name) {
                     names.push(tensor.name.as_str());
                 }
             }
@@ -70,21 +191,21 @@ impl Sequence {
 
     /// Whether a program behind this one has the tensor as an input.
     fn is_read_after(&self, number: usize, name: &str) -> bool {
-        let reads = |tensor: &Tensor| tensor.name == name && tensor.role == Role::Input;
-        self.programs[number + 1..].iter().any(|later| later.tensors.iter().any(reads))
+        self.programs[number + 1..].iter().any(|later| has(later, name, |role| role == Role::Input))
     }
 
     /// Whether a program behind this one changes the tensor.
     fn is_changed_after(&self, number: usize, name: &str) -> bool {
-        let changes = |tensor: &Tensor| tensor.name == name && tensor.role == Role::Both;
-        self.programs[number + 1..].iter().any(|later| later.tensors.iter().any(changes))
+        self.programs[number + 1..].iter().any(|later| has(later, name, |role| role == Role::Both))
     }
 
     /// Runs the programs on the interpreter of tile programs ([`interpret::run`]), and returns the
     /// results. Elements of a workspace that no program wrote count as 0.
     ///
-    /// Errors: as [`interpret::run`].
+    /// Errors: as [`interpret::run`]; as [`Sequence::tensors`].
     pub fn run(&self, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
+        self.tensors()?;
+        let workspaces = self.workspaces();
         let mut known = Vec::new();
         for (name, values) in inputs {
             // The first program that has it says its type.
@@ -96,19 +217,33 @@ impl Sequence {
         for (number, program) in self.programs.iter().enumerate() {
             let mut written = TensorNumbers::new();
             for (name, values) in interpret::run_numbers(program, sizes, &known)? {
-                if self.is_read_after(number, &name) || self.is_changed_after(number, &name) {
-                    let element = interpret::element_of(program, &name);
-                    let zero = interpret::Number::of(0.0, element);
+                let is_changed = self.is_changed_after(number, &name);
+                if is_changed || self.is_read_after(number, &name) {
+                    let zero = interpret::Number::of(0.0, interpret::element_of(program, &name));
                     known.retain(|(own, _)| *own != name);
-                    known.push((name, values.into_iter().map(|value| value.unwrap_or(zero)).collect()));
-                } else {
+                    known.push((name.clone(), values.iter().map(|value| value.unwrap_or(zero)).collect()));
+                }
+                if !is_changed && !workspaces.contains(&name.as_str()) {
                     written.push((name, values));
                 }
             }
-            results.extend(interpret::values(program, written)?);
+            for (name, values) in interpret::values(program, written)? {
+                match results.iter_mut().find(|(own, _)| *own == name) {
+                    // What this program does not write stays.
+                    Some((_, before)) => {
+                        before.iter_mut().zip(values).for_each(|(before, now)| *before = now.or(*before));
+                    }
+                    None => results.push((name, values)),
+                }
+            }
         }
         Ok(results)
     }
+}
+
+/// Whether a program has a tensor of this name with such a role.
+fn has(program: &Program, name: &str, role: impl Fn(Role) -> bool) -> bool {
+    program.tensors.iter().any(|tensor| tensor.name == name && role(tensor.role))
 }
 
 impl fmt::Display for Sequence {

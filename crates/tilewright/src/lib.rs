@@ -80,7 +80,8 @@
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a
 //!   writer of PTX.
-//! * [`ops`]: operators of models as tile programs: norms, attention, losses, forward and backward.
+//! * [`mod@ops`]: operators of models as tile programs: norms, attention, losses, forward and
+//!   backward; and on a device, [`ops::on_device`].
 //! * [`planners`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
@@ -101,11 +102,14 @@
 //! * `devices` (on by default): kernels, tile programs, GPUs and meshes of devices. Without it the
 //!   rest compiles in a fraction of the time.
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
+//! * `cudarc`: slices and streams of the crate `cudarc`, on which kernels work without copies.
 //! * `mpi`: processes that Open MPI connects, which is opened at run time.
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts
 //!   serialise as their text.
 
+#[cfg(feature = "devices")]
+pub mod ops;
 #[cfg(feature = "devices")]
 pub mod same;
 
@@ -122,8 +126,6 @@ pub use tilewright_macros as macros;
 #[cfg(feature = "devices")]
 pub use tilewright_mesh as mesh;
 pub use tilewright_notation as notation;
-#[cfg(feature = "devices")]
-pub use tilewright_ops as ops;
 #[cfg(feature = "devices")]
 pub use tilewright_planners as planners;
 #[cfg(feature = "devices")]

@@ -84,6 +84,14 @@ handles! {
     LinkHandle(usize);
 }
 
+#[cfg(feature = "cudarc")]
+impl ContextHandle {
+    /// Whether it is the handle of another library.
+    pub(crate) fn is(self, handle: usize) -> bool {
+        self.0 == handle
+    }
+}
+
 impl StreamHandle {
     /// The handle of a stream that was not made here; 0 is that of the default stream.
     ///

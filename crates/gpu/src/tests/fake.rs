@@ -59,6 +59,8 @@ pub(crate) struct Books {
     /// The last launch.
     pub(super) last: Option<Launched>,
     pub(super) launches: usize,
+    /// All launches, where a test asks for them.
+    pub(super) history: Option<Vec<Launched>>,
     /// The address, the extents, the strides and the box that were encoded last.
     pub(super) encoded: Option<Encoded>,
     /// The result of a link.
@@ -201,6 +203,9 @@ impl Books {
             _ => {}
         }
         self.launches += 1;
+        if let Some(history) = &mut self.history {
+            history.push(launched.clone());
+        }
         self.last = Some(launched.clone());
     }
 }

@@ -14,3 +14,4 @@ mod oracle;
 mod quantize;
 mod rope;
 mod rows;
+mod sequences;

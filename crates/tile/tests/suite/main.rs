@@ -4,3 +4,4 @@ mod gradients;
 mod programs;
 mod random;
 mod refusals;
+mod sequences;

@@ -68,12 +68,16 @@ code cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     NOTE("alloc %llu %llu", NUMBER(*address), (unsigned long long)bytes);
     return SUCCESS;
 }
+code cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) { return cuMemAlloc_v2(address, bytes); }
 code cuMemFree_v2(uint64_t address) { NOTE("free %llu", NUMBER(address)); return SUCCESS; }
 code cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
     *stream = (void *)(uintptr_t)handles++;
     if (priority < 0) NOTE("urgent %llu", NUMBER(*stream));
     return SUCCESS;
 }
+code cuMemFreeAsync(uint64_t address, void *stream) { return cuMemFree_v2(address); }
+code cuStreamCreate(void **stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+code cuStreamGetId(void *stream, uint64_t *number) { *number = NUMBER(stream); return SUCCESS; }
 code cuEventCreate(void **event, unsigned flags) { *event = (void *)(uintptr_t)handles++; return SUCCESS; }
 code cuEventRecord(void *event, void *stream) { NOTE("record %llu %llu", NUMBER(stream), NUMBER(event)); return SUCCESS; }
 code cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
@@ -144,7 +148,7 @@ code cuLaunchKernelEx(const struct config *config, struct module *function, void
 #define DONE(name) code name(void) { return SUCCESS; }
 DONE(cuDevicePrimaryCtxRelease_v2) DONE(cuCtxSetCurrent) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2)
 DONE(cuMemcpyHtoDAsync_v2) DONE(cuMemcpyDtoHAsync_v2) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
-DONE(cuStreamGetId) DONE(cuStreamGetCaptureInfo_v2) DONE(cuStreamDestroy_v2) DONE(cuStreamQuery) DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture)
+DONE(cuStreamGetCaptureInfo_v2) DONE(cuStreamDestroy_v2) DONE(cuStreamQuery) DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture)
 DONE(cuEventDestroy_v2) DONE(cuEventQuery) DONE(cuEventElapsedTime)
 DONE(cuGraphInstantiateWithFlags) DONE(cuGraphLaunch) DONE(cuGraphExecDestroy) DONE(cuGraphDestroy)
 DONE(cuModuleUnload) DONE(cuLinkAddData_v2) DONE(cuLinkComplete) DONE(cuLinkDestroy) DONE(cuFuncSetAttribute)
