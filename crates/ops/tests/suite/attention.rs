@@ -754,6 +754,7 @@ fn options_that_no_kernel_has_are_refused() {
         (Attention { softcap: -1.0, ..own.clone() }, "`softcap` is -1"),
         (Attention { window_left: -2, ..own.clone() }, "`window_left` is -2"),
         (Attention { bias: true, bias_element: Element::I32, ..own.clone() }, "`bias_element` is i32"),
+        (Attention { one_kernel: -1, ..own.clone() }, "`one_kernel` is -1, and it is the length of a row, or 0"),
         (Attention { packed: true, bias: true, ..own.clone() }, "use `bias_expression`"),
         (Attention { packed: true, same_length: true, ..own.clone() }, "`same_length` is true"),
         (Attention { bias_expression: "key\n}".to_string(), ..own.clone() }, "one expression in one line"),
@@ -854,7 +855,7 @@ impl Case {
 fn one_kernel_has_the_gradients_of_its_formula() {
     let wanted = ["attention_rows", "attention_d_q_d_k_d_v", "attention_d_q_of_sums"];
     for head in [64, 128] {
-        let whole = Attention { one_kernel: true, ..grouped(2, 1, head) };
+        let whole = Attention { one_kernel: 128, ..grouped(2, 1, head) };
         let causal = Attention { causal: true, ..whole.clone() };
         let same = Attention { same_length: true, ..causal.clone() };
         assert_eq!(Case::new([300, 300], same).kernels_have_its_gradients(), wanted);
@@ -876,7 +877,7 @@ fn one_kernel_has_the_gradients_of_its_formula() {
 #[test]
 fn one_kernel_leaves_accumulators_in_their_registers() {
     for head in [64, 128] {
-        let own = Attention { one_kernel: true, causal: true, ..grouped(2, 1, head) };
+        let own = Attention { one_kernel: 128, causal: true, ..grouped(2, 1, head) };
         let kernels = own.kernels(true, &Machine::of_target(Target::Sm90a)).unwrap_or_else(|error| panic!("{error}"));
         let program = kernels.kernels[1].program();
         let text = ptx::write(program, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
@@ -900,7 +901,7 @@ fn one_kernel_leaves_accumulators_in_their_registers() {
 #[test]
 fn one_kernel_is_for_the_common_case() {
     let machine = Machine::of_target(Target::Sm90a);
-    let plain = Attention { one_kernel: true, causal: true, ..grouped(2, 1, 64) };
+    let plain = Attention { one_kernel: 128, causal: true, ..grouped(2, 1, 64) };
     let names = |options: &Attention, machine: &Machine| -> Vec<String> {
         let kernels = options.kernels(true, machine).unwrap_or_else(|error| panic!("{error}"));
         kernels.kernels.iter().map(|own| own.program().name.clone()).collect()
@@ -911,7 +912,8 @@ fn one_kernel_is_for_the_common_case() {
         Attention { value_head: 128, ..plain.clone() },
         Attention { window_left: 10, ..plain.clone() },
         Attention { softcap: 1.0, ..plain.clone() },
-        Attention { one_kernel: false, ..plain.clone() },
+        Attention { one_kernel: 64, head: 128, ..plain.clone() },
+        Attention { one_kernel: 0, ..plain.clone() },
     ] {
         let wanted = ["attention_delta", "attention_d_k_d_v", "attention_d_q"];
         assert_eq!(names(&other, &machine), wanted, "{other:?}");
