@@ -214,7 +214,7 @@ fn product(
 }
 
 /// The iterations of a block: tiles of queries from the first one that sees its keys on.
-struct Walk {
+struct QueryWalk {
     /// The first tile.
     first: Expr,
     /// How many tiles have a mask, and how many follow without.
@@ -260,7 +260,7 @@ struct Written<'k, 'a> {
     /// The tile of keys, and the head and the sequence.
     block: Expr,
     head: Expr,
-    walk: Walk,
+    walk: QueryWalk,
 }
 
 impl<'k, 'a> Written<'k, 'a> {
@@ -359,7 +359,7 @@ impl<'k, 'a> Written<'k, 'a> {
 
     /// Calls `each` for the tiles of all heads of the group, in the order in which they are taken.
     fn each(&self, mut each: impl FnMut([&Expr; 2]) -> Result<(), KernelError>) -> Result<(), KernelError> {
-        let Walk { first, count, .. } = &self.walk;
+        let QueryWalk { first, count, .. } = &self.walk;
         self.k.range(self.form.dense.heads.group, |group| {
             self.k.range(count.clone(), |iteration| each([&plus(first, &iteration)?, &group]))
         })
@@ -399,7 +399,7 @@ impl<'k, 'a> Written<'k, 'a> {
     /// The warp that adds the tiles of a stage to the sums of `d_q`.
     fn add(&self, own: i64) -> Result<(), KernelError> {
         let OneKernel { queries, wide, in_turns, .. } = *self.form;
-        let (k, Walk { first, count, .. }) = (self.k, &self.walk);
+        let (k, QueryWalk { first, count, .. }) = (self.k, &self.walk);
         let lanes = wide / 4;
         let (rows, beside) = (ADDED / wide, 32 / lanes);
         // A lane has four columns of some rows.
@@ -466,7 +466,7 @@ impl<'k, 'a> Written<'k, 'a> {
         self.of_keys.cursor()?.stage()?.wait()?;
         self.begin_scores(&state)?;
         k.wait_mma(0);
-        let Walk { first, masked, rest, .. } = &self.walk;
+        let QueryWalk { first, masked, rest, .. } = &self.walk;
         k.range(dense.heads.group, |_| {
             k.range(masked.clone(), |iteration| k.in_place(|| self.step(&state, Some(&plus(first, &iteration)?))))?;
             k.range(rest.clone(), |_| k.in_place(|| self.step(&state, None)))
@@ -645,7 +645,7 @@ impl OneKernel<'_> {
     }
 
     /// The tiles of queries that see a block of keys.
-    fn walk(&self, k: &Build, block: &Expr) -> Result<Walk, KernelError> {
+    fn walk(&self, k: &Build, block: &Expr) -> Result<QueryWalk, KernelError> {
         let all = k.size(&self.tiles())?;
         let tiles = k.index(&all)?;
         let zero = tiles.like(0.0);
@@ -656,7 +656,7 @@ impl OneKernel<'_> {
             let is_partial = end.lt(first_key + end.like(KEYS as f64));
             let masked = k.index_of(is_partial.select(tiles, zero))?;
             let rest = k.index_of(is_partial.select(zero, tiles))?;
-            return Ok(Walk { first: Expr::from(0), masked, rest, count: all });
+            return Ok(QueryWalk { first: Expr::from(0), masked, rest, count: all });
         }
         let by = tiles.like(f64::from(self.queries.ilog2()));
         let beside = first_key - k.index(&self.shift(k)?)?;
@@ -666,6 +666,6 @@ impl OneKernel<'_> {
         let whole = whole.min(tiles).max(first);
         let [first_at, masked, rest, count] =
             [first, whole - first, tiles - whole, tiles - first].map(|number| k.index_of(number));
-        Ok(Walk { first: first_at?, masked: masked?, rest: rest?, count: count? })
+        Ok(QueryWalk { first: first_at?, masked: masked?, rest: rest?, count: count? })
     }
 }
