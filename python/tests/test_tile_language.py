@@ -386,8 +386,8 @@ def test_what_the_language_refuses():
 
     with pytest.raises(tw.KernelError, match="combined"):
         adds.program()
-    with pytest.raises(TypeError, match="numbers of f32 and i32"):
-        tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("f64"))
+    with pytest.raises(TypeError, match="numbers of f32, i32, f64 and i64"):
+        tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("bf16"))
 
 
 def test_tiles_that_begin_at_elements():

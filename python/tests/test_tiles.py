@@ -174,8 +174,8 @@ def test_what_no_tile_program_is():
             of(body)(x, x.copy())
     with pytest.raises(RuntimeError, match="tw.tile.full"):
         tile.full((8,), 1.0)
-    with pytest.raises(TypeError, match="numbers of f32 and i32"):
-        tw.tile(lambda x: None, x=tw.Scalar("f64"))
+    with pytest.raises(TypeError, match="numbers of f32, i32, f64 and i64"):
+        tw.tile(lambda x: None, x=tw.Scalar("bf16"))
     kept = []
     of(lambda x, y: (kept.append(x.load((8,), (0,))), y.store((0,), kept[0])))(x, x.copy())
     with pytest.raises(tw.KernelError, match="earlier trace of the program"):

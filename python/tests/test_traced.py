@@ -112,7 +112,7 @@ MEANT = {
     "Value": ARITHMETIC | ORDER | BITS | WHOLE,
     "Carried": ARITHMETIC | ORDER | BITS | WHOLE,
     "Condition": {"__invert__"} | {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or")},
-    "Index": INDEX | ORDER,
+    "Index": INDEX | ORDER | {f"__{side}{name}__" for side in ("", "i") for name in ("floordiv", "mod")},
     "Tensor": set(),
     "Block": set(),
     "Iterations": {"__next__"},
