@@ -54,7 +54,7 @@ pub(super) struct StageRing<'k> {
 /// How a tile is copied.
 enum Copy {
     /// All of it.
-    Tile(TiledCopy),
+    Tile(Box<TiledCopy>),
     /// Row by row, each at a coordinate of its own.
     Rows(CopyAtom, StagedCopy),
 }
@@ -121,7 +121,7 @@ impl<'k> Lowering<'k, '_> {
                             _ => (Layout::strided((others, chunks), (chunks, 1))?, (1, own.chunk)),
                         };
                         let values = Layout::compact(&values.into_shape()?)?;
-                        Copy::Tile(TiledCopy::new(atom, 16, &movers, &values)?)
+                        Copy::Tile(Box::new(TiledCopy::new(atom, 16, &movers, &values)?))
                     }
                 };
                 Ok::<_, KernelError>(Rc::new(StageRing {

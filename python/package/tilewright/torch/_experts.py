@@ -91,7 +91,7 @@ def _expert_product(
     first_tiles: Tensor,
     tiles: Tensor,
     transposed: bool,
-    invariant: bool = False,
+    invariant: bool,
 ) -> Tensor:
     none = _nobody(x)
     return fresh(_experts.multiply_rows(x, w, Places(none, none, tile_experts, first_tiles, tiles), transposed, invariant, None), x)
@@ -105,7 +105,7 @@ def _expert_product_backward(
     first_tiles: Tensor,
     tiles: Tensor,
     transposed: bool,
-    invariant: bool = False,
+    invariant: bool,
 ) -> tuple[Tensor, Tensor]:
     none = _nobody(x)
     where = Places(none, none, tile_experts, first_tiles, tiles)

@@ -70,7 +70,7 @@ def _linear_cross_entropy(
     is_mean: bool,
     rows: int,
     needs: bool,
-    invariant: bool = False,
+    invariant: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     loss, d_x, d_weight = _losses.fused(
         x, weight, targets, ignored, smoothing, z_loss, softcap, is_mean, rows, needs, invariant, None

@@ -13,18 +13,18 @@ from ..ops import _products
 from ._register import batched, fresh, like, one_by_one, register, spread
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], invariant: bool = False) -> Tensor:
+def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], invariant: bool) -> Tensor:
     return fresh(_products.multiply(x, weight, bias, invariant=invariant), x)
 
 
 def _linear_backward(
-    x: Tensor, weight: Tensor, d_y: Tensor, bias: bool, invariant: bool = False
+    x: Tensor, weight: Tensor, d_y: Tensor, bias: bool, invariant: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     d_x, d_weight, d_bias = _products.multiply_backward(x, weight, d_y, bias, None, invariant)
     return fresh(d_x), fresh(d_weight), x.new_empty(0) if d_bias is None else fresh(d_bias)
 
 
-def _matmul(a: Tensor, b: Tensor, invariant: bool = False) -> Tensor:
+def _matmul(a: Tensor, b: Tensor, invariant: bool) -> Tensor:
     return fresh(_products.product(a, b, None, invariant), a)
 
 
@@ -69,12 +69,12 @@ batched(
 )
 
 
-def _linears(x: Tensor, weights: Sequence[Tensor], invariant: bool = False) -> list[Tensor]:
+def _linears(x: Tensor, weights: Sequence[Tensor], invariant: bool) -> list[Tensor]:
     return [fresh(_products.multiply(x, weight, None, invariant=invariant), x) for weight in weights]
 
 
 def _linears_backward(
-    x: Tensor, weights: Sequence[Tensor], derivatives: Sequence[Tensor], invariant: bool = False
+    x: Tensor, weights: Sequence[Tensor], derivatives: Sequence[Tensor], invariant: bool
 ) -> list[Tensor]:
     d_x, d_weights = _products.multiply_all_backward(x, weights, derivatives, invariant, None)
     return [fresh(own) for own in (d_x, *d_weights)]
@@ -104,7 +104,7 @@ def _derive_linears(ctx: Any, derivatives: Sequence[Tensor]) -> Any:
 
 
 def _feed_forward(
-    x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str, invariant: bool = False
+    x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str, invariant: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     y, first, second = _products.feed_forward_parts(x, gate, up, down, function, invariant, None)
     return fresh(y, x), fresh(first, x), fresh(second, x)
@@ -119,7 +119,7 @@ def _feed_forward_backward(
     second: Tensor,
     d_y: Tensor,
     function: str,
-    invariant: bool = False,
+    invariant: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     made = _products.pass_back(x, gate, up, down, first, second, d_y, function, invariant, None)
     d_x, d_gate, d_up, d_down = (fresh(own, d_y) for own in made)
@@ -127,7 +127,7 @@ def _feed_forward_backward(
 
 
 def _fake_feed_forward(
-    x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str, invariant: bool = False
+    x: Tensor, gate: Tensor, up: Tensor, down: Tensor, function: str, invariant: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     inner = (*x.shape[:-1], gate.shape[0])
     return like(x, (*x.shape[:-1], down.shape[0])), like(x, inner), like(x, inner)
