@@ -141,3 +141,9 @@ def test_vmap_of_operators_without_derivatives() -> None:
     x = torch.randn(3, 4, 128)
     q8, scales = torch.vmap(ops.quantize)(x)
     torch.testing.assert_close(torch.vmap(ops.dequantize)(q8, scales), torch.stack([ops.dequantize(*ops.quantize(own)) for own in x]))
+
+
+def test_registered_operators_have_no_defaults() -> None:
+    for name, operator in vars(tilewright.torch.operators).items():
+        arguments = operator.own._opoverload._schema.arguments
+        assert not [own.name for own in arguments if own.has_default_value()], name

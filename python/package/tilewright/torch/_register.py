@@ -106,7 +106,8 @@ def register(
     name: str, function: Callable[..., Any], fake: Callable[..., Any], mutates: tuple[str, ...] = ()
 ) -> Operator:
     """Registers an operator: `function` is annotated with the types of its schema. It is called where
-    PyTorch records nothing.
+    PyTorch records nothing. No parameter has a default: PyTorch 2.11 leaves out arguments that equal
+    their defaults, and then refuses derivatives of all of them.
     """
 
     def unrecorded(*arguments: Any) -> Any:
