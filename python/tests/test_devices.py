@@ -108,7 +108,7 @@ def again(tw, Tensor, last, driver, stream):
     assert launched(lambda: gemm(at=3)) == 1 and len(planned) == 1
     second = last(8)
     assert second[:7] == first[:7] and second[7] == stream.handle != first[7]
-    calls = tw.gpu._calls[("gemm", None, None, False, False, True, None)]
+    calls = tw.gpu._calls[("gemm", None, None, False, False, False, True, None)]
     known = [Tensor((128, 128), half, address=at * MiB) for at in (4, 5, 6)]
     launch = lambda arrays: calls.call(tuple(arrays[:2]), tuple(arrays[2:]))  # noqa: E731
     assert launched(lambda: launch(known)) == 1

@@ -225,7 +225,7 @@ def cross_entropy(
     Losses are of float32. The loss of a target that is no class is infinite.
 
     >>> import numpy as np
-    >>> float(cross_entropy(np.zeros((4, 2), np.float32), np.array([0, 1, -100, 0], np.int32)).round(4))
+    >>> round(float(cross_entropy(np.zeros((4, 2), np.float32), np.array([0, 1, -100, 0], np.int32))), 4)
     0.6931
     """
     _check_reduction(reduction)
