@@ -12,10 +12,10 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::symbolic::Values;
 
-use crate::ahead::is_repeatable;
 use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
+use crate::program::ahead::is_repeatable;
 use crate::program::{Index, Loop, Operation, Program, Role, Statement, ValueId};
 
 /// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.

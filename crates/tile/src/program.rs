@@ -5,6 +5,7 @@
 //! the end of the body that defines it. Every pass preserves the result of
 //! [`crate::interpret::run`].
 
+pub(crate) mod ahead;
 mod index;
 mod infer;
 mod print;
@@ -16,6 +17,8 @@ use std::fmt;
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 pub use tilewright_kernel::program::memory::Role;
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::Expr;
 
 pub use index::{Axis, Count, Counter, Index, Name};
 pub(crate) use infer::{are_multiplied, broadcast_shape, infer, is_count, is_stored};
@@ -543,6 +546,13 @@ pub struct Program {
 }
 
 impl Program {
+    /// Whether elements along a mode of a tensor lie side by side.
+    pub(crate) fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
+        let layout = self.tensors[tensor].layout.parse::<Layout<Expr>>();
+        let own = layout.ok().and_then(|layout| layout.mode(mode));
+        own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.name

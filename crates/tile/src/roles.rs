@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::BULK_CHUNK_BYTES;
+use tilewright_layout::Extent;
 use tilewright_layout::symbolic::{Declarations, Expr};
-use tilewright_layout::{Extent, Layout};
 
 use crate::matrix;
 use crate::program::{Axis, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
@@ -193,13 +193,6 @@ impl<'p> Seen<'p> {
     }
 }
 
-/// Whether elements along a mode of a tensor lie side by side.
-pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bool {
-    let layout = program.tensors[tensor].layout.parse::<Layout<Expr>>();
-    let own = layout.ok().and_then(|layout| layout.mode(mode));
-    own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
-}
-
 /// Whether TMA keeps what it stores inside a tensor: it writes whole chunks of 16 bytes, and traps
 /// at negative coordinates. So all lines of the tensor begin and end at chunks, for every
 /// admissible size, and tiles are counted from 0 on.
@@ -347,7 +340,7 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
     for (operand, name) in own.operands.iter().zip(["A", "B"]) {
         match seen.tma_load(*operand) {
             Some((_, tile, ..)) => {
-                let inner = tile.kept().into_iter().find(|mode| is_contiguous(program, tile.tensor, *mode));
+                let inner = tile.kept().into_iter().find(|mode| program.is_contiguous(tile.tensor, *mode));
                 let bytes = i64::from(element.bytes());
                 if inner.is_none_or(|mode| tile.shape[mode] * bytes < 32) {
                     return Err(format!("the {name} operand has no rows of 32 bytes or more in memory"));

@@ -268,7 +268,7 @@ impl<'k> Lowering<'k, '_> {
 /// The bytes of each cache line that a tile reads, if that is a part of the line, and the next
 /// iteration reads the next part.
 fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
-    let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode))?;
+    let along = (0..shape.len()).find(|mode| program.is_contiguous(tensor, *mode))?;
     let bytes = shape[along] * i64::from(program.tensors[tensor].element.bytes());
     let is_next = !at[along].by_element && at[along].terms.iter().any(|own| matches!(own, (Name::Iteration(_), 1)));
     (bytes < LINE && is_next).then_some(bytes)

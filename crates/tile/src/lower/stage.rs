@@ -13,9 +13,9 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tree};
 
 use super::{Lowering, over};
-use crate::ahead;
 use crate::matrix::Tiling;
 use crate::picked::part_shape;
+use crate::program::ahead;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 use crate::staged_copy::StagedCopy;
 
@@ -56,7 +56,7 @@ enum Copy {
     /// All of it.
     Tile(Box<TiledCopy>),
     /// Row by row, each at a coordinate of its own.
-    Rows(CopyAtom, StagedCopy),
+    Rows(Box<CopyAtom>, StagedCopy),
 }
 
 /// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
@@ -113,7 +113,7 @@ impl<'k> Lowering<'k, '_> {
                 })?;
                 let movers = own.movers();
                 let copy = match &picked {
-                    Some((mode, _)) if kept.contains(mode) => Copy::Rows(atom, own),
+                    Some((mode, _)) if kept.contains(mode) => Copy::Rows(Box::new(atom), own),
                     _ => {
                         let (chunks, others) = (own.threads_of_line, own.lines_at_once);
                         let (movers, values) = match inner {
@@ -142,7 +142,7 @@ impl<'k> Lowering<'k, '_> {
     }
 
     fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
-        crate::roles::is_contiguous(&self.placed.program, tensor, mode)
+        self.placed.program.is_contiguous(tensor, mode)
     }
 
     /// Copies the tiles of an iteration to their stages.
@@ -365,7 +365,7 @@ pub(crate) fn staged_layout(
     modes: [usize; 2],
 ) -> Result<Composed, LayoutError> {
     let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
-    let inner = usize::from(!crate::roles::is_contiguous(program, tensor, kept[0]));
+    let inner = usize::from(!program.is_contiguous(tensor, kept[0]));
     layout(kept.map(|mode| shape[mode]), inner, None)
 }
 

@@ -141,7 +141,7 @@ impl Verifier<'_> {
                                that are known before the loop";
                 return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
             }
-            if modes.contains(mode) && crate::roles::is_contiguous(self.program, *tensor, *mode) {
+            if modes.contains(mode) && self.program.is_contiguous(*tensor, *mode) {
                 let because = "a tile says which rows are copied, and the elements of a row are contiguous";
                 return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
             }

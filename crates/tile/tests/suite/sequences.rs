@@ -45,13 +45,16 @@ fn purposes(sequence: &Sequence) -> Vec<(String, TensorPurpose)> {
     sequence.tensors().unwrap().into_iter().map(|tensor| (tensor.name, tensor.purpose)).collect()
 }
 
+/// Programs, the purposes of their tensors, and results.
+type Case<'n> = (Vec<Program>, Vec<(&'n str, TensorPurpose)>, Vec<(&'n str, [f64; 3])>);
+
 #[test]
 fn the_first_program_that_has_a_tensor_says_whether_it_is_given() {
     use TensorPurpose::{Changed, Input, Output, Workspace};
 
     let n = "N:1";
     // In turn: the programs; what each tensor is; and the results for an `x` of 1, 2, 3.
-    let cases: Vec<(Vec<Program>, Vec<(&str, TensorPurpose)>, Vec<(&str, [f64; 3])>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (
             vec![adding("a", "x", "w", 1, n), adding("b", "w", "y", 2, n)],
             vec![("x", Input), ("w", Workspace), ("y", Output)],

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
-_setting: ContextVar[bool] = ContextVar("tilewright_invariant", default=False)
+
+class _Setting:
+    """The setting of the process. It is a plain attribute, because `torch.compile` of PyTorch 2.11 ends
+    a graph where a variable of a context is read.
+    """
+
+    enabled = False
 
 
 @contextmanager
@@ -18,7 +23,7 @@ def invariant(enabled: bool = True) -> Iterator[None]:
     and their derivatives by ``x``. A derivative by weights is a sum over the rows; it has the same bits
     for the same arrays. The number of splits of ``attention_decode`` is that of one sequence.
 
-    Derivatives are as invariant as the calls that they are derivatives of, wherever ``backward`` is
+    The setting is that of all threads. Derivatives are as invariant as the calls that they are derivatives of, wherever ``backward`` is
     called. A function that is traced or compiled keeps the setting of its trace; ``torch.compile``
     traces again where the setting has changed, and does not enter the context itself: enter it outside,
     or pass ``invariant=True`` to the calls.
@@ -30,13 +35,14 @@ def invariant(enabled: bool = True) -> Iterator[None]:
     ...     bool((linear(x, weight)[:1] == linear(x[:1], weight)).all())
     True
     """
-    token = _setting.set(enabled)
+    before = _Setting.enabled
+    _Setting.enabled = enabled
     try:
         yield
     finally:
-        _setting.reset(token)
+        _Setting.enabled = before
 
 
 def is_invariant(given: bool | None) -> bool:
     """What a call says, or the setting of its context."""
-    return _setting.get() if given is None else given
+    return _Setting.enabled if given is None else given

@@ -14,7 +14,7 @@ use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle,
 
 use super::super::{Lowering, ThreadValue};
 use crate::program::{Index, Statement, ValueId};
-use crate::roles::{TmaTile, is_contiguous, is_stored_in_bulk};
+use crate::roles::{TmaTile, is_stored_in_bulk};
 
 /// The most columns of a strip: lines of 128 bytes.
 const STRIP: i64 = 64;
@@ -32,7 +32,7 @@ impl<'k> Lowering<'k, '_> {
             tiling.c == *held && self.placed.program.type_of(*result).shape == extents
         };
         let fits = ty.element.bits() == 16
-            && is_contiguous(&self.placed.program, tensor, *columns)
+            && self.placed.program.is_contiguous(tensor, *columns)
             && extents[1] % 16 == 0
             && is_stored_in_bulk(&self.placed.program, tensor, at)
             && self.placed.tilings.iter().any(as_sums);

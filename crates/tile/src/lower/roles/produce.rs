@@ -12,7 +12,7 @@ use super::{BRINGERS, Live};
 use crate::held::Held;
 use crate::matrix;
 use crate::program::{Index, Operation, Program, Statement, ValueId};
-use crate::roles::{Roles, TmaTile, has_tma_loads, is_contiguous};
+use crate::roles::{Roles, TmaTile, has_tma_loads};
 
 /// Bytes of a line, and of what a swizzle moves.
 const LINE: i64 = 128;
@@ -45,7 +45,7 @@ pub(crate) fn tma_layout(
 fn with_stages(program: &Program, tile: &TmaTile, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
     let kept = tile.kept();
     let [first, second] = kept.map(|mode| tile.shape[mode]);
-    let along_first = is_contiguous(program, tile.tensor, kept[0]);
+    let along_first = program.is_contiguous(tile.tensor, kept[0]);
     let (run, others) = if along_first { (first, second) } else { (second, first) };
     let bytes = i64::from(program.tensors[tile.tensor].element.bytes());
     let (width, unit) = (run.min(LINE / bytes), UNIT / bytes);

@@ -7,15 +7,14 @@
 
 use std::collections::HashSet;
 
-use crate::loads::loaded;
-use crate::program::{Operation, Program, Role, Statement, ValueId};
+use super::{Operation, Program, Role, Statement, ValueId};
 
 /// Whether an operation has the same result whenever it is carried out on the same operands, and
 /// costs little.
 pub(crate) fn is_repeatable(program: &Program, operation: &Operation) -> bool {
     match operation {
-        Operation::Load { .. } | Operation::Gather { .. } => {
-            loaded(operation).is_some_and(|tensor| program.tensors[tensor].role == Role::Input)
+        Operation::Load { tensor, .. } | Operation::Gather { tensor, .. } => {
+            program.tensors[*tensor].role == Role::Input
         }
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Scalar(..) => true,
         Operation::Arange { .. } | Operation::Unary(_) | Operation::Binary(_) | Operation::MultiplyAdd => true,
