@@ -171,3 +171,23 @@ def test_a_feed_forward_layer_is_replaced_if_its_parts_are_all() -> None:
         exact = layer(x)
         assert ("OwnMLP" in tilewright.torch.patch(layer).replaced) is is_known
         torch.testing.assert_close(layer(x), exact)
+
+
+def test_a_compiled_model_without_padding_has_attention_without_a_mask() -> None:
+    model = _model()
+    tilewright.torch.patch(model)
+    tokens = torch.randint(0, 100, (2, 17))
+    biases: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        biases.extend(node.args[5] for node in graph.graph.nodes if str(node.target) == "tilewright.attention.default")
+        return graph
+
+    compiled = torch.compile(model, fullgraph=True, backend=backend)
+    compiled(input_ids=tokens, labels=tokens, use_cache=False)
+    assert biases == [None, None]
+    # Positions that begin again are packed sequences, which a mask keeps apart.
+    positions = torch.tensor([[*range(9), *range(8)]] * 2)
+    found = compiled(input_ids=tokens, position_ids=positions, use_cache=False).logits
+    torch.testing.assert_close(found, model(input_ids=tokens, position_ids=positions, use_cache=False).logits)
+    assert None not in biases[2:] and len(biases) == 4

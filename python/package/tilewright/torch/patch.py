@@ -311,6 +311,21 @@ def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more:
     return total + self.mlp(normed)
 
 
+class _Rows:
+    """Whether each row of tokens is one sequence without padding, in a model that is being traced. There
+    `transformers` cannot see that no sequences are packed, and makes a mask for all; with a padding mask,
+    it does not look.
+    """
+
+    are_whole = False
+
+
+def _are_whole(given: Any, named: dict[str, Any]) -> bool:
+    """Whether a call has tokens alone: nothing of it says where a sequence begins or ends."""
+    others = ("attention_mask", "position_ids", "past_key_values", "cache", "inputs_embeds")
+    return not given and named.get("input_ids") is not None and all(named.get(name) is None for name in others)
+
+
 def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     # Other models scale their logits before the loss.
     names = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
@@ -323,6 +338,16 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     whole = type(module).forward
 
     def forward(self: Any, *given: Any, **named: Any) -> Any:
+        before, _Rows.are_whole = _Rows.are_whole, torch.compiler.is_compiling() and _are_whole(given, named)
+        if _Rows.are_whole:
+            tokens = named["input_ids"]
+            named["attention_mask"] = torch.ones(tokens.shape, dtype=torch.bool, device=tokens.device)
+        try:
+            return computed(self, *given, **named)
+        finally:
+            _Rows.are_whole = before
+
+    def computed(self: Any, *given: Any, **named: Any) -> Any:
         labels = named.get("labels")
         if labels is None or given or named.get("logits_to_keep") or named.get("num_items_in_batch") is not None:
             return whole(self, *given, **named)
@@ -383,7 +408,8 @@ def _register_attention() -> bool:
 
     def mask(*given: Any, **named: Any) -> Any:
         # Attention is causal by itself. Every other pattern is a mask: padding, packed or chunked rows.
-        is_plain = named.get("mask_function") is causal_mask_function and named.get("attention_mask") is None
+        is_plain = named.get("mask_function") is causal_mask_function
+        is_plain = is_plain and (_Rows.are_whole or named.get("attention_mask") is None)
         if is_plain and named.get("q_length") == named.get("kv_length") is not None:
             return None
         return sdpa_mask(*given, **named)
