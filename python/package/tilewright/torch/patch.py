@@ -317,7 +317,11 @@ class _Rows:
     it does not look.
     """
 
-    are_whole = False
+    def __init__(self) -> None:
+        self.are_whole = False
+
+
+_rows = _Rows()
 
 
 def _are_whole(given: Any, named: dict[str, Any]) -> bool:
@@ -338,14 +342,14 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     whole = type(module).forward
 
     def forward(self: Any, *given: Any, **named: Any) -> Any:
-        before, _Rows.are_whole = _Rows.are_whole, torch.compiler.is_compiling() and _are_whole(given, named)
-        if _Rows.are_whole:
+        before, _rows.are_whole = _rows.are_whole, torch.compiler.is_compiling() and _are_whole(given, named)
+        if _rows.are_whole:
             tokens = named["input_ids"]
             named["attention_mask"] = torch.ones(tokens.shape, dtype=torch.bool, device=tokens.device)
         try:
             return computed(self, *given, **named)
         finally:
-            _Rows.are_whole = before
+            _rows.are_whole = before
 
     def computed(self: Any, *given: Any, **named: Any) -> Any:
         labels = named.get("labels")
@@ -409,7 +413,7 @@ def _register_attention() -> bool:
     def mask(*given: Any, **named: Any) -> Any:
         # Attention is causal by itself. Every other pattern is a mask: padding, packed or chunked rows.
         is_plain = named.get("mask_function") is causal_mask_function
-        is_plain = is_plain and (_Rows.are_whole or named.get("attention_mask") is None)
+        is_plain = is_plain and (_rows.are_whole or named.get("attention_mask") is None)
         if is_plain and named.get("q_length") == named.get("kv_length") is not None:
             return None
         return sdpa_mask(*given, **named)
