@@ -79,7 +79,7 @@ mod tests {
     fn each_group_takes_its_value_of_each_tile_of_coordinates() {
         // A tile (4,8,2), held with bits of all modes among its values.
         let shape = [4, 8, 2];
-        let held: Held = "((2,2,8),(2,2,2)):((2,8,0),(4,1,32))".parse().unwrap();
+        let held: Held = "((2,2,2,4),(2,2,2)):((2,8,16,0),(4,1,32))".parse().unwrap();
         for (modes, own) in [
             (vec![0, 1], [4, 1, 1]),
             (vec![0, 1], [1, 8, 1]),
