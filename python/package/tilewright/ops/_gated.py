@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from .. import _definitions as definitions
@@ -15,6 +14,8 @@ from ._elements import activation, activation_backward
 from ._invariance import is_invariant
 from ._products import flat_rows, linear, product_into, sum_of_products
 
+#: The targets of machines, by their names.
+_targets: dict[str, str] = {}
 #: The functions of an element in the words of epilogues.
 _TEXTS = {"identity": "{}", "relu_squared": "relu({0}) * relu({0})"}
 
@@ -77,12 +78,10 @@ def _check(x: Any, weight: Any, bias: Any, function: str, pairs: str) -> None:
 
 def has_wgmma(x: Any) -> bool:
     """Whether the machine of an array multiplies by wgmma."""
-    return _target(machine_of(x)) == "sm_90a"
-
-
-@functools.lru_cache
-def _target(machine: str) -> str:
-    return _native.target_of_machine(machine)
+    machine = machine_of(x)
+    if machine not in _targets:
+        _targets[machine] = _native.target_of_machine(machine)
+    return _targets[machine] == "sm_90a"
 
 
 def gated_linear_backward(
