@@ -5,7 +5,7 @@
 //! cudarc knows to use the slice, and cudarc knows of the launches when the call returns. So the
 //! slice may be read, written or dropped at once afterwards, as after a launch of cudarc's own.
 //!
-//! *Invariant:* an address of a slice is used only inside [`CudarcStream::on_slices`], which holds
+//! *Invariant:* an address of a slice is used only inside `CudarcStream::on_slices`, which holds
 //! the borrows of the slices and the guards of cudarc until the launches are on the stream. The
 //! guards never leave it, so nobody can forget them. Where cudarc keeps no events, a slice is taken
 //! on its own stream alone, whose order is enough.

@@ -24,9 +24,10 @@ options! {
     /// | `lengths` | batch, i32 | contiguous |
     /// | `pages` | batch, `L`, i32 | `pages_row`, 1 |
     ///
-    /// Sequence `b` has `lengths[b]` rows with the new ones, so new row `i` becomes row `lengths[b]
-    /// - R + i`. With `paged`, row `t` of sequence `b` is row `t % page` of page `pages[b, t /
-    /// page]`. A row that the cache has no room for, or whose page is negative, is not written.
+    /// Sequence `b` has `lengths[b]` rows with the new ones. So new row `i` becomes row
+    /// `lengths[b] - R + i`. With `paged`, row `t` of sequence `b` is row `t % page` of page
+    /// `pages[b, t / page]`. A row that the cache has no room for, or whose page is negative, is
+    /// not written.
     ///
     /// ```
     /// use tilewright_ops::{AppendToCache, Operator};
