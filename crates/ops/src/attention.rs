@@ -116,13 +116,13 @@ options! {
         bias_expression: String = String::new(),
         /// Whether the backward reads `d_lse`, the derivative by `lse`.
         lse_gradient: bool = false,
-        /// The longest row of a head for which one kernel computes `d_q`, `d_k` and `d_v` on Hopper,
-        /// where it can: heads of 64 or 128, causal or without a mask, and logits that are scaled
-        /// products. Elsewhere there are programs for each; 0 is for those everywhere. Measured on an
-        /// H200: one kernel is faster for heads of 64.
+        /// The longest row of a head for which one kernel computes `d_q`, `d_k` and `d_v` on
+        /// Hopper, where it can: heads of 64 or 128, causal or without a mask, and logits that are
+        /// scaled products. Elsewhere there are programs for each; 0 is for those everywhere.
+        /// Measured on an H200: one kernel is faster for heads of 64.
         one_kernel: i64 = 64,
-        /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same bits.
-        /// Without turns, sums are rounded in any order.
+        /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same
+        /// bits. Without turns, sums are rounded in any order.
         in_turns: bool = true,
     }
 }
@@ -169,8 +169,8 @@ impl Attention {
 }
 
 impl Attention {
-    /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none where that is not asked for, or
-    /// not possible.
+    /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none where that is not asked for,
+    /// or not possible.
     fn backward_in_one_kernel(&self, machine: &Machine) -> Result<Option<OperatorKernels>, OperatorError> {
         if self.one_kernel < self.head || self.packed {
             return Ok(None);

@@ -26,10 +26,10 @@ const LONGEST: i64 = 1 << 24;
 const MOST_PARTS: i64 = 64;
 
 options! {
-    /// `y = x w^T + bias`, with weights of four bits. Inputs: `x`, `(M,length)`; `w`, `(N,length/8)`
-    /// words of i32; `scales`, `(length/128,N)`; with `bias` that of N elements. Output: `y`, `(M,N)`.
-    /// All are contiguous. `scales`, `bias` and `y` have the type of `x`; with `splits`, there are
-    /// partial sums, `parts`, `(splits,M,N)` of f32.
+    /// `y = x w^T + bias`, with weights of four bits. Inputs: `x`, `(M,length)`; `w`,
+    /// `(N,length/8)` words of i32; `scales`, `(length/128,N)`; with `bias` that of N elements.
+    /// Output: `y`, `(M,N)`. All are contiguous. `scales`, `bias` and `y` have the type of `x`;
+    /// with `splits`, there are partial sums, `parts`, `(splits,M,N)` of f32.
     ///
     /// ```
     /// use tilewright_ops::{Int4Linear, Operator};
@@ -57,7 +57,8 @@ options! {
 }
 
 options! {
-    /// The weights of [`Int4Linear`] as numbers, `y`, `(N,length)`, of its words `w` and its `scales`.
+    /// The weights of [`Int4Linear`] as numbers, `y`, `(N,length)`, of its words `w` and its
+    /// `scales`.
     ///
     /// ```
     /// use tilewright_ops::{Int4Weights, Operator};

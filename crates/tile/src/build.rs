@@ -242,8 +242,8 @@ impl Build {
         self.declared(element, (name, layout), Role::Both, here())
     }
 
-    /// A number of f32, i32, f64 or i64 that a launch passes to all blocks: a factor, a seed, or how
-    /// many elements count. It is a tile of one number.
+    /// A number of f32, i32, f64 or i64 that a launch passes to all blocks: a factor, a seed, or
+    /// how many elements count. It is a tile of one number.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};

@@ -139,9 +139,9 @@ impl Compiled {
     ///
     /// Integers must be equal. Floating-point numbers may differ, because sums are taken in another
     /// order or functions are approximated. The tolerance is relative to the largest number of the
-    /// tensor: two units of the last digit of the narrowest floating-point type in the program, 2^-16
-    /// if all are f32 or wider, and 2^-44 if all are f64. That is not a bound of the rounding error,
-    /// so the report gives the largest difference.
+    /// tensor: two units of the last digit of the narrowest floating-point type in the program,
+    /// 2^-16 if all are f32 or wider, and 2^-44 if all are f64. That is not a bound of the rounding
+    /// error, so the report gives the largest difference.
     ///
     /// Errors: a size is missing or not admitted; contents are not as many bytes as the tensor has;
     /// there is too much to do; the kernel has a defect; an element is another one than the program

@@ -135,8 +135,8 @@ pub enum Unary {
     /// The nearest whole number, ties to even.
     Round,
     /// The nearest number of tf32, which has 10 bits behind the first one, as f32; of two that are
-    /// as near, the one of greater magnitude (`cvt.rna.tf32.f32`). Products of f32 take such numbers
-    /// alone.
+    /// as near, the one of greater magnitude (`cvt.rna.tf32.f32`). Products of f32 take such
+    /// numbers alone.
     Tf32,
 }
 
@@ -321,8 +321,8 @@ pub enum Operation {
         /// The value of elements past the edges.
         other: f64,
     },
-    /// A tile of a tensor, whose elements are where operands say: each operand says the coordinate of
-    /// each element along one of the modes. An operand has the extent of the tile along its own
+    /// A tile of a tensor, whose elements are where operands say: each operand says the coordinate
+    /// of each element along one of the modes. An operand has the extent of the tile along its own
     /// mode, and that or 1 along the other modes for which there is an operand; else 1. Elements
     /// past the edges are `other`, and negative coordinates are past them.
     Gather {

@@ -384,8 +384,8 @@ impl<'b> Reader<'_, 'b> {
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
-    /// `(block.x, 2*i + 1)`, where indices may be tiles that say coordinates, and other indices that
-    /// are added to them.
+    /// `(block.x, 2*i + 1)`, where indices may be tiles that say coordinates, and other indices
+    /// that are added to them.
     fn picked_place(&mut self) -> Result<Picked, TileError> {
         self.text.sign("(")?;
         let (mut found, mut rows) = (Vec::new(), Vec::new());

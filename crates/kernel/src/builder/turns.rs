@@ -1,9 +1,9 @@
 //! Turns of blocks: what blocks do one after another, in a fixed order.
 //!
 //! Law: a word in global memory counts the turns that are over. A thread that waits for turn `n`
-//! goes on when the word is `n`, and sees what the threads did that passed the turns before. So sums
-//! of floating-point numbers that blocks add in their turns are rounded in the same order in each
-//! launch.
+//! goes on when the word is `n`, and sees what the threads did that passed the turns before. So
+//! sums of floating-point numbers that blocks add in their turns are rounded in the same order in
+//! each launch.
 
 use super::Build;
 use super::access::Edge;
@@ -81,8 +81,8 @@ impl<'k> View<'k> {
     }
 
     /// Ends the turn for which the block has waited ([`View::await_turn`]): what this thread did,
-    /// and what threads did that met it at a barrier before, is visible to the thread that waits for
-    /// the next turn (`red.release.gpu`).
+    /// and what threads did that met it at a barrier before, is visible to the thread that waits
+    /// for the next turn (`red.release.gpu`).
     ///
     /// Errors: as [`View::await_turn`].
     #[track_caller]

@@ -213,8 +213,8 @@ fn carry(steps: &[Step], classes: &mut Classes, uses: &Uses) {
                     classes.join(carried.current, carried.result);
                     classes.summed[carried.result.index()] = true;
                     // A value that several begin with is copied before the loop. One that this loop
-                    // alone takes stays where it is: products may be in flight, also in loops around
-                    // this one that carry it.
+                    // alone takes stays where it is: products may be in flight, also in loops
+                    // around this one that carry it.
                     let initial = carried.initial;
                     let is_taken_here = uses.count.get(&initial) == Some(&1)
                         && uses.home[initial.index()] == uses.home[carried.result.index()];

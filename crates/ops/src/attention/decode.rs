@@ -2,8 +2,8 @@
 //!
 //! Law: the keys of a sequence are divided into a given number of parts, by its own length alone. A
 //! block has the queries of all heads of a group as rows, and one part of the keys. Where there are
-//! several parts, a second program combines them in their order. So a sequence has the same bits whatever the others
-//! are. Rows of the cache past the length of a sequence are not read.
+//! several parts, a second program combines them in their order. So a sequence has the same bits
+//! whatever the others are. Rows of the cache past the length of a sequence are not read.
 
 use std::f64::consts::{LN_2, LOG2_E};
 

@@ -872,8 +872,8 @@ fn one_kernel_has_the_gradients_of_its_formula() {
     }
 }
 
-/// Products are in flight while others are set off, so nothing may copy their accumulators, not even
-/// from a loop to one inside it.
+/// Products are in flight while others are set off, so nothing may copy their accumulators, not
+/// even from a loop to one inside it.
 #[test]
 fn one_kernel_leaves_accumulators_in_their_registers() {
     for head in [64, 128] {

@@ -231,8 +231,8 @@ impl Build {
 
     /// Writes a tile to elements of a tensor, which is an [`Build::inout`]: `rows` are modes and
     /// tiles that say the coordinate of each element along them, as for [`Build::gather`].
-    /// Coordinates that the tensor does not have are passed over; no two places of all blocks may be
-    /// the same.
+    /// Coordinates that the tensor does not have are passed over; no two places of all blocks may
+    /// be the same.
     #[track_caller]
     pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: &[(usize, Value<'_>)], value: Value<'_>) {
         let rows: Vec<(usize, ValueId)> = rows.iter().map(|(mode, rows)| (*mode, rows.id)).collect();

@@ -2,10 +2,10 @@
 //!
 //! Law: each iteration computes the same as before, in the same order, but its loads are issued
 //! while the previous iteration computes (prefetching). It is done if the loop stores to outputs
-//! alone, which nothing loads, and the number of iterations is known, so that no load is in vain. It is also limited to loops
-//! in which the warps of a block synchronize in each iteration, because otherwise warps hide each
-//! other's latency with fewer registers. Iterations are unrolled in pairs, so that numbers in
-//! flight never move to another register.
+//! alone, which nothing loads, and the number of iterations is known, so that no load is in vain.
+//! It is also limited to loops in which the warps of a block synchronize in each iteration, because
+//! otherwise warps hide each other's latency with fewer registers. Iterations are unrolled in
+//! pairs, so that numbers in flight never move to another register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;

@@ -42,7 +42,8 @@ impl Name {
         }
     }
 
-    /// Whether it is a quotient or a remainder: then it is the same for several blocks or iterations.
+    /// Whether it is a quotient or a remainder: then it is the same for several blocks or
+    /// iterations.
     pub(crate) fn is_part(self) -> bool {
         matches!(self, Name::Quotient(..) | Name::Remainder(..))
     }

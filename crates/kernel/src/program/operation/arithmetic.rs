@@ -98,8 +98,8 @@ pub enum Unary {
     Ceiling,
     /// The nearest whole number, ties to even, as [`Unary::Floor`].
     RoundEven,
-    /// The nearest number of tf32, which has 10 bits behind the first one, as f32: of two that are as
-    /// near, the one of greater magnitude. Of f32 alone.
+    /// The nearest number of tf32, which has 10 bits behind the first one, as f32: of two that are
+    /// as near, the one of greater magnitude. Of f32 alone.
     RoundTf32,
     /// How many bits are set; 32 and 64 bits, gives 32.
     CountOnes,
