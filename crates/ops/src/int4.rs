@@ -1,8 +1,8 @@
 //! Linear layers whose weights have four bits.
 //!
-//! Law: a weight is an integer from -8 to 7 times the scale of its [`INT4_GROUP`] along K. A word of i32
-//! has eight of a row; its bits, four by four from the lowest, are those of K 0 2 4 6 1 3 5 7. So a
-//! thread has the pairs of an instruction side by side without moving them.
+//! Law: a weight is an integer from -8 to 7 times the scale of its [`INT4_GROUP`] along K. A word
+//! of i32 has eight weights of a row; its bits, four by four from the lowest, are those of K 0 2 4 6
+//! 1 3 5 7. So a thread has the pairs of an instruction side by side without moving them.
 //!
 //! The products of a group are added by instructions, and the groups one after another in f32, each
 //! times its scale. K may be divided into parts, whose sums are added in their order by a second
@@ -18,11 +18,11 @@ use crate::row_tiles::{narrowed, program, widened};
 /// Weights along K that share a scale.
 pub const INT4_GROUP: i64 = 128;
 /// Weights of a word.
-const WORD: i64 = 8;
+const WEIGHTS_OF_WORD: i64 = 8;
 /// Columns of the result, and so rows of weights, of a tile.
-const COLUMNS: i64 = 16;
-/// The widest layer and the most parts of K.
-const LONGEST: i64 = 1 << 24;
+const TILE_COLUMNS: i64 = 16;
+/// The most weights of a row, and the most parts of K: bounds of what is accepted.
+const LONGEST_ROW: i64 = 1 << 24;
 const MOST_PARTS: i64 = 64;
 
 options! {
@@ -88,8 +88,8 @@ struct Weights {
 
 impl Weights {
     fn new(operator: &'static str, length: i64, element: Element, alignment: i64) -> Result<Weights, OperatorError> {
-        if !(1..=LONGEST).contains(&length) || length % INT4_GROUP != 0 {
-            let because = format!("a row has a multiple of {INT4_GROUP} weights, at most {LONGEST}");
+        if !(1..=LONGEST_ROW).contains(&length) || length % INT4_GROUP != 0 {
+            let because = format!("a row has a multiple of {INT4_GROUP} weights, at most {LONGEST_ROW}");
             return Err(OperatorError::value(operator, "length", length, because));
         }
         if !matches!(element, Element::Bf16 | Element::F16) {
@@ -105,7 +105,7 @@ impl Weights {
     /// The declarations of the words and the scales.
     fn declared(&self) -> String {
         let Weights { length, element, facts } = self;
-        let (words, groups) = (length / WORD, length / INT4_GROUP);
+        let (words, groups) = (length / WEIGHTS_OF_WORD, length / INT4_GROUP);
         format!(
             "    input  w: i32 ({words},N{facts}):(1,{words})
     input  scales: {element} (N{facts},{groups}):(1,N{facts})
@@ -115,7 +115,7 @@ impl Weights {
 }
 
 /// The words of a group of a tile.
-const WORDS: i64 = INT4_GROUP / WORD;
+const WORDS_OF_GROUP: i64 = INT4_GROUP / WEIGHTS_OF_WORD;
 
 impl Operator for Int4Linear {
     fn forward(&self) -> Result<Sequence, OperatorError> {
@@ -132,7 +132,7 @@ impl Operator for Int4Linear {
         let (steps, facts) = (groups / splits, &weights.facts);
         let of_bias = if bias { format!("    input  bias: {element} (N{facts},1):(1,N)\n") } else { String::new() };
         let added = |sum: &str, place: &str| match bias {
-            true => format!("{sum} + {}", widened(element, &format!("load(bias, ({COLUMNS},1), ({place}, 0))"))),
+            true => format!("{sum} + {}", widened(element, &format!("load(bias, ({TILE_COLUMNS},1), ({place}, 0))"))),
             false => sum.to_string(),
         };
         // Both operands take the order of K in which a thread reads whole words and 16 bytes of x.
@@ -140,14 +140,14 @@ impl Operator for Int4Linear {
             format!(
                 "tile int4_linear {{
     input  x: {element} ({length},M):(1,{length})
-{}{output}    grid {splits}, ceil(M/{rows}), ceil(N/{COLUMNS})
-    loop g < {steps} with sum = broadcast(f32(0), ({COLUMNS},{rows})) {{
-        a = unpack_i4(load(w, ({WORDS},{COLUMNS}), ({group}, block.z)), {element})
-        a = reshape(transpose(reshape(a, (4,2,4,4,{COLUMNS})), (4,1,3,0,2)), ({COLUMNS},{INT4_GROUP}))
+{}{output}    grid {splits}, ceil(M/{rows}), ceil(N/{TILE_COLUMNS})
+    loop g < {steps} with sum = broadcast(f32(0), ({TILE_COLUMNS},{rows})) {{
+        a = unpack_i4(load(w, ({WORDS_OF_GROUP},{TILE_COLUMNS}), ({group}, block.z)), {element})
+        a = reshape(transpose(reshape(a, (4,2,4,4,{TILE_COLUMNS})), (4,1,3,0,2)), ({TILE_COLUMNS},{INT4_GROUP}))
         b = reshape(load(x, ({INT4_GROUP},{rows}), ({group}, block.y)), (2,16,4,{rows}))
         b = reshape(transpose(b, (0,2,1,3)), ({INT4_GROUP},{rows}))
-        part = dot(a, b, broadcast(f32(0), ({COLUMNS},{rows})))
-        next fma(part, f32(load(scales, ({COLUMNS},1), (block.z, {group}))), sum)
+        part = dot(a, b, broadcast(f32(0), ({TILE_COLUMNS},{rows})))
+        next fma(part, f32(load(scales, ({TILE_COLUMNS},1), (block.z, {group}))), sum)
     }} -> sum
     {stored}
 }}
@@ -166,14 +166,14 @@ impl Operator for Int4Linear {
         let first = multiplied(
             &format!("block.x*{steps} + g"),
             &format!("    output parts: f32 {parts}\n"),
-            &format!("store(parts, (block.z, block.y, block.x), reshape(sum, ({COLUMNS},{rows},1)))"),
+            &format!("store(parts, (block.z, block.y, block.x), reshape(sum, ({TILE_COLUMNS},{rows},1)))"),
         );
         let second = format!(
             "tile int4_sums {{
     input  parts: f32 {parts}
-{of_bias}{result}    grid ceil(N/{COLUMNS}), ceil(M/{rows})
-    loop s < {splits} with sum = broadcast(f32(0), ({COLUMNS},{rows})) {{
-        next sum + reshape(load(parts, ({COLUMNS},{rows},1), (block.x, block.y, s)), ({COLUMNS},{rows}))
+{of_bias}{result}    grid ceil(N/{TILE_COLUMNS}), ceil(M/{rows})
+    loop s < {splits} with sum = broadcast(f32(0), ({TILE_COLUMNS},{rows})) {{
+        next sum + reshape(load(parts, ({TILE_COLUMNS},{rows},1), (block.x, block.y, s)), ({TILE_COLUMNS},{rows}))
     }} -> sum
     store(y, (block.x, block.y), {})
 }}
@@ -197,10 +197,10 @@ impl Operator for Int4Weights {
         let text = format!(
             "tile int4_weights {{
 {}    output y: {element} ({length},N{facts}):(1,{length})
-    grid {}, ceil(N/{COLUMNS})
-    a = unpack_i4(load(w, ({WORDS},{COLUMNS}), (block.x, block.y)), f32)
-    a = reshape(transpose(reshape(a, (4,2,{WORDS},{COLUMNS})), (1,0,2,3)), ({INT4_GROUP},{COLUMNS}))
-    scale = reshape(f32(load(scales, ({COLUMNS},1), (block.y, block.x))), (1,{COLUMNS}))
+    grid {}, ceil(N/{TILE_COLUMNS})
+    a = unpack_i4(load(w, ({WORDS_OF_GROUP},{TILE_COLUMNS}), (block.x, block.y)), f32)
+    a = reshape(transpose(reshape(a, (4,2,{WORDS_OF_GROUP},{TILE_COLUMNS})), (1,0,2,3)), ({INT4_GROUP},{TILE_COLUMNS}))
+    scale = reshape(f32(load(scales, ({TILE_COLUMNS},1), (block.y, block.x))), (1,{TILE_COLUMNS}))
     store(y, (block.x, block.y), {})
 }}
 ",

@@ -34,12 +34,17 @@ options! {
     ///
     /// // The second row of a cache of three.
     /// let append = AppendToCache { head: 16, ..AppendToCache::default() };
-    /// let strides = ["k", "v", "k_cache", "v_cache"].map(|name| [(format!("{name}_batch"), 48), (format!("{name}_head"), 48), (format!("{name}_row"), 16)]);
-    /// let mut sizes: Vec<(&str, i64)> = strides.iter().flatten().map(|(name, stride)| (name.as_str(), *stride)).collect();
-    /// sizes.extend([("B", 1), ("R", 1), ("T", 3)]);
-    /// let inputs = [("k", vec![1.0; 16]), ("v", vec![2.0; 16]), ("lengths", vec![2.0]), ("k_cache", vec![0.0; 48]), ("v_cache", vec![0.0; 48])];
+    /// let mut sizes = vec![("B", 1), ("R", 1), ("T", 3)];
+    /// sizes.extend([("k_batch", 16), ("k_head", 16), ("k_row", 16)]);
+    /// sizes.extend([("v_batch", 16), ("v_head", 16), ("v_row", 16)]);
+    /// sizes.extend([("k_cache_batch", 48), ("k_cache_head", 48), ("k_cache_row", 16)]);
+    /// sizes.extend([("v_cache_batch", 48), ("v_cache_head", 48), ("v_cache_row", 16)]);
+    /// let caches = [("k_cache", vec![0.0; 48]), ("v_cache", vec![0.0; 48])];
+    /// let mut inputs = vec![("k", vec![1.0; 16]), ("v", vec![2.0; 16]), ("lengths", vec![2.0])];
+    /// inputs.extend(caches);
     /// let results = append.forward()?.run(&sizes, &inputs)?;
-    /// assert_eq!(results[1].1, [[0.0; 16], [2.0; 16], [0.0; 16]].concat().into_iter().map(Some).collect::<Vec<_>>());
+    /// let rows: Vec<Option<f64>> = results[1].1.iter().step_by(16).copied().collect();
+    /// assert_eq!(rows, [Some(0.0), Some(2.0), Some(0.0)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct AppendToCache("append_to_cache") {

@@ -29,21 +29,22 @@ use crate::error::OperatorError;
 use crate::row_tiles::program;
 
 /// Keys of a block.
-const KEYS: i64 = 128;
+const KEYS_OF_BLOCK: i64 = 128;
 /// Stages of the rings of queries and of sums.
 const STAGES: i64 = 2;
 /// Warps that multiply: two warpgroups.
-const MULTIPLIERS: u32 = 8;
+const MULTIPLYING_WARPS: u32 = 8;
 /// Warps of the group that loads and adds: the first loads, and each further one adds the tiles of
 /// one stage.
-const OTHERS: u32 = 4;
-/// Registers of a thread that multiplies, and of another.
-const MANY: u32 = 240;
-const FEW: u32 = 24;
+const OTHER_WARPS: u32 = 4;
+/// Registers of a thread that multiplies, and of a thread that loads or adds: together they fit the
+/// 65,536 registers of a multiprocessor.
+const MULTIPLYING_REGISTERS: u32 = 240;
+const OTHER_REGISTERS: u32 = 24;
 /// Elements of a line of 128 bytes of shared memory.
-const LINE: i64 = 64;
+const LINE_ELEMENTS: i64 = 64;
 /// Elements of a tile that a warp adds at once: two vectors of four for each lane.
-const ADDED: i64 = 256;
+const ADDED_ELEMENTS: i64 = 256;
 
 /// An attention that this form computes.
 #[derive(Clone, Copy)]
@@ -194,9 +195,9 @@ fn behind(whole: usize, at: &[&Expr]) -> Result<Coord<Expr>, KernelError> {
 
 /// A tile of `rows` lines of `wide` elements of 16 bits, in panels of 128 bytes, and its stages.
 fn panels(rows: i64, wide: i64, stages: i64) -> Result<Composed, LayoutError> {
-    let lines = Layout::strided((LINE, wide / LINE), (1, LINE * rows))?;
+    let lines = Layout::strided((LINE_ELEMENTS, wide / LINE_ELEMENTS), (1, LINE_ELEMENTS * rows))?;
     let stages = Layout::strided(stages, rows * wide)?;
-    Composed::new(Swizzle::new(3, 3, 3)?, 0, Layout::tuple(&[Layout::strided(rows, LINE)?, lines, stages])?)
+    Composed::new(Swizzle::new(3, 3, 3)?, 0, Layout::tuple(&[Layout::strided(rows, LINE_ELEMENTS)?, lines, stages])?)
 }
 
 /// A product of two warpgroups, arranged along rows and columns.
@@ -275,31 +276,31 @@ impl<'k, 'a> Written<'k, 'a> {
         let sums = k.tensor_of(Element::F32, "d_q_sum", &form.layout_of_sums(), Role::Both)?;
         let turns = k.tensor_of(Element::I32, "turns", &form.layout_of_turns(), Role::Both)?;
         let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
-        k.threads(i64::from(MULTIPLIERS + OTHERS) * 32)?;
+        k.threads(i64::from(MULTIPLYING_WARPS + OTHER_WARPS) * 32)?;
         k.grid(Axis::X, &format!("{kv}*B"))?;
-        k.grid(Axis::Y, &format!("ceil({}/{KEYS})", dense.keys()))?;
+        k.grid(Axis::Y, &format!("ceil({}/{KEYS_OF_BLOCK})", dense.keys()))?;
         let (head, block) = (k.block_number(Axis::X), k.block_number(Axis::Y));
         let tile = |tensor: &View<'k>| {
-            tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS, wide), behind(0, &[&block, &Expr::from(0)])?)
+            tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS_OF_BLOCK, wide), behind(0, &[&block, &Expr::from(0)])?)
         };
         let (k_tile, v_tile, d_k, d_v) = (tile(&keys)?, tile(&values)?, tile(&d_k)?, tile(&d_v)?);
-        let keys = k.shared_of(element, panels(KEYS, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
-        let values = k.shared_of(element, panels(KEYS, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let keys = k.shared_of(element, panels(KEYS_OF_BLOCK, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let values = k.shared_of(element, panels(KEYS_OF_BLOCK, wide, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
         let q_ring = k.shared_of(element, panels(queries, wide, STAGES))?;
         let d_o_ring = k.shared_of(element, panels(queries, wide, STAGES))?;
-        let d_s = k.shared_of(element, panels(KEYS, queries, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let d_s = k.shared_of(element, panels(KEYS_OF_BLOCK, queries, 1))?.slice(behind(2, &[&Expr::from(0)])?)?;
         // Rows of sums are permuted by 32 bytes, so that threads of eight rows write other banks.
         let lines = Layout::strided((queries, wide, STAGES), (wide, 1, queries * wide))?;
         let swizzle = Swizzle::new(3, 3, i64::from(wide.ilog2()) - 3)?;
         let sum_ring = k.shared_of(Element::F32, Composed::new(swizzle, 0, lines))?;
         let row_ring = k.shared_of(Element::F32, Layout::strided((2 * queries, STAGES), (1, 2 * queries)))?;
-        let of_keys = k.pipeline(1, MULTIPLIERS)?;
-        let of_q = k.pipeline(STAGES, MULTIPLIERS)?;
-        let of_d_o = k.pipeline(STAGES, MULTIPLIERS)?;
-        let of_sums = k.pipeline(STAGES, MULTIPLIERS)?;
-        let of_d_s = k.pipeline(1, MULTIPLIERS)?;
-        let by_queries = product(element, [2, 1], [KEYS, queries], "SS")?;
-        let by_head = product(element, [2, 1], [KEYS, wide], "RS")?;
+        let of_keys = k.pipeline(1, MULTIPLYING_WARPS)?;
+        let of_q = k.pipeline(STAGES, MULTIPLYING_WARPS)?;
+        let of_d_o = k.pipeline(STAGES, MULTIPLYING_WARPS)?;
+        let of_sums = k.pipeline(STAGES, MULTIPLYING_WARPS)?;
+        let of_d_s = k.pipeline(1, MULTIPLYING_WARPS)?;
+        let by_queries = product(element, [2, 1], [KEYS_OF_BLOCK, queries], "SS")?;
+        let by_head = product(element, [2, 1], [KEYS_OF_BLOCK, wide], "RS")?;
         // Each warpgroup has 64 queries, or half of the columns of all.
         let of_d_q = product(element, if queries == 128 { [2, 1] } else { [1, 2] }, [queries, wide], "SS")?;
         let walk = form.walk(k, &block)?;
@@ -338,14 +339,14 @@ impl<'k, 'a> Written<'k, 'a> {
 
     fn roles(&self) -> Result<(), KernelError> {
         let k = self.k;
-        k.role(MULTIPLIERS..MULTIPLIERS + OTHERS, || k.registers(FEW))?;
-        k.role(MULTIPLIERS..MULTIPLIERS + 1, || k.single(|| self.load()))?;
+        k.role(MULTIPLYING_WARPS..MULTIPLYING_WARPS + OTHER_WARPS, || k.registers(OTHER_REGISTERS))?;
+        k.role(MULTIPLYING_WARPS..MULTIPLYING_WARPS + 1, || k.single(|| self.load()))?;
         for stage in 0..STAGES as u32 {
-            let warp = MULTIPLIERS + 1 + stage;
+            let warp = MULTIPLYING_WARPS + 1 + stage;
             k.role(warp..warp + 1, || self.add(stage.into()))?;
         }
-        k.role(0..MULTIPLIERS, || {
-            k.registers(MANY)?;
+        k.role(0..MULTIPLYING_WARPS, || {
+            k.registers(MULTIPLYING_REGISTERS)?;
             self.multiply()
         })
     }
@@ -401,7 +402,7 @@ impl<'k, 'a> Written<'k, 'a> {
         let OneKernel { queries, wide, in_turns, .. } = *self.form;
         let (k, QueryWalk { first, count, .. }) = (self.k, &self.walk);
         let lanes = wide / 4;
-        let (rows, beside) = (ADDED / wide, 32 / lanes);
+        let (rows, beside) = (ADDED_ELEMENTS / wide, 32 / lanes);
         // A lane has four columns of some rows.
         let held = format!("(({lanes},{beside}),(4,2)):(({},1),({rows},{beside}))", 4 * rows);
         let cursor = self.of_sums.cursor()?;
@@ -492,7 +493,7 @@ impl<'k, 'a> Written<'k, 'a> {
     fn rows(&self, stage: &Expr, which: i64) -> Result<View<'k>, KernelError> {
         let queries = self.form.queries;
         let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(queries, Expr::from(which))?;
-        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * MULTIPLIERS, queries / 8))?.thread_part()
+        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * MULTIPLYING_WARPS, queries / 8))?.thread_part()
     }
 
     /// A tile of queries; with a mask, where its index is given.
@@ -577,14 +578,16 @@ impl<'k, 'a> Written<'k, 'a> {
     /// Writes `d_s^T` to shared memory, as matrices of 8 x 8, strip by strip.
     fn store_d_s(&self, d_s: &Fragment<'k>) -> Result<(), KernelError> {
         let (k, queries) = (self.k, self.form.queries);
-        let strips = queries / LINE;
-        let part = product(self.form.dense.heads.element, [2, 1], [KEYS, LINE], "SS")?;
+        let strips = queries / LINE_ELEMENTS;
+        let part = product(self.form.dense.heads.element, [2, 1], [KEYS_OF_BLOCK, LINE_ELEMENTS], "SS")?;
         let store = TiledCopy::of_operand_in(CopyAtom::named("SM90_U32x4_STSM_N")?, &part, Operand::C, 16)?;
-        let all = Layout::strided(((2, 2, LINE / 8), 1, 1, strips), ((1, 2, 4), 0, 0, LINE / 2))?;
+        let all = Layout::strided(((2, 2, LINE_ELEMENTS / 8), 1, 1, strips), ((1, 2, 4), 0, 0, LINE_ELEMENTS / 2))?;
         let all = d_s.with_layout(&all)?;
         for strip in 0..strips {
             let own = all.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(strip)])?)?;
-            let to = self.d_s.local_tile((KEYS, LINE), behind(0, &[&Expr::from(0), &Expr::from(strip)])?)?;
+            let to = self
+                .d_s
+                .local_tile((KEYS_OF_BLOCK, LINE_ELEMENTS), behind(0, &[&Expr::from(0), &Expr::from(strip)])?)?;
             k.copy(&store, &own.retile(&store, CopyEnd::Source)?, &to)?;
         }
         Ok(())
@@ -598,7 +601,7 @@ impl<'k, 'a> Written<'k, 'a> {
         // The row and the column of the first accumulator of this thread.
         let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
         let column = thread.bit_and(three) * two;
-        let first_key = k.index(&times(&self.block, KEYS)?)?;
+        let first_key = k.index(&times(&self.block, KEYS_OF_BLOCK)?)?;
         if self.form.is_causal() {
             let position = k.index(&times(tile, self.form.queries)?)? + k.index(&self.form.shift(k)?)?;
             return Ok(Mask { limit: position + column - row - first_key, is_causal: true });
@@ -631,7 +634,8 @@ struct Mask<'k> {
 }
 
 impl<'k> Mask<'k> {
-    /// Whether an accumulator counts, so many rows of eight and columns behind the first.
+    /// Whether an accumulator is unmasked. It is `8 * rows` rows and `columns` columns behind the
+    /// first accumulator of the thread.
     fn sees(&self, k: &'k Build, [rows, columns]: [i64; 2]) -> tilewright_kernel::Flag<'k> {
         let place = 8 * rows - if self.is_causal { columns } else { 0 };
         k.number(place as i32).le(self.limit)
@@ -649,11 +653,11 @@ impl OneKernel<'_> {
         let all = k.size(&self.tiles())?;
         let tiles = k.index(&all)?;
         let zero = tiles.like(0.0);
-        let first_key = k.index(&times(block, KEYS)?)?;
+        let first_key = k.index(&times(block, KEYS_OF_BLOCK)?)?;
         if !self.is_causal() {
             // The last block may have keys behind the end.
             let end = k.index(&k.size(self.dense.keys())?)?;
-            let is_partial = end.lt(first_key + end.like(KEYS as f64));
+            let is_partial = end.lt(first_key + end.like(KEYS_OF_BLOCK as f64));
             let masked = k.index_of(is_partial.select(tiles, zero))?;
             let rest = k.index_of(is_partial.select(zero, tiles))?;
             return Ok(QueryWalk { first: Expr::from(0), masked, rest, count: all });
@@ -662,7 +666,7 @@ impl OneKernel<'_> {
         let beside = first_key - k.index(&self.shift(k)?)?;
         let first = beside.max(zero).shift_right(by).min(tiles);
         // The first tile whose first query sees all keys of the block.
-        let whole = (beside + zero.like((KEYS + self.queries - 2) as f64)).max(zero).shift_right(by);
+        let whole = (beside + zero.like((KEYS_OF_BLOCK + self.queries - 2) as f64)).max(zero).shift_right(by);
         let whole = whole.min(tiles).max(first);
         let [first_at, masked, rest, count] =
             [first, whole - first, tiles - whole, tiles - first].map(|number| k.index_of(number));

@@ -1,7 +1,7 @@
 //! Batch invariance: rows of D have the same bits for every number of rows.
 //!
-//! The kernels run in the interpreter on matrices A of which one has the first rows of another, and
-//! the bytes of these rows of D are compared.
+//! Two kernels run in the interpreter. The operand A of the first is the first rows of the operand
+//! A of the second. The bytes of these rows of D are compared.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ fn exact(element: Element, [m, n, k]: [i64; 3]) -> Problem {
     Problem::of(of(m), of(n), Matrix::rows(Element::F32, [m, n]).unwrap()).unwrap()
 }
 
-/// The problem of so many rows.
+/// Makes the problem with M rows.
 type OfRows = fn(i64) -> Problem;
 
 /// Types, layouts, functions and odd sizes. Rows of A and D are together, so that those of a
