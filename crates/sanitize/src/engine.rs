@@ -1,0 +1,1 @@
+//! The engine: blocks, warps and their schedule.

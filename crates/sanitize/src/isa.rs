@@ -1,0 +1,1 @@
+//! What instructions compute: bits in, bits out, without an engine.

@@ -1,0 +1,1 @@
+//! PTX as text, read into a module.

@@ -1,0 +1,1 @@
+//! The tests of the sanitizer, a file for each topic.
