@@ -1,1 +1,3 @@
 //! The tests of the sanitizer, a file for each topic.
+
+mod reader;

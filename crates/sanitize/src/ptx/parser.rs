@@ -1,0 +1,1082 @@
+//! The reader of PTX.
+
+use std::collections::HashMap;
+
+use super::lexer::{Lexer, Token};
+use super::{
+    Function, Initial, Location, Module, Operand, Parameter, PtxError, Scalar, SourceFile, Space, Statement,
+    StatementKind, Variable,
+};
+
+/// The most bytes of a text that is read.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// The most `{` within `{`, of statements and of operands.
+pub const MAX_NESTING: usize = 64;
+
+/// The most registers that the statements of a function name.
+pub const MAX_REGISTERS: usize = 1 << 18;
+
+/// The most parameters of a function, and the most bytes of one.
+const MAX_PARAMETERS: usize = 4096;
+const MAX_PARAMETER_BYTES: u64 = 32 << 10;
+
+/// Reads a module.
+///
+/// ```
+/// let text = "
+///     .version 8.0
+///     .target sm_90
+///     .address_size 64
+///     .visible .entry nothing(.param .u64 out) { ret; }";
+/// let module = tilewright_sanitize::ptx::parse(text)?;
+/// assert_eq!(module.functions[0].name, "nothing");
+/// assert_eq!(module.functions[0].parameters[0].bytes, 8);
+/// # Ok::<(), tilewright_sanitize::ptx::PtxError>(())
+/// ```
+///
+/// # Errors
+///
+/// Where the text is damaged, names what it does not declare, or exceeds a limit.
+pub fn parse(text: &str) -> Result<Module<'_>, PtxError> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(PtxError::new(1, format!("the text has {} bytes; {MAX_TEXT_BYTES} are read", text.len())));
+    }
+    let mut parser = Parser::new(text)?;
+    parser.module()?;
+    Ok(parser.module)
+}
+
+/// What a name stands for in a scope of a function.
+#[derive(Clone, Copy)]
+enum Meaning {
+    Register(u32),
+    Variable(u32),
+}
+
+/// Registers `name0` .. that are declared together.
+struct Range {
+    element: Scalar,
+    count: u64,
+    found: HashMap<u64, u32>,
+}
+
+/// A mention of a label whose scope is not yet closed: the statement, and the operand in it.
+struct Mention<'a> {
+    statement: usize,
+    operand: usize,
+    name: &'a str,
+    line: u32,
+}
+
+#[derive(Default)]
+struct Scope<'a> {
+    names: HashMap<&'a str, Meaning>,
+    singles: HashMap<&'a str, Scalar>,
+    ranges: HashMap<&'a str, Range>,
+    labels: HashMap<&'a str, u32>,
+    mentions: Vec<Mention<'a>>,
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    token: Token<'a>,
+    line: u32,
+    module: Module<'a>,
+    functions: HashMap<&'a str, usize>,
+    variables: HashMap<&'a str, usize>,
+    places: HashMap<Location, u32>,
+    location: Option<u32>,
+    scopes: Vec<Scope<'a>>,
+}
+
+type Read<T> = Result<T, PtxError>;
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Read<Self> {
+        let mut lexer = Lexer::new(text);
+        let (token, line) = lexer.next()?;
+        Ok(Self {
+            lexer,
+            token,
+            line,
+            module: Module::default(),
+            functions: HashMap::new(),
+            variables: HashMap::new(),
+            places: HashMap::new(),
+            location: None,
+            scopes: Vec::new(),
+        })
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Read<T> {
+        Err(PtxError::new(self.line, message))
+    }
+
+    fn advance(&mut self) -> Read<Token<'a>> {
+        let (token, line) = self.lexer.next()?;
+        self.line = line;
+        Ok(std::mem::replace(&mut self.token, token))
+    }
+
+    fn is_sign(&self, sign: u8) -> bool {
+        self.token == Token::Sign(sign)
+    }
+
+    fn take_sign(&mut self, sign: u8) -> Read<bool> {
+        let found = self.is_sign(sign);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, sign: u8) -> Read<()> {
+        match self.take_sign(sign)? {
+            true => Ok(()),
+            false => self.error(format!("`{}` is expected, not {}", char::from(sign), self.shown())),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self.token {
+            Token::Word(text) => format!("`{text}`"),
+            Token::Dot(text) => format!("`.{text}`"),
+            Token::Integer(value) => format!("`{value}`"),
+            Token::Float32(bits) => format!("`0f{bits:08X}`"),
+            Token::Float64(bits) => format!("`0d{bits:016X}`"),
+            Token::Text(_) => "a text in quotes".to_string(),
+            Token::Sign(sign) => format!("`{}`", char::from(sign)),
+            Token::End => "the end of the text".to_string(),
+        }
+    }
+
+    fn word(&mut self, what: &str) -> Read<&'a str> {
+        match self.token {
+            Token::Word(text) => {
+                self.advance()?;
+                Ok(text)
+            }
+            _ => self.error(format!("{what} is expected, not {}", self.shown())),
+        }
+    }
+
+    fn integer(&mut self, what: &str) -> Read<u64> {
+        match self.token {
+            Token::Integer(value) => {
+                self.advance()?;
+                Ok(value)
+            }
+            _ => self.error(format!("{what} is expected, not {}", self.shown())),
+        }
+    }
+
+    fn small(&mut self, what: &str) -> Read<u32> {
+        let value = self.integer(what)?;
+        u32::try_from(value).or_else(|_| self.error(format!("{value} is too large for {what}")))
+    }
+
+    // What stands outside functions.
+
+    fn module(&mut self) -> Read<()> {
+        loop {
+            match self.token {
+                Token::End => break,
+                Token::Dot(directive) => self.directive(directive)?,
+                Token::Sign(b'@') => {
+                    // `@@DWARF`: debug information of old compilers.
+                    self.lexer.skip_line();
+                    self.advance()?;
+                }
+                Token::Sign(b';') => {
+                    self.advance()?;
+                }
+                _ => return self.error(format!("a directive is expected, not {}", self.shown())),
+            }
+        }
+        if self.module.version.is_empty() {
+            return self.error("the text has no `.version`: is it PTX?");
+        }
+        Ok(())
+    }
+
+    fn directive(&mut self, directive: &'a str) -> Read<()> {
+        match directive {
+            "version" => {
+                self.advance()?;
+                self.module.version = match self.advance()? {
+                    Token::Float64(bits) => format!("{:.1}", f64::from_bits(bits)),
+                    Token::Integer(value) => value.to_string(),
+                    _ => return self.error("a version such as 8.0 is expected"),
+                };
+            }
+            "target" => {
+                self.advance()?;
+                self.module.target = self.word("a target such as sm_90")?;
+                while self.take_sign(b',')? {
+                    self.word("an option of the target")?;
+                }
+            }
+            "address_size" => {
+                self.advance()?;
+                if self.integer("a size")? != 64 {
+                    return self.error("addresses of 32 bits are not supported; 64 are");
+                }
+            }
+            "file" => {
+                self.advance()?;
+                let number = self.small("the number of a file")?;
+                let Token::Text(path) = self.token else { return self.error("the path of a file is expected") };
+                self.advance()?;
+                while self.take_sign(b',')? {
+                    self.integer("a time or size")?;
+                }
+                self.module.files.push(SourceFile { number, path });
+            }
+            "section" => {
+                self.advance()?;
+                self.advance()?;
+                self.skip_braces()?;
+            }
+            "loc" => self.loc()?,
+            "pragma" | "alias" => self.skip_statement()?,
+            _ => self.definition()?,
+        }
+        Ok(())
+    }
+
+    fn skip_statement(&mut self) -> Read<()> {
+        while !self.is_sign(b';') {
+            if self.token == Token::End {
+                return self.error("`;` is expected before the end of the text");
+            }
+            self.advance()?;
+        }
+        self.advance()?;
+        Ok(())
+    }
+
+    fn skip_braces(&mut self) -> Read<()> {
+        self.expect(b'{')?;
+        let mut depth = 1_usize;
+        while depth > 0 {
+            match self.advance()? {
+                Token::Sign(b'{') => depth += 1,
+                Token::Sign(b'}') => depth -= 1,
+                Token::End => return self.error("`}` is expected before the end of the text"),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn loc(&mut self) -> Read<()> {
+        self.advance()?;
+        let file = self.small("the number of a file")?;
+        let line = self.small("a line")?;
+        let column = self.small("a column")?;
+        let mut place = Location { file, line, column, inlined_at: None };
+        while self.take_sign(b',')? {
+            match self.word("function_name or inlined_at")? {
+                "function_name" => {
+                    if !matches!(self.token, Token::Word(_) | Token::Dot(_)) {
+                        return self.error("the label of a name is expected");
+                    }
+                    self.advance()?;
+                    if self.take_sign(b'+')? {
+                        self.integer("an offset")?;
+                    }
+                }
+                "inlined_at" => {
+                    let file = self.small("the number of a file")?;
+                    let line = self.small("a line")?;
+                    let column = self.small("a column")?;
+                    // The call is itself at a place that may have been inlined: the last one there.
+                    let call = self
+                        .module
+                        .locations
+                        .iter()
+                        .rev()
+                        .take(64)
+                        .position(|at| (at.file, at.line, at.column) == (file, line, column));
+                    let call = match call {
+                        Some(back) => (self.module.locations.len() - 1 - back) as u32,
+                        None => self.place(Location { file, line, column, inlined_at: None }),
+                    };
+                    place.inlined_at = Some(call);
+                }
+                other => return self.error(format!("`{other}` is not known after `.loc`")),
+            }
+        }
+        self.location = Some(self.place(place));
+        Ok(())
+    }
+
+    fn place(&mut self, place: Location) -> u32 {
+        let next = self.module.locations.len() as u32;
+        let found = *self.places.entry(place).or_insert(next);
+        if found == next {
+            self.module.locations.push(place);
+        }
+        found
+    }
+
+    /// `.visible .entry f(..) {..}`, `.func ..` or a variable.
+    fn definition(&mut self) -> Read<()> {
+        let mut is_extern = false;
+        loop {
+            let Token::Dot(word) = self.token else {
+                return self.error(format!("a definition is expected, not {}", self.shown()));
+            };
+            match word {
+                "extern" => is_extern = true,
+                "visible" | "weak" | "common" => {}
+                "entry" | "func" => return self.function(word == "entry"),
+                "global" | "const" | "shared" | "tex" => {
+                    let variables = self.variable(is_extern)?;
+                    for variable in variables {
+                        match self.variables.get(variable.name) {
+                            Some(at) => {
+                                let own = &mut self.module.variables[*at];
+                                if own.is_extern {
+                                    *own = variable;
+                                }
+                            }
+                            None => {
+                                self.variables.insert(variable.name, self.module.variables.len());
+                                self.module.variables.push(variable);
+                            }
+                        }
+                    }
+                    return Ok(());
+                }
+                _ => return self.error(format!("the directive `.{word}` is not known here")),
+            }
+            self.advance()?;
+        }
+    }
+
+    /// `.space .align n .type name[n] = {..}, name ..;`
+    fn variable(&mut self, is_extern: bool) -> Read<Vec<Variable<'a>>> {
+        let line = self.line;
+        let space = match self.token {
+            Token::Dot("global") => Space::Global,
+            Token::Dot("const") => Space::Const,
+            Token::Dot("shared") => Space::Shared,
+            Token::Dot("local") => Space::Local,
+            Token::Dot("param") => Space::Param,
+            _ => return self.error(format!("variables of {} are not supported", self.shown())),
+        };
+        self.advance()?;
+        let (mut align, mut element, mut width) = (None, None, 1);
+        while let Token::Dot(word) = self.token {
+            self.advance()?;
+            match word {
+                "align" => align = Some(self.alignment()?),
+                "v2" => width = 2,
+                "v4" => width = 4,
+                "attribute" => {
+                    self.expect(b'(')?;
+                    while !self.take_sign(b')')? {
+                        if self.token == Token::End {
+                            return self.error("`)` is expected before the end of the text");
+                        }
+                        self.advance()?;
+                    }
+                }
+                "texref" | "samplerref" | "surfref" => {
+                    return self.error("textures, samplers and surfaces are not supported");
+                }
+                _ => match Scalar::read(word) {
+                    Some(Scalar::Pred) | None => {
+                        return self.error(format!("`.{word}` is no type of a variable"));
+                    }
+                    found => element = found,
+                },
+            }
+        }
+        let Some(element) = element else { return self.error("a variable has no type") };
+        let mut found = Vec::new();
+        loop {
+            let name = self.word("the name of a variable")?;
+            let (mut count, mut is_open) = (width, false);
+            let mut is_first = true;
+            while self.take_sign(b'[')? {
+                if self.take_sign(b']')? {
+                    if !is_first {
+                        return self.error("only the first size can be left out");
+                    }
+                    is_open = true;
+                } else {
+                    let size = self.integer("a size")?;
+                    self.expect(b']')?;
+                    match size.checked_mul(count) {
+                        Some(all) => count = all,
+                        None => return self.error(format!("the variable `{name}` is too large")),
+                    }
+                }
+                is_first = false;
+            }
+            let mut initial = Vec::new();
+            if self.take_sign(b'=')? {
+                self.initial(&mut initial, 0)?;
+                if is_open {
+                    (count, is_open) = (initial.len() as u64, false);
+                }
+                if initial.len() as u64 > count {
+                    return self.error(format!("`{name}` has {count} elements and {} values", initial.len()));
+                }
+            }
+            let bytes = match element.bytes().checked_mul(count).filter(|bytes| *bytes <= 1 << 48) {
+                Some(bytes) => (!is_open).then_some(bytes),
+                None => return self.error(format!("the variable `{name}` is too large")),
+            };
+            let natural = element.bytes() * width;
+            let align = align.unwrap_or(natural);
+            found.push(Variable { name, space, element, align, bytes, initial, is_extern, line });
+            if !self.take_sign(b',')? {
+                break;
+            }
+        }
+        self.expect(b';')?;
+        Ok(found)
+    }
+
+    fn alignment(&mut self) -> Read<u64> {
+        let align = self.integer("an alignment")?;
+        match align.is_power_of_two() && align <= 1 << 20 {
+            true => Ok(align),
+            false => self.error(format!("{align} is no alignment: a power of two of at most 2^20 is")),
+        }
+    }
+
+    fn initial(&mut self, found: &mut Vec<Initial<'a>>, depth: usize) -> Read<()> {
+        if self.take_sign(b'{')? {
+            if depth == MAX_NESTING {
+                return self.error(format!("more than {MAX_NESTING} braces are open"));
+            }
+            while !self.take_sign(b'}')? {
+                self.initial(found, depth + 1)?;
+                if !self.take_sign(b',')? && !self.is_sign(b'}') {
+                    return self.error(format!("`,` or `}}` is expected, not {}", self.shown()));
+                }
+            }
+            return Ok(());
+        }
+        let is_negative = self.take_sign(b'-')?;
+        let value = match self.advance()? {
+            Token::Integer(value) if is_negative => Initial::Bits(value.wrapping_neg()),
+            Token::Integer(value) => Initial::Bits(value),
+            Token::Float32(bits) => Initial::Bits(u64::from(bits) ^ (u64::from(is_negative) << 31)),
+            Token::Float64(bits) => Initial::Bits(bits ^ (u64::from(is_negative) << 63)),
+            Token::Word("generic") if self.is_sign(b'(') => {
+                self.expect(b'(')?;
+                let name = self.word("the name of a variable")?;
+                self.expect(b')')?;
+                Initial::Address { name, offset: self.plus()?, generic: true }
+            }
+            Token::Word(name) => {
+                if self.is_sign(b'(') {
+                    return self.error("bytes of addresses are not supported in an initialiser");
+                }
+                Initial::Address { name, offset: self.plus()?, generic: false }
+            }
+            _ => return self.error("a value is expected"),
+        };
+        found.push(value);
+        Ok(())
+    }
+
+    /// `+n` or `-n`, or nothing.
+    fn plus(&mut self) -> Read<i64> {
+        let is_minus = self.is_sign(b'-');
+        if !is_minus && !self.is_sign(b'+') {
+            return Ok(0);
+        }
+        self.advance()?;
+        let is_negative = self.take_sign(b'-')? != is_minus;
+        let value = self.integer("an offset")? as i64;
+        Ok(if is_negative { value.wrapping_neg() } else { value })
+    }
+
+    // Functions.
+
+    fn function(&mut self, is_entry: bool) -> Read<()> {
+        let line = self.line;
+        self.advance()?;
+        while let Token::Dot(_) = self.token {
+            // `.attribute(..)` and what else may stand before the name.
+            self.advance()?;
+            if self.is_sign(b'(') {
+                self.skip_parentheses()?;
+            }
+        }
+        self.scopes = vec![Scope::default()];
+        self.location = None;
+        let mut own = Function {
+            name: "",
+            is_entry,
+            parameters: Vec::new(),
+            returns: Vec::new(),
+            registers: Vec::new(),
+            register_names: Vec::new(),
+            variables: Vec::new(),
+            labels: Vec::new(),
+            body: None,
+            required_threads: None,
+            most_threads: None,
+            required_cluster: None,
+            line,
+        };
+        if self.is_sign(b'(') {
+            own.returns = self.parameters(&mut own)?;
+        }
+        own.name = self.word("the name of a function")?;
+        if self.is_sign(b'(') {
+            own.parameters = self.parameters(&mut own)?;
+        }
+        loop {
+            match self.token {
+                Token::Dot("loc") => self.loc()?,
+                Token::Dot("pragma") => self.skip_statement()?,
+                Token::Dot(word) => {
+                    self.advance()?;
+                    match word {
+                        "reqntid" => own.required_threads = Some(self.three()?),
+                        "maxntid" => own.most_threads = Some(self.three()?),
+                        "reqnctapercluster" => own.required_cluster = Some(self.three()?),
+                        _ if matches!(self.token, Token::Integer(_)) => {
+                            self.three()?;
+                        }
+                        _ => {}
+                    }
+                }
+                Token::Sign(b';') => {
+                    self.advance()?;
+                    break;
+                }
+                Token::Sign(b'{') => {
+                    own.body = Some(self.body(&mut own)?);
+                    break;
+                }
+                _ => return self.error(format!("the body of `{}` is expected, not {}", own.name, self.shown())),
+            }
+        }
+        match self.functions.get(own.name) {
+            None => {
+                self.functions.insert(own.name, self.module.functions.len());
+                self.module.functions.push(own);
+            }
+            Some(at) => {
+                let found = &mut self.module.functions[*at];
+                if own.body.is_some() {
+                    if found.body.is_some() {
+                        return Err(PtxError::new(line, format!("`{}` is defined twice", own.name)));
+                    }
+                    *found = own;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_parentheses(&mut self) -> Read<()> {
+        while !self.take_sign(b')')? {
+            if self.token == Token::End {
+                return self.error("`)` is expected before the end of the text");
+            }
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    fn three(&mut self) -> Read<[u32; 3]> {
+        let mut found = [1; 3];
+        for at in 0..3 {
+            found[at] = self.small("a number of threads or blocks")?;
+            if at == 2 || !self.take_sign(b',')? {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn parameters(&mut self, own: &mut Function<'a>) -> Read<Vec<Parameter<'a>>> {
+        self.expect(b'(')?;
+        let mut found = Vec::new();
+        while !self.take_sign(b')')? {
+            let is_register = match self.token {
+                Token::Dot("param") => false,
+                Token::Dot("reg") => true,
+                _ => return self.error(format!("`.param` is expected, not {}", self.shown())),
+            };
+            self.advance()?;
+            let (mut align, mut element) = (None, None);
+            while let Token::Dot(word) = self.token {
+                self.advance()?;
+                match word {
+                    "align" => align = Some(self.alignment()?),
+                    "ptr" | "global" | "shared" | "const" | "local" => {
+                        // What the pointer is divisible by is no property of the parameter.
+                        if word == "ptr" {
+                            while let Token::Dot("global" | "shared" | "const" | "local" | "generic") = self.token {
+                                self.advance()?;
+                            }
+                            if self.token == Token::Dot("align") {
+                                self.advance()?;
+                                self.alignment()?;
+                            }
+                        }
+                    }
+                    _ => match Scalar::read(word) {
+                        None => return self.error(format!("`.{word}` is no type of a parameter")),
+                        kind => element = kind,
+                    },
+                }
+            }
+            let Some(element) = element else { return self.error("a parameter has no type") };
+            let name = self.word("the name of a parameter")?;
+            let mut bytes = element.bytes();
+            if self.take_sign(b'[')? {
+                let count = if self.is_sign(b']') { 0 } else { self.integer("a size")? };
+                self.expect(b']')?;
+                bytes = bytes.checked_mul(count).unwrap_or(u64::MAX);
+            }
+            if bytes > MAX_PARAMETER_BYTES || found.len() == MAX_PARAMETERS {
+                return self.error(format!("the parameter `{name}` exceeds {MAX_PARAMETER_BYTES} bytes"));
+            }
+            let register = match is_register {
+                true => {
+                    let register = own.registers.len() as u32;
+                    own.registers.push(element);
+                    own.register_names.push(name);
+                    self.scopes[0].names.insert(name, Meaning::Register(register));
+                    Some(register)
+                }
+                false => None,
+            };
+            found.push(Parameter { name, element, bytes, align: align.unwrap_or(element.bytes()), register });
+            if !self.take_sign(b',')? && !self.is_sign(b')') {
+                return self.error(format!("`,` or `)` is expected, not {}", self.shown()));
+            }
+        }
+        Ok(found)
+    }
+
+    fn body(&mut self, own: &mut Function<'a>) -> Read<Vec<Statement<'a>>> {
+        let mut statements = Vec::new();
+        self.expect(b'{')?;
+        let mut depth = 1;
+        loop {
+            match self.token {
+                Token::Sign(b'{') => {
+                    if depth == MAX_NESTING {
+                        return self.error(format!("more than {MAX_NESTING} braces are open"));
+                    }
+                    self.advance()?;
+                    depth += 1;
+                    self.scopes.push(Scope::default());
+                }
+                Token::Sign(b'}') => {
+                    let line = self.line;
+                    self.advance()?;
+                    self.close(own, &mut statements, line)?;
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(statements);
+                    }
+                }
+                Token::Sign(b';') => {
+                    self.advance()?;
+                }
+                Token::Dot("loc") => self.loc()?,
+                Token::Dot("pragma") => self.skip_statement()?,
+                Token::Dot("reg") => self.registers()?,
+                Token::Dot("local" | "shared" | "global" | "const" | "param") => {
+                    for variable in self.variable(false)? {
+                        let at = own.variables.len() as u32;
+                        if let Some(scope) = self.scopes.last_mut() {
+                            scope.names.insert(variable.name, Meaning::Variable(at));
+                        }
+                        own.variables.push(variable);
+                    }
+                }
+                Token::Dot("extern") => {
+                    self.advance()?;
+                    for variable in self.variable(true)? {
+                        let at = own.variables.len() as u32;
+                        if let Some(scope) = self.scopes.last_mut() {
+                            scope.names.insert(variable.name, Meaning::Variable(at));
+                        }
+                        own.variables.push(variable);
+                    }
+                }
+                Token::Dot(word) => return self.error(format!("the directive `.{word}` is not known here")),
+                Token::Sign(b'@') | Token::Word(_) => self.statement(own, &mut statements)?,
+                _ => return self.error(format!("a statement is expected, not {}", self.shown())),
+            }
+        }
+    }
+
+    /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around it.
+    fn close(&mut self, own: &mut Function<'a>, statements: &mut [Statement<'a>], line: u32) -> Read<()> {
+        let Some(scope) = self.scopes.pop() else { return self.error("`}` closes nothing") };
+        let mut left = Vec::new();
+        for mention in scope.mentions {
+            let Some(label) = scope.labels.get(mention.name) else {
+                left.push(mention);
+                continue;
+            };
+            let operands = match &mut statements[mention.statement].kind {
+                StatementKind::Instruction { operands, .. } | StatementKind::BranchTargets(_, operands) => operands,
+                _ => continue,
+            };
+            if let Some(operand) = operands.get_mut(mention.operand) {
+                *operand = Operand::Label(*label);
+            }
+        }
+        match self.scopes.last_mut() {
+            Some(outer) => outer.mentions.append(&mut left),
+            None => {
+                if let Some(mention) = left.first() {
+                    return Err(PtxError::new(mention.line, format!("there is no label `{}`", mention.name)));
+                }
+            }
+        }
+        if own.registers.len() > MAX_REGISTERS {
+            return Err(PtxError::new(line, format!("the function names more than {MAX_REGISTERS} registers")));
+        }
+        Ok(())
+    }
+
+    /// `.reg .b32 %r<12>, %x;`
+    fn registers(&mut self) -> Read<()> {
+        self.advance()?;
+        let mut element = None;
+        while let Token::Dot(word) = self.token {
+            match Scalar::read(word) {
+                None => return self.error(format!("registers of `.{word}` are not supported")),
+                kind => element = kind,
+            }
+            self.advance()?;
+        }
+        let Some(element) = element else { return self.error("a register has no type") };
+        loop {
+            let name = self.word("the name of a register")?;
+            if self.token == Token::Sign(b'<') {
+                self.advance()?;
+                let count = self.integer("a number of registers")?;
+                self.expect(b'>')?;
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.ranges.insert(name, Range { element, count, found: HashMap::new() });
+                }
+            } else if let Some(scope) = self.scopes.last_mut() {
+                scope.names.remove(name);
+                scope.singles.insert(name, element);
+            }
+            if !self.take_sign(b',')? {
+                break;
+            }
+        }
+        self.expect(b';')
+    }
+
+    /// What a name stands for, from the innermost scope outwards.
+    fn meaning(&mut self, own: &mut Function<'a>, name: &'a str) -> Option<Meaning> {
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let digits = &name[stem.len()..];
+        let index = match digits.starts_with('0') && digits.len() > 1 {
+            true => None,
+            false => digits.parse::<u64>().ok(),
+        };
+        for scope in self.scopes.iter_mut().rev() {
+            if let Some(found) = scope.names.get(name) {
+                return Some(*found);
+            }
+            let next = own.registers.len() as u32;
+            if let Some(element) = scope.singles.get(name) {
+                own.registers.push(*element);
+                own.register_names.push(name);
+                scope.names.insert(name, Meaning::Register(next));
+                return Some(Meaning::Register(next));
+            }
+            let Some(index) = index else { continue };
+            if let Some(range) = scope.ranges.get_mut(stem)
+                && index < range.count
+            {
+                let register = *range.found.entry(index).or_insert(next);
+                if register == next {
+                    own.registers.push(range.element);
+                    own.register_names.push(name);
+                }
+                return Some(Meaning::Register(register));
+            }
+        }
+        None
+    }
+
+    fn statement(&mut self, own: &mut Function<'a>, statements: &mut Vec<Statement<'a>>) -> Read<()> {
+        let line = self.line;
+        let mut guard = None;
+        if self.take_sign(b'@')? {
+            if self.is_sign(b'@') {
+                self.lexer.skip_line();
+                self.advance()?;
+                return Ok(());
+            }
+            let is_negated = self.take_sign(b'!')?;
+            let name = self.word("a predicate")?;
+            match self.meaning(own, name) {
+                Some(Meaning::Register(register)) if own.registers[register as usize] == Scalar::Pred => {
+                    guard = Some((register, is_negated));
+                }
+                _ => return self.error(format!("`{name}` is no predicate")),
+            }
+        }
+        let first = self.word("an instruction")?;
+        let location = self.location;
+        if guard.is_none() && self.take_sign(b':')? {
+            let label = own.labels.len() as u32;
+            own.labels.push(first);
+            let Some(scope) = self.scopes.last_mut() else { return self.error("a label outside of a function") };
+            if scope.labels.insert(first, label).is_some() {
+                return self.error(format!("the label `{first}` stands twice"));
+            }
+            match self.token {
+                Token::Dot("branchtargets") => {
+                    self.advance()?;
+                    let mut targets = Vec::new();
+                    loop {
+                        let name = self.word("a label")?;
+                        self.mention(statements.len(), targets.len(), name, line);
+                        targets.push(Operand::Sink);
+                        if !self.take_sign(b',')? {
+                            break;
+                        }
+                    }
+                    self.expect(b';')?;
+                    let kind = StatementKind::BranchTargets(label, targets);
+                    statements.push(Statement { line, location, kind });
+                }
+                Token::Dot("calltargets" | "callprototype") => {
+                    self.skip_statement()?;
+                    statements.push(Statement { line, location, kind: StatementKind::CallTargets(label) });
+                }
+                _ => statements.push(Statement { line, location, kind: StatementKind::Label(label) }),
+            }
+            return Ok(());
+        }
+        let mut modifiers = Vec::new();
+        while let Token::Dot(word) = self.token {
+            modifiers.push(word);
+            self.advance()?;
+        }
+        let is_branch = matches!(first, "bra" | "brx");
+        let mut operands = Vec::new();
+        while !self.is_sign(b';') {
+            let at_label = is_branch && operands.len() == usize::from(first == "brx");
+            if at_label && let Token::Word(name) = self.token {
+                self.mention(statements.len(), operands.len(), name, line);
+                self.advance()?;
+                operands.push(Operand::Sink);
+            } else {
+                let operand = self.operand(own, 0)?;
+                operands.push(operand);
+            }
+            if !self.take_sign(b',')? && !self.is_sign(b';') {
+                return self.error(format!("`,` or `;` is expected, not {}", self.shown()));
+            }
+        }
+        self.advance()?;
+        let kind = StatementKind::Instruction { guard, opcode: first, modifiers, operands };
+        statements.push(Statement { line, location, kind });
+        Ok(())
+    }
+
+    fn mention(&mut self, statement: usize, operand: usize, name: &'a str, line: u32) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.mentions.push(Mention { statement, operand, name, line });
+        }
+    }
+
+    fn operands(&mut self, own: &mut Function<'a>, end: u8, depth: usize) -> Read<Vec<Operand<'a>>> {
+        if depth == MAX_NESTING {
+            return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
+        }
+        let mut found = Vec::new();
+        while !self.take_sign(end)? {
+            found.push(self.operand(own, depth + 1)?);
+            if !self.take_sign(b',')? && !self.is_sign(end) {
+                return self.error(format!("`,` or `{}` is expected, not {}", char::from(end), self.shown()));
+            }
+        }
+        Ok(found)
+    }
+
+    fn operand(&mut self, own: &mut Function<'a>, depth: usize) -> Read<Operand<'a>> {
+        if depth == MAX_NESTING {
+            return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
+        }
+        let operand = match self.token {
+            Token::Sign(b'{') => {
+                self.advance()?;
+                Operand::Vector(self.operands(own, b'}', depth)?)
+            }
+            Token::Sign(b'(') => {
+                self.advance()?;
+                Operand::List(self.operands(own, b')', depth)?)
+            }
+            Token::Sign(b'[') => {
+                self.advance()?;
+                let base = self.operand(own, depth + 1)?;
+                if self.take_sign(b',')? {
+                    let mut all = vec![base];
+                    all.append(&mut self.operands(own, b']', depth)?);
+                    Operand::Tensor(all)
+                } else {
+                    let offset = self.plus()?;
+                    self.expect(b']')?;
+                    match base {
+                        Operand::Symbol(name, own) => {
+                            Operand::Address(Box::new(Operand::Symbol(name, 0)), offset.wrapping_add(own))
+                        }
+                        Operand::Local(at, own) => {
+                            Operand::Address(Box::new(Operand::Local(at, 0)), offset.wrapping_add(own))
+                        }
+                        base => Operand::Address(Box::new(base), offset),
+                    }
+                }
+            }
+            Token::Sign(b'!') => {
+                self.advance()?;
+                Operand::Not(Box::new(self.operand(own, depth + 1)?))
+            }
+            Token::Sign(b'-') => {
+                self.advance()?;
+                match self.advance()? {
+                    Token::Integer(value) => Operand::Integer(value.wrapping_neg()),
+                    Token::Float32(bits) => Operand::Float32(bits ^ (1 << 31)),
+                    Token::Float64(bits) => Operand::Float64(bits ^ (1 << 63)),
+                    _ => return self.error("a number is expected after `-`"),
+                }
+            }
+            Token::Integer(value) => {
+                self.advance()?;
+                Operand::Integer(value)
+            }
+            Token::Float32(bits) => {
+                self.advance()?;
+                Operand::Float32(bits)
+            }
+            Token::Float64(bits) => {
+                self.advance()?;
+                Operand::Float64(bits)
+            }
+            Token::Word(name) => self.named(own, name)?,
+            _ => return self.error(format!("an operand is expected, not {}", self.shown())),
+        };
+        if self.take_sign(b'|')? {
+            let second = self.operand(own, depth + 1)?;
+            return Ok(Operand::Pair(Box::new(operand), Box::new(second)));
+        }
+        Ok(operand)
+    }
+
+    fn named(&mut self, own: &mut Function<'a>, name: &'a str) -> Read<Operand<'a>> {
+        let line = self.line;
+        self.advance()?;
+        if name == "_" {
+            return Ok(Operand::Sink);
+        }
+        match self.meaning(own, name) {
+            Some(Meaning::Register(register)) => {
+                if let Token::Dot(part) = self.token {
+                    return self.error(format!("the part `.{part}` of a register is not supported"));
+                }
+                return Ok(Operand::Register(register));
+            }
+            Some(Meaning::Variable(variable)) => {
+                let offset = self.plus()?;
+                return Ok(Operand::Local(variable, offset));
+            }
+            None => {}
+        }
+        if name.starts_with('%') {
+            // `%tid.x` is one name, which the text has in one piece.
+            if let Token::Dot(part) = self.token {
+                self.advance()?;
+                return match special(name, part) {
+                    Some(whole) => Ok(Operand::Special(whole)),
+                    None => Err(PtxError::new(line, format!("the register `{name}.{part}` is not known"))),
+                };
+            }
+            return match special(name, "") {
+                Some(whole) => Ok(Operand::Special(whole)),
+                None => Err(PtxError::new(line, format!("the register `{name}` is not declared"))),
+            };
+        }
+        if name == "WARP_SZ" {
+            return Ok(Operand::Integer(32));
+        }
+        let offset = self.plus()?;
+        Ok(Operand::Symbol(name, offset))
+    }
+}
+
+/// The special registers, each under its whole name.
+const SPECIAL: &[&str] = &[
+    "%tid.x",
+    "%tid.y",
+    "%tid.z",
+    "%ntid.x",
+    "%ntid.y",
+    "%ntid.z",
+    "%ctaid.x",
+    "%ctaid.y",
+    "%ctaid.z",
+    "%nctaid.x",
+    "%nctaid.y",
+    "%nctaid.z",
+    "%clusterid.x",
+    "%clusterid.y",
+    "%clusterid.z",
+    "%nclusterid.x",
+    "%nclusterid.y",
+    "%nclusterid.z",
+    "%cluster_ctaid.x",
+    "%cluster_ctaid.y",
+    "%cluster_ctaid.z",
+    "%cluster_nctaid.x",
+    "%cluster_nctaid.y",
+    "%cluster_nctaid.z",
+    "%cluster_ctarank",
+    "%cluster_nctarank",
+    "%is_explicit_cluster",
+    "%laneid",
+    "%warpid",
+    "%nwarpid",
+    "%smid",
+    "%nsmid",
+    "%gridid",
+    "%lanemask_eq",
+    "%lanemask_le",
+    "%lanemask_lt",
+    "%lanemask_ge",
+    "%lanemask_gt",
+    "%clock",
+    "%clock_hi",
+    "%clock64",
+    "%globaltimer",
+    "%globaltimer_lo",
+    "%globaltimer_hi",
+    "%dynamic_smem_size",
+    "%total_smem_size",
+    "%aggr_smem_size",
+];
+
+fn special(name: &str, part: &str) -> Option<&'static str> {
+    SPECIAL.iter().copied().find(|whole| match whole.split_once('.') {
+        Some((stem, letter)) => stem == name && letter == part,
+        None => *whole == name && part.is_empty(),
+    })
+}
