@@ -1,0 +1,111 @@
+//! Approximations: `.approx` and `.full`.
+//!
+//! Law: the result is the exact value rounded to nearest (of f64 to the bits that the instruction
+//! has), which is within every bound that the PTX ISA states. The hardware may differ from it in
+//! the last places. Beyond the bounds, the results at zeros, infinities and NaN are those of the
+//! ISA's tables. Values are computed in f64, of whose 53 bits the last may be wrong; so the result
+//! is the nearest number but for values that lie between two within 2^-50.
+
+use super::float::{canonical, flush32};
+use super::format::{BF16, F16, Format, Rounding, Value};
+use super::half::{Half, of_f64};
+
+/// The functions that are approximated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `rcp.approx`
+    Reciprocal,
+    /// `sqrt.approx`
+    SquareRoot,
+    /// `rsqrt.approx`
+    ReciprocalSquareRoot,
+    /// `ex2.approx`
+    Exp2,
+    /// `lg2.approx`
+    Log2,
+    /// `sin.approx`
+    Sine,
+    /// `cos.approx`
+    Cosine,
+    /// `tanh.approx`
+    Tanh,
+}
+
+impl Function {
+    /// The value in f64.
+    #[inline]
+    pub(crate) fn of(self, a: f64) -> f64 {
+        match self {
+            Function::Reciprocal => 1.0 / a,
+            Function::SquareRoot => a.sqrt(),
+            Function::ReciprocalSquareRoot => 1.0 / a.sqrt(),
+            Function::Exp2 => a.exp2(),
+            Function::Log2 => a.log2(),
+            Function::Sine => a.sin(),
+            Function::Cosine => a.cos(),
+            Function::Tanh => a.tanh(),
+        }
+    }
+}
+
+/// A function of f32.
+///
+/// ```
+/// use tilewright_sanitize::isa::approximate::{Function, approx32};
+///
+/// let root = approx32(Function::ReciprocalSquareRoot, 4.0_f32.to_bits(), false);
+/// assert_eq!(f32::from_bits(root), 0.5);
+/// ```
+#[inline]
+pub fn approx32(function: Function, a: u32, flush: bool) -> u32 {
+    let a = flush32(a, flush);
+    flush32(canonical(function.of(f64::from(f32::from_bits(a))) as f32), flush)
+}
+
+/// `div.approx.f32` and `div.full.f32`: where `|b|` is above 2^126, `.approx` gives 0, and NaN of an
+/// infinity.
+#[inline]
+pub fn div_approx32(a: u32, b: u32, full: bool, flush: bool) -> u32 {
+    let (a, b) = (flush32(a, flush), flush32(b, flush));
+    let (a, b) = (f32::from_bits(a), f32::from_bits(b));
+    let quotient = a / b;
+    let huge = !full && b.is_finite() && b.abs() > f32::from_bits(0x7e80_0000);
+    let quotient = match huge {
+        true if a.is_infinite() => f32::NAN,
+        true => quotient * 0.0,
+        false => quotient,
+    };
+    flush32(canonical(quotient), flush)
+}
+
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the upper 32 bits of the operand, to the
+/// upper 32 bits of the result.
+#[inline]
+pub fn approx64(function: Function, a: u64) -> u64 {
+    let flushed = |bits: u64| if bits & 0x7ff0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits };
+    let upper = flushed(a & 0xffff_ffff_0000_0000);
+    if f64::from_bits(a).is_nan() {
+        return 0x7fff_ffff_0000_0000;
+    }
+    let value = function.of(f64::from_bits(upper));
+    if value.is_nan() {
+        return 0x7fff_ffff_0000_0000;
+    }
+    flushed(value.to_bits()) & 0xffff_ffff_0000_0000
+}
+
+/// A function of f16 or bf16: `ex2.approx` and `tanh.approx`.
+#[inline]
+pub fn approx16(function: Function, kind: Half, a: u16, flush: bool) -> u16 {
+    let format: Format = match kind {
+        Half::F16 => F16,
+        Half::Bf16 => BF16,
+    };
+    let a = if flush { format.flushed(a.into()) as u16 } else { a };
+    let Value::Finite(_) = format.value(a.into()) else {
+        let value = function.of(kind.widen(a).into());
+        return of_f64(kind, value, Rounding::Nearest);
+    };
+    let bits = of_f64(kind, function.of(kind.widen(a).into()), Rounding::Nearest);
+    if flush { format.flushed(bits.into()) as u16 } else { bits }
+}

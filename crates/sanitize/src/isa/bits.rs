@@ -1,0 +1,218 @@
+//! Instructions on bits.
+//!
+//! Law: each gives what the PTX ISA's pseudo-code does; positions and lengths of fields are the
+//! lowest 8 bits of their operands, and bits beyond the register are not there.
+
+/// How amounts that are too large are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Amount {
+    /// Not above 32.
+    Clamp,
+    /// Modulo 32.
+    Wrap,
+}
+
+impl Amount {
+    #[inline(always)]
+    fn of(self, amount: u32) -> u32 {
+        match self {
+            Amount::Clamp => amount.min(32),
+            Amount::Wrap => amount & 31,
+        }
+    }
+}
+
+/// The modes of `prmt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PermuteMode {
+    /// Four selectors of four bits.
+    Generic,
+    /// `f4e`: four bytes forward from the selected one.
+    Forward,
+    /// `b4e`: four bytes backward.
+    Backward,
+    /// `rc8`: one byte four times.
+    ReplicateByte,
+    /// `ecl`: clamped at the selected byte from the left.
+    EdgeClampLeft,
+    /// `ecr`: clamped at the selected byte from the right.
+    EdgeClampRight,
+    /// `rc16`: a half twice.
+    ReplicateHalf,
+}
+
+/// `popc`.
+#[inline(always)]
+pub fn popc(a: u64) -> u32 {
+    a.count_ones()
+}
+
+/// `clz.b32`.
+#[inline(always)]
+pub fn clz32(a: u32) -> u32 {
+    a.leading_zeros()
+}
+
+/// `clz.b64`.
+#[inline(always)]
+pub fn clz64(a: u64) -> u32 {
+    a.leading_zeros()
+}
+
+/// `bfind` of the lowest `width` bits (32 or 64): where the highest 1 is, or of a signed number the
+/// highest bit that differs from the sign; all ones if there is none. With `.shiftamt`, by how much
+/// to shift left so that it is the highest.
+#[inline(always)]
+pub fn bfind(a: u64, width: u32, signed: bool, shift_amount: bool) -> u32 {
+    let a = a << (64 - width);
+    // Bits below are 0, or those of the sign.
+    let fill = if width == 64 { 0 } else { u64::MAX >> width };
+    let a = if signed && a >> 63 == 1 { !(a | fill) } else { a };
+    if a == 0 {
+        return u32::MAX;
+    }
+    let shift = a.leading_zeros();
+    if shift_amount { shift } else { width - 1 - shift }
+}
+
+/// `brev.b32`.
+#[inline(always)]
+pub fn brev32(a: u32) -> u32 {
+    a.reverse_bits()
+}
+
+/// `brev.b64`.
+#[inline(always)]
+pub fn brev64(a: u64) -> u64 {
+    a.reverse_bits()
+}
+
+/// The lowest bits.
+#[inline(always)]
+fn ones(count: u32) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+/// `bfe` of the lowest `width` bits (32 or 64): the field at `position`. A signed field is filled
+/// with its highest bit that is there, or that of `a`.
+#[inline(always)]
+pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    let a = a & ones(width);
+    let field = if position < width { (a >> position) & ones(length) } else { 0 };
+    if !signed || length == 0 {
+        return field;
+    }
+    let sign = (a >> (position + length - 1).min(width - 1)) & 1;
+    // Bits that are no part of the field: beyond its length, or beyond the register.
+    let there = length.min(width.saturating_sub(position));
+    if sign == 1 { (field | !ones(there)) & ones(width) } else { field }
+}
+
+/// `bfi` into the lowest `width` bits (32 or 64) of `b`: the lowest bits of `a` at `position`.
+#[inline(always)]
+pub fn bfi(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    let field = if position < width { (ones(length) << position) & ones(width) } else { 0 };
+    let moved = if position < width { a << position } else { 0 };
+    ((b & !field) | (moved & field)) & ones(width)
+}
+
+/// `szext`: `a` as a number of `bits` bits, extended to 32; 0 of no bits.
+#[inline(always)]
+pub fn szext(a: u32, bits: u32, mode: Amount, signed: bool) -> u32 {
+    let bits = mode.of(bits);
+    if bits == 0 {
+        return 0;
+    }
+    let up = a << (32 - bits);
+    if signed { ((up as i32) >> (32 - bits)) as u32 } else { up >> (32 - bits) }
+}
+
+/// `bmsk`: `length` ones from bit `position` on.
+#[inline(always)]
+pub fn bmsk(position: u32, length: u32, mode: Amount) -> u32 {
+    let (from, count) = match mode {
+        Amount::Clamp => (position.min(32), length.min(32)),
+        Amount::Wrap => (position & 31, length & 31),
+    };
+    ((ones(count) << from) & 0xffff_ffff) as u32
+}
+
+/// `fns`: where the `offset`-th 1 is, counted from bit `base` upward or downward; all ones if there
+/// is none.
+#[inline]
+pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
+    if base > 31 {
+        return u32::MAX;
+    }
+    if offset == 0 {
+        return if mask >> base & 1 == 1 { base } else { u32::MAX };
+    }
+    let mut left = offset.unsigned_abs();
+    let mut found = |at: &u32| {
+        left -= mask >> at & 1;
+        left == 0
+    };
+    let at = if offset > 0 { (base..32).find(&mut found) } else { (0..=base).rev().find(&mut found) };
+    at.unwrap_or(u32::MAX)
+}
+
+/// `prmt`: four of the eight bytes of `a` (the lower ones) and `b`.
+#[inline(always)]
+pub fn prmt(a: u32, b: u32, selectors: u32, mode: PermuteMode) -> u32 {
+    let bytes = u64::from(b) << 32 | u64::from(a);
+    let pick = |from: u32| (bytes >> (8 * (from & 7))) as u8;
+    let first = selectors & 3;
+    let mut result = 0;
+    for at in 0..4 {
+        let byte = match mode {
+            PermuteMode::Generic => {
+                let selector = selectors >> (4 * at) & 15;
+                let byte = pick(selector);
+                if selector & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 }
+            }
+            PermuteMode::Forward => pick(first + at),
+            PermuteMode::Backward => pick(first.wrapping_sub(at)),
+            PermuteMode::ReplicateByte => pick(first),
+            PermuteMode::EdgeClampLeft => pick(first.max(at)),
+            PermuteMode::EdgeClampRight => pick(first.min(at)),
+            PermuteMode::ReplicateHalf => pick((first & 1) * 2 + at % 2),
+        };
+        result |= u32::from(byte) << (8 * at);
+    }
+    result
+}
+
+/// `lop3`: the bits that a table gives for those of three operands: bit `4a + 2b + c` of it.
+#[inline(always)]
+pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
+    let mut result = 0;
+    for row in 0..8_u32 {
+        if table >> row & 1 == 1 {
+            let a = if row & 4 == 0 { !a } else { a };
+            let b = if row & 2 == 0 { !b } else { b };
+            let c = if row & 1 == 0 { !c } else { c };
+            result |= a & b & c;
+        }
+    }
+    result
+}
+
+/// `shf.l`: the upper half of 64 bits, `b` above `a`, shifted left.
+#[inline(always)]
+pub fn shf_left(a: u32, b: u32, amount: u32, mode: Amount) -> u32 {
+    ((u64::from(b) << 32 | u64::from(a)) << mode.of(amount) >> 32) as u32
+}
+
+/// `shf.r`: the lower half of 64 bits, `b` above `a`, shifted right.
+#[inline(always)]
+pub fn shf_right(a: u32, b: u32, amount: u32, mode: Amount) -> u32 {
+    ((u64::from(b) << 32 | u64::from(a)) >> mode.of(amount)) as u32
+}
+
+/// `cnot`: 1 for 0, and 0 for all else.
+#[inline(always)]
+pub fn cnot(a: u64) -> u64 {
+    u64::from(a == 0)
+}

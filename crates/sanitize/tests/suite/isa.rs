@@ -1,0 +1,8 @@
+//! What instructions compute, against oracles that share no code with the library.
+
+mod bits;
+mod convert;
+mod float;
+mod half;
+mod integer;
+mod random;
