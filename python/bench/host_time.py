@@ -1,16 +1,24 @@
-"""Host time of a call of `tw.gpu`, with and without `out`, beside PyTorch: how long Python is kept
-before the next line runs. The device works on small arrays meanwhile, so that it never holds the
-host up.
+"""Host time of a call of `tw.gpu` and `tw.ops`, with and without `out` and with gradients recorded,
+beside PyTorch: how long Python is kept before the next line runs. The device works on small arrays
+meanwhile, so that it never holds the host up.
 
     python python/bench/host_time.py            # a table, in us a call; needs a CUDA device and PyTorch
+    python python/bench/host_time.py --first    # the time of the first call of a process, in ms
 
 A call is timed in batches of CALLS, each ended by a synchronisation outside of the timed part; the
 median of the batches is shown. `x` of the last column is the time without `out` over PyTorch's.
+
+The first call is made twice, each in a process of its own: without machine code in the cache, and
+with that of the process before.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -76,6 +84,11 @@ def main() -> None:
         ),
         ("relayout", lambda: tw.gpu.relayout(a.T, c), lambda: tw.gpu.relayout(a.T, c), lambda: c.copy_(a.T)),
     ]
+    cases += [
+        ("ops.softmax", lambda: tw.ops.softmax(x), lambda: tw.ops.softmax(x, out=y), lambda: torch.softmax(x, 1)),
+        ("ops.rms_norm", lambda: tw.ops.rms_norm(x, weight), lambda: tw.ops.rms_norm(x, weight, out=y), lambda: F.rms_norm(x, shape, weight, 1e-5)),
+        ("ops.linear", lambda: tw.ops.linear(a, b, column), lambda: tw.ops.linear(a, b, column, out=c), lambda: F.linear(a, b, column)),
+    ]
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, us a call on the host")
     print(f"{'':28} {'no out':>8} {'out':>8} {'PyTorch':>8} {'x':>6}")
     for name, plain, out, theirs in cases:
@@ -85,7 +98,50 @@ def main() -> None:
             given = None if out is None else host_time(out)
         shown = "" if given is None else f"{given:8.2f}"
         print(f"{name:28} {mine:8.2f} {shown:>8} {beside:8.2f} {mine / beside:6.2f}")
+    for own in (x, weight, a, b):
+        own.requires_grad_()
+    recorded: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
+        ("ops.softmax, recorded", lambda: tw.ops.softmax(x), lambda: torch.softmax(x, 1)),
+        ("ops.rms_norm, recorded", lambda: tw.ops.rms_norm(x, weight), lambda: F.rms_norm(x, shape, weight, 1e-5)),
+        ("ops.linear, recorded", lambda: tw.ops.linear(a, b), lambda: F.linear(a, b)),
+    ]
+    for name, plain, theirs in recorded:
+        mine, beside = host_time(plain), host_time(theirs)
+        print(f"{name:28} {mine:8.2f} {'':>8} {beside:8.2f} {mine / beside:6.2f}")
+
+
+#: A process that makes its first call of each operator. PyTorch has its context before.
+FIRST = """
+import time, torch, tilewright as tw
+x = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+weight = torch.ones(4096, device="cuda", dtype=torch.bfloat16)
+q = torch.randn(2, 16, 1024, 64, device="cuda", dtype=torch.bfloat16)
+(x @ x).sum().item()
+for name, call in (
+    ("softmax", lambda: tw.ops.softmax(x)),
+    ("rms_norm", lambda: tw.ops.rms_norm(x, weight)),
+    ("linear", lambda: tw.ops.linear(x, x)),
+    ("attention", lambda: tw.ops.attention(q, q, q, causal=True)),
+):
+    begin = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    print(f"{name} {(time.perf_counter() - begin) * 1e3:.1f}")
+"""
+
+
+def first() -> None:
+    """Prints the time of the first call of each operator in a process, without and with a cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"TILEWRIGHT_CACHE_DIR": folder}
+        runs = []
+        for _ in range(2):
+            made = subprocess.run([sys.executable, "-c", FIRST], env=environment, check=True, capture_output=True, text=True)
+            runs.append(dict(line.split() for line in made.stdout.splitlines()))
+    print(f"{'ms of the first call':28} {'no cache':>8} {'cache':>8}")
+    for name in runs[0]:
+        print(f"{name:28} {runs[0][name]:>8} {runs[1][name]:>8}")
 
 
 if __name__ == "__main__":
-    main()
+    first() if "--first" in sys.argv[1:] else main()

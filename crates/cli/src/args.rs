@@ -292,6 +292,13 @@ must show that every number on the way fits.")]
         options: Box<crate::gemm::GemmOptions>,
     },
 
+    /// Measure the plans of GEMMs and kernels on the first GPU, and keep the fastest of each.
+    #[command(after_help = crate::tune::EXAMPLES)]
+    Tune {
+        #[command(flatten)]
+        options: crate::tune::TuneCommandOptions,
+    },
+
     /// Tensors sharded over devices: who holds what, and how to get from one layout to another.
     #[command(after_help = crate::mesh::EXAMPLES)]
     Mesh {

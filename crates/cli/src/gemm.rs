@@ -10,9 +10,7 @@ mod list;
 mod measured;
 mod number;
 mod on_device;
-mod round;
 mod task;
-pub mod tensors;
 mod tune;
 mod verify;
 
@@ -25,6 +23,7 @@ use half::{bf16, f16};
 use serde_json::json;
 use tilewright::Layout;
 use tilewright::atoms::MmaAtom;
+use tilewright::planners::gemm::Problem;
 use tilewright::tensor::npy::{self, NpyFile};
 use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 
@@ -152,6 +151,11 @@ pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure
             Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
         }
     }
+}
+
+/// The GEMM of the options, as on a device.
+pub fn problem(options: &GemmOptions) -> Result<Problem, Failure> {
+    Ok(task::problem(options)?.problem)
 }
 
 impl ElementKind {

@@ -175,7 +175,7 @@ impl Choice {
 
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
-    fn planned(&self, planner: &dyn Planner, large: bool) -> Result<(&'static Entry, Planned), Failure> {
+    pub(crate) fn planned(&self, planner: &dyn Planner, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = planners::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {

@@ -38,6 +38,7 @@ mod repl;
 mod show;
 mod terminal;
 mod tour;
+mod tune;
 mod write;
 
 use std::io::Write;
@@ -54,7 +55,6 @@ use terminal::Terminal;
 #[doc(hidden)]
 pub mod shared {
     pub use crate::answered;
-    pub use crate::gemm::tensors::{Block, Ready, Tensors, compare_kept, group_of, ready};
     pub use crate::gemm::{ProductNumber, Random, Sum, peak};
     pub use crate::machine::to_plan_for;
     pub use crate::output::{Failure, SCALE, Saving};
@@ -183,6 +183,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
+        Some(Command::Tune { options }) => tune::run(&options, terminal),
         Some(Command::Launch { options }) => launch::run(&options),
         Some(Command::Mesh { action }) => mesh::run(&action, terminal),
         Some(Command::Explain { options }) => explain::run(&options, terminal),

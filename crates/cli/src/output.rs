@@ -93,6 +93,19 @@ impl Failure {
         self
     }
 
+    /// The same of one of several things that were asked for.
+    pub fn about(self, what: &str) -> Failure {
+        match self {
+            Failure::Refused(mut own) => {
+                own.message = format!("{what}: {}", own.message);
+                Failure::Refused(own)
+            }
+            Failure::Value(text) => Failure::Value(format!("{what}: {text}")),
+            Failure::Usage(text) => Failure::Usage(format!("{what}: {text}")),
+            other => other,
+        }
+    }
+
     /// An error in an expression.
     pub fn of_expression(diagnostic: Diagnostic, source: &str) -> Failure {
         let (code, message, help) = (diagnostic.code, diagnostic.message.clone(), diagnostic.help.clone());

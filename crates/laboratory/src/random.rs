@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
+use tilewright::gemm::tensors::{Block, Tensors, compare_kept, group_of, ready};
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
@@ -22,7 +23,7 @@ use tilewright::planners::gemm::{
     Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step, needs_wgmma,
 };
 use tilewright::planners::{PlanError, Unchecked, any_numbers, bits_at};
-use tilewright_cli::shared::{Block, Failure, Tensors, Terminal, compare_kept, group_of, ready, to_plan_for};
+use tilewright_cli::shared::{Failure, Terminal, to_plan_for};
 
 use self::problem::Chance;
 

@@ -73,6 +73,20 @@ pub trait Planner {
     }
 }
 
+impl<P: Planner + ?Sized> Planner for &P {
+    fn machine(&self) -> &Machine {
+        (**self).machine()
+    }
+
+    fn computation(&self, work: &Computation) -> Result<Planned, PlanError> {
+        (**self).computation(work)
+    }
+
+    fn gemm(&self, problem: &Problem) -> Result<Product, PlanError> {
+        (**self).gemm(problem)
+    }
+}
+
 impl Planner for Machine {
     fn machine(&self) -> &Machine {
         self

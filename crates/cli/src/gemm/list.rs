@@ -8,15 +8,15 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use tilewright::bench::Round;
+use tilewright::gemm::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::planners::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
 use super::on_device::ProblemSizes;
-use super::round::Round;
 use super::task::{self, Task};
-use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::machine;
 use crate::output::Failure;

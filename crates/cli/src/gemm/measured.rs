@@ -7,13 +7,13 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use tilewright::bench::Round;
+use tilewright::gemm::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::{Machine, Rates};
 use tilewright::planners::gemm::{Matrix, Problem, Product, ProductTensor};
 
-use super::round::Round;
-use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
 use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::output::Failure;
 

@@ -4,6 +4,7 @@
 use serde_json::json;
 use tilewright::bench::{self, Against, BenchError, BenchResult};
 use tilewright::gpu::Device;
+use tilewright::measured::TuneError;
 use tilewright::planners::{Entry, Planned, Unchecked};
 use tilewright::tile;
 
@@ -18,9 +19,19 @@ impl From<BenchError> for Failure {
         match error {
             BenchError::Gpu(error) => error.into(),
             BenchError::Setup(error) => Failure::refused(&error),
+            BenchError::Plan(error) => Failure::refused(&error),
             BenchError::Kernel(Unchecked::Layout(error)) => error.into(),
             BenchError::Tile(tile::Unchecked::Program(error)) => error.into(),
             wrong => Failure::Value(wrong.to_string()),
+        }
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Failure {
+        match error {
+            TuneError::Bench(error) => error.into(),
+            error => Failure::Value(format!("the plan is not kept: {error}")),
         }
     }
 }

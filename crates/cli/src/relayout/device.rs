@@ -10,7 +10,7 @@ use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
-use tilewright::measured::{MeasuredPlans, Planning, Ranked, TuneError, tune};
+use tilewright::measured::{MeasuredPlans, Planning, Ranked, tune};
 use tilewright::planners::{Computation, Planned, Planner};
 use tilewright::tensor::npy::Kind;
 
@@ -51,11 +51,7 @@ fn planned(
     let refused = |error| Failure::refused(&error);
     if let Some(count) = asked.tune {
         let plans = MeasuredPlans::from_environment();
-        let (ranking, kept) = tune(device, &plans, work, count as usize).map_err(|error| match error {
-            TuneError::Plan(error) => refused(error),
-            TuneError::Bench(error) => error.into(),
-            error => Failure::Value(format!("the plan is not kept: {error}")),
-        })?;
+        let (ranking, kept) = tune(device, &plans, work, count as usize)?;
         if !terminal.json {
             for Ranked { plan, seconds, .. } in &ranking {
                 let line = Computation::line(plan);

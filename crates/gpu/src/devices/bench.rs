@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod round;
 mod timing;
 
 use std::fmt;
@@ -30,9 +31,10 @@ use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Element, LaunchArguments};
 use tilewright_layout::LayoutError;
-use tilewright_planners::{self as planners, Planned, bits_at};
+use tilewright_planners::{self as planners, PlanError, Planned, bits_at};
 use tilewright_tile::{self as tile, Compiled};
 
+pub use round::Round;
 pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
 
 /// How many elements are compared with the definition at most.
@@ -154,6 +156,8 @@ pub enum BenchError {
     Gpu(GpuError),
     /// Sizes that the kernel does not take.
     Setup(SetupError),
+    /// There is no kernel.
+    Plan(PlanError),
     /// A kernel of the library left what its definition does not say.
     Kernel(planners::Unchecked),
     /// A tile program is refused, or left what it does not mean.
@@ -165,6 +169,7 @@ impl fmt::Display for BenchError {
         match self {
             BenchError::Gpu(error) => error.fmt(f),
             BenchError::Setup(error) => error.fmt(f),
+            BenchError::Plan(error) => error.fmt(f),
             BenchError::Kernel(wrong) => wrong.fmt(f),
             BenchError::Tile(wrong) => wrong.fmt(f),
         }
@@ -182,6 +187,12 @@ impl From<GpuError> for BenchError {
 impl From<SetupError> for BenchError {
     fn from(error: SetupError) -> BenchError {
         BenchError::Setup(error)
+    }
+}
+
+impl From<PlanError> for BenchError {
+    fn from(error: PlanError) -> BenchError {
+        BenchError::Plan(error)
     }
 }
 
@@ -204,7 +215,7 @@ impl From<tile::Unchecked> for BenchError {
 }
 
 /// Code from the linker, which can be cached, gives threads a different number of registers.
-fn options() -> ModuleOptions {
+pub(crate) fn without_cache() -> ModuleOptions {
     ModuleOptions::default().cache(Cache::none())
 }
 
@@ -238,9 +249,9 @@ impl LoadedEntry {
         stream: &Stream,
         planned: &Planned,
     ) -> Result<(LoadedEntry, (u64, f64)), BenchError> {
-        let compiled = device.compile(planned.kernel(), &options())?;
+        let compiled = device.compile(planned.kernel(), &without_cache())?;
         let kernel = compiled.at(planned.sizes())?;
-        let second = planned.second().map(|second| device.compile(second, &options())).transpose()?;
+        let second = planned.second().map(|second| device.compile(second, &without_cache())).transpose()?;
         let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
         let bytes = compiled.program().launch(planned.sizes())?.bytes;
 
@@ -390,7 +401,7 @@ pub fn tile(
 /// Runs a kernel with the inputs of a check, and compares its output.
 fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Result<Vec<tile::Compared>, BenchError> {
     let (inputs, meant) = compiled.meant(sizes)?;
-    let loaded = device.compile(compiled.kernel(), &options())?;
+    let loaded = device.compile(compiled.kernel(), &without_cache())?;
     let program = compiled.kernel().program();
     let given = |_: &str, element: Element| Some(tile::number_of_check(element));
     let arguments = LaunchArguments { sizes, numbers: Some(&given) };
@@ -422,7 +433,7 @@ fn at_sizes(
     sizes: &[(&str, i64)],
     repeats: u16,
 ) -> Result<(i64, Timing), BenchError> {
-    let loaded = device.compile(compiled.kernel(), &options())?;
+    let loaded = device.compile(compiled.kernel(), &without_cache())?;
     let given = |_: &str, element: Element| Some(tile::number_of_check(element));
     let arguments = LaunchArguments { sizes, numbers: Some(&given) };
     let bytes = compiled.kernel().program().launch(arguments)?.bytes;

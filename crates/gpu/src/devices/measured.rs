@@ -1,8 +1,8 @@
 //! Measured plans: which plan of a problem was the fastest on a device, kept in files.
 //!
 //! A planner chooses by a model. Where plans were measured, the measurement decides instead:
-//! [`MeasuredPlans::best`] gives the plan that was kept for a problem, and [`tune`] measures the
-//! candidates and keeps the fastest. Everything with several plans takes part, by the trait
+//! [`MeasuredPlans::best`] gives the plan that was kept for a problem; [`tune`] and [`tune_gemm`]
+//! measure the candidates and keep the fastest. Everything with several plans takes part, by the trait
 //! [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library and a
 //! [`TileWork`].
 //!
@@ -55,7 +55,9 @@
 //! # }
 //! ```
 
+mod asked;
 mod file;
+mod gemm;
 mod on_device;
 mod planner;
 mod shipped;
@@ -65,12 +67,15 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::Device;
 use tilewright_kernel::machine::Machine;
 
+pub use self::asked::{Asked, AskedPlanner, Tuned};
 use self::file::Contents;
-pub use self::on_device::{TuneError, tune};
+pub use self::gemm::tune_gemm;
+pub use self::on_device::{TuneError, TuneOptions, tune};
 pub use self::planner::DevicePlanner;
 pub use self::work::{Planning, TileWork};
 use crate::devices::bench::median;
@@ -134,15 +139,63 @@ pub trait Stopwatch<P> {
     fn seconds(&mut self, number: usize) -> Result<f64, Self::Error>;
 }
 
+/// How much is measured.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tilewright::measured::Effort;
+///
+/// let all = Effort::from(5);
+/// let for_a_second = Effort { until: Some(Instant::now() + Duration::from_secs(1)), ..all };
+/// assert_eq!(for_a_second.rounds, 5);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Rounds in which each plan is timed once.
+    pub rounds: usize,
+    /// When no further plan is made ready and no further round begins. The first plan is timed once
+    /// in any case.
+    pub until: Option<Instant>,
+}
+
+impl Effort {
+    fn is_over(self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+impl From<usize> for Effort {
+    fn from(rounds: usize) -> Effort {
+        Effort { rounds, until: None }
+    }
+}
+
 /// The plans in the order of their times, the fastest first. All are made ready, then they are
-/// timed in rounds, so many of them, so that the clock of the device is the same for all; the time
-/// of each is the median. Of equally fast ones the earlier candidate is first.
+/// timed in rounds, so that the clock of the device is the same for all; the time of each is the
+/// median. Of equally fast ones the earlier candidate is first. Plans that were not made ready in
+/// time are left out.
 ///
 /// Errors: as the stopwatch.
-pub fn rank<P, S: Stopwatch<P>>(plans: Vec<P>, rounds: usize, stopwatch: &mut S) -> Result<Vec<Ranked<P>>, S::Error> {
-    plans.iter().try_for_each(|plan| stopwatch.ready(plan))?;
+pub fn rank<P, S: Stopwatch<P>>(
+    mut plans: Vec<P>,
+    effort: impl Into<Effort>,
+    stopwatch: &mut S,
+) -> Result<Vec<Ranked<P>>, S::Error> {
+    let effort = effort.into();
+    let mut ready = 0;
+    for plan in &plans {
+        if ready > 0 && effort.is_over() {
+            break;
+        }
+        stopwatch.ready(plan)?;
+        ready += 1;
+    }
+    plans.truncate(ready);
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); plans.len()];
-    for _ in 0..rounds.max(1) {
+    for round in 0..effort.rounds.max(1) {
+        if round > 0 && effort.is_over() {
+            break;
+        }
         for (number, own) in times.iter_mut().enumerate() {
             own.push(stopwatch.seconds(number)?);
         }

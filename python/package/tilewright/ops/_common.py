@@ -96,15 +96,31 @@ def records(*arrays: Any, on: str | None = None, out: Any = None) -> bool:
 
     Errors: the call says where it runs or what it writes, and such calls are not recorded.
     """
-    if not is_torch(arrays[0]):
-        return False
-    if not _is_recorded(arrays):
+    if not is_torch(arrays[0]) or is_plain(*arrays) or not _is_recorded(arrays):
         return False
     if out is not None:
         raise RuntimeError("gradients are not recorded, and graphs not traced, through `out`: leave it out, or pass `x.detach()`")
     if on is not None:
         raise RuntimeError(f'gradients are not recorded, and graphs not traced, through on="{on}": leave it out, or pass `x.detach()`')
     return True
+
+
+def is_plain(*arrays: Any) -> bool:
+    """Whether all arrays are ordinary tensors of PyTorch, and a call on them is neither recorded nor
+    traced. This is the question of every call, so it is answered before all others.
+    """
+    import torch
+
+    is_grad_enabled = torch.is_grad_enabled()
+    for own in arrays:
+        if own is None:
+            continue
+        if type(own) is not torch.Tensor and type(own) is not torch.nn.Parameter:
+            return False
+        if (is_grad_enabled and own.requires_grad) or own.is_meta:
+            return False
+    # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
+    return not torch.compiler.is_compiling() and not getattr(torch._C, "_are_functorch_transforms_active", bool)()
 
 
 def _is_recorded(arrays: tuple[Any, ...]) -> bool:
@@ -250,11 +266,15 @@ def contiguous(array: Any, on: str | None) -> Any:
     return gpu.relayout(array, room, on=on) if 0 not in shape else room
 
 
+#: The operators that are registered with PyTorch, once they are.
+registered: Any = None
+
+
 def through_torch(name: str, *arguments: Any) -> Any:
     """A call of an operator that is registered with PyTorch."""
-    from .. import torch as registered
-
-    return getattr(registered.operators, name)(*arguments)
+    if registered is None:
+        import_module("tilewright.torch")
+    return getattr(registered, name)(*arguments)
 
 
 def through_jax(name: str, *arrays: Any, **named: Any) -> Any:

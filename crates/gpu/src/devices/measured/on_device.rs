@@ -1,4 +1,4 @@
-//! Plans of the library's computations, measured on a device.
+//! Plans of the library's computations, measured on a device; GEMMs are in `gemm.rs`.
 //!
 //! Law: a plan counts only if its output in this run equals the definition. The tensors of all
 //! plans are allocated at once, and plans alternate, so that the clock of the device is the same
@@ -9,7 +9,7 @@ use std::fmt;
 use crate::{Device, GpuError, Stream};
 use tilewright_planners::{Computation, PlanError, Planned};
 
-use super::{Card, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
+use super::{Card, Effort, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
 use crate::devices::bench::{BenchError, LASTING, LoadedEntry, timed};
 
 /// Rounds in which each plan is timed once.
@@ -21,9 +21,7 @@ const MAX_LAUNCHES: usize = 10_000;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// There is no plan.
-    Plan(PlanError),
-    /// The device, or a plan that is wrong.
+    /// There is no plan; the device; a plan that is wrong.
     Bench(BenchError),
     /// The plan is not kept.
     Plans(PlansError),
@@ -32,7 +30,6 @@ pub enum TuneError {
 impl fmt::Display for TuneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TuneError::Plan(error) => error.fmt(f),
             TuneError::Bench(error) => error.fmt(f),
             TuneError::Plans(error) => error.fmt(f),
         }
@@ -43,7 +40,7 @@ impl std::error::Error for TuneError {}
 
 impl From<PlanError> for TuneError {
     fn from(error: PlanError) -> TuneError {
-        TuneError::Plan(error)
+        TuneError::Bench(error.into())
     }
 }
 
@@ -65,8 +62,39 @@ impl From<PlansError> for TuneError {
     }
 }
 
-/// Measures up to so many plans of a computation on a device, those first that the planner would
-/// take, and keeps the fastest. Rows have to be counted
+/// How plans are measured on a device.
+#[derive(Clone, Copy)]
+pub struct TuneOptions<'a> {
+    /// The most plans, those first that the model takes for the fastest.
+    pub plans: usize,
+    /// Rounds, and when they end.
+    pub effort: Effort,
+    /// Milliseconds without work before each time: for GEMMs, whose speed falls with the
+    /// temperature of the device. Without it, work precedes each time.
+    pub rest_ms: Option<u32>,
+    /// Called whenever a plan was checked or timed, for a display of the progress.
+    pub step: &'a dyn Fn(),
+}
+
+impl TuneOptions<'_> {
+    /// So many plans, in five rounds.
+    pub fn new(plans: usize) -> TuneOptions<'static> {
+        TuneOptions { plans, effort: ROUNDS.into(), rest_ms: None, step: &|| () }
+    }
+
+    /// How often [`TuneOptions::step`] is called for so many plans.
+    pub fn steps(&self, plans: usize) -> usize {
+        plans.min(self.plans) * (self.effort.rounds + 1)
+    }
+}
+
+impl From<usize> for TuneOptions<'_> {
+    fn from(plans: usize) -> Self {
+        TuneOptions::new(plans)
+    }
+}
+
+/// Measures plans of a computation on a device, and keeps the fastest. Rows have to be counted
 /// ([`RowMatrix::with_rows`](tilewright_planners::RowMatrix::with_rows)).
 ///
 /// ```
@@ -88,16 +116,17 @@ impl From<PlansError> for TuneError {
 ///
 /// Errors: the device; a plan leaves something else than the definition says; the plan cannot be
 /// kept.
-pub fn tune(
+pub fn tune<'a>(
     device: &Device,
     plans: &MeasuredPlans,
     work: &Computation,
-    count: usize,
+    options: impl Into<TuneOptions<'a>>,
 ) -> Result<(Vec<Ranked<Planned>>, Kept), TuneError> {
+    let options = options.into();
     let mut candidates = work.candidates(&device.machine()?)?;
-    candidates.truncate(count.max(1));
-    let mut stopwatch = TimedKernels { device, stream: device.stream()?, ready: Vec::new() };
-    let ranking = rank(candidates, ROUNDS, &mut stopwatch)?;
+    candidates.truncate(options.plans.max(1));
+    let mut stopwatch = TimedKernels { device, stream: device.stream()?, step: options.step, ready: Vec::new() };
+    let ranking = rank(candidates, options.effort, &mut stopwatch)?;
     let kept = plans.keep(&Card::of(device), work, &ranking)?;
     Ok((ranking, kept))
 }
@@ -106,6 +135,7 @@ pub fn tune(
 struct TimedKernels<'d> {
     device: &'d Device,
     stream: Stream,
+    step: &'d dyn Fn(),
     ready: Vec<(LoadedEntry, usize)>,
 }
 
@@ -116,12 +146,15 @@ impl Stopwatch<Planned> for TimedKernels<'_> {
         let (mut loaded, _) = LoadedEntry::checked(self.device, &self.stream, plan)?;
         let once = timed(self.device, &self.stream, 3, || loaded.launch(&self.stream))?;
         self.ready.push((loaded, ((LASTING / once) as usize).clamp(1, MAX_LAUNCHES)));
+        (self.step)();
         Ok(())
     }
 
     fn seconds(&mut self, number: usize) -> Result<f64, BenchError> {
         // Only plans that were made ready are asked for.
         let Some((loaded, count)) = self.ready.get_mut(number) else { return Ok(f64::INFINITY) };
-        Ok(timed(self.device, &self.stream, *count, || loaded.launch(&self.stream))?)
+        let seconds = timed(self.device, &self.stream, *count, || loaded.launch(&self.stream))?;
+        (self.step)();
+        Ok(seconds)
     }
 }

@@ -3,11 +3,11 @@
 //! Law: inputs repeat a block of numbers that is known here, and what is written is poisoned
 //! before the kernels run.
 
-use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
-use tilewright::planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
-use tilewright::planners::{any_numbers, bits_at};
+use tilewright_planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
+use tilewright_planners::{any_numbers, bits_at};
 
-use crate::output::Failure;
+use crate::devices::bench::{BenchError, without_cache};
+use crate::{Argument, Device, GpuError, Memory, SizedKernel, Stream};
 
 /// How many multiplications are spent on checking a product, about.
 pub const CHECKED: i64 = 1 << 25;
@@ -35,7 +35,7 @@ impl Tensors {
         (problem, place): (&Problem, usize),
         ends: Option<&[u8]>,
         workspaces: &[i64],
-    ) -> Result<(Tensors, Vec<Block>), Failure> {
+    ) -> Result<(Tensors, Vec<Block>), BenchError> {
         let mut tensors = Tensors { memory: Vec::new() };
         let mut blocks = Vec::new();
         let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
@@ -116,10 +116,9 @@ impl Tensors {
 }
 
 /// The kernels of a product or of a list, compiled.
-pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
+pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, BenchError> {
     let compiled = steps.iter().map(|step| {
-        // Code from the linker, which can be cached, gives threads a different number of registers.
-        let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+        let compiled = device.compile(step.kernel(), &without_cache())?;
         Ok((compiled.at(step.sizes())?, step.clone()))
     });
     compiled.collect()
@@ -127,7 +126,7 @@ pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
 
 /// What elements of D should be, at places spread over all of it: as many as so many
 /// multiplications compute, less those of rows that are in no group.
-pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
+pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, BenchError> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
     let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
@@ -161,7 +160,7 @@ pub fn compare(
     stream: &Stream,
     wanted: &[Expected],
     tensors: &Tensors,
-) -> Result<[f64; 3], Failure> {
+) -> Result<[f64; 3], BenchError> {
     let Some(d) = tensors.of(ProductTensor::D) else { return Ok([0.0; 3]) };
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
@@ -169,7 +168,7 @@ pub fn compare(
     let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
     for wanted in wanted {
         let found = bits_at(&left, width, wanted.place as usize);
-        let distance = wanted.distance(found).map_err(|wrong| Failure::Value(wrong.to_string()))?;
+        let distance = wanted.distance(found)?;
         worst = worst.max(distance);
         let error = distance * wanted.bound;
         if error >= greatest {
@@ -186,7 +185,7 @@ pub fn compare_kept(
     input: &dyn Fn(ProductTensor, i64) -> u64,
     tensors: &Tensors,
     worst: &mut f64,
-) -> Result<usize, Failure> {
+) -> Result<usize, BenchError> {
     let [m, n, k] = problem.sizes();
     let mut compared = 0;
     for (number, by) in problem.reductions().enumerate() {
@@ -204,8 +203,7 @@ pub fn compare_kept(
             let Some(wanted) = problem.expected_reduction(input, number, [index % extent, index / extent])? else {
                 continue;
             };
-            let distance = wanted.distance(bits_at(&left, 4, wanted.place as usize));
-            *worst = worst.max(distance.map_err(|wrong| Failure::Value(wrong.to_string()))?);
+            *worst = worst.max(wanted.distance(bits_at(&left, 4, wanted.place as usize))?);
             compared += 1;
         }
     }

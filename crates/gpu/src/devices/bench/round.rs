@@ -8,12 +8,12 @@
 
 use std::time::Duration;
 
-use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
-use tilewright::kernel::{Element, Kernel, KernelError};
-use tilewright::layout::symbolic::Expr;
+use tilewright_kernel::{Element, Kernel, KernelError};
+use tilewright_layout::symbolic::Expr;
+use tilewright_planners::PlanError;
 
-use crate::kernel::bench::{ROUND, timed};
-use crate::output::Failure;
+use super::{BenchError, LASTING, timed, without_cache};
+use crate::{Argument, Device, GpuError, Memory, SizedKernel, Stream};
 
 /// How long a round takes about behind a rest, in seconds.
 const SHORT_TURN: f64 = 0.002;
@@ -21,13 +21,16 @@ const SHORT_TURN: f64 = 0.002;
 /// the host takes for a call.
 const ADDITIONS: i64 = 200_000;
 
-pub(super) struct Round {
+/// Rounds of some work.
+#[derive(Debug)]
+pub struct Round {
     count: usize,
     rest: Option<Duration>,
     before: Option<Loop>,
 }
 
 /// A loop of one thread.
+#[derive(Debug)]
 struct Loop {
     kernel: SizedKernel,
     sum: Memory,
@@ -36,7 +39,7 @@ struct Loop {
 /// The repetitions in a round of work that takes `seconds` seconds, and whether a loop precedes it
 /// instead of the work itself.
 fn shape(seconds: f64, rest: bool) -> (usize, bool) {
-    let length = if rest { SHORT_TURN } else { ROUND };
+    let length = if rest { SHORT_TURN } else { LASTING };
     let count = ((length / seconds) as usize).clamp(1, 10_000);
     (count, rest && count == 1)
 }
@@ -55,19 +58,18 @@ fn additions() -> Result<Kernel, KernelError> {
 
 impl Round {
     /// A round for work that takes `seconds` seconds, after a rest.
-    pub(super) fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Round, Failure> {
+    pub fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Round, BenchError> {
         let (count, looped) = shape(seconds, rest.is_some());
         let before = looped.then(|| {
-            let kernel = additions().map_err(|error| Failure::refused(&error))?;
-            let kernel = device.compile(&kernel, &ModuleOptions::default().cache(Cache::none()))?.at(&[])?;
-            Ok::<_, Failure>(Loop { kernel, sum: device.allocate(4)? })
+            let kernel = device.compile(&additions().map_err(PlanError::from)?, &without_cache())?.at(&[])?;
+            Ok::<_, BenchError>(Loop { kernel, sum: device.allocate(4)? })
         });
         let rest = rest.map(|milliseconds| Duration::from_millis(milliseconds.into()));
         Ok(Round { count, rest, before: before.transpose()? })
     }
 
     /// The seconds of one repetition.
-    pub(super) fn timed(
+    pub fn timed(
         &mut self,
         device: &Device,
         stream: &Stream,
@@ -86,14 +88,14 @@ impl Round {
 
 #[cfg(test)]
 mod tests {
-    use tilewright::kernel::interpret;
+    use tilewright_kernel::interpret;
 
     use super::*;
 
     #[test]
     fn what_outlasts_a_turn_behind_a_rest_is_timed_alone() {
         for (seconds, rest, expected) in [
-            (1e-4, false, ((ROUND / 1e-4) as usize, false)),
+            (1e-4, false, ((LASTING / 1e-4) as usize, false)),
             (1e-4, true, (20, false)),
             (1.5e-3, true, (1, true)),
             (11e-3, true, (1, true)),
