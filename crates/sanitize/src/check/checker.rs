@@ -363,6 +363,11 @@ pub trait Checker {
     /// A warp reads and writes registers, by their numbers, other than by `wgmma`.
     fn registers(&mut self, _by: Lanes, _at: At, _reads: &[u32], _writes: &[u32]) {}
 
+    /// A warp copies one register to another by `mov`, which is told instead of
+    /// [`registers`](Self::registers): compilers write such moves while a product is in flight, and
+    /// the assembler removes them.
+    fn register_copy(&mut self, _by: Lanes, _from: u32, _to: u32) {}
+
     /// Lanes end.
     fn exit(&mut self, _by: Lanes, _at: At) {}
 

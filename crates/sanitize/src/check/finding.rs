@@ -58,6 +58,8 @@ pub enum Missing {
     BlockBarrier,
     /// `__syncwarp`, or a barrier of the block: both are in one warp.
     WarpBarrier,
+    /// Nothing can: lanes of one instruction write different values.
+    OneLane,
     /// A barrier of the cluster.
     ClusterBarrier,
     /// Nothing in one launch, except a release and an acquire through a flag.

@@ -1,0 +1,441 @@
+//! The checker of one cluster: its warps, its shared memory, its barriers.
+
+mod access;
+mod background;
+mod barriers;
+mod endings;
+mod registers;
+mod synchronise;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::checker::{Access, At, Bulk, Checker, CopyAsync, Fence, Lanes, Mbarrier, Scope, Wgmma};
+use super::clock::{Here, Known, View};
+use super::event::{Agency, Event, FIRST_COUNT};
+use super::finding::{Defect, Finding, Missing, Place, Thread};
+use super::grid::{Flag, GridChecker};
+use super::report::Reports;
+use super::shadow::{PAGE_BYTES, Page};
+use background::Groups;
+use barriers::{Contribution, MbarrierState};
+use registers::RegisterFile;
+
+/// What the lanes of a warp know: mostly the same.
+#[derive(Debug, Clone)]
+enum WarpView {
+    One(Arc<View>),
+    Each(Box<[Arc<View>; 32]>),
+}
+
+impl WarpView {
+    #[inline]
+    fn of(&self, lane: u32) -> &Arc<View> {
+        match self {
+            WarpView::One(view) => view,
+            WarpView::Each(views) => &views[lane as usize],
+        }
+    }
+}
+
+/// A warp.
+#[derive(Debug)]
+struct WarpState {
+    view: WarpView,
+    /// The count of its events now.
+    count: u32,
+    /// The lanes that have not ended.
+    live: u32,
+    /// Its groups of `cp.async`, bulk copies and products.
+    copies: Groups,
+    bulk: Groups,
+    products: Groups,
+    /// The groups of bulk copies that have read their sources.
+    bulk_read: Groups,
+    /// The last flag that it has acquired: its place, its version, for which lanes.
+    acquired: Option<(FlagKey, u64, u32)>,
+    registers: Option<Box<RegisterFile>>,
+}
+
+/// Where a flag is: the rank of the block in whose shared memory it is, and its address.
+type FlagKey = (Option<u32>, u64);
+
+/// The shared memory of a block.
+#[derive(Debug, Default)]
+struct SharedMemory {
+    pages: Vec<Option<Box<Page>>>,
+    flags: HashMap<u64, Flag>,
+    barriers: BTreeMap<u64, MbarrierState>,
+    /// How many barriers were ever initialised.
+    barriers_made: u32,
+    /// Who has arrived at each barrier of the block.
+    named: HashMap<u32, Vec<Contribution>>,
+    /// What the threads knew that have ended, and whether all have.
+    exit_view: View,
+    ended: bool,
+    /// Whether the block has been through a barrier of the cluster.
+    met_cluster: bool,
+    /// The last accesses from other blocks: by warp.
+    remote: BTreeMap<u64, (Event, u32, Place)>,
+}
+
+/// Told of all that happens in one cluster; made by [`GridChecker::cluster`]. Its findings are those
+/// of the grid once it is dropped.
+#[derive(Debug)]
+pub struct ClusterChecker<'g> {
+    grid: &'g GridChecker,
+    here: Here,
+    warps: Vec<WarpState>,
+    memories: Vec<SharedMemory>,
+    /// What has been told to the barrier of the cluster in this phase and in the last one.
+    gathering: View,
+    gathered: View,
+    reports: Reports,
+    /// The last allocation that was accessed.
+    guess: usize,
+    /// What was last found wrong with a flag that was read.
+    suspicion: Option<Missing>,
+}
+
+impl<'g> ClusterChecker<'g> {
+    pub(super) fn new(grid: &'g GridChecker, number: u32) -> ClusterChecker<'g> {
+        let ranks = grid.ranks();
+        let threads: u64 = grid.launch.block.iter().map(|extent| u64::from(*extent)).product();
+        let view = Arc::new(View::default());
+        let warp = |at: u32| {
+            let lanes = (threads - 32 * u64::from(at % grid.code.warps)).min(32);
+            WarpState {
+                view: WarpView::One(Arc::clone(&view)),
+                count: FIRST_COUNT,
+                live: u32::MAX >> (32 - lanes),
+                copies: Groups::default(),
+                bulk: Groups::default(),
+                products: Groups::default(),
+                bulk_read: Groups::default(),
+                acquired: None,
+                registers: None,
+            }
+        };
+        let pages = u64::from(grid.launch.shared_bytes).div_ceil(PAGE_BYTES) as usize;
+        let memory = |_| SharedMemory {
+            pages: std::iter::repeat_with(|| None).take(pages).collect(),
+            ..SharedMemory::default()
+        };
+        ClusterChecker {
+            grid,
+            here: Here { cluster: number, ranks },
+            warps: (0..ranks * grid.code.warps).map(warp).collect(),
+            memories: (0..ranks).map(memory).collect(),
+            gathering: View::default(),
+            gathered: View::default(),
+            reports: Reports::default(),
+            guess: 0,
+            suspicion: None,
+        }
+    }
+
+    #[inline]
+    fn warp_at(&self, by: Lanes) -> usize {
+        (by.rank * self.grid.code.warps + by.warp) as usize
+    }
+
+    #[inline]
+    fn warp_mut(&mut self, by: Lanes) -> &mut WarpState {
+        let at = self.warp_at(by);
+        &mut self.warps[at]
+    }
+
+    /// The number of the block of a rank.
+    #[inline]
+    fn block(&self, rank: u32) -> u32 {
+        self.here.cluster * self.here.ranks + rank
+    }
+
+    /// The count of a warp rises: what comes next is not in what it has passed on.
+    fn tick(&mut self, by: Lanes) {
+        let max = self.grid.code.max_count();
+        let warp = self.warp_mut(by);
+        warp.count += 1;
+        if warp.count >= max {
+            warp.count = max;
+            self.reports.overflowed = true;
+        }
+    }
+
+    /// Changes what some lanes know.
+    fn learn(&mut self, by: Lanes, change: impl Fn(&mut View)) {
+        let warp = self.warp_mut(by);
+        if by.mask & warp.live == warp.live
+            && let WarpView::One(view) = &mut warp.view
+        {
+            change(Arc::make_mut(view));
+            return;
+        }
+        let mut views: Box<[Arc<View>; 32]> = match &warp.view {
+            WarpView::One(view) => Box::new(std::array::from_fn(|_| Arc::clone(view))),
+            WarpView::Each(views) => views.clone(),
+        };
+        // Lanes that knew the same know the same afterwards.
+        let mut last: Option<(Arc<View>, Arc<View>)> = None;
+        for lane in lanes(by.mask) {
+            let view = &mut views[lane as usize];
+            let after = match &last {
+                Some((before, after)) if Arc::ptr_eq(before, view) => Arc::clone(after),
+                _ => {
+                    let mut after = (**view).clone();
+                    change(&mut after);
+                    Arc::new(after)
+                }
+            };
+            last = Some((Arc::clone(view), Arc::clone(&after)));
+            *view = after;
+        }
+        warp.view = WarpView::Each(views);
+    }
+
+    /// Gives some lanes one view.
+    fn set_view(&mut self, by: Lanes, view: &Arc<View>) {
+        let warp = self.warp_mut(by);
+        if by.mask & warp.live == warp.live {
+            warp.view = WarpView::One(Arc::clone(view));
+            return;
+        }
+        if let WarpView::One(one) = &warp.view {
+            warp.view = WarpView::Each(Box::new(std::array::from_fn(|_| Arc::clone(one))));
+        }
+        if let WarpView::Each(views) = &mut warp.view {
+            lanes(by.mask).for_each(|lane| views[lane as usize] = Arc::clone(view));
+        }
+    }
+
+    /// What some lanes know together, without their own events.
+    fn joint(&self, by: Lanes) -> Arc<View> {
+        let warp = &self.warps[self.warp_at(by)];
+        match &warp.view {
+            WarpView::One(view) => Arc::clone(view),
+            WarpView::Each(views) => {
+                let mut all = lanes(by.mask).map(|lane| &views[lane as usize]);
+                let first = all.next().map_or_else(Arc::default, Arc::clone);
+                let mut joint: Option<View> = None;
+                for view in all.filter(|view| !Arc::ptr_eq(view, &first)) {
+                    joint.get_or_insert_with(|| (*first).clone()).join(self.here.cluster, view, self.here.cluster);
+                }
+                joint.map_or(first, Arc::new)
+            }
+        }
+    }
+
+    /// What some lanes know together with their own events up to now.
+    fn released(&self, by: Lanes) -> View {
+        let mut view = (*self.joint(by)).clone();
+        self.add_own(&mut view.known, by);
+        view
+    }
+
+    fn add_own(&self, known: &mut Known, by: Lanes) {
+        let warp = &self.warps[self.warp_at(by)];
+        let local = self.grid.code.local(by.warp, Agency::Thread);
+        let mask = if by.mask & warp.live == warp.live { u32::MAX } else { by.mask };
+        known.raise(by.rank, local, warp.count, mask);
+    }
+
+    fn thread(&self, by: Lanes, lane: u32) -> Thread {
+        self.grid.thread(self.block(by.rank), by.warp, lane)
+    }
+
+    fn first(&self, by: Lanes) -> Thread {
+        self.thread(by, by.mask.trailing_zeros() & 31)
+    }
+
+    fn find(&mut self, defect: Defect, at: At, thread: Thread) {
+        self.reports.add(Finding::new(defect, at, thread));
+    }
+
+    /// The name of bytes of shared memory.
+    fn shared_place(&self, by: u32, rank: u32, address: u64, bytes: u32) -> Place {
+        let memory = match by == rank {
+            true => "shared memory".to_string(),
+            false => format!("shared memory of the block of rank {rank}"),
+        };
+        Place { memory, byte: address as i64, bytes: u64::from(bytes) }
+    }
+
+    fn barrier_place(&self, by: u32, barrier: Mbarrier) -> Place {
+        self.shared_place(by, barrier.rank, barrier.address, 8)
+    }
+}
+
+/// The lanes of a mask.
+#[inline]
+fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros())?;
+        mask &= mask - 1;
+        Some(lane)
+    })
+}
+
+impl Drop for ClusterChecker<'_> {
+    fn drop(&mut self) {
+        self.grid.add(std::mem::take(&mut self.reports));
+    }
+}
+
+impl Checker for ClusterChecker<'_> {
+    fn access(&mut self, access: &Access<'_>) {
+        self.touch_lanes(access);
+        self.synchronise(access);
+    }
+
+    fn barrier_arrive(&mut self, by: Lanes, barrier: u32) {
+        self.arrive_at_barrier(by, barrier);
+    }
+
+    fn barrier_complete(&mut self, rank: u32, barrier: u32, waiters: &[Lanes]) {
+        self.complete_barrier(rank, barrier, waiters);
+    }
+
+    fn warp_sync(&mut self, by: Lanes) {
+        let mut view = self.released(by);
+        self.add_own(&mut view.known, by);
+        self.set_view(by, &Arc::new(view));
+        self.tick(by);
+    }
+
+    fn cluster_arrive(&mut self, by: Lanes, release: bool) {
+        self.arrive_in_cluster(by, release);
+    }
+
+    fn cluster_complete(&mut self) {
+        self.gathered = std::mem::take(&mut self.gathering);
+    }
+
+    fn cluster_wait(&mut self, by: Lanes, acquire: bool) {
+        self.memories[by.rank as usize].met_cluster = true;
+        let (here, gathered) = (self.here.cluster, std::mem::take(&mut self.gathered));
+        self.learn(by, |view| match acquire {
+            true => view.join(here, &gathered, here),
+            false => view.suspend(here, Scope::Cluster as usize, &gathered.known, here),
+        });
+        self.gathered = gathered;
+    }
+
+    fn mbarrier_init(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
+        self.initialise(by, at, barrier);
+    }
+
+    fn mbarrier_invalidate(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
+        self.uses_barrier(by, at, barrier);
+        self.memories[barrier.rank as usize].barriers.remove(&barrier.address);
+        self.fill(barrier, Event::NONE);
+    }
+
+    fn mbarrier_arrive(&mut self, by: Lanes, at: At, barrier: Mbarrier, release: bool) {
+        self.arrive_in_memory(by, at, barrier, release);
+    }
+
+    fn mbarrier_arrive_copies(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
+        self.arrive_by_copies(by, at, barrier);
+    }
+
+    fn mbarrier_complete(&mut self, barrier: Mbarrier, phase: u64) {
+        self.complete_phase(barrier, phase);
+    }
+
+    fn mbarrier_wait(&mut self, by: Lanes, at: At, barrier: Mbarrier, phase: i64, acquire: bool) {
+        self.see_phase(by, at, barrier, phase, acquire);
+    }
+
+    fn copy(&mut self, copy: &CopyAsync<'_>) {
+        self.issue_copy(copy);
+    }
+
+    fn copy_commit(&mut self, by: Lanes) {
+        let count = self.warps[self.warp_at(by)].count;
+        self.warp_mut(by).copies.commit(count, by.mask);
+        self.tick(by);
+    }
+
+    fn copy_wait(&mut self, by: Lanes, pending: u32) {
+        let at = self.warp_at(by);
+        let done = self.warps[at].copies.wait(by.mask, pending);
+        self.finish(by, Agency::Copy, &done);
+    }
+
+    fn bulk(&mut self, bulk: &Bulk<'_>) {
+        self.issue_bulk(bulk);
+    }
+
+    fn bulk_commit(&mut self, by: Lanes) {
+        let count = self.warps[self.warp_at(by)].count;
+        let warp = self.warp_mut(by);
+        warp.bulk.commit(count, by.mask);
+        warp.bulk_read.commit(count, by.mask);
+        self.tick(by);
+    }
+
+    fn bulk_wait(&mut self, by: Lanes, pending: u32, reads: bool) {
+        let at = self.warp_at(by);
+        let read = self.warps[at].bulk_read.wait(by.mask, pending);
+        self.finish(by, Agency::BulkRead, &read);
+        if !reads {
+            let written = self.warps[at].bulk.wait(by.mask, pending);
+            self.finish(by, Agency::BulkWrite, &written);
+        }
+    }
+
+    fn fence(&mut self, by: Lanes, fence: Fence) {
+        self.fence_lanes(by, fence);
+    }
+
+    fn wgmma_fence(&mut self, by: Lanes) {
+        self.fence_registers(by);
+    }
+
+    fn wgmma(&mut self, wgmma: &Wgmma<'_>) {
+        self.issue_product(wgmma);
+    }
+
+    fn wgmma_commit(&mut self, by: Lanes) {
+        let count = self.warps[self.warp_at(by)].count;
+        self.warp_mut(by).products.commit(count, by.mask);
+        self.commit_registers(by);
+        self.tick(by);
+    }
+
+    fn wgmma_wait(&mut self, by: Lanes, pending: u32) {
+        let at = self.warp_at(by);
+        let done = self.warps[at].products.wait(by.mask, pending);
+        self.finish(by, Agency::Multiply, &done);
+        self.wait_registers(by, pending);
+    }
+
+    #[inline]
+    fn watches_registers(&self, rank: u32, warp: u32) -> bool {
+        self.warps[(rank * self.grid.code.warps + warp) as usize].registers.is_some()
+    }
+
+    fn registers(&mut self, by: Lanes, at: At, reads: &[u32], writes: &[u32]) {
+        self.touch_registers(by, at, reads, writes);
+    }
+
+    fn register_copy(&mut self, by: Lanes, from: u32, to: u32) {
+        self.copy_register(by, from, to);
+    }
+
+    fn exit(&mut self, by: Lanes, at: At) {
+        self.exit_lanes(by, at);
+    }
+
+    fn block_exit(&mut self, rank: u32) {
+        self.end_block(rank);
+    }
+
+    fn report(&mut self, finding: Finding) {
+        self.reports.add(finding);
+    }
+
+    fn is_full(&self) -> bool {
+        self.reports.is_full()
+    }
+}

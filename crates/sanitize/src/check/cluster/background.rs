@@ -1,0 +1,145 @@
+//! Work that goes on behind a thread: `cp.async`, bulk copies, products; and their groups.
+
+use super::super::checker::{At, Bulk, Completion, CopyAsync, Lanes, Space, Span, Wgmma};
+use super::super::event::{Agency, FIRST_COUNT};
+use super::{ClusterChecker, lanes};
+
+/// The groups of one kind of work of a warp. All counts are those of the warp: a group holds what
+/// was issued up to the count at which it was closed.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    /// Closed groups that are not known to be over: the count, and the lanes that closed it.
+    closed: Vec<(u32, u32)>,
+    /// What was issued and is not known to be over: the count, the lanes, the instruction.
+    issued: Vec<(u32, u32, At)>,
+}
+
+impl Groups {
+    pub(super) fn issue(&mut self, count: u32, mask: u32, at: At) {
+        match self.issued.last_mut() {
+            Some(last) if last.0 == count && last.2 == at => last.1 |= mask,
+            _ => self.issued.push((count, mask, at)),
+        }
+    }
+
+    /// Lanes close a group.
+    pub(super) fn commit(&mut self, count: u32, mask: u32) {
+        self.closed.push((count, mask));
+    }
+
+    /// Lanes wait until at most `pending` groups are in flight: up to which count their work is over.
+    pub(super) fn wait(&mut self, mask: u32, pending: u32) -> Vec<(u32, u32)> {
+        let pending = pending as usize;
+        let mut done: Vec<(u32, u32)> = Vec::new();
+        if self.closed.iter().all(|(_, closed)| mask & !closed == 0) {
+            let over = self.closed.len().checked_sub(pending + 1).map(|last| (self.closed[last].0, mask));
+            done.extend(over);
+        } else {
+            for lane in lanes(mask) {
+                let mut own = self.closed.iter().rev().filter(|(_, closed)| closed >> lane & 1 == 1);
+                if let Some((count, _)) = own.nth(pending) {
+                    match done.iter_mut().find(|(same, _)| same == count) {
+                        Some((_, lanes)) => *lanes |= 1 << lane,
+                        None => done.push((*count, 1 << lane)),
+                    }
+                }
+            }
+        }
+        for (count, over) in &done {
+            self.forget(*count, *over);
+        }
+        done
+    }
+
+    /// Work of lanes is over up to a count.
+    fn forget(&mut self, count: u32, mask: u32) {
+        for closed in self.closed.iter_mut().filter(|closed| closed.0 <= count) {
+            closed.1 &= !mask;
+        }
+        self.closed.retain(|closed| closed.1 != 0);
+        for issued in self.issued.iter_mut().filter(|issued| issued.0 <= count) {
+            issued.1 &= !mask;
+        }
+        self.issued.retain(|issued| issued.1 != 0);
+    }
+
+    /// All that lanes have issued is watched by somebody else now.
+    pub(super) fn hand_over(&mut self, mask: u32) {
+        self.issued.iter_mut().for_each(|issued| issued.1 &= !mask);
+        self.issued.retain(|issued| issued.1 != 0);
+    }
+
+    /// An instruction of lanes whose work is not known to be over.
+    pub(super) fn open(&self, mask: u32) -> Option<(At, u32)> {
+        self.issued.iter().find(|issued| issued.1 & mask != 0).map(|issued| (issued.2, issued.1 & mask))
+    }
+}
+
+impl ClusterChecker<'_> {
+    /// Lanes know that work of theirs is over.
+    pub(super) fn finish(&mut self, by: Lanes, agency: Agency, done: &[(u32, u32)]) {
+        let local = self.grid.code.local(by.warp, agency);
+        for (count, mask) in done {
+            let live = self.warps[self.warp_at(by)].live;
+            let known = if mask & live == live { u32::MAX } else { *mask };
+            self.learn(Lanes { mask: *mask, ..by }, |view| view.known.raise(by.rank, local, *count, known));
+        }
+    }
+
+    pub(super) fn issue_copy(&mut self, copy: &CopyAsync<'_>) {
+        let by = copy.by;
+        let count = self.warps[self.warp_at(by)].count;
+        let local = self.grid.code.local(by.warp, Agency::Copy);
+        self.warp_mut(by).copies.issue(count, by.mask, copy.at);
+        for lane in lanes(by.mask) {
+            let one = Lanes { mask: 1 << lane, ..by };
+            let at = lane as usize;
+            let read = Span { space: Space::Global, address: copy.global[at], bytes: copy.read[at] };
+            let write = Span { space: Space::Shared { rank: by.rank }, address: copy.shared[at], bytes: copy.bytes };
+            self.touch_span(one, copy.at, read, local, by.rank, count, false, 0, false);
+            self.touch_span(one, copy.at, write, local, by.rank, count, true, 0, false);
+        }
+    }
+
+    pub(super) fn issue_bulk(&mut self, bulk: &Bulk<'_>) {
+        let (by, code) = (bulk.by, self.grid.code);
+        let now = self.warps[self.warp_at(by)].count;
+        let strength = if bulk.reduces { 3 } else { 0 };
+        match bulk.completion {
+            Completion::Mbarrier(barrier) => {
+                self.uses_barrier(by, bulk.at, barrier);
+                let (slot, phase) = self.loads_at(barrier, bulk.at);
+                let local = code.loads(slot);
+                let count = phase.saturating_add(FIRST_COUNT).min(code.max_count());
+                for (spans, writes) in [(bulk.reads, false), (bulk.writes, true)] {
+                    for span in spans {
+                        self.touch_span(by, bulk.at, *span, local, barrier.rank, count, writes, strength, true);
+                    }
+                }
+            }
+            Completion::Group => {
+                let (read, write) = (code.local(by.warp, Agency::BulkRead), code.local(by.warp, Agency::BulkWrite));
+                let warp = self.warp_mut(by);
+                warp.bulk.issue(now, by.mask, bulk.at);
+                warp.bulk_read.issue(now, by.mask, bulk.at);
+                for span in bulk.reads {
+                    self.touch_span(by, bulk.at, *span, read, by.rank, now, false, strength, true);
+                }
+                for span in bulk.writes {
+                    self.touch_span(by, bulk.at, *span, write, by.rank, now, true, strength, true);
+                }
+            }
+        }
+    }
+
+    pub(super) fn issue_product(&mut self, wgmma: &Wgmma<'_>) {
+        let by = wgmma.by;
+        let count = self.warps[self.warp_at(by)].count;
+        let local = self.grid.code.local(by.warp, Agency::Multiply);
+        self.warp_mut(by).products.issue(count, by.mask, wgmma.at);
+        for span in wgmma.reads {
+            self.touch_span(by, wgmma.at, *span, local, by.rank, count, false, 0, true);
+        }
+        self.use_registers(wgmma);
+    }
+}

@@ -1,0 +1,80 @@
+//! Findings, one for each pair of statements, counted.
+
+use std::collections::BTreeMap;
+
+use super::checker::At;
+use super::finding::{Defect, Finding};
+
+/// How many different findings are kept.
+const MAX_FINDINGS: usize = 200;
+
+/// What makes findings one: the defect's code and its two statements.
+type Key = (&'static str, Option<At>, Option<At>, bool);
+
+/// Findings by their statements.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    all: BTreeMap<Key, Finding>,
+    /// Whether a count did not fit.
+    pub(super) overflowed: bool,
+}
+
+/// The other statement of a defect, and what else tells two defects of one code apart.
+fn other(defect: &Defect) -> (Option<At>, bool) {
+    match defect {
+        Defect::Race { before, .. }
+        | Defect::RaceBetweenBlocks { before, .. }
+        | Defect::Unfinished { before, .. }
+        | Defect::NonCoherent { before, .. }
+        | Defect::Unfenced { before, .. } => (Some(before.at), false),
+        Defect::Registers { before, fence } => (Some(*before), *fence),
+        Defect::BarrierNotReached { missing_at, .. } => (*missing_at, false),
+        Defect::Lifetime { ended, .. } => (None, *ended),
+        Defect::Arrivals { count, came, .. } => (None, came > count),
+        _ => (None, false),
+    }
+}
+
+impl Reports {
+    /// Adds a finding.
+    pub(super) fn add(&mut self, finding: Finding) {
+        let (before, kind) = other(&finding.defect);
+        // Of two that race, either may come first in a run.
+        let races = matches!(finding.defect, Defect::Race { .. } | Defect::RaceBetweenBlocks { .. });
+        let (first, second) =
+            if races { (finding.at.max(before), finding.at.min(before)) } else { (finding.at, before) };
+        let key = (finding.code(), first, second, kind);
+        let kept = self.all.len();
+        match self.all.get_mut(&key) {
+            Some(known) => {
+                let count = known.count.saturating_add(finding.count);
+                if (finding.at, finding.thread) < (known.at, known.thread) {
+                    *known = finding;
+                }
+                known.count = count;
+            }
+            None if kept < MAX_FINDINGS => {
+                self.all.insert(key, finding);
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Reports) {
+        self.overflowed |= other.overflowed;
+        for finding in other.all.into_values() {
+            self.add(finding);
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.all.len() >= MAX_FINDINGS || self.overflowed
+    }
+
+    /// All findings, by instruction.
+    pub(super) fn sorted(&self) -> Vec<Finding> {
+        let mut all: Vec<Finding> = self.all.values().cloned().collect();
+        all.sort_by_key(|finding| (finding.at, finding.thread, finding.code()));
+        all
+    }
+}

@@ -1,0 +1,193 @@
+//! Shadow memory: for each byte the last write, and the reads since.
+//!
+//! A page covers 4096 bytes by cells that are as wide as its accesses allow: it begins with the
+//! width of its first access and is cut finer when a narrower one comes. The reads of a cell are
+//! entries of a warp, an instruction and a count, with a bit for each lane. A read that is ordered
+//! after another replaces it: what comes after the later one comes after both.
+
+use super::event::{Code, Event};
+
+/// Bytes of a page.
+pub(super) const PAGE_BYTES: u64 = 1 << PAGE_SHIFT;
+/// Its logarithm.
+pub(super) const PAGE_SHIFT: u32 = 12;
+/// The widest cell, as a logarithm of bytes.
+const MAX_WIDTH: u32 = 4;
+/// How many readers of one cell are kept beside the last one. A cell has more only if as many warps
+/// read it that nothing orders; the first are kept.
+const MAX_READERS: usize = 64;
+
+/// Reads of a cell by lanes of a warp.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    /// The event, of lane 0.
+    pub(super) event: Event,
+    /// Which lanes.
+    pub(super) mask: u32,
+}
+
+/// The history of some bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    /// The last write.
+    pub(super) write: Event,
+    /// The last read since; none if the mask is 0.
+    read: Event,
+    mask: u32,
+    /// One more than the index of other reads; 0 for none.
+    more: u32,
+}
+
+/// A page of memory.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// The logarithm of the bytes of a cell.
+    width: u32,
+    cells: Vec<Cell>,
+    more: Vec<Vec<Reading>>,
+    free: Vec<u32>,
+    /// Whether it holds a barrier, whose bytes nobody else may touch.
+    pub(super) barriers: bool,
+}
+
+impl Page {
+    /// A page whose first access has some bytes at an address.
+    pub(super) fn new(initial: Event, address: u64, bytes: u32) -> Page {
+        let width = fitting(address, bytes);
+        let cell = Cell { write: initial, read: Event::NONE, mask: 0, more: 0 };
+        let cells = vec![cell; (PAGE_BYTES >> width) as usize];
+        Page { width, cells, more: Vec::new(), free: Vec::new(), barriers: false }
+    }
+
+    /// Cuts cells so that an access is whole cells.
+    #[inline]
+    pub(super) fn fit(&mut self, address: u64, bytes: u32) {
+        if (address | u64::from(bytes)) & ((1 << self.width) - 1) != 0 {
+            self.cut(fitting(address, bytes));
+        }
+    }
+
+    #[cold]
+    fn cut(&mut self, width: u32) {
+        let pieces = 1usize << (self.width - width);
+        let mut cells = Vec::with_capacity(self.cells.len() * pieces);
+        for cell in &self.cells {
+            for piece in 0..pieces {
+                let mut cell = *cell;
+                if piece > 0 && cell.more > 0 {
+                    self.more.push(self.more[cell.more as usize - 1].clone());
+                    cell.more = self.more.len() as u32;
+                }
+                cells.push(cell);
+            }
+        }
+        (self.width, self.cells) = (width, cells);
+    }
+
+    /// The cells of an access that fits.
+    #[inline]
+    pub(super) fn cells_of(&self, address: u64, bytes: u32) -> std::ops::Range<usize> {
+        let first = ((address & (PAGE_BYTES - 1)) >> self.width) as usize;
+        first..first + ((bytes >> self.width) as usize).max(1)
+    }
+
+    #[inline]
+    pub(super) fn cell(&self, at: usize) -> &Cell {
+        &self.cells[at]
+    }
+
+    #[inline]
+    pub(super) fn set_write(&mut self, at: usize, event: Event) {
+        let cell = &mut self.cells[at];
+        cell.write = event;
+        cell.mask = 0;
+        if cell.more > 0 {
+            let list = cell.more - 1;
+            cell.more = 0;
+            self.more[list as usize].clear();
+            self.free.push(list);
+        }
+    }
+
+    /// The only read since the last write, if there is at most one.
+    #[inline]
+    pub(super) fn single(&self, at: usize) -> Option<Reading> {
+        let cell = &self.cells[at];
+        (cell.more == 0).then_some(Reading { event: cell.read, mask: cell.mask })
+    }
+
+    /// All reads since the last write.
+    pub(super) fn readings(&self, at: usize) -> impl Iterator<Item = Reading> {
+        let cell = &self.cells[at];
+        let more = cell.more.checked_sub(1).map_or(&[][..], |list| &self.more[list as usize]);
+        let first = (cell.mask != 0).then_some(Reading { event: cell.read, mask: cell.mask });
+        first.into_iter().chain(more.iter().copied())
+    }
+
+    /// Notes a read; `is_before` says whether another is ordered before it.
+    #[inline]
+    pub(super) fn note_read(&mut self, code: &Code, at: usize, new: Reading, is_before: impl Fn(Reading) -> bool) {
+        let cell = &mut self.cells[at];
+        if cell.more == 0 {
+            if cell.mask == 0 {
+                (cell.read, cell.mask) = (new.event, new.mask);
+                return;
+            }
+            if cell.read == new.event {
+                cell.mask |= new.mask;
+                return;
+            }
+            let old = Reading { event: cell.read, mask: cell.mask };
+            if replaces(code, old, new) || is_before(old) {
+                (cell.read, cell.mask) = (new.event, new.mask);
+                return;
+            }
+        }
+        self.note_among(code, at, new, is_before);
+    }
+
+    fn note_among(&mut self, code: &Code, at: usize, new: Reading, is_before: impl Fn(Reading) -> bool) {
+        let cell = &mut self.cells[at];
+        if cell.read == new.event {
+            cell.mask |= new.mask;
+            return;
+        }
+        if cell.more == 0 {
+            let list = self.free.pop().unwrap_or_else(|| {
+                self.more.push(Vec::new());
+                self.more.len() as u32 - 1
+            });
+            cell.more = list + 1;
+        }
+        let list = &mut self.more[cell.more as usize - 1];
+        if let Some(same) = list.iter_mut().find(|reading| reading.event == new.event) {
+            same.mask |= new.mask;
+            return;
+        }
+        let gone = |old: Reading| replaces(code, old, new) || is_before(old);
+        list.retain(|old| !gone(*old));
+        if gone(Reading { event: cell.read, mask: cell.mask }) {
+            (cell.read, cell.mask) = (new.event, new.mask);
+        } else if list.len() < MAX_READERS {
+            list.push(new);
+        }
+        if list.is_empty() {
+            let empty = cell.more - 1;
+            cell.more = 0;
+            self.free.push(empty);
+        }
+    }
+}
+
+/// Whether a read of a warp makes an earlier one of the same lanes needless: by program order.
+fn replaces(code: &Code, old: Reading, new: Reading) -> bool {
+    code.agent(old.event) == code.agent(new.event)
+        && old.mask & !new.mask == 0
+        && code.strength(new.event) <= code.strength(old.event)
+        && code.agency(code.local_of(new.event)).is_some_and(|(_, agency)| agency == super::event::Agency::Thread)
+}
+
+/// The widest cells of which an access is whole ones, as a logarithm.
+fn fitting(address: u64, bytes: u32) -> u32 {
+    (address | u64::from(bytes)).trailing_zeros().min(MAX_WIDTH)
+}
