@@ -52,8 +52,8 @@ struct WarpState {
     products: Groups,
     /// The groups of bulk copies that have read their sources.
     bulk_read: Groups,
-    /// The last flag that it has acquired: its place, its version, for which lanes.
-    acquired: Option<(FlagKey, u64, u32)>,
+    /// The last flag that it has read: its place, its version, by which lanes, whether by an acquire.
+    acquired: Option<(FlagKey, u64, u32, bool)>,
     registers: Option<Box<RegisterFile>>,
 }
 

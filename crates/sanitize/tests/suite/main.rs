@@ -1,4 +1,5 @@
 //! The tests of the sanitizer, a file for each topic.
 
-mod reader;
+mod check;
 mod isa;
+mod reader;

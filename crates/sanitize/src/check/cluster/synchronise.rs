@@ -61,8 +61,9 @@ impl ClusterChecker<'_> {
         };
         let last = self.warps[self.warp_at(by)].acquired;
         let seen = self.with_flag(space, address, |flag| {
-            let known =
-                last.is_some_and(|(of, version, mask)| of == key && version == flag.version && by.mask & !mask == 0);
+            let known = last.is_some_and(|(of, version, mask, acquired)| {
+                of == key && version == flag.version && by.mask & !mask == 0 && (acquired || !acquires)
+            });
             (!known).then(|| (flag.releases.clone(), flag.plain, flag.version))
         });
         let Some(Some((releases, plain, version))) = seen else { return };
@@ -87,7 +88,7 @@ impl ClusterChecker<'_> {
                 self.learn(by, |view| view.suspend(here, level, &release.view.known, there));
             }
         }
-        self.warp_mut(by).acquired = Some((key, version, by.mask));
+        self.warp_mut(by).acquired = Some((key, version, by.mask, acquires));
     }
 
     fn write_flag(&mut self, by: Lanes, space: Space, address: u64, scope: Scope, releases: bool, continues: bool) {
