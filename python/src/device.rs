@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use tilewright::measured::AskedProblems;
 use tilewright_gpu::{Argument, Device, DeviceKernel, GpuError, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
@@ -38,6 +39,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A device and the streams of other libraries on it.
 pub(crate) struct Opened {
     pub(crate) device: Device,
+    /// The problems that were planned for the device in this process.
+    pub(crate) problems: AskedProblems,
     streams: Mutex<HashMap<usize, Arc<Stream>>>,
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
         return Ok(known.clone());
     }
     let device = py.detach(|| Device::open(ordinal)).map_err(|error| refusal::of_gpu(py, &error))?;
-    let opened = Arc::new(Opened { device, streams: Mutex::default() });
+    let opened = Arc::new(Opened { device, problems: AskedProblems::default(), streams: Mutex::default() });
     Ok(locked(devices).entry(ordinal).or_insert(opened).clone())
 }
 

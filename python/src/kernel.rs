@@ -20,6 +20,7 @@
 //! * `named`: kernels and tile programs of the libraries, by their names
 //! * `bench`: measurements of them on a device
 //! * `tiles`: tile programs, whose layouts are assigned
+//! * `tuning`: plans measured on a device
 
 pub mod arrays;
 pub mod bench;
@@ -43,4 +44,5 @@ pub mod tiled;
 pub mod tiles;
 pub mod trace;
 pub mod traced;
+pub mod tuning;
 pub mod view;

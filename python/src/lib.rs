@@ -99,6 +99,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::traced::Traced;
     #[pymodule_export]
+    use super::kernel::tuning::{Problems, asked_count};
+    #[pymodule_export]
     use super::kernel::view::View;
     #[pymodule_export]
     use super::layout::Layout;

@@ -11,9 +11,9 @@ from ._types import Argument, IntTuple, LayoutLike
 
 __all__ = [
     "BitMatrix",
+    "Body",
     "Calls",
     "Captured",
-    "Body",
     "Comparison",
     "Coordinates",
     "CopyAtom",
@@ -35,6 +35,7 @@ __all__ = [
     "Pipeline",
     "Plan",
     "Predicates",
+    "Problems",
     "Processes",
     "Product",
     "Program",
@@ -48,9 +49,9 @@ __all__ = [
     "Tensor",
     "Thread",
     "Tile",
+    "TileProgram",
     "TiledCopy",
     "TiledMma",
-    "TileProgram",
     "Tiler",
     "Traced",
     "Value",
@@ -61,10 +62,12 @@ __all__ = [
     "array_axes",
     "array_key",
     "array_layout",
+    "asked_count",
     "banks",
     "barrier",
     "block",
     "block_dim",
+    "check_arrays",
     "check_call",
     "check_equal",
     "commit_async",
@@ -81,6 +84,8 @@ __all__ = [
     "evaluate",
     "fence_async",
     "fence_async_global",
+    "fmax",
+    "fmin",
     "fragment",
     "functions",
     "gemm",
@@ -88,25 +93,22 @@ __all__ = [
     "grid",
     "grid_dim",
     "index_of",
+    "is_empty",
     "is_index",
     "is_tracing",
     "launch_number",
     "launch_size",
-    "maximum",
-    "fmin",
-    "fmax",
-    "is_empty",
-    "check_arrays",
     "mark_written",
+    "maximum",
     "minimum",
     "mma",
     "multiprocessors_of_machine",
     "named_kernels",
     "number",
     "operations",
+    "operator_programs",
     "otherwise",
     "own_text",
-    "operator_programs",
     "page",
     "picture",
     "pipeline",
@@ -144,8 +146,8 @@ __all__ = [
     "write",
     "write_kernel",
     "writes_tiles",
-    "zeros",
     "xla_handler",
+    "zeros",
 ]
 __version__: str
 
@@ -739,6 +741,13 @@ class Thread(Traced):
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
+class Problems:
+    def __new__(cls, ordinal: int, since: int) -> Problems: ...
+    def __len__(self) -> int: ...
+    def name(self, number: int) -> tuple[str, str]: ...
+    def tune(self, number: int, seconds: float, plans: int) -> tuple[str, float, float, int, str]: ...
+
+@final
 class Program:
     @property
     def name(self) -> str: ...
@@ -1088,5 +1097,6 @@ def read_tiles(
 def named_kernels() -> list[NamedKernel]: ...
 def multiprocessors_of_machine(machine: str) -> int: ...
 def target_of_machine(machine: str) -> str: ...
+def asked_count(ordinal: int) -> int: ...
 def device_count() -> int: ...
 def device_name(ordinal: int = 0) -> str: ...

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser};
 use serde_json::json;
 use tilewright::gpu::Device;
-use tilewright::measured::{Asked, AskedPlanner, Effort, MeasuredPlans, TuneOptions, Tuned};
+use tilewright::measured::{Asked, AskedPlanner, AskedProblems, Effort, MeasuredPlans, TuneOptions, Tuned};
 use tilewright::planners::Planner;
 
 use crate::gemm::GemmOptions;
@@ -147,7 +147,8 @@ fn lines(options: &TuneCommandOptions) -> Result<Vec<String>, Failure> {
 /// The problem of a line.
 fn asked(line: &str, planner: &dyn Planner) -> Result<Asked, Failure> {
     let words = words(line)?;
-    let asked = AskedPlanner::new(planner);
+    let problems = AskedProblems::default();
+    let asked = AskedPlanner::new(planner, &problems);
     if words.first().is_some_and(|word| word == "gemm") {
         let GemmLine { options } = GemmLine::try_parse_from(&words[1..]).map_err(|error| usage(&error))?;
         asked.gemm(&crate::gemm::problem(&options)?).map_err(|error| Failure::refused(&error))?;
@@ -155,7 +156,7 @@ fn asked(line: &str, planner: &dyn Planner) -> Result<Asked, Failure> {
         let KernelLine { kernel } = KernelLine::try_parse_from(&words).map_err(|error| usage(&error))?;
         kernel.planned(&asked, true)?;
     }
-    asked.asked().into_iter().next().ok_or_else(|| {
+    problems.since(0).into_iter().next().ok_or_else(|| {
         let known = "a GEMM, a relayout, a reduction, a softmax or a norm";
         Failure::Value(format!("this kernel has one plan, so there is nothing to measure: name {known}"))
     })

@@ -102,24 +102,11 @@ globals().update(aliases)
 globals().update({name: getattr(_cute, name) for name in _cute.__all__})
 
 # Only who asks for these pays for them: their dataclasses would take a good part of an import.
-_studied = {
-    "Access",
-    "Advice",
-    "Banks",
-    "Claim",
-    "Derivation",
-    "Footprint",
-    "Operation",
-    "Suggestion",
-    "access",
-    "banks",
-    "check",
-    "derive",
-    "draw",
-    "explain",
-    "footprint",
-    "suggest",
-}
+_late = dict.fromkeys(
+    ("Access", "Advice", "Banks", "Claim", "Derivation", "Footprint", "Operation", "Suggestion", "access", "banks", "check",
+     "derive", "draw", "explain", "footprint", "suggest"),
+    "_study",
+) | dict.fromkeys(("Tuned", "Tuning", "tune"), "_tune")  # fmt: skip
 
 _modules = {"arch", "gpu", "kernels", "mesh", "nvgpu", "ops"}
 
@@ -128,17 +115,17 @@ _builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}
 __all__ = sorted(
     {name for name in globals() if not name.startswith("_") and name not in _builtins}
     - {"annotations", "aliases"}
-    | _studied
+    | set(_late)
 )
 
 
 def __getattr__(name: str) -> object:
-    if name in _studied or name in _modules:
+    if name in _late or name in _modules:
         from importlib import import_module
 
-        if name not in _studied:
+        if name not in _late:
             return import_module(f"tilewright.{name}")
-        found = getattr(import_module("tilewright._study"), name)
+        found = getattr(import_module(f"tilewright.{_late[name]}"), name)
         globals()[name] = found
         return found
     from ._more import unknown
@@ -147,4 +134,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_studied, *_modules} - {"aliases", "annotations"})
+    return sorted({*globals(), *_late, *_modules} - {"aliases", "annotations"})

@@ -142,6 +142,9 @@ from ._tensor import relayout as relayout
 from ._tensor import tensor_composition as tensor_composition
 from ._tensor import transform as transform
 from ._tile import tile as tile
+from ._tune import Tuned as Tuned
+from ._tune import Tuning as Tuning
+from ._tune import tune as tune
 from ._types import Argument as Argument
 from ._types import IntTuple as IntTuple
 from ._types import LayoutLike as LayoutLike
@@ -204,6 +207,8 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "Tiler",
+    "Tuned",
+    "Tuning",
     "Uint16",
     "Uint32",
     "Uint64",
@@ -455,6 +460,7 @@ __all__ = [
     "to_layout",
     "to_xor",
     "transform",
+    "tune",
     "tuple_add",
     "tuple_max",
     "tuple_sub",

@@ -82,6 +82,13 @@ def _machine(device: int | None) -> str:
 _calls: dict[tuple[Any, ...], _native.Calls] = {}
 
 
+def _forget() -> None:
+    """Forgets all plans, so that the next call of a problem plans again."""
+    with _lock:
+        _kept.clear()
+        _calls.clear()
+
+
 def _again(call: tuple[Any, ...], inputs: tuple[Any, ...], outs: tuple[Any, ...] | None) -> Any:
     """The result of a call, by repeating the launches of an equal earlier call on arrays of the
     same layout; None if there was none.

@@ -51,10 +51,11 @@ pub fn on_device<'py>(
     Ok((measured.to_string(), numbers))
 }
 
-fn of_bench(py: Python<'_>, error: BenchError) -> PyErr {
+pub(super) fn of_bench(py: Python<'_>, error: BenchError) -> PyErr {
     match error {
         BenchError::Gpu(error) => refusal::of_gpu(py, &error),
         BenchError::Setup(error) => of_setup(py, &error),
+        BenchError::Plan(error) => refusal::of(py, &error),
         BenchError::Kernel(Unchecked::Interpreter(error)) => of_check(py, &error),
         BenchError::Kernel(Unchecked::Layout(error)) => refusal::of(py, &error),
         BenchError::Tile(tile::Unchecked::Program(error)) => refused(py, &error),

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use tilewright::measured::DevicePlanner;
+use tilewright::measured::{AskedPlanner, DevicePlanner};
 use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, LaunchArguments};
@@ -104,8 +104,9 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
 /// Errors: as [`machine`].
 pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
     if let Some(ordinal) = name.strip_prefix("device:").and_then(|number| number.parse().ok()) {
-        let planner = DevicePlanner::new(&opened(py, ordinal)?.device);
-        return Ok(Box::new(planner.map_err(|error| refusal::of_gpu(py, &error))?));
+        let opened = opened(py, ordinal)?;
+        let planner = DevicePlanner::new(&opened.device).map_err(|error| refusal::of_gpu(py, &error))?;
+        return Ok(Box::new(AskedPlanner::new(planner, &opened.problems)));
     }
     Ok(Box::new(machine(py, name)?))
 }

@@ -72,7 +72,7 @@ use std::time::Instant;
 use crate::Device;
 use tilewright_kernel::machine::Machine;
 
-pub use self::asked::{Asked, AskedPlanner, Tuned};
+pub use self::asked::{Asked, AskedPlanner, AskedProblems, Tuned};
 use self::file::Contents;
 pub use self::gemm::tune_gemm;
 pub use self::on_device::{TuneError, TuneOptions, tune};

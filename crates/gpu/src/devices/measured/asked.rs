@@ -3,7 +3,7 @@
 //! Law: an [`AskedPlanner`] gives the plans of its planner, and remembers each problem once, however
 //! often it is asked for.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tilewright_kernel::machine::Machine;
 use tilewright_planners::gemm::{Problem, Product};
@@ -90,47 +90,83 @@ fn tuned<P>(ranking: &[Ranked<P>], kept: Kept, line: impl Fn(&P) -> String) -> T
     }
 }
 
+/// The most problems that are remembered. Shapes that never repeat must not fill memory.
+const MAX_ASKED: usize = 1024;
+
+/// Problems that planners were asked for; clones are the same list.
+#[derive(Debug, Clone, Default)]
+pub struct AskedProblems {
+    list: Arc<Mutex<AskedList>>,
+}
+
+#[derive(Debug, Default)]
+struct AskedList {
+    /// How often a planner was asked.
+    count: u64,
+    /// Each problem with the count when it was last asked for, in that order.
+    last: Vec<(u64, Asked)>,
+}
+
+impl AskedProblems {
+    fn locked(&self) -> MutexGuard<'_, AskedList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often planners were asked until now.
+    pub fn count(&self) -> u64 {
+        self.locked().count
+    }
+
+    /// The problems that were asked for since planners had been asked so often, each once, in the
+    /// order in which they were last asked for; with 0, all.
+    pub fn since(&self, count: u64) -> Vec<Asked> {
+        let list = self.locked();
+        list.last.iter().filter(|(last, _)| *last >= count).map(|(_, asked)| asked.clone()).collect()
+    }
+
+    fn remember(&self, own: Asked) {
+        let mut list = self.locked();
+        let problem = own.problem();
+        list.last.retain(|(_, known)| known.kernel() != own.kernel() || known.problem() != problem);
+        if list.last.len() >= MAX_ASKED {
+            list.last.remove(0);
+        }
+        let count = list.count;
+        list.last.push((count, own));
+        list.count += 1;
+    }
+}
+
 /// A planner that remembers what it is asked for.
 ///
 /// ```
 /// use tilewright::kernel::Element;
 /// use tilewright::kernel::machine::Machine;
-/// use tilewright::measured::AskedPlanner;
+/// use tilewright::measured::{AskedPlanner, AskedProblems};
 /// use tilewright::planners::{Planner, gemm::Problem};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let h200: Machine = "H200".parse()?;
-/// let planner = AskedPlanner::new(&h200);
+/// let problems = AskedProblems::default();
+/// let planner = AskedPlanner::new(&h200, &problems);
 /// planner.gemm(&Problem::new(Element::Bf16, [512, 512, 512])?)?;
 /// planner.gemm(&Problem::new(Element::Bf16, [512, 512, 512])?)?;
-/// let asked = planner.asked();
-/// assert_eq!(asked.len(), 1);
-/// assert_eq!(asked[0].kernel(), "gemm");
+/// assert_eq!(problems.since(0).len(), 1);
+/// assert_eq!(problems.since(0)[0].kernel(), "gemm");
+/// assert!(problems.since(problems.count()).is_empty());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct AskedPlanner<P> {
     planner: P,
-    asked: Mutex<Vec<Asked>>,
+    problems: AskedProblems,
 }
 
 impl<P: Planner> AskedPlanner<P> {
-    /// With the plans of another planner.
-    pub fn new(planner: P) -> AskedPlanner<P> {
-        AskedPlanner { planner, asked: Mutex::new(Vec::new()) }
-    }
-
-    /// The problems that it was asked for, in their order.
-    pub fn asked(self) -> Vec<Asked> {
-        self.asked.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn remember(&self, own: Asked) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if !asked.iter().any(|known| known.kernel() == own.kernel() && known.problem() == own.problem()) {
-            asked.push(own);
-        }
+    /// With the plans of another planner; problems are added to the list.
+    pub fn new(planner: P, problems: &AskedProblems) -> AskedPlanner<P> {
+        AskedPlanner { planner, problems: problems.clone() }
     }
 }
 
@@ -141,13 +177,13 @@ impl<P: Planner> Planner for AskedPlanner<P> {
 
     fn computation(&self, work: &Computation) -> Result<Planned, PlanError> {
         let planned = self.planner.computation(work)?;
-        self.remember(Asked::Computation(Box::new(work.clone())));
+        self.problems.remember(Asked::Computation(Box::new(work.clone())));
         Ok(planned)
     }
 
     fn gemm(&self, problem: &Problem) -> Result<Product, PlanError> {
         let product = self.planner.gemm(problem)?;
-        self.remember(Asked::Gemm(Box::new(problem.clone())));
+        self.problems.remember(Asked::Gemm(Box::new(problem.clone())));
         Ok(product)
     }
 }
