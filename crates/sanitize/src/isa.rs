@@ -11,6 +11,8 @@
 //! * [`float`]: f32 and f64 with all roundings; [`approximate`]: `.approx`.
 //! * [`half`]: f16 and bf16, alone and in pairs.
 //! * [`convert`]: `cvt` between all types.
+//! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups;
+//!   [`tensor_core`]: how their sums are rounded; [`matrices`]: `ldmatrix` and its like.
 //!
 //! Sources: PTX ISA 8.8, "Integer Arithmetic Instructions" to "Warp Level Matrix
 //! Multiply-Accumulate Instructions". Where it leaves a result open, the law says what is chosen.
@@ -23,3 +25,7 @@ pub mod float;
 pub mod format;
 pub mod half;
 pub mod integer;
+pub mod matrices;
+pub mod mma;
+pub mod tensor_core;
+pub mod wgmma;

@@ -5,4 +5,7 @@ mod convert;
 mod float;
 mod half;
 mod integer;
+mod matrix;
 mod random;
+mod sums;
+mod wgmma;

@@ -1,0 +1,64 @@
+//! `ldmatrix`, `stmatrix` and `movmatrix`: 8 x 8 matrices of 16 bits.
+//!
+//! Law: row `r` of matrix `j` is 16 bytes at the address that lane `8j + r` gives. Lane `4g + t` has
+//! in register `j` the elements `2t` and `2t + 1` of row `g`; with `.trans` those of column `g` in
+//! rows `2t` and `2t + 1`. `movmatrix.trans` moves registers so from the first to the second form.
+
+use super::mma::{LANES, Lanes};
+
+/// The rows of a matrix, as bytes.
+pub type Rows = [[u8; 16]; 8];
+
+/// The lane whose address is that of a row of a matrix.
+#[inline(always)]
+pub fn address_lane(matrix: usize, row: usize) -> usize {
+    (8 * matrix + row) % LANES
+}
+
+/// Where an element of a register lies: row and column.
+#[inline(always)]
+fn place(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
+    let (group, pair) = (lane / 4, 2 * (lane % 4) + half);
+    if transposed { (pair, group) } else { (group, pair) }
+}
+
+/// The register of a matrix: `ldmatrix`.
+///
+/// ```
+/// use tilewright_sanitize::isa::matrices::load;
+///
+/// let mut rows = [[0; 16]; 8];
+/// rows[1][2] = 7; // row 1, column 1
+/// assert_eq!(load(&rows, false)[4], 7 << 16);
+/// assert_eq!(load(&rows, true)[4], 7 << 16);
+/// ```
+pub fn load(rows: &Rows, transposed: bool) -> Lanes {
+    let mut register = [0; LANES];
+    for (lane, word) in register.iter_mut().enumerate() {
+        for half in 0..2 {
+            let (row, column) = place(lane, half, transposed);
+            let bytes = [rows[row][2 * column], rows[row][2 * column + 1]];
+            *word |= u32::from(u16::from_le_bytes(bytes)) << (16 * half);
+        }
+    }
+    register
+}
+
+/// The rows of a register: `stmatrix`.
+pub fn store(register: &Lanes, transposed: bool) -> Rows {
+    let mut rows = [[0; 16]; 8];
+    for (lane, word) in register.iter().enumerate() {
+        for half in 0..2 {
+            let (row, column) = place(lane, half, transposed);
+            let [low, high] = ((word >> (16 * half)) as u16).to_le_bytes();
+            rows[row][2 * column] = low;
+            rows[row][2 * column + 1] = high;
+        }
+    }
+    rows
+}
+
+/// `movmatrix.trans`.
+pub fn transpose(register: &Lanes) -> Lanes {
+    load(&store(register, false), true)
+}

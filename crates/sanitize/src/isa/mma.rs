@@ -1,0 +1,371 @@
+//! `mma.sync`: products of small matrices that a warp holds in registers.
+//!
+//! Law: `D = A B + C`, with A of m x k, B of k x n. Lane `4g + t` holds, in register `r` of A with
+//! `p` elements, row `g + 8 (r mod 2)` and columns `4p (r / 2) + p t` on; in register `r` of B
+//! column `g` and rows `4p r + p t` on; of C and D the elements `(g + 8 (i / 2), 2t + i mod 2)`.
+//! Where m is 8, A has only the first of two registers, and C the first two elements. The four
+//! products of `m8n8k4` of f16 belong to lanes `4q` to `4q + 3` and the same plus 16.
+//!
+//! Registers are of 32 bits; an f64 is two of them, the lower half first. How sums of
+//! floating-point products are rounded is told in [`super::tensor_core`].
+//!
+//! (PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256".)
+
+use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
+
+/// The lanes of a warp.
+pub const LANES: usize = 32;
+
+/// A register of 32 bits, of all lanes.
+pub type Lanes = [u32; LANES];
+
+/// The types of A and B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operands {
+    /// Floating-point numbers, A and B.
+    Floats(Factor, Factor),
+    /// `.f64`
+    F64,
+    /// `.s8`, `.u8`, `.s4` or `.u4`.
+    Integers {
+        /// 8 or 4.
+        bits: u32,
+        /// Whether A has signs.
+        a_signed: bool,
+        /// Whether B has signs.
+        b_signed: bool,
+    },
+    /// `.b1` with `.xor.popc`.
+    XorPopc,
+    /// `.b1` with `.and.popc`.
+    AndPopc,
+}
+
+impl Operands {
+    /// How many bits an element of A or B takes.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Operands::Floats(factor, _) => factor.bits(),
+            Operands::F64 => 64,
+            Operands::Integers { bits, .. } => bits,
+            Operands::XorPopc | Operands::AndPopc => 1,
+        }
+    }
+}
+
+/// An `mma.sync` of a warp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mma {
+    shape: [usize; 3],
+    operands: Operands,
+    sums: SumType,
+    saturate: bool,
+    /// Of the quad pairs' products: whether A and B are column-major and row-major.
+    across: Option<[bool; 2]>,
+    model: SumModel,
+}
+
+/// The largest extent along M, and along K.
+const ROWS: usize = 16;
+const DEPTH: usize = 256;
+/// Columns.
+const COLUMNS: usize = 8;
+
+impl Mma {
+    /// An instruction with B column-major and A row-major. `sums` tells f16 from f32 where A and B
+    /// are floating-point; `saturate` is `.satfinite` of integers. None where there is none of this
+    /// shape and these types.
+    ///
+    /// ```
+    /// use tilewright_sanitize::isa::mma::{Mma, Operands};
+    /// use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
+    ///
+    /// let halves = Operands::Floats(Factor::F16, Factor::F16);
+    /// let mma = Mma::new([16, 8, 16], halves, SumType::F32, false).unwrap();
+    /// assert_eq!(mma.registers(), [4, 2, 4]);
+    /// assert!(Mma::new([16, 8, 64], halves, SumType::F32, false).is_none());
+    /// ```
+    pub fn new(shape: [usize; 3], operands: Operands, sums: SumType, saturate: bool) -> Option<Mma> {
+        let depths: &[usize] = match (operands, shape[0]) {
+            (Operands::Floats(Factor::F16, Factor::F16), 16) => &[8, 16],
+            (Operands::Floats(Factor::Bf16, Factor::Bf16), 16) if sums == SumType::F32 => &[8, 16],
+            (Operands::Floats(Factor::Tf32, Factor::Tf32), 16) if sums == SumType::F32 => &[4, 8],
+            (Operands::Floats(a, b), 16) if a.bits() == 8 && b.bits() == 8 => &[16, 32],
+            (Operands::F64, 8) => &[4],
+            (Operands::F64, 16) => &[4, 8, 16],
+            (Operands::Integers { bits: 8, .. }, 8) => &[16],
+            (Operands::Integers { bits: 8, .. }, 16) => &[16, 32],
+            (Operands::Integers { bits: 4, .. }, 8) => &[32],
+            (Operands::Integers { bits: 4, .. }, 16) => &[32, 64],
+            (Operands::XorPopc | Operands::AndPopc, 8) => &[128],
+            (Operands::XorPopc | Operands::AndPopc, 16) => &[128, 256],
+            _ => return None,
+        };
+        if shape[1] != COLUMNS || !depths.contains(&shape[2]) {
+            return None;
+        }
+        let model = match operands {
+            // Bytes are widened to f16 on this machine, and multiplied as those are.
+            Operands::Floats(factor, _) if factor.bits() == 8 => Factor::F16.hopper(shape[2]),
+            Operands::Floats(factor, _) => factor.hopper(shape[2]),
+            _ => SumModel { depth: shape[2], bits: 0 },
+        };
+        Some(Mma { shape, operands, sums, saturate, across: None, model })
+    }
+
+    /// `mma.sync.m8n8k4` of f16: four products, each of eight lanes.
+    pub fn quad_pairs(a_column_major: bool, b_row_major: bool, sums: SumType) -> Mma {
+        Mma {
+            shape: [8, 8, 4],
+            operands: Operands::Floats(Factor::F16, Factor::F16),
+            sums,
+            saturate: false,
+            across: Some([a_column_major, b_row_major]),
+            model: Factor::F16.hopper(4),
+        }
+    }
+
+    /// With sums of another machine.
+    pub fn with_model(self, model: SumModel) -> Mma {
+        Mma { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
+    }
+
+    /// M, N and K.
+    pub fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// Registers of 32 bits of A, B, and of C or D.
+    pub fn registers(&self) -> [usize; 3] {
+        if self.across.is_some() {
+            return [2, 2, if self.sums == SumType::F16 { 4 } else { 8 }];
+        }
+        let [m, n, k] = self.shape;
+        let bits = self.operands.bits() as usize;
+        let words = |elements: usize, bits: usize| elements * bits / (32 * LANES);
+        let sum = match self.operands {
+            Operands::F64 => 64,
+            Operands::Floats(..) if self.sums == SumType::F16 => 16,
+            _ => 32,
+        };
+        [words(m * k, bits), words(n * k, bits), words(m * n, sum)]
+    }
+
+    /// D. Registers beyond those of the instruction are left; of missing ones nothing is done.
+    ///
+    /// ```
+    /// use tilewright_sanitize::isa::mma::{LANES, Mma, Operands};
+    /// use tilewright_sanitize::isa::tensor_core::SumType;
+    ///
+    /// let bytes = Operands::Integers { bits: 8, a_signed: true, b_signed: true };
+    /// let mma = Mma::new([8, 8, 16], bytes, SumType::F32, false).unwrap();
+    /// let ones = [0x0101_0101; LANES];
+    /// let mut d = [[0; LANES]; 2];
+    /// mma.multiply(&[ones], &[ones], &[[5; LANES]; 2], &mut d);
+    /// assert_eq!(d, [[21; LANES]; 2]);
+    /// ```
+    pub fn multiply(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let [in_a, in_b, in_c] = self.registers();
+        let (Some(a), Some(b), Some(c), Some(d)) = (a.get(..in_a), b.get(..in_b), c.get(..in_c), d.get_mut(..in_c))
+        else {
+            return;
+        };
+        match self.operands {
+            Operands::Floats(first, second) => match self.across {
+                Some(across) => self.multiply_quads(across, a, b, c, d),
+                None => self.multiply_floats(first, second, a, b, c, d),
+            },
+            Operands::F64 => self.multiply_doubles(a, b, c, d),
+            Operands::Integers { bits, a_signed, b_signed } => {
+                self.multiply_integers((bits, a_signed, b_signed), a, b, c, d);
+            }
+            Operands::XorPopc => self.multiply_bits(|a, b| a ^ b, a, b, c, d),
+            Operands::AndPopc => self.multiply_bits(|a, b| a & b, a, b, c, d),
+        }
+    }
+
+    fn multiply_floats(&self, first: Factor, second: Factor, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let k = self.shape[2];
+        // No floating-point instruction is deeper than 32.
+        let mut rows = [Term::ZERO; ROWS * 32];
+        let mut columns = [Term::ZERO; COLUMNS * 32];
+        each_of_a(a, first.bits(), |bits, row, at| rows[row * k + at] = first.decode(bits));
+        each_of_b(b, second.bits(), |bits, at, column| columns[at * COLUMNS + column] = second.decode(bits));
+        let mut sums = [0; ROWS * COLUMNS];
+        for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
+            sums[row * COLUMNS + column] = c[register][lane] >> shift;
+        });
+        let terms = (&rows[..ROWS * k], &columns[..COLUMNS * k]);
+        add_products(self.model, self.sums, terms, (COLUMNS, k), &mut sums);
+        d.fill([0; LANES]);
+        for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
+            d[register][lane] |= sums[row * COLUMNS + column] << shift;
+        });
+    }
+
+    /// The four products of `m8n8k4`.
+    fn multiply_quads(&self, [a_across, b_across]: [bool; 2], a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        d.fill([0; LANES]);
+        for quad in 0..4 {
+            let lanes = [0, 1, 2, 3, 16, 17, 18, 19].map(|lane| lane + 4 * quad);
+            let mut rows = [Term::ZERO; 32];
+            let mut columns = [Term::ZERO; 32];
+            for lane in lanes {
+                let (within, upper) = (lane % 4, lane / 16 * 4);
+                for at in 0..4 {
+                    let half = |operand: &[Lanes]| Factor::F16.decode(operand[at / 2][lane] >> (16 * (at % 2)));
+                    let (row, k) = if a_across { (at + upper, within) } else { (within + upper, at) };
+                    rows[row * 4 + k] = half(a);
+                    let (column, k) = if b_across { (at + upper, within) } else { (within + upper, at) };
+                    columns[k * 8 + column] = half(b);
+                }
+            }
+            let mut sums = [0; 64];
+            let places =
+                || lanes.into_iter().flat_map(|lane| (0..8).map(move |at| (lane, quad_sum(self.sums, lane, at))));
+            for (lane, (register, shift, place)) in places() {
+                sums[place] = c[register][lane] >> shift;
+            }
+            add_products(self.model, self.sums, (&rows, &columns), (8, 4), &mut sums);
+            for (lane, (register, shift, place)) in places() {
+                d[register][lane] |= sums[place] << shift;
+            }
+        }
+    }
+
+    fn multiply_doubles(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let [m, _, k] = self.shape;
+        let double = |of: &[Lanes], number: usize, lane: usize| {
+            f64::from_bits(u64::from(of[2 * number + 1][lane]) << 32 | u64::from(of[2 * number][lane]))
+        };
+        let halves = m / 8;
+        for lane in 0..LANES {
+            for number in 0..2 * halves {
+                let (row, column) = (lane / 4 + 8 * (number / 2), 2 * (lane % 4) + number % 2);
+                let mut sum = double(c, number, lane);
+                for at in 0..k {
+                    let left = double(a, at / 4 * halves + row / 8, row % 8 * 4 + at % 4);
+                    let right = double(b, at / 4, column * 4 + at % 4);
+                    sum = left.mul_add(right, sum);
+                }
+                let bits = if sum.is_nan() { super::format::F64.nan() } else { sum.to_bits() };
+                d[2 * number][lane] = bits as u32;
+                d[2 * number + 1][lane] = (bits >> 32) as u32;
+            }
+        }
+    }
+
+    fn multiply_integers(
+        &self,
+        (bits, a_signed, b_signed): (u32, bool, bool),
+        a: &[Lanes],
+        b: &[Lanes],
+        c: &[Lanes],
+        d: &mut [Lanes],
+    ) {
+        let k = self.shape[2];
+        let extend = |value: u32, signed: bool| {
+            let up = value << (32 - bits);
+            if signed { up as i32 >> (32 - bits) } else { (up >> (32 - bits)) as i32 }
+        };
+        let mut rows = [0; ROWS * 64];
+        let mut columns = [0; COLUMNS * 64];
+        self.each_of_a(a, bits, |value, row, at| rows[row * k + at] = extend(value, a_signed));
+        each_of_b(b, bits, |value, at, column| columns[column * k + at] = extend(value, b_signed));
+        self.each_integer_sum(|register, lane, row, column| {
+            let products = rows[row * k..][..k].iter().zip(&columns[column * k..][..k]).map(|(a, b)| a * b);
+            // At most 64 products below 2^16, so that they fit.
+            let sum = i64::from(c[register][lane] as i32) + i64::from(products.sum::<i32>());
+            let sum = if self.saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            d[register][lane] = sum as u32;
+        });
+    }
+
+    fn multiply_bits(&self, of: impl Fn(u32, u32) -> u32, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let words = self.shape[2] / 32;
+        let mut rows = [0; ROWS * DEPTH / 32];
+        let mut columns = [0; COLUMNS * DEPTH / 32];
+        self.each_of_a(a, 32, |value, row, at| rows[row * words + at] = value);
+        each_of_b(b, 32, |value, at, column| columns[column * words + at] = value);
+        self.each_integer_sum(|register, lane, row, column| {
+            let pairs = rows[row * words..][..words].iter().zip(&columns[column * words..][..words]);
+            let count: u32 = pairs.map(|(a, b)| of(*a, *b).count_ones()).sum();
+            d[register][lane] = c[register][lane].wrapping_add(count);
+        });
+    }
+
+    /// The elements of A, of 8 rows or 16.
+    fn each_of_a(&self, a: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+        if self.shape[0] == 8 {
+            each_of_b(a, bits, |value, at, row| visit(value, row, at));
+        } else {
+            each_of_a(a, bits, visit);
+        }
+    }
+
+    fn each_integer_sum(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
+        for register in 0..self.shape[0] / 4 {
+            for lane in 0..LANES {
+                visit(register, lane, lane / 4 + 8 * (register / 2), 2 * (lane % 4) + register % 2);
+            }
+        }
+    }
+}
+
+/// The register, the shift within it, and the place in an 8 x 8 matrix of a sum of `m8n8k4`.
+fn quad_sum(kind: SumType, lane: usize, at: usize) -> (usize, u32, usize) {
+    let upper = lane / 16 * 4;
+    match kind {
+        SumType::F16 => (at / 2, 16 * (at as u32 % 2), (lane % 4 + upper) * 8 + at),
+        SumType::F32 => {
+            let (row, column) = ((lane & 1) + (at & 2) + upper, (at & 4) + (lane & 2) + (at & 1));
+            (at, 0, row * 8 + column)
+        }
+    }
+}
+
+/// Calls a function with the bits, the row and the column of each element of A with 16 rows.
+#[inline(always)]
+pub(crate) fn each_of_a(a: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+    let (packed, mask) = ((32 / bits) as usize, u32::MAX >> (32 - bits));
+    for (number, register) in a.iter().enumerate() {
+        for (lane, word) in register.iter().enumerate() {
+            let row = lane / 4 + 8 * (number % 2);
+            let first = 4 * packed * (number / 2) + packed * (lane % 4);
+            for part in 0..packed {
+                visit(word >> (bits * part as u32) & mask, row, first + part);
+            }
+        }
+    }
+}
+
+/// Calls a function with the bits, the row and the column of each element of B.
+#[inline(always)]
+pub(crate) fn each_of_b(b: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+    let (packed, mask) = ((32 / bits) as usize, u32::MAX >> (32 - bits));
+    for (number, register) in b.iter().enumerate() {
+        for (lane, word) in register.iter().enumerate() {
+            let first = 4 * packed * number + packed * (lane % 4);
+            for part in 0..packed {
+                visit(word >> (bits * part as u32) & mask, first + part, lane / 4);
+            }
+        }
+    }
+}
+
+/// Calls a function with the register, the shift within it, the lane, the row and the column of each
+/// sum; registers are those of 16 rows and any number of blocks of eight columns.
+#[inline(always)]
+pub(crate) fn for_each_sum(kind: SumType, registers: usize, mut visit: impl FnMut(usize, u32, usize, usize, usize)) {
+    let per_register = if kind == SumType::F16 { 2 } else { 1 };
+    for register in 0..registers {
+        for part in 0..per_register {
+            let number = register * per_register + part;
+            for lane in 0..LANES {
+                let row = lane / 4 + 8 * (number / 2 % 2);
+                let column = number / 4 * 8 + 2 * (lane % 4) + number % 2;
+                visit(register, 16 * part as u32, lane, row, column);
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! `wgmma.mma_async`: products of a warpgroup, with operands in shared memory.
+//!
+//! Law: `D = A B + D` or `D = A B`, with A of 64 x K, B of K x N; K is 32 bytes of elements. Warp
+//! `w` of the four has rows `16w` to `16w + 15` of A and D, as 16 x 8 blocks side by side, each as
+//! the D of `mma.sync`; A in registers is that of `mma.sync`. Operands in shared memory lie as their
+//! descriptor says: with `e` bytes an element, `T = 16 / e` and `W` units of 16 bytes in a line of
+//! the swizzle, element `(mn, k)` is this many bytes behind the start:
+//!
+//! ```text
+//!                 swizzled                                    not swizzled
+//! K-major         mn/8 stride + mn%8 16W + k e                mn/8 stride + mn%8 16 + k/T leading + k%T e
+//! MN-major        mn/(TW) leading + mn%(TW) e                 mn/T stride + mn%T e + k/8 leading + k%8 16
+//!                 + k/8 stride + k%8 16W
+//! ```
+//!
+//! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three, two
+//! or one (128, 64 or 32 bytes), counted from the base offset.
+//!
+//! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
+//! register fragments.)
+
+use super::mma::{LANES, Lanes, each_of_a, for_each_sum};
+use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
+
+/// The rows of a warp.
+const ROWS: usize = 16;
+/// The bytes of a row of A or a column of B.
+const BYTES: u32 = 32;
+
+/// What operands of `wgmma` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GroupOperands {
+    /// Floating-point numbers, A and B.
+    Floats(Factor, Factor),
+    /// Bytes.
+    Integers {
+        /// `.s8` or `.u8` of A.
+        a_signed: bool,
+        /// `.s8` or `.u8` of B.
+        b_signed: bool,
+    },
+    /// `.b1` with `.and.popc`.
+    AndPopc,
+}
+
+impl GroupOperands {
+    /// How many bits an element takes.
+    pub const fn bits(self) -> u32 {
+        match self {
+            GroupOperands::Floats(factor, _) => factor.bits(),
+            GroupOperands::Integers { .. } => 8,
+            GroupOperands::AndPopc => 1,
+        }
+    }
+}
+
+/// Where an operand lies: a matrix descriptor.
+///
+/// ```
+/// use tilewright_sanitize::isa::wgmma::Described;
+///
+/// // At 0x400, leading 16, stride 1024 bytes, with a swizzle of 128 bytes.
+/// let described = Described::of_bits(1 << 62 | 64 << 32 | 1 << 16 | 0x40);
+/// assert_eq!((described.start, described.leading, described.stride), (0x400, 16, 1024));
+/// assert_eq!(described.byte([1, 0], 2, false), 0x490); // bit 7 changes bit 4
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Described {
+    /// The address of the first element in shared memory.
+    pub start: u32,
+    /// The leading dimension byte offset.
+    pub leading: u32,
+    /// The stride dimension byte offset.
+    pub stride: u32,
+    /// At which line of 128 bytes, modulo 8, the pattern starts.
+    pub base_offset: u32,
+    /// Units of 16 bytes in a line of the swizzle: 1 (none), 2, 4 or 8.
+    pub units: u32,
+}
+
+impl Described {
+    /// The descriptor with these bits; reserved ones are not looked at.
+    pub fn of_bits(bits: u64) -> Described {
+        let field = |at: u32| ((bits >> at & 0x3fff) << 4) as u32;
+        let units = match bits >> 62 {
+            0 => 1,
+            1 => 8,
+            2 => 4,
+            _ => 2,
+        };
+        let base_offset = (bits >> 49 & 7) as u32;
+        Described { start: field(0), leading: field(16), stride: field(32), base_offset, units }
+    }
+
+    /// The address of element `(mn, k)`; addresses wrap at 2^18, as the fields of the descriptor do.
+    #[inline]
+    pub fn byte(&self, [mn, k]: [u32; 2], element_bytes: u32, mn_major: bool) -> u32 {
+        let (line, unit) = (16 * self.units, 16 / element_bytes);
+        let apart = match (mn_major, self.units) {
+            (false, 1) => mn / 8 * self.stride + mn % 8 * 16 + k / unit * self.leading + k % unit * element_bytes,
+            (false, _) => mn / 8 * self.stride + mn % 8 * line + k * element_bytes,
+            (true, 1) => mn / unit * self.stride + mn % unit * element_bytes + k / 8 * self.leading + k % 8 * 16,
+            (true, _) => {
+                let along = line / element_bytes;
+                mn / along * self.leading + mn % along * element_bytes + k / 8 * self.stride + k % 8 * line
+            }
+        };
+        let at = (self.start + apart) & 0x3_ffff;
+        let row = (at >> 7).wrapping_sub(self.base_offset) & (self.units - 1);
+        at ^ row << 4
+    }
+}
+
+/// A `wgmma.mma_async`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wgmma {
+    /// Columns.
+    n: usize,
+    operands: GroupOperands,
+    sums: SumType,
+    saturate: bool,
+    /// Whether A and B in shared memory are MN-major.
+    across: [bool; 2],
+    /// Whether A and B are negated.
+    negated: [bool; 2],
+    model: SumModel,
+}
+
+/// What one operand holds: elements along K for each row of A or column of B.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupMatrix(Elements);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Elements {
+    /// A by rows; B by K.
+    Terms(Vec<Term>),
+    /// By rows of A and columns of B: bytes extended.
+    Integers(Vec<i32>),
+    /// By rows of A and columns of B: 32 bits each.
+    Words(Vec<u32>),
+}
+
+impl Wgmma {
+    /// An instruction without negation, both operands K-major. None where there is none of these
+    /// types and columns.
+    pub fn new(n: usize, operands: GroupOperands, sums: SumType, saturate: bool) -> Option<Wgmma> {
+        let fits = match operands {
+            GroupOperands::Floats(Factor::F16, Factor::F16) => true,
+            GroupOperands::Floats(Factor::Bf16, Factor::Bf16) | GroupOperands::Floats(Factor::Tf32, Factor::Tf32) => {
+                sums == SumType::F32
+            }
+            GroupOperands::Floats(a, b) => a.bits() == 8 && b.bits() == 8,
+            GroupOperands::Integers { .. } | GroupOperands::AndPopc => n <= 24 || n.is_multiple_of(16),
+        };
+        if !fits || !(8..=256).contains(&n) || !n.is_multiple_of(8) {
+            return None;
+        }
+        let model = match operands {
+            GroupOperands::Floats(factor, _) => factor.hopper(32),
+            _ => SumModel { depth: 1, bits: 0 },
+        };
+        Some(Wgmma { n, operands, sums, saturate, across: [false; 2], negated: [false; 2], model })
+    }
+
+    /// With operands in shared memory that are MN-major (`imm-trans`), where elements have 16 bits.
+    pub fn across(self, across: [bool; 2]) -> Wgmma {
+        Wgmma { across, ..self }
+    }
+
+    /// With negated operands (`imm-scale` of -1).
+    pub fn negated(self, negated: [bool; 2]) -> Wgmma {
+        Wgmma { negated, ..self }
+    }
+
+    /// With sums of another machine.
+    pub fn with_model(self, model: SumModel) -> Wgmma {
+        Wgmma { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
+    }
+
+    /// Columns.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Elements along K.
+    pub fn k(&self) -> usize {
+        (8 * BYTES / self.operands.bits()) as usize
+    }
+
+    /// Registers of D of a thread.
+    pub fn registers(&self) -> usize {
+        let packed = matches!(self.operands, GroupOperands::Floats(..)) && self.sums == SumType::F16;
+        if packed { self.n / 4 } else { self.n / 2 }
+    }
+
+    /// Bytes of what is one element here: of bits there are 8 in it.
+    fn element_bytes(&self) -> u32 {
+        self.operands.bits().div_ceil(8)
+    }
+
+    /// The addresses of the units of 16 bytes that are read of an operand in shared memory: those of
+    /// rows `first` to `first + count` of A, or columns of B.
+    pub fn units(&self, described: &Described, of_b: bool, first: usize, count: usize) -> Vec<u32> {
+        let bytes = self.element_bytes();
+        let unit = 16 / bytes;
+        let mut units = Vec::with_capacity(2 * count);
+        for number in 0..2 * count as u32 {
+            let at = if self.across[usize::from(of_b)] {
+                let along = (count as u32).div_ceil(unit).max(1);
+                [first as u32 + number % along * unit, number / along]
+            } else {
+                [first as u32 + number / 2, number % 2 * unit]
+            };
+            units.push(described.byte(at, bytes, self.across[usize::from(of_b)]) & !15);
+        }
+        units
+    }
+
+    /// A of a warp, from its four registers. Missing ones count as 0.
+    pub fn a_of_registers(&self, registers: &[Lanes]) -> GroupMatrix {
+        let registers = registers.get(..4).unwrap_or(registers);
+        let k = self.k();
+        GroupMatrix(match self.operands {
+            GroupOperands::Floats(factor, _) => {
+                let mut terms = vec![Term::ZERO; ROWS * k];
+                each_of_a(registers, factor.bits(), |bits, row, at| {
+                    terms[row * k + at] = self.term(factor, bits, 0);
+                });
+                Elements::Terms(terms)
+            }
+            GroupOperands::Integers { a_signed, .. } => {
+                let mut bytes = vec![0; ROWS * k];
+                each_of_a(registers, 8, |bits, row, at| bytes[row * k + at] = extend(bits as u8, a_signed));
+                Elements::Integers(bytes)
+            }
+            GroupOperands::AndPopc => {
+                let mut words = vec![0; ROWS * 8];
+                each_of_a(registers, 32, |bits, row, at| words[row * 8 + at] = bits);
+                Elements::Words(words)
+            }
+        })
+    }
+
+    /// A of warp `warp` of the four, from shared memory, of which `read` gives 16 bytes at an
+    /// aligned address.
+    pub fn a_of_shared(&self, warp: usize, described: &Described, read: impl FnMut(u32) -> [u8; 16]) -> GroupMatrix {
+        self.of_shared(described, [ROWS * (warp % 4), ROWS], false, read)
+    }
+
+    /// B from shared memory, of which `read` gives 16 bytes at an aligned address.
+    pub fn b_of_shared(&self, described: &Described, read: impl FnMut(u32) -> [u8; 16]) -> GroupMatrix {
+        self.of_shared(described, [0, self.n], true, read)
+    }
+
+    fn of_shared(
+        &self,
+        described: &Described,
+        [first, count]: [usize; 2],
+        of_b: bool,
+        mut read: impl FnMut(u32) -> [u8; 16],
+    ) -> GroupMatrix {
+        let bytes = self.element_bytes();
+        // Elements along K; of bits, bytes of them.
+        let depth = BYTES / bytes;
+        let which = usize::from(of_b);
+        let mut last = (u32::MAX, [0; 16]);
+        let mut element = |mn: usize, k: u32| {
+            let at = described.byte([(first + mn) as u32, k], bytes, self.across[which]);
+            if last.0 != at & !15 {
+                last = (at & !15, read(at & !15));
+            }
+            let from = (at & 15) as usize;
+            let held = last.1[from..].iter().take(bytes as usize).rev();
+            held.fold(0, |bits, byte| bits << 8 | u32::from(*byte))
+        };
+        // Neighbours along the contiguous dimension one after the other, so that a unit is read once.
+        let across = self.across[which];
+        let order = (0..count as u32 * depth).map(|at| {
+            if across { ((at % count as u32) as usize, at / count as u32) } else { ((at / depth) as usize, at % depth) }
+        });
+        let k = depth as usize;
+        GroupMatrix(match self.operands {
+            GroupOperands::Floats(a, b) => {
+                let factor = if of_b { b } else { a };
+                let mut terms = vec![Term::ZERO; count * k];
+                for (mn, at) in order {
+                    let place = if of_b { at as usize * count + mn } else { mn * k + at as usize };
+                    terms[place] = self.term(factor, element(mn, at), which);
+                }
+                Elements::Terms(terms)
+            }
+            GroupOperands::Integers { a_signed, b_signed } => {
+                let signed = if of_b { b_signed } else { a_signed };
+                let mut values = vec![0; count * k];
+                for (mn, at) in order {
+                    values[mn * k + at as usize] = extend(element(mn, at) as u8, signed);
+                }
+                Elements::Integers(values)
+            }
+            GroupOperands::AndPopc => {
+                let mut words = vec![0; count * 8];
+                for (mn, at) in order {
+                    words[mn * 8 + at as usize / 4] |= element(mn, at) << (8 * (at % 4));
+                }
+                Elements::Words(words)
+            }
+        })
+    }
+
+    fn term(&self, factor: Factor, bits: u32, which: usize) -> Term {
+        let term = factor.decode(bits);
+        if self.negated[which] { Term { value: -term.value, ..term } } else { term }
+    }
+
+    /// Adds the product to the registers D of a warp, or sets them to it where `adds` is false.
+    /// Matrices of another instruction, or too few registers: nothing is done.
+    pub fn multiply(&self, a: &GroupMatrix, b: &GroupMatrix, d: &mut [Lanes], adds: bool) {
+        let Some(d) = d.get_mut(..self.registers()) else { return };
+        if !adds {
+            d.fill([0; LANES]);
+        }
+        let (n, k) = (self.n, self.k());
+        match (&a.0, &b.0) {
+            (Elements::Terms(a), Elements::Terms(b)) if a.len() == ROWS * k && b.len() == n * k => {
+                let mut sums = vec![0; ROWS * n];
+                for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {
+                    sums[row * n + column] = d[register][lane] >> shift;
+                });
+                add_products(self.model, self.sums, (a, b), (n, k), &mut sums);
+                d.fill([0; LANES]);
+                let mask = if self.sums == SumType::F16 { 0xffff } else { u32::MAX };
+                for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {
+                    d[register][lane] |= (sums[row * n + column] & mask) << shift;
+                });
+            }
+            (Elements::Integers(a), Elements::Integers(b)) if a.len() == ROWS * k && b.len() == n * k => {
+                for_each_sum(SumType::F32, d.len(), |register, _, lane, row, column| {
+                    let pairs = a[row * k..][..k].iter().zip(&b[column * k..][..k]);
+                    let sum = i64::from(d[register][lane] as i32) + i64::from(pairs.map(|(a, b)| a * b).sum::<i32>());
+                    let sum = if self.saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+                    d[register][lane] = sum as u32;
+                });
+            }
+            (Elements::Words(a), Elements::Words(b)) if a.len() == ROWS * 8 && b.len() == n * 8 => {
+                for_each_sum(SumType::F32, d.len(), |register, _, lane, row, column| {
+                    let pairs = a[row * 8..][..8].iter().zip(&b[column * 8..][..8]);
+                    let count: u32 = pairs.map(|(a, b)| (a & b).count_ones()).sum();
+                    d[register][lane] = d[register][lane].wrapping_add(count);
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn extend(byte: u8, signed: bool) -> i32 {
+    if signed { i32::from(byte as i8) } else { i32::from(byte) }
+}
