@@ -54,7 +54,8 @@ pub enum KernelAction {
     Emit {
         #[command(flatten)]
         kernel: Choice,
-        /// The target: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an H200. The
+        /// The target: sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100, sm_120 or sm_121, planned for an
+        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10. The
         /// default is sm_80, or the target of --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
@@ -92,12 +93,13 @@ pub enum KernelAction {
         /// with --json, prints the arguments of a launch.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
-        /// The target: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an H200. The
+        /// The target: sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100, sm_120 or sm_121, planned for an
+        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10. The
         /// default is sm_80, or the target of --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
-        /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
-        /// `device` for the first one here.
+        /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200,
+        /// RTX 5090 or GB10, or `device` for the first one here.
         #[arg(long, value_name = "NAME")]
         machine: Option<String>,
         #[command(flatten)]
@@ -151,8 +153,9 @@ pub struct Choice {
     /// The type of the elements, as f32 or bf16. The default is the first that the kernel takes.
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<String>,
-    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
-    /// `device` for the first one here. The default is an H200, and the device for `bench`.
+    /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200, RTX
+    /// 5090 or GB10, or `device` for the first one here. The default is an H200, and the device for
+    /// `bench`.
     #[arg(long, alias = "target", value_name = "NAME")]
     machine: Option<String>,
 }

@@ -43,10 +43,7 @@ pub fn to_plan_for(name: Option<&str>, device: Option<&Device>) -> Result<Machin
 
 /// The target of this name.
 pub fn target(name: &str) -> Result<Target, String> {
-    Target::named(name).ok_or_else(|| {
-        let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
-        format!("the targets are {}", known.join(", "))
-    })
+    Target::named(name).ok_or_else(|| format!("the targets are {}", Target::names()))
 }
 
 /// The planner of a device: it takes measured plans first, then those of the model. If the file of

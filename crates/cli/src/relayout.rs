@@ -66,9 +66,9 @@ pub struct RelayoutOptions {
     /// of equally many bytes.
     #[arg(long)]
     device: bool,
-    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
-    /// `device` for the first one here. With --explain its kernel is printed, too; with --device
-    /// that kernel is what runs.
+    /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200, RTX
+    /// 5090 or GB10, or `device` for the first one here. With --explain its kernel is printed, too;
+    /// with --device that kernel is what runs.
     #[arg(long, value_name = "NAME", conflicts_with = "tune")]
     machine: Option<String>,
     /// Measure so many plans on the device, those first that the planner takes for the fastest. The

@@ -108,6 +108,31 @@ mod tests {
         assert_eq!(target("é.target sm_80"), Some("sm_80"));
     }
 
+    /// The text that is written for a card is one that it loads.
+    #[test]
+    fn the_text_for_a_card_runs_there() {
+        use tilewright_kernel::{Kernel, ptx};
+        let kernels = [false, true].map(|moves| {
+            Kernel::build("kernel", |k| {
+                k.threads(256)?;
+                if moves {
+                    k.role(0..4, || k.registers(40))?;
+                    k.role(4..8, || k.registers(208))?;
+                }
+                Ok(())
+            })
+            .unwrap()
+        });
+        for capability in (8..15).flat_map(|major| (0..10).map(move |minor| (major, minor))) {
+            let latest = ptx::Target::latest(capability).unwrap();
+            for kernel in &kernels {
+                if let Ok(text) = ptx::write(kernel.program(), latest) {
+                    assert!(Target::of(&text).unwrap().runs_on(capability), "{capability:?}: {text}");
+                }
+            }
+        }
+    }
+
     /// Against the definition, for every target and device that there could be.
     #[test]
     fn targets_run_where_they_say() {

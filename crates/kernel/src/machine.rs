@@ -122,21 +122,25 @@ impl Multiprocessor {
     /// use tilewright_kernel::ptx::Target;
     ///
     /// let bytes = Target::ALL.map(|target| Multiprocessor::of(target).block_shared_bytes);
-    /// assert_eq!(bytes, [163 << 10, 99 << 10, 227 << 10]);
+    /// assert_eq!(bytes, [163, 99, 163, 99, 227, 227, 99, 99].map(|kib: u32| kib << 10));
     /// ```
     pub const fn of(target: Target) -> Multiprocessor {
         match target {
             Target::Sm80 => table::AMPERE,
+            Target::Sm86 => table::AMPERE_86,
+            Target::Sm87 => table::AMPERE_87,
             Target::Sm89 => table::ADA,
             Target::Sm90a => table::HOPPER,
+            Target::Sm100 => table::BLACKWELL,
+            Target::Sm120 | Target::Sm121 => table::BLACKWELL_120,
         }
     }
 }
 
 impl Machine {
     /// The names of the cards of the table.
-    pub const NAMES: [&'static str; 9] =
-        ["A100", "RTX 3090", "A10", "RTX 4090", "L4", "H100", "H200", "B200", "RTX 5090"];
+    pub const NAMES: [&'static str; 11] =
+        ["A100", "RTX 3090", "A10", "Orin", "RTX 4090", "L4", "H100", "H200", "B200", "RTX 5090", "GB10"];
 
     /// The cards of the table.
     ///
@@ -178,13 +182,18 @@ impl Machine {
     /// use tilewright_kernel::ptx::Target;
     ///
     /// let names = Target::ALL.map(|target| Machine::of_target(target).name);
-    /// assert_eq!(names, ["A100", "RTX 4090", "H200"]);
+    /// assert_eq!(names, ["A100", "RTX 3090", "Orin", "RTX 4090", "H200", "B200", "RTX 5090", "GB10"]);
     /// ```
     pub fn of_target(target: Target) -> Machine {
         match target {
             Target::Sm80 => table::A100.machine(),
+            Target::Sm86 => table::RTX_3090.machine(),
+            Target::Sm87 => table::ORIN.machine(),
             Target::Sm89 => table::RTX_4090.machine(),
             Target::Sm90a => table::H200.machine(),
+            Target::Sm100 => table::B200.machine(),
+            Target::Sm120 => table::RTX_5090.machine(),
+            Target::Sm121 => table::GB10.machine(),
         }
     }
 

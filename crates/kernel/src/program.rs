@@ -247,8 +247,8 @@ pub struct Program {
     pub sources: Vec<Source>,
 }
 
-/// Registers of a multiprocessor that can move them between its warps, which is new in `sm_90a`.
-const REGISTERS: u32 = Multiprocessor::of(Target::Sm90a).registers;
+/// Registers of a multiprocessor: as many on every target.
+const REGISTERS: u32 = Multiprocessor::of(Target::Sm80).registers;
 /// The most of a thread, of multiples of 8.
 const THREAD_REGISTERS: u32 = 248;
 

@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::machine::Multiprocessor;
 use crate::program::Program;
-pub use crate::target::Target;
+pub use crate::target::{Feature, Target};
 use writer::Writer;
 
 /// Why a program has no text for a target.
@@ -31,12 +31,12 @@ use writer::Writer;
 pub enum PtxError {
     /// E0921: an instruction that the target does not have.
     Target {
-        /// The feature.
+        /// The instruction.
         what: String,
         /// For which target.
         target: Target,
-        /// The least that has it.
-        least: Target,
+        /// What the target lacks.
+        feature: Feature,
         /// The statement that it came from.
         statement: String,
     },
@@ -71,8 +71,8 @@ impl PtxError {
     /// A hint on how to fix it.
     pub fn help(&self) -> String {
         match self {
-            PtxError::Target { least, .. } => {
-                format!("write for {} or later, or use another instruction", least.name())
+            PtxError::Target { feature, .. } => {
+                format!("write for {}, or use another instruction", feature.target_names())
             }
             PtxError::Operation { .. } => "convert to f32 for it".to_string(),
             PtxError::Shared { asked, .. } => {
@@ -90,8 +90,8 @@ impl PtxError {
 impl fmt::Display for PtxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PtxError::Target { what, target, least, statement } => {
-                write!(f, "{statement}: {what} needs {}, not {}", least.name(), target.name())
+            PtxError::Target { what, target, feature, statement } => {
+                write!(f, "{statement}: {what} needs {}, not {}", feature.target_names(), target.name())
             }
             PtxError::Operation { what, statement } => write!(f, "{statement}: there is no {what}"),
             PtxError::Shared { asked, limit, target } => {
@@ -149,10 +149,12 @@ pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
 /// Errors: an operation has no instruction on any.
 pub fn least(program: &Program) -> Result<Target, PtxError> {
     let mut last = None;
-    for target in Target::ALL.into_iter().filter(|target| *target >= program.least_target()) {
+    for target in Target::ALL {
         match write(program, target) {
             Ok(_) => return Ok(target),
-            Err(error @ (PtxError::Target { .. } | PtxError::Shared { .. })) => last = Some(error),
+            // Of targets that lack something, the last that lacks shared memory alone says most.
+            Err(error @ PtxError::Shared { .. }) => last = Some(error),
+            Err(error @ PtxError::Target { .. }) => last = last.or(Some(error)),
             Err(error) => return Err(error),
         }
     }

@@ -1,27 +1,172 @@
-//! The processors that kernels are written for.
+//! The processors that kernels are written for, and what each of them has.
+//!
+//! Law: what a target has stands in one table here, and its limits in
+//! [`Multiprocessor::of`](crate::machine::Multiprocessor::of). Nothing else compares targets: code
+//! asks for a [`Feature`]. Text for a target runs where [`Target::runs_on`] says.
+//!
+//! | target | cards | PTX | 8-bit floats | bulk copies, TMA | clusters | `setmaxnreg` | wgmma | block scales |
+//! |---|---|---|---|---|---|---|---|---|
+//! | sm_80 | A100, and all since | 7.0 | | | | | | |
+//! | sm_86 | RTX 3060 to 3090, A10 | 7.1 | | | | | | |
+//! | sm_87 | Jetson Orin | 7.4 | | | | | | |
+//! | sm_89 | RTX 4060 to 4090, L4, L40 | 8.1 | yes | | | | | |
+//! | sm_90a | H100, H200, and no other | 8.0 | yes | yes | yes | yes | yes | |
+//! | sm_100 | B200, B300 | 8.6 | yes | yes | yes | | | |
+//! | sm_120 | RTX 5060 to 5090 | 8.7 | yes | yes | | yes | | yes |
+//! | sm_121 | GB10 | 8.8 | yes | yes | | yes | | yes |
+//!
+//! (PTX ISA: the notes on targets of each instruction.) The table claims clusters where a document
+//! gives the sizes that run: none does for 12.0 and 12.1, so no kernel for them has any.
 
 /// A processor to write for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
     /// Ampere, and what runs its code: everything since.
     Sm80,
-    /// Ada and later: 8-bit floats.
+    /// Ampere for desktops: less shared memory.
+    Sm86,
+    /// Ampere of Jetson Orin.
+    Sm87,
+    /// Ada: 8-bit floats.
     Sm89,
     /// Hopper, and nothing else: what is particular to it.
     Sm90a,
+    /// Blackwell for servers, and what runs its code: everything since.
+    Sm100,
+    /// Blackwell for desktops.
+    Sm120,
+    /// Blackwell of GB10.
+    Sm121,
 }
+
+/// What some targets have and others lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Feature {
+    /// `mma.sync` on 8-bit floats, and their conversions.
+    Float8,
+    /// Additions of bf16 by atomics, and of vectors of 8 and 16 bytes.
+    WideAtomics,
+    /// Bulk copies, with tensor maps (TMA) and without, the barriers in shared memory that count
+    /// their bytes, proxy fences, and an elected lane.
+    BulkCopies,
+    /// `stmatrix`.
+    StoreMatrix,
+    /// Waiting for the launch before, and starting the next one (programmatic dependent launch).
+    DependentLaunches,
+    /// Clusters of blocks, and shared memory of other blocks of the cluster.
+    Clusters,
+    /// Registers that move between the warps of a block (`setmaxnreg`).
+    RegisterReallocation,
+    /// Products of warpgroups (`wgmma`).
+    Wgmma,
+    /// `mma.sync` with factors for blocks of operands.
+    BlockScaledMma,
+}
+
+impl Feature {
+    /// Whether text with it runs on one family of cards alone, and says so: `sm_120f`.
+    pub(crate) fn is_of_family(self) -> bool {
+        matches!(self, Feature::RegisterReallocation | Feature::BlockScaledMma)
+    }
+
+    /// The names of the targets that have it, as `sm_100, sm_120 or sm_121`.
+    pub(crate) fn target_names(self) -> String {
+        let names: Vec<&str> = self.targets().map(Target::name).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => "a later target".to_owned(),
+        }
+    }
+
+    /// The targets that have it.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::{Feature, Target};
+    ///
+    /// assert_eq!(Feature::Wgmma.targets().collect::<Vec<_>>(), [Target::Sm90a]);
+    /// ```
+    pub fn targets(self) -> impl Iterator<Item = Target> {
+        Target::ALL.into_iter().filter(move |target| target.has(self))
+    }
+}
+
+/// Where the text of a target runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// On its compute capability and all later ones.
+    AndLater,
+    /// On its compute capability and later ones with the same first number.
+    InFamily,
+    /// On its compute capability alone.
+    Alone,
+}
+
+/// What a target has.
+struct Row {
+    name: &'static str,
+    capability: (u32, u32),
+    runs: Runs,
+    /// The least version of PTX with the target.
+    version: (u32, u32),
+    features: Features,
+}
+
+/// A set of features, a bit for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Features(u32);
+
+impl Features {
+    const NONE: Features = Features(0);
+
+    const fn with(self, feature: Feature) -> Features {
+        Features(self.0 | 1 << feature as u32)
+    }
+}
+
+/// What every target from 9.0 on has.
+const SINCE_90: Features = Features::NONE
+    .with(Feature::Float8)
+    .with(Feature::WideAtomics)
+    .with(Feature::BulkCopies)
+    .with(Feature::StoreMatrix)
+    .with(Feature::DependentLaunches);
 
 impl Target {
     /// All of them.
-    pub const ALL: [Target; 3] = [Target::Sm80, Target::Sm89, Target::Sm90a];
+    pub const ALL: [Target; 8] = [
+        Target::Sm80,
+        Target::Sm86,
+        Target::Sm87,
+        Target::Sm89,
+        Target::Sm90a,
+        Target::Sm100,
+        Target::Sm120,
+        Target::Sm121,
+    ];
+
+    const fn row(self) -> Row {
+        use Feature::{BlockScaledMma, Clusters, Float8, RegisterReallocation, Wgmma};
+        use Runs::{Alone, AndLater, InFamily};
+        let blackwell = SINCE_90.with(RegisterReallocation).with(BlockScaledMma);
+        let (name, capability, runs, version, features) = match self {
+            Target::Sm80 => ("sm_80", (8, 0), AndLater, (7, 0), Features::NONE),
+            Target::Sm86 => ("sm_86", (8, 6), AndLater, (7, 1), Features::NONE),
+            Target::Sm87 => ("sm_87", (8, 7), AndLater, (7, 4), Features::NONE),
+            Target::Sm89 => ("sm_89", (8, 9), AndLater, (8, 1), Features::NONE.with(Float8)),
+            Target::Sm90a => {
+                ("sm_90a", (9, 0), Alone, (8, 0), SINCE_90.with(Clusters).with(RegisterReallocation).with(Wgmma))
+            }
+            Target::Sm100 => ("sm_100", (10, 0), AndLater, (8, 6), SINCE_90.with(Clusters)),
+            Target::Sm120 => ("sm_120", (12, 0), InFamily, (8, 7), blackwell),
+            Target::Sm121 => ("sm_121", (12, 1), InFamily, (8, 8), blackwell),
+        };
+        Row { name, capability, runs, version, features }
+    }
 
     /// The name: `sm_80`.
     pub fn name(self) -> &'static str {
-        match self {
-            Target::Sm80 => "sm_80",
-            Target::Sm89 => "sm_89",
-            Target::Sm90a => "sm_90a",
-        }
+        self.row().name
     }
 
     /// The target of this name.
@@ -36,30 +181,108 @@ impl Target {
         Target::ALL.into_iter().find(|target| target.name() == name)
     }
 
+    /// All names, separated by commas.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// assert!(Target::names().starts_with("sm_80, sm_86, "));
+    /// ```
+    pub fn names() -> String {
+        Target::ALL.map(Target::name).join(", ")
+    }
+
     /// The latest target that runs on a compute capability; none if it is older than every target.
     ///
     /// ```
     /// use tilewright_kernel::ptx::Target;
     ///
+    /// assert_eq!(Target::latest((8, 6)), Some(Target::Sm86));
     /// assert_eq!(Target::latest((9, 0)), Some(Target::Sm90a));
-    /// // A target that ends in `a` runs on its own capability alone.
-    /// assert_eq!(Target::latest((10, 0)), Some(Target::Sm89));
+    /// assert_eq!(Target::latest((12, 0)), Some(Target::Sm120));
+    /// // What nobody knows yet runs the last text that runs on everything since.
+    /// assert_eq!(Target::latest((14, 0)), Some(Target::Sm100));
     /// assert_eq!(Target::latest((7, 5)), None);
     /// ```
     pub fn latest(capability: (u32, u32)) -> Option<Target> {
-        let runs = |target: &Target| match target {
-            Target::Sm90a => capability == target.capability(),
-            Target::Sm80 | Target::Sm89 => capability >= target.capability(),
-        };
-        Target::ALL.into_iter().filter(runs).max()
+        Target::ALL.into_iter().filter(|target| target.runs_on(capability)).max()
+    }
+
+    /// Whether text for this target runs on a compute capability.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// assert!(Target::Sm80.runs_on((12, 0)));
+    /// // A target that ends in `a` runs on its own capability alone.
+    /// assert!(!Target::Sm90a.runs_on((10, 0)));
+    /// // Some instructions of 12.0 run on 12.0 and 12.1 alone.
+    /// assert!(Target::Sm120.runs_on((12, 1)) && !Target::Sm120.runs_on((14, 0)));
+    /// ```
+    pub fn runs_on(self, capability: (u32, u32)) -> bool {
+        let own = self.capability();
+        match self.row().runs {
+            Runs::AndLater => own <= capability,
+            Runs::InFamily => own <= capability && own.0 == capability.0,
+            Runs::Alone => own == capability,
+        }
     }
 
     /// The compute capability, as major and minor number.
     pub fn capability(self) -> (u32, u32) {
+        self.row().capability
+    }
+
+    /// The least version of PTX with the target, as major and minor number.
+    pub(crate) fn version(self) -> (u32, u32) {
+        self.row().version
+    }
+
+    /// What `.target` says where features of the family are used, and the least version of PTX with
+    /// it; none where the name says it all.
+    pub(crate) fn of_family(self) -> Option<(&'static str, (u32, u32))> {
         match self {
-            Target::Sm80 => (8, 0),
-            Target::Sm89 => (8, 9),
-            Target::Sm90a => (9, 0),
+            Target::Sm120 => Some(("sm_120f", (8, 8))),
+            Target::Sm121 => Some(("sm_121f", (8, 8))),
+            _ => None,
         }
+    }
+
+    /// Whether it has a feature.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::{Feature, Target};
+    ///
+    /// assert!(Target::Sm120.has(Feature::BulkCopies) && !Target::Sm120.has(Feature::Wgmma));
+    /// ```
+    pub fn has(self, feature: Feature) -> bool {
+        let own = self.row().features;
+        own == own.with(feature)
+    }
+
+    /// Whether it has products of warpgroups (`wgmma`).
+    pub fn has_wgmma(self) -> bool {
+        self.has(Feature::Wgmma)
+    }
+
+    /// Whether it has bulk copies, with tensor maps (TMA) and without, and barriers that count their
+    /// bytes.
+    pub fn has_tma(self) -> bool {
+        self.has(Feature::BulkCopies)
+    }
+
+    /// Whether it has clusters of blocks.
+    pub fn has_clusters(self) -> bool {
+        self.has(Feature::Clusters)
+    }
+
+    /// Whether it has products of 8-bit floats by warps.
+    pub fn has_float8(self) -> bool {
+        self.has(Feature::Float8)
+    }
+
+    /// Whether it has `mma.sync` with factors for blocks of operands.
+    pub fn has_block_scaled_mma(self) -> bool {
+        self.has(Feature::BlockScaledMma)
     }
 }

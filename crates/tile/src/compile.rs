@@ -62,7 +62,7 @@ impl Program {
     /// Assigns layouts, inserts conversions, and makes a kernel: for a machine, or one that runs on
     /// every target, where costs are those of an H200.
     ///
-    /// On Hopper ([`Target::Sm90a`]), `dot` uses wgmma if possible: producer warps load the
+    /// On Hopper ([`Target::has_wgmma`]), `dot` uses wgmma if possible: producer warps load the
     /// operands by TMA, and the grid is persistent. [`crate::Explanation::roles`] describes the
     /// roles of warps, or says why that is not possible; then all warps do the same, as on other
     /// machines. Layouts are the cheapest on the machine.
@@ -115,7 +115,7 @@ impl Program {
         self.verify()?;
         let (own, by_hand) = by_hand::taken(&padded(self)?)?;
         let Some(machine) = machine.into() else { return self.by_threads(&of_any_target(), &own, &by_hand) };
-        if machine.target != Target::Sm90a {
+        if !machine.target.has_wgmma() {
             return self.by_threads(machine, &own, &by_hand);
         }
         let because = match self.by_roles(machine, &own, &by_hand) {

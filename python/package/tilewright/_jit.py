@@ -107,8 +107,8 @@ class Kernel(Versioned):
         return self._asked(arguments, named)[0].program
 
     def ptx(self, *arguments: Any, target: str = "sm_90a", **named: Any) -> str:
-        """The PTX for a GPU: for "sm_80", "sm_89" or "sm_90a", which may also be the last argument:
-        ``kernel.ptx("sm_80")``.
+        """The PTX for a GPU: for "sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100", "sm_120" or
+        "sm_121", which may also be the last argument: ``kernel.ptx("sm_80")``.
         """
         if arguments and isinstance(arguments[-1], str) and arguments[-1].startswith("sm_"):
             *arguments, target = arguments  # type: ignore[assignment]

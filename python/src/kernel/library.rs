@@ -93,7 +93,7 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
         return Ok(Machine::of_target(target));
     }
     name.parse().map_err(|unknown: UnknownMachine| {
-        let targets = Target::ALL.map(Target::name).join(", ");
+        let targets = Target::names();
         PyValueError::new_err(format!("{unknown}, and the targets {targets}"))
     })
 }
@@ -321,7 +321,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
     let problem = asked.problem(py, [&a, &b, &d])?;
     let name = machine;
     let machine = self::machine(py, name)?;
-    if machine.target != Target::Sm90a {
+    if !machine.target.has_wgmma() {
         return before_hopper(py, &problem, &machine);
     }
     let planner = planner(py, name)?;

@@ -225,12 +225,12 @@ impl Program {
         (x.to_string(), y.to_string(), z.to_string())
     }
 
-    /// The PTX for a target: "sm_80", "sm_89" or "sm_90a".
+    /// The PTX for a target: "sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100", "sm_120" or
+    /// "sm_121".
     #[pyo3(signature = (target = "sm_90a"))]
     fn ptx(&self, py: Python<'_>, target: &str) -> PyResult<String> {
-        let known = || Target::ALL.map(Target::name).join(", ");
         let target = Target::named(target)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no target '{target}'; there are {}", known())))?;
+            .ok_or_else(|| PyValueError::new_err(format!("there is no target '{target}'; there are {}", Target::names())))?;
         ptx::write(self.kernel.program(), target).map_err(|error| refusal::of(py, &error))
     }
 

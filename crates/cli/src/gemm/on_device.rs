@@ -23,9 +23,9 @@ pub struct DeviceRunOptions {
     /// Print the plan: the kernels, tiles and schedule of the GEMM. Needs no device.
     #[arg(long)]
     pub plan: bool,
-    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
-    /// `device` for the first one here; else the first GPU, or an H200 where there is none. Plans
-    /// need wgmma, which the H100 and the H200 have.
+    /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200, RTX
+    /// 5090 or GB10, or `device` for the first one here; else the first GPU, or an H200 where there
+    /// is none. Plans need wgmma, which the H100 and the H200 have.
     #[arg(long, value_name = "NAME", conflicts_with = "tune")]
     pub machine: Option<String>,
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.

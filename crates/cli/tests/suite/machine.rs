@@ -70,11 +70,14 @@ fn without_a_device_an_h200_is_planned_for() {
 #[test]
 fn the_plan_follows_the_machine() {
     let arguments = ["kernel", "emit", "softmax", "--machine"];
-    let targets = ["A100", "RTX 4090", "H100"].map(|name| {
+    let targets = ["A100", "RTX 4090", "H100", "A10", "Orin", "B200", "RTX 5090", "GB10"].map(|name| {
         let output = run(&[&arguments[..], &[name]].concat());
         words(&output.stdout).split_once(".target ").map(|(_, after)| after.split(' ').next().unwrap().to_owned())
     });
-    assert_eq!(targets, ["sm_80", "sm_89", "sm_90a"].map(|name| Some(name.to_owned())));
+    assert_eq!(
+        targets,
+        ["sm_80", "sm_89", "sm_90a", "sm_86", "sm_87", "sm_100", "sm_120", "sm_121"].map(|name| Some(name.to_owned()))
+    );
     let moved = |name: &str| words(&run(&[PLANS[2], &[name]].concat()).stdout);
     assert!(moved("A100").contains("on A100:"), "{}", moved("A100"));
     assert_eq!(moved("A100").replace("A100", "H200"), moved("H200"));

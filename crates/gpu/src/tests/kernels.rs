@@ -162,10 +162,14 @@ fn the_text_is_for_the_device() {
         device.target().map(|target| target.name())
     };
     assert_eq!(on(8, 0).unwrap(), "sm_80");
-    assert_eq!(on(8, 6).unwrap(), "sm_80");
+    assert_eq!(on(8, 6).unwrap(), "sm_86");
+    assert_eq!(on(8, 7).unwrap(), "sm_87");
     assert_eq!(on(8, 9).unwrap(), "sm_89");
     assert_eq!(on(9, 0).unwrap(), "sm_90a");
-    assert_eq!(on(10, 0).unwrap(), "sm_89");
+    assert_eq!(on(10, 0).unwrap(), "sm_100");
+    assert_eq!(on(10, 3).unwrap(), "sm_100");
+    assert_eq!(on(12, 0).unwrap(), "sm_120");
+    assert_eq!(on(12, 1).unwrap(), "sm_121");
     assert_eq!(on(7, 5).unwrap_err().code(), "E0804");
 }
 

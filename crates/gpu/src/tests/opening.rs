@@ -55,7 +55,7 @@ fn a_device_is_a_machine() {
     assert_eq!((part.clock, part.bandwidth), (2e9, 2.0 * 3e9 * 512.0 / 8.0));
     assert_eq!(part.rates, Rates::of((9, 0), 16, 2e9));
     // Another capability is another card, and one that runs no target is none.
-    assert_eq!(machine(&[(75, 10)]).unwrap().target, Target::Sm89);
+    assert_eq!(machine(&[(75, 10)]).unwrap().target, Target::Sm100);
     assert_eq!(machine(&[(75, 7), (76, 5)]).unwrap_err().code(), "E0804");
 }
 

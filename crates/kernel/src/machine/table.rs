@@ -60,19 +60,24 @@ pub(super) const AMPERE: Multiprocessor =
 
 /// Compute capability 8.6: Ampere Tuning Guide, the same sections: 48 warps, 16 blocks, 100 KiB of
 /// shared memory, 99 of a block.
-const AMPERE_86: Multiprocessor =
+pub(super) const AMPERE_86: Multiprocessor =
     Multiprocessor { threads: 1536, blocks: 16, shared_bytes: 100 << 10, block_shared_bytes: 99 << 10, ..HOPPER };
+
+/// Compute capability 8.7: CUDA C++ Programming Guide, "Compute Capabilities": the threads and blocks
+/// of 8.6, the shared memory of 8.0.
+pub(super) const AMPERE_87: Multiprocessor =
+    Multiprocessor { shared_bytes: AMPERE.shared_bytes, block_shared_bytes: AMPERE.block_shared_bytes, ..AMPERE_86 };
 
 /// Compute capability 8.9: Ada Tuning Guide, the same sections: as 8.6, with 24 blocks.
 pub(super) const ADA: Multiprocessor = Multiprocessor { blocks: 24, ..AMPERE_86 };
 
 /// Compute capability 10.0: Blackwell Tuning Guide, the same sections: as 9.0.
-const BLACKWELL: Multiprocessor = HOPPER;
+pub(super) const BLACKWELL: Multiprocessor = HOPPER;
 
 /// Compute capability 12.0: Blackwell Tuning Guide, the same sections: 48 warps, 32 blocks, 99 KiB
 /// of shared memory of a block. The guide's 128 KiB are shared memory and L1 cache together;
 /// drivers give 102,400 bytes of shared memory.
-const BLACKWELL_120: Multiprocessor = Multiprocessor { blocks: 32, ..AMPERE_86 };
+pub(super) const BLACKWELL_120: Multiprocessor = Multiprocessor { blocks: 32, ..AMPERE_86 };
 
 /// NVIDIA A100 (SXM, 80 GB). Multiprocessors, clock, L2 cache and rates: NVIDIA A100 Tensor Core
 /// GPU Architecture whitepaper. Bandwidth: A100 80GB data sheet.
@@ -99,7 +104,7 @@ pub(super) const A100: Card = Card {
 
 /// NVIDIA GeForce RTX 3090. NVIDIA Ampere GA102 GPU Architecture whitepaper, appendix A: all but
 /// f64, which has 1/64 of the rate of f32, by matrix instructions too.
-const RTX_3090: Card = Card {
+pub(super) const RTX_3090: Card = Card {
     name: "RTX 3090",
     capability: (8, 6),
     multiprocessors: 82,
@@ -141,6 +146,31 @@ const A10: Card = Card {
         matrix_i8: 250e12,
         matrix_f8: 0.0,
         matrix_f64: 31.2e12 / 64.0,
+    },
+};
+
+/// NVIDIA Jetson AGX Orin (64 GB). Bandwidth and clock: its data sheet. Multiprocessors (2048 cores,
+/// 128 of each), L2 cache, and rates: Jetson AGX Orin technical brief, 5.3 TFLOPS on f32, 170 TOPS
+/// on sparse 8-bit integers, and half of that for each doubling of bits. f64 as on other cards of
+/// 8.6 and later.
+pub(super) const ORIN: Card = Card {
+    name: "Orin",
+    capability: (8, 7),
+    multiprocessors: 16,
+    multiprocessor: AMPERE_87,
+    l2_bytes: 4 << 20,
+    clock: 1.3e9,
+    bandwidth: 204.8e9,
+    latency: None,
+    rates: Rates {
+        f32: 5.3e12,
+        f64: 5.3e12 / 64.0,
+        matrix_16: 42.5e12,
+        matrix_16_in_16: 42.5e12,
+        matrix_tf32: 21.25e12,
+        matrix_i8: 85e12,
+        matrix_f8: 0.0,
+        matrix_f64: 5.3e12 / 64.0,
     },
 };
 
@@ -230,7 +260,7 @@ pub(super) const H200: Card = Card { name: "H200", bandwidth: 4.8e12, latency: S
 /// Bandwidth: NVIDIA Blackwell Architecture Technical Brief, up to 8 TB/s; drivers report 7.7.
 /// Rates: an eighth of an HGX B200, Blackwell data sheet. Clock: the one that gives its f32 rate
 /// with 256 operations per cycle and multiprocessor.
-const B200: Card = Card {
+pub(super) const B200: Card = Card {
     name: "B200",
     capability: (10, 0),
     multiprocessors: 148,
@@ -253,7 +283,7 @@ const B200: Card = Card {
 
 /// NVIDIA GeForce RTX 5090. NVIDIA RTX Blackwell GPU Architecture whitepaper: all; f64 has 1/64 of
 /// the rate of f32.
-const RTX_5090: Card = Card {
+pub(super) const RTX_5090: Card = Card {
     name: "RTX 5090",
     capability: (12, 0),
     multiprocessors: 170,
@@ -274,8 +304,33 @@ const RTX_5090: Card = Card {
     },
 };
 
+/// NVIDIA GB10, of DGX Spark. Cores (6144, 128 of each multiprocessor) and bandwidth: DGX Spark data
+/// sheet. Its petaflop on sparse 4-bit floats is 500 TFLOPS on dense ones, and half of that for each
+/// doubling of bits. f32 and L2 cache: what NVIDIA showed of GB10 at Hot Chips 2025. Clock: the one
+/// that gives its f32 rate with 256 operations a cycle and multiprocessor. f64 as on the RTX 5090.
+pub(super) const GB10: Card = Card {
+    name: "GB10",
+    capability: (12, 1),
+    multiprocessors: 48,
+    multiprocessor: BLACKWELL_120,
+    l2_bytes: 24 << 20,
+    clock: 31e12 / (48.0 * 256.0),
+    bandwidth: 273e9,
+    latency: None,
+    rates: Rates {
+        f32: 31e12,
+        f64: 31e12 / 64.0,
+        matrix_16: 125e12,
+        matrix_16_in_16: 125e12,
+        matrix_tf32: 62.5e12,
+        matrix_i8: 250e12,
+        matrix_f8: 250e12,
+        matrix_f64: 31e12 / 64.0,
+    },
+};
+
 /// All cards.
-pub(super) const CARDS: [Card; 9] = [A100, RTX_3090, A10, RTX_4090, L4, H100, H200, B200, RTX_5090];
+pub(super) const CARDS: [Card; 11] = [A100, RTX_3090, A10, ORIN, RTX_4090, L4, H100, H200, B200, RTX_5090, GB10];
 
 /// Operations a cycle of a multiprocessor, by compute capability: CUDA C++ Programming Guide,
 /// "Throughput of Native Arithmetic Instructions", and the rates of the fastest card of the
@@ -324,6 +379,8 @@ pub(super) fn cycle(capability: (u32, u32)) -> Rates {
             ..hopper
         },
         (9, _) => hopper,
+        // Matrix instructions of 8.7 are as fast as those of 8.0.
+        (8, 7) => Rates { f64: small.f64, matrix_f64: small.matrix_f64, f32: small.f32, ..ampere },
         (8, 6..) => small,
         _ => ampere,
     }

@@ -1,13 +1,15 @@
-//! The least target that has the instructions of a program.
+//! The features of targets that the instructions of a program need.
 //!
-//! Law: text for a target can be written if and only if the target is not before
-//! [`Program::least_target`], but for shared memory and operations that no target has.
+//! Law: text for a target can be written if and only if the target has all features of
+//! [`Program::features`], but for shared memory and operations that no target has.
+
+use std::collections::BTreeSet;
 
 use super::operation::{AtomicOperation, Fence, Format, Matrix, Number, Operation, Special};
 use super::{Instruction, Program};
 use crate::machine::{Multiprocessor, Rates};
 use crate::program::wgmma::WgmmaOperands;
-use crate::target::Target;
+use crate::target::{Feature, Target};
 
 impl Rates {
     /// The rate of a matrix instruction of a warp.
@@ -34,55 +36,77 @@ impl Rates {
 }
 
 impl Instruction {
-    /// The first target that has it, and what it is; none if every target has it.
-    pub(crate) fn needs(&self) -> Option<(Target, &'static str)> {
-        let hopper = |what| Some((Target::Sm90a, what));
+    /// The feature that it needs, and what it is; none if every target has it.
+    pub(crate) fn needs(&self) -> Option<(Feature, &'static str)> {
+        let bulk = |what| Some((Feature::BulkCopies, what));
         match &self.operation {
-            Operation::Special(Special::ClusterRank) => hopper("a cluster"),
-            Operation::Wgmma { .. }
-            | Operation::FenceRegisters
-            | Operation::CommitMultiply
-            | Operation::WaitMultiply(_) => hopper("wgmma"),
-            Operation::Elect => hopper("an elected lane"),
-            Operation::SetRegisters { .. }
-            | Operation::WaitLaunches
-            | Operation::LaunchNext
-            | Operation::ClusterArrive
-            | Operation::ClusterWait => hopper("a cluster, a change of registers or a wait for launches"),
-            Operation::Fence(Fence::AsyncShared | Fence::AsyncGlobal) => hopper("a proxy fence"),
-            Operation::Fence(Fence::BarrierInit) => hopper("a fence of barriers"),
-            Operation::BarrierArrive { .. } => hopper("an arrival without a state"),
-            Operation::BarrierWait { .. } => hopper("a wait that may sleep"),
+            Operation::Special(Special::ClusterRank) | Operation::ClusterArrive | Operation::ClusterWait => {
+                Some((Feature::Clusters, "a cluster"))
+            }
             Operation::RemoteArrive { .. }
             | Operation::RemoteLoad(_)
             | Operation::RemoteStore(_)
-            | Operation::RemoteReduce(..) => hopper("shared memory of another block"),
+            | Operation::RemoteReduce(..) => Some((Feature::Clusters, "shared memory of another block")),
+            Operation::Wgmma { .. }
+            | Operation::FenceRegisters
+            | Operation::CommitMultiply
+            | Operation::WaitMultiply(_) => Some((Feature::Wgmma, "wgmma")),
+            Operation::SetRegisters { .. } => Some((Feature::RegisterReallocation, "a change of registers")),
+            Operation::WaitLaunches | Operation::LaunchNext => {
+                Some((Feature::DependentLaunches, "a wait for launches"))
+            }
+            Operation::Elect => bulk("an elected lane"),
+            Operation::Fence(Fence::AsyncShared | Fence::AsyncGlobal) => bulk("a proxy fence"),
+            Operation::Fence(Fence::BarrierInit) => bulk("a fence of barriers"),
+            Operation::BarrierArrive { .. } => bulk("an arrival without a state"),
+            Operation::BarrierWait { .. } => bulk("a wait that may sleep"),
+            Operation::BulkLoad { multicast: true, .. } | Operation::BulkSend { .. } => {
+                Some((Feature::Clusters, "a bulk copy to other blocks"))
+            }
             Operation::BulkLoad { .. }
-            | Operation::BulkSend { .. }
             | Operation::BulkStore { .. }
             | Operation::CommitBulk
-            | Operation::WaitBulk { .. } => hopper("a bulk copy"),
+            | Operation::WaitBulk { .. } => bulk("a bulk copy"),
             // The inputs are an address, if there is one, and the values.
             Operation::Reduce(_, _, access) if self.inputs.len() > 1 + usize::from(access.addressed) => {
-                hopper("a vector of atomic additions")
+                Some((Feature::WideAtomics, "a vector of atomic additions"))
             }
             Operation::Atomic(AtomicOperation::Add, Number::Bf16 | Number::Bf16x2, _)
             | Operation::Reduce(AtomicOperation::Add, Number::Bf16 | Number::Bf16x2, _) => {
-                hopper("an atomic addition of bf16")
+                Some((Feature::WideAtomics, "an atomic addition of bf16"))
             }
-            Operation::StoreMatrix { .. } => hopper("stmatrix"),
-            Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Target::Sm89, "an MMA of 8-bit floats")),
+            Operation::StoreMatrix { .. } => Some((Feature::StoreMatrix, "stmatrix")),
+            Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Feature::Float8, "an MMA of 8-bit floats")),
             Operation::ConvertPair { to: Format::E4M3 | Format::E5M2 } => {
-                Some((Target::Sm89, "conversion to 8-bit floats"))
+                Some((Feature::Float8, "conversion to 8-bit floats"))
             }
-            Operation::WidenPair { .. } => Some((Target::Sm89, "conversion from 8-bit floats")),
+            Operation::WidenPair { .. } => Some((Feature::Float8, "conversion from 8-bit floats")),
             _ => None,
         }
     }
 }
 
 impl Program {
-    /// The first target that has every instruction of the program.
+    /// The features that the instructions of the program need of a target.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    /// use tilewright_kernel::ptx::Feature;
+    ///
+    /// let kernel = Kernel::build("kernel", |k| {
+    ///     k.threads(32)?;
+    ///     k.wait_launches();
+    ///     Ok(())
+    /// })?;
+    /// assert!(kernel.program().features().into_iter().eq([Feature::DependentLaunches]));
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn features(&self) -> BTreeSet<Feature> {
+        let cluster = (self.cluster_size() > 1).then_some(Feature::Clusters);
+        self.instructions().filter_map(Instruction::needs).map(|(feature, _)| feature).chain(cluster).collect()
+    }
+
+    /// The first target that has every instruction of the program; none if no target has them all.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx::Target};
@@ -96,13 +120,13 @@ impl Program {
     ///         Ok(())
     ///     })
     /// };
-    /// assert_eq!(kernel(false)?.program().least_target(), Target::Sm80);
-    /// assert_eq!(kernel(true)?.program().least_target(), Target::Sm90a);
+    /// assert_eq!(kernel(false)?.program().least_target(), Some(Target::Sm80));
+    /// assert_eq!(kernel(true)?.program().least_target(), Some(Target::Sm90a));
     /// # Ok::<(), tilewright_kernel::KernelError>(())
     /// ```
-    pub fn least_target(&self) -> Target {
-        let cluster = if self.cluster_size() > 1 { Target::Sm90a } else { Target::Sm80 };
-        self.instructions().filter_map(Instruction::needs).map(|(target, _)| target).fold(cluster, Target::max)
+    pub fn least_target(&self) -> Option<Target> {
+        let features = self.features();
+        Target::ALL.into_iter().find(|target| features.iter().all(|feature| target.has(*feature)))
     }
 
     /// Whether a target has every instruction of the program, and as much shared memory for a
@@ -121,6 +145,7 @@ impl Program {
     /// # Ok::<(), tilewright_kernel::KernelError>(())
     /// ```
     pub fn runs_on(&self, target: Target) -> bool {
-        target >= self.least_target() && self.shared_bytes <= Multiprocessor::of(target).block_shared_bytes
+        self.shared_bytes <= Multiprocessor::of(target).block_shared_bytes
+            && self.features().into_iter().all(|feature| target.has(feature))
     }
 }

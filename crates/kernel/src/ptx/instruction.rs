@@ -21,8 +21,8 @@ impl Writer<'_> {
     }
 
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<(), PtxError> {
-        if let Some((least, what)) = instruction.needs() {
-            self.least(least, what, instruction.source)?;
+        if let Some((feature, what)) = instruction.needs() {
+            self.has(feature, what, instruction.source)?;
         }
         let inputs = &instruction.inputs;
         match &instruction.operation {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::writer::{Writer, kind, letter, name};
-use super::{PtxError, Target};
+use super::{Feature, PtxError};
 use crate::program::SourceId;
 use crate::program::operation::Operation;
 use crate::program::register::Width;
@@ -20,7 +20,7 @@ impl Writer<'_> {
     pub(super) fn module(mut self) -> Result<String, PtxError> {
         let program = self.program;
         if program.cluster_size() > 1 {
-            self.least(Target::Sm90a, "a cluster", SourceId(0))?;
+            self.has(Feature::Clusters, "a cluster", SourceId(0))?;
         }
         self.steps(&program.body)?;
         if self.argument_bytes() > FEW_ARGUMENT_BYTES {
@@ -49,8 +49,12 @@ impl Writer<'_> {
 
     /// The version, the target, and the memory that the module has.
     fn header(&self) -> String {
-        let (major, minor) = self.version;
-        let mut text = format!(".version {major}.{minor}\n.target {}\n.address_size 64\n\n", self.target.name());
+        let (target, least) = match self.target.of_family() {
+            Some(family) if self.of_family => family,
+            _ => (self.target.name(), self.version),
+        };
+        let (major, minor) = self.version.max(least);
+        let mut text = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n\n");
         if self.uses_shared {
             text.push_str(".extern .shared .align 1024 .b8 shared_memory[];\n\n");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{PtxError, Target};
+use super::{Feature, PtxError, Target};
 use crate::program::memory::{Access, Space};
 use crate::program::operation::{Number, Operation};
 use crate::program::register::{Register, Width};
@@ -21,6 +21,8 @@ pub(super) struct Writer<'a> {
     labels: u32,
     /// The least version of the language, as major and minor number.
     pub(super) version: (u32, u32),
+    /// Whether an instruction is one of a family of cards.
+    pub(super) of_family: bool,
     pub(super) uses_shared: bool,
 }
 
@@ -28,11 +30,6 @@ impl<'a> Writer<'a> {
     pub(super) fn new(program: &'a Program, target: Target) -> Writer<'a> {
         let mut constants = HashMap::new();
         gather(&program.body, &mut constants);
-        let version = match target {
-            Target::Sm80 => (7, 0),
-            Target::Sm89 => (8, 1),
-            Target::Sm90a => (8, 0),
-        };
         Writer {
             program,
             target,
@@ -41,7 +38,8 @@ impl<'a> Writer<'a> {
             body: String::new(),
             further: [0; Width::ALL.len()],
             labels: 0,
-            version,
+            version: target.version(),
+            of_family: false,
             uses_shared: false,
         }
     }
@@ -52,12 +50,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Refuses an instruction that the target does not have.
-    pub(super) fn least(&self, least: Target, what: &str, source: SourceId) -> Result<(), PtxError> {
-        if self.target >= least {
+    pub(super) fn has(&mut self, feature: Feature, what: &str, source: SourceId) -> Result<(), PtxError> {
+        if self.target.has(feature) {
+            self.of_family |= feature.is_of_family();
             return Ok(());
         }
         let statement = self.program.source(source).to_string();
-        Err(PtxError::Target { what: what.to_string(), target: self.target, least, statement })
+        Err(PtxError::Target { what: what.to_string(), target: self.target, feature, statement })
     }
 
     /// The name of the counts of the module.

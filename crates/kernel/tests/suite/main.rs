@@ -24,3 +24,4 @@ mod refusals;
 mod roles;
 mod sizes;
 mod steps;
+mod targets;

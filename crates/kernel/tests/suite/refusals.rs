@@ -278,9 +278,15 @@ fn the_target_must_have_the_instructions() {
         y.store(&x.load()?.map(|x| Ok(x.to(Element::E4M3)))?)
     })
     .unwrap();
-    let error = write(kernel.program(), Target::Sm80).unwrap_err();
-    assert_eq!(error.code(), "E0921", "{error}");
-    assert!(write(kernel.program(), Target::Sm89).is_ok());
+    for target in [Target::Sm80, Target::Sm86, Target::Sm87] {
+        let error = write(kernel.program(), target).unwrap_err();
+        assert_eq!(error.code(), "E0921", "{error}");
+        let said = format!("needs sm_89, sm_90a, sm_100, sm_120 or sm_121, not {}", target.name());
+        assert!(error.to_string().ends_with(&said), "{error}");
+    }
+    for target in [Target::Sm89, Target::Sm90a, Target::Sm100, Target::Sm120, Target::Sm121] {
+        assert!(write(kernel.program(), target).is_ok(), "{}", target.name());
+    }
 }
 
 #[test]
@@ -576,13 +582,14 @@ fn the_target_must_hold_the_shared_memory() {
         })
         .unwrap()
     };
-    // The limits of the programming guide, of a block of 8.0, 8.9 and 9.0.
+    // The limits of the programming guide, of a block of 8.0, 8.6, 8.7, 8.9, 9.0, 10.0, 12.0 and
+    // 12.1.
     for (bytes, holds) in [
-        (101_376, [true, true, true]),
-        (101_380, [true, false, true]),
-        (166_912, [true, false, true]),
-        (166_916, [false, false, true]),
-        (232_448, [false, false, true]),
+        (101_376, [true; 8]),
+        (101_380, [true, false, true, false, true, true, false, false]),
+        (166_912, [true, false, true, false, true, true, false, false]),
+        (166_916, [false, false, false, false, true, true, false, false]),
+        (232_448, [false, false, false, false, true, true, false, false]),
     ] {
         let kernel = kernel(bytes);
         for (target, holds) in Target::ALL.into_iter().zip(holds) {

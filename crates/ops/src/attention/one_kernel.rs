@@ -16,7 +16,6 @@
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Build, Cursor, Fragment, Kernel, KernelError, Num, Pipeline, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -71,7 +70,7 @@ impl<'a> OneKernel<'a> {
         let Heads { head, value, .. } = dense.heads;
         let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
         let is_masked = matches!(logits.after(), None | Some(0));
-        let fits = machine.target == Target::Sm90a && head == value && matches!(head, 64 | 128);
+        let fits = machine.target.has_wgmma() && head == value && matches!(head, 64 | 128);
         let queries = if head == 64 { 128 } else { 64 };
         (fits && is_plain && is_masked && dense.alignment() >= 8).then_some(OneKernel {
             dense,

@@ -9,7 +9,6 @@ pub(crate) mod staging;
 mod text;
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::ptx::Target;
 
 use crate::error::PlanError;
 use crate::gemm::fitted::{
@@ -88,10 +87,10 @@ pub struct Plan {
 ///
 /// Errors: [`PlanError::Unknown`] for such a machine.
 pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
-    if machine.target == Target::Sm90a {
+    if machine.target.has_wgmma() {
         return Ok(());
     }
-    let known = Machine::all().filter(|own| own.target == Target::Sm90a).map(|own| own.name).collect::<Vec<_>>();
+    let known = Machine::all().filter(|own| own.target.has_wgmma()).map(|own| own.name).collect::<Vec<_>>();
     let given = machine.name.clone();
     Err(PlanError::Unknown { what: "machine with wgmma", given, known: known.join(", ") })
 }

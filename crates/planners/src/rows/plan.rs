@@ -6,7 +6,6 @@
 //! once ([`crate::fitted::FewRows`], `DECISIONS.md`).
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::ptx::Target;
 
 use super::{Persistent, RowsPlan};
 use crate::error::PlanError;
@@ -49,10 +48,9 @@ impl RowComputation {
         kernel: impl Fn(Way) -> Result<Planned, PlanError>,
     ) -> Result<Planned, PlanError> {
         let alone = self.by_block(machine, matrix)?;
-        // Clusters are new in `sm_90a`.
-        let together = match machine.target {
-            Target::Sm90a => self.by_cluster(machine, matrix, &alone)?,
-            Target::Sm80 | Target::Sm89 => None,
+        let together = match machine.target.has_clusters() {
+            true => self.by_cluster(machine, matrix, &alone)?,
+            false => None,
         };
         kernel(together.unwrap_or(alone))
     }
@@ -69,7 +67,7 @@ impl RowComputation {
     ) -> Result<Vec<Planned>, PlanError> {
         let first = self.plan(machine, matrix, &kernel)?;
         let mut others = vec![self.by_block(machine, matrix)?, Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))];
-        if machine.target == Target::Sm90a {
+        if machine.target.has_clusters() {
             let persistent = match self {
                 RowComputation::Softmax => Persistent::of_softmax(machine, matrix)?,
                 norm => Persistent::new(machine, matrix, norm.beside())?,

@@ -82,7 +82,8 @@ fn known() -> BTreeSet<u64> {
     for machine in Machine::all() {
         let own = machine.multiprocessor;
         known.extend([own.shared_bytes, own.block_shared_bytes].map(u64::from));
-        known.insert(machine.l2_bytes);
+        // A power of two is a number of many things.
+        known.extend(Some(machine.l2_bytes).filter(|bytes| !bytes.is_power_of_two()));
         known.extend(Some(u64::from(machine.multiprocessors)).filter(|count| *count > 100 && *count != 128));
     }
     known

@@ -30,7 +30,7 @@ fn fits(machine: &Machine, name: &str, plan: &Planned) {
 /// that the card has not.
 fn planned(machine: &Machine, entry: &Entry, large: bool) -> Option<Planned> {
     let plan = entry.plan(machine, EntryOptions { large, ..EntryOptions::default() });
-    let has_instructions = entry.name != "group_product" || machine.target == ptx::Target::Sm90a;
+    let has_instructions = entry.name != "group_product" || machine.target.has_wgmma();
     match plan {
         Ok(plan) => {
             assert!(has_instructions, "{} is planned for {}", entry.name, machine.name);
