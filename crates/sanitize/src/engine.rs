@@ -1,1 +1,33 @@
 //! The engine: blocks, warps and their schedule.
+//!
+//! A module is decoded once: each statement becomes operations on numbered registers (`decode`,
+//! `code`), and each branch knows where its lanes meet again (`flow`). A cluster of blocks runs on
+//! one thread of the host (`cluster`), a warp at a time (`warp`, `execute`), an operation for all
+//! lanes at once. What reads and writes memory (`access`), what lanes do together (`together`,
+//! `matrix`) and the asynchronous engines (`engines`) tell the checker of it.
+
+mod access;
+mod cluster;
+mod code;
+mod decode;
+mod engines;
+mod execute;
+mod flow;
+mod grid;
+mod matrix;
+mod memory;
+mod print;
+mod schedule;
+mod together;
+mod warp;
+mod windows;
+
+pub(crate) use cluster::{Grid, Stop};
+pub(crate) use code::Program;
+pub(crate) use decode::program;
+pub(crate) use engines::tensor_map;
+pub(crate) use grid::run;
+pub(crate) use memory::{Memory, Region, Words};
+pub(crate) use windows::GLOBAL;
+
+pub use schedule::Schedule;

@@ -1,11 +1,25 @@
 //! Runs the PTX of any compiler without a GPU, and finds what is wrong with it.
 //!
+//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`Launch`] and [`Options`], and gives
+//! a [`Report`]: races, reads of what nobody wrote, accesses out of bounds, waits that never end,
+//! each with the thread and the lines of the source that take part, beside the results.
+//!
 //! * [`ptx`]: the text as a module of functions, variables and statements, each with its line.
 //! * [`isa`]: what each instruction computes, from bits to bits.
 //! * [`engine`]: blocks, warps and their schedule: the instructions one after another.
 //! * [`check`]: the memory of what was written and by whom, and the findings.
 
 pub mod check;
+mod element;
 pub mod engine;
 pub mod isa;
+mod launch;
+pub mod npy;
 pub mod ptx;
+mod report;
+mod run;
+
+pub use element::Element;
+pub use launch::{Argument, Array, Direction, Launch, LaunchError, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
+pub use report::{Ending, Report, ResultArray, StatementSource};
+pub use run::{MAX_SHARED_BYTES, Options, sanitize};

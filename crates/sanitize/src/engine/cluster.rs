@@ -1,0 +1,545 @@
+//! A cluster of blocks while it runs: warps that take turns, barriers, hangs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::code::{Callee, NOWHERE, Program};
+use super::memory::{Memory, Words};
+use super::schedule::Schedule;
+use super::warp::{Fragment, State, Warp};
+use crate::check::checker::{Checker, Lanes};
+use crate::check::finding::{Defect, Finding, Thread, Waiting};
+
+/// How often a fragment looks at the same place without any news before another has its turn.
+pub(super) const POLLS_FOR_TURN: u32 = 16;
+/// How often before it counts as one that hangs, where all others do too.
+const POLLS_FOR_HANG: u32 = 4096;
+/// The instructions of a turn.
+const TURN: u64 = 1024;
+/// The most lines that a launch prints.
+const MAX_PRINTED: usize = 10_000;
+
+/// Why a run ends before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// An instruction that is not known: the statement, and why.
+    Refused(u32, String),
+    /// `trap`, or an assertion: it is a finding already.
+    Trapped,
+    /// Threads wait for each other: it is a finding already.
+    Hung,
+    /// The bound of work is reached.
+    Limit,
+    /// The caller asked for the end.
+    Interrupted,
+    /// So much was found that the rest tells nothing new.
+    Full,
+}
+
+/// What all clusters of a launch share.
+pub(crate) struct Grid<'g> {
+    pub(crate) program: &'g Program,
+    pub(crate) memory: &'g Memory,
+    pub(crate) parameters: Words,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
+    pub(crate) is_cluster: bool,
+    pub(crate) shared_bytes: u64,
+    pub(crate) dynamic_bytes: u64,
+    /// Whether one thread of the host runs all clusters.
+    pub(crate) alone: bool,
+    pub(crate) schedule: Schedule,
+    /// Instructions of threads, executed and allowed.
+    pub(crate) steps: AtomicU64,
+    pub(crate) limit: u64,
+    /// Counts what may let a waiting thread go on.
+    pub(crate) news: AtomicU64,
+    /// Held while an access that may synchronise is told and done.
+    pub(crate) strong: Mutex<()>,
+    pub(crate) printed: Mutex<Vec<String>>,
+    pub(crate) stop: &'g (dyn Fn() -> bool + Sync),
+}
+
+impl Grid<'_> {
+    pub(super) fn print(&self, line: String) {
+        if let Ok(mut printed) = self.printed.lock()
+            && printed.len() < MAX_PRINTED
+        {
+            printed.push(line);
+        }
+    }
+}
+
+/// Arrivals at a barrier of a block.
+#[derive(Default)]
+pub(super) struct BarrierState {
+    /// The threads that the instructions say; none says all of the block.
+    pub(super) count: Option<u32>,
+    pub(super) arrivals: Vec<BarrierArrival>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct BarrierArrival {
+    pub(super) warp: u32,
+    pub(super) mask: u32,
+    pub(super) at: u32,
+    pub(super) waits: bool,
+    pub(super) aligned: bool,
+    /// The lanes whose predicate is true.
+    pub(super) votes: u32,
+}
+
+/// A block.
+pub(crate) struct Block {
+    pub(super) rank: u32,
+    pub(super) index: [u32; 3],
+    pub(super) shared: Words,
+    pub(super) warps: Vec<Warp>,
+    pub(super) barriers: Vec<BarrierState>,
+    pub(super) is_done: bool,
+}
+
+/// What became of a cluster in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// All threads have ended.
+    Done,
+    /// It can go on.
+    More,
+    /// All its threads wait, some of them for other clusters.
+    Waits,
+}
+
+/// A cluster of blocks; one block, where there are no clusters.
+pub(crate) struct Cluster<'g> {
+    pub(super) grid: &'g Grid<'g>,
+    pub(crate) check: Box<dyn Checker + Send + 'g>,
+    pub(super) blocks: Vec<Block>,
+    /// Its index, x first.
+    pub(super) index: [u32; 3],
+    /// The phases of the barrier of the cluster that are over, and the lanes in the next.
+    pub(super) phase: u64,
+    pub(super) arrived: u32,
+    pub(super) near: usize,
+    /// Steps of threads since they were added to those of the launch.
+    pub(super) steps: u64,
+    pub(super) asynchronous: super::engines::AsyncState,
+    random: super::schedule::Random,
+}
+
+impl<'g> Cluster<'g> {
+    pub(crate) fn new(grid: &'g Grid<'g>, number: u64, check: Box<dyn Checker + Send + 'g>) -> Self {
+        let extent = |axis: usize| u64::from(grid.grid[axis].div_ceil(grid.cluster[axis]));
+        let index = [
+            (number % extent(0)) as u32,
+            (number / extent(0) % extent(1)) as u32,
+            (number / extent(0) / extent(1)) as u32,
+        ];
+        let code = &grid.program.functions[grid.program.entry.function as usize];
+        let threads = grid.block.iter().product::<u32>();
+        let blocks = (0..grid.cluster.iter().product::<u32>()).map(|rank| {
+            let place = [
+                rank % grid.cluster[0],
+                rank / grid.cluster[0] % grid.cluster[1],
+                rank / grid.cluster[0] / grid.cluster[1],
+            ];
+            let warps = (0..threads.div_ceil(32)).map(|number| {
+                let count = (threads - 32 * number).min(32);
+                let mask = if count == 32 { u32::MAX } else { (1 << count) - 1 };
+                let mut warp = Warp::new(number, mask);
+                let frame = warp.frame(code, grid.program.entry.function, 0, mask);
+                warp.fragments.push(Fragment::new(mask, frame));
+                warp
+            });
+            Block {
+                rank,
+                index: [0, 1, 2].map(|axis| index[axis] * grid.cluster[axis] + place[axis]),
+                shared: Words::new(grid.shared_bytes),
+                warps: warps.collect(),
+                barriers: (0..16).map(|_| BarrierState::default()).collect(),
+                is_done: false,
+            }
+        });
+        Self {
+            grid,
+            check,
+            blocks: blocks.collect(),
+            index,
+            phase: 0,
+            arrived: 0,
+            near: 0,
+            steps: 0,
+            asynchronous: super::engines::AsyncState::default(),
+            random: grid.schedule.random(number),
+        }
+    }
+
+    /// Some lanes of a warp.
+    pub(super) fn lanes(&self, block: usize, warp: &Warp, mask: u32) -> Lanes {
+        Lanes { rank: self.blocks[block].rank, warp: warp.number, mask }
+    }
+
+    /// A thread for a message.
+    pub(super) fn thread(&self, block: usize, warp: u32, lane: u32) -> Thread {
+        Thread { block: self.blocks[block].index, warp, lane }
+    }
+
+    /// Tells of a finding of the first lane of a mask.
+    pub(super) fn found(&mut self, block: usize, warp: u32, mask: u32, at: u32, defect: Defect) {
+        let thread = self.thread(block, warp, mask.trailing_zeros().min(31));
+        self.check.report(Finding::new(defect, at, thread));
+    }
+
+    /// Something has happened that others may wait for.
+    #[inline]
+    pub(super) fn tell_news(&self) {
+        self.grid.news.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn news(&self) -> u64 {
+        self.grid.news.load(Relaxed)
+    }
+
+    /// Each warp has a turn.
+    pub(crate) fn turn(&mut self) -> Result<Turn, Stop> {
+        let mut order: Vec<(usize, usize)> = self
+            .blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(block, own)| (0..own.warps.len()).map(move |warp| (block, warp)))
+            .filter(|(block, warp)| self.blocks[*block].warps[*warp].live != 0)
+            .collect();
+        self.grid.schedule.arrange(&mut order, &mut self.random);
+        let mut is_moved = false;
+        for (block, warp) in order {
+            let turn = self.grid.schedule.turn(TURN, &mut self.random);
+            let mut own = std::mem::take(&mut self.blocks[block].warps[warp]);
+            let result = self.run_warp(block, &mut own, turn);
+            self.blocks[block].warps[warp] = own;
+            let moved = result?;
+            is_moved |= moved;
+            self.settle(block)?;
+            if moved && self.grid.schedule.stays() {
+                break;
+            }
+        }
+        self.count_steps()?;
+        if self.blocks.iter().all(|block| block.warps.iter().all(|warp| warp.live == 0)) {
+            self.finish();
+            return Ok(Turn::Done);
+        }
+        if is_moved {
+            return Ok(Turn::More);
+        }
+        // Nothing moves: what waits only for order within its warp is let go.
+        let mut is_released = false;
+        for block in &mut self.blocks {
+            for warp in &mut block.warps {
+                is_released |= warp.release();
+            }
+        }
+        if is_released || self.force()? {
+            return Ok(Turn::More);
+        }
+        Ok(Turn::Waits)
+    }
+
+    fn count_steps(&mut self) -> Result<(), Stop> {
+        let all = self.grid.steps.fetch_add(self.steps, Relaxed) + self.steps;
+        self.steps = 0;
+        if all > self.grid.limit {
+            return Err(Stop::Limit);
+        }
+        if (self.grid.stop)() {
+            return Err(Stop::Interrupted);
+        }
+        if self.check.is_full() {
+            return Err(Stop::Full);
+        }
+        Ok(())
+    }
+
+    /// Runs fragments of a warp for some instructions; whether anything moved.
+    fn run_warp(&mut self, block: usize, warp: &mut Warp, turn: u64) -> Result<bool, Stop> {
+        let until = warp.clock + turn;
+        let mut is_moved = false;
+        let mut tries = warp.fragments.len();
+        while warp.clock < until && tries > 0 && !warp.fragments.is_empty() {
+            let at = warp.turn % warp.fragments.len();
+            let fragment = &warp.fragments[at];
+            if fragment.state != State::Ready || (fragment.polls >= POLLS_FOR_TURN && self.has_no_news(fragment)) {
+                // One that polls looks again once in each turn, which is no move.
+                if fragment.state == State::Ready {
+                    let fragment = warp.fragments.swap_remove(at);
+                    self.run_fragment(block, warp, fragment, 64)?;
+                }
+                warp.turn = warp.turn.wrapping_add(1);
+                tries -= 1;
+                continue;
+            }
+            let fragment = warp.fragments.swap_remove(at);
+            let before = warp.clock;
+            self.run_fragment(block, warp, fragment, until - before)?;
+            is_moved |= warp.clock != before;
+            warp.turn = warp.turn.wrapping_add(1);
+            if warp.fragments.len() > 1 {
+                warp.merge();
+            }
+            tries = warp.fragments.len();
+        }
+        Ok(is_moved)
+    }
+
+    pub(super) fn has_no_news(&self, fragment: &Fragment) -> bool {
+        fragment.poll_news == self.news()
+    }
+
+    /// What barriers of a block may let go.
+    pub(super) fn settle(&mut self, block: usize) -> Result<(), Stop> {
+        for id in 0..self.blocks[block].barriers.len() {
+            if !self.blocks[block].barriers[id].arrivals.is_empty() {
+                self.settle_barrier(block, id);
+            }
+        }
+        if !self.blocks[block].is_done && self.blocks[block].warps.iter().all(|warp| warp.live == 0) {
+            self.blocks[block].is_done = true;
+            let rank = self.blocks[block].rank;
+            self.check.block_exit(rank);
+            self.tell_news();
+        }
+        self.settle_cluster();
+        Ok(())
+    }
+
+    /// Completes a barrier of the block if all have come.
+    fn settle_barrier(&mut self, block: usize, id: usize) {
+        let own = &self.blocks[block];
+        let state = &own.barriers[id];
+        let mut masks = vec![0_u32; own.warps.len()];
+        for arrival in &state.arrivals {
+            masks[arrival.warp as usize] |= arrival.mask;
+        }
+        let is_complete = match state.count {
+            None => own.warps.iter().zip(&masks).all(|(warp, mask)| warp.live & !mask == 0),
+            Some(count) => {
+                // A warp counts as a whole when all of it that has not ended is there.
+                let came: u32 = own
+                    .warps
+                    .iter()
+                    .zip(&masks)
+                    .map(|(warp, mask)| match mask {
+                        0 => 0,
+                        mask if warp.live & !mask == 0 => 32.min(count),
+                        mask => mask.count_ones(),
+                    })
+                    .sum();
+                came >= count
+            }
+        };
+        if !is_complete {
+            return;
+        }
+        let state = std::mem::take(&mut self.blocks[block].barriers[id]);
+        let rank = self.blocks[block].rank;
+        for (place, arrival) in state.arrivals.iter().enumerate() {
+            let other =
+                state.arrivals[..place].iter().find(|other| other.warp == arrival.warp && other.at != arrival.at);
+            if arrival.aligned && other.is_some() {
+                let expected = self.blocks[block].warps[arrival.warp as usize].live;
+                let defect = Defect::Divergence { active: arrival.mask, expected };
+                self.found(block, arrival.warp, arrival.mask, arrival.at, defect);
+            }
+        }
+        let waiters: Vec<Lanes> = state
+            .arrivals
+            .iter()
+            .filter(|arrival| arrival.waits)
+            .map(|arrival| Lanes { rank, warp: arrival.warp, mask: arrival.mask })
+            .collect();
+        self.check.barrier_complete(rank, id as u32, &waiters);
+        let count: u32 = state.arrivals.iter().map(|arrival| arrival.votes.count_ones()).sum();
+        let all = state.arrivals.iter().all(|arrival| arrival.votes & arrival.mask == arrival.mask);
+        for number in 0..self.blocks[block].warps.len() {
+            let mut warp = std::mem::take(&mut self.blocks[block].warps[number]);
+            for fragment in &mut warp.fragments {
+                if fragment.state == State::AtBarrier(id as u32) {
+                    fragment.state = State::Ready;
+                    fragment.polls = 0;
+                    self.barrier_result(&mut warp.frames[fragment.frame], fragment, count, all);
+                    fragment.pc += 1;
+                }
+            }
+            self.blocks[block].warps[number] = warp;
+        }
+        self.tell_news();
+    }
+
+    /// Completes a phase of the barrier of the cluster if all have come.
+    pub(super) fn settle_cluster(&mut self) {
+        let live: u32 =
+            self.blocks.iter().flat_map(|block| &block.warps).map(|warp| warp.live.count_ones()).sum::<u32>();
+        if self.arrived == 0 && !self.blocks.iter().flat_map(|block| &block.warps).any(|warp| has_waiter(warp)) {
+            return;
+        }
+        // Lanes that have ended do not come any more.
+        let phase = self.phase;
+        let came: u32 = self
+            .blocks
+            .iter()
+            .flat_map(|block| &block.warps)
+            .map(|warp| {
+                (0..32)
+                    .filter(|lane| warp.live >> lane & 1 == 1 && warp.cluster_arrivals[*lane as usize] > phase)
+                    .count() as u32
+            })
+            .sum();
+        if came == live && self.arrived > 0 {
+            self.phase += 1;
+            self.arrived = 0;
+            self.check.cluster_complete();
+            self.tell_news();
+        }
+        let phase = self.phase;
+        for block in &mut self.blocks {
+            for warp in &mut block.warps {
+                for fragment in &mut warp.fragments {
+                    if fragment.state == State::AtCluster
+                        && (0..32)
+                            .all(|lane| fragment.mask >> lane & 1 == 0 || warp.cluster_arrivals[lane as usize] <= phase)
+                    {
+                        fragment.state = State::Ready;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets go on what waits for lanes of its warp that do not come, and tells of it; whether there
+    /// was any.
+    fn force(&mut self) -> Result<bool, Stop> {
+        let mut is_any = false;
+        for block in 0..self.blocks.len() {
+            for number in 0..self.blocks[block].warps.len() {
+                let mut warp = std::mem::take(&mut self.blocks[block].warps[number]);
+                let result = self.force_meetings(block, &mut warp);
+                is_any |= self.force_aligned(block, &mut warp);
+                self.blocks[block].warps[number] = warp;
+                is_any |= result?;
+                self.settle(block)?;
+            }
+        }
+        Ok(is_any)
+    }
+
+    /// Whether no thread of the cluster can go on without news from outside.
+    pub(crate) fn hangs(&self) -> bool {
+        self.blocks.iter().flat_map(|block| &block.warps).flat_map(|warp| &warp.fragments).all(|fragment| {
+            fragment.state != State::Ready || (fragment.polls >= POLLS_FOR_HANG && self.has_no_news(fragment))
+        })
+    }
+
+    /// Tells who waits for what.
+    pub(crate) fn tell_hang(&mut self) {
+        // A barrier that some do not reach says more than a list of those that wait.
+        for block in 0..self.blocks.len() {
+            for id in 0..self.blocks[block].barriers.len() {
+                let own = &self.blocks[block];
+                let state = &own.barriers[id];
+                let Some(first) = state.arrivals.first().copied() else { continue };
+                let came = state.arrivals.iter().map(|arrival| arrival.mask.count_ones()).sum();
+                let expected = state.count.unwrap_or(self.grid.block.iter().product());
+                let absent = own.warps.iter().find_map(|warp| {
+                    let here: u32 =
+                        state.arrivals.iter().filter(|own| own.warp == warp.number).fold(0, |all, own| all | own.mask);
+                    let lanes = warp.threads & !here;
+                    (lanes != 0).then(|| {
+                        let lane = lanes.trailing_zeros();
+                        let at = warp.fragments.iter().find(|fragment| fragment.mask >> lane & 1 == 1);
+                        (warp.number, lane, at.map(|fragment| self.statement(warp, fragment)))
+                    })
+                });
+                let defect = Defect::BarrierNotReached {
+                    barrier: id as u32,
+                    came,
+                    expected,
+                    missing: absent.map(|(warp, lane, _)| self.thread(block, warp, lane)),
+                    missing_at: absent.and_then(|(_, _, at)| at),
+                };
+                self.found(block, first.warp, first.mask, first.at, defect);
+            }
+        }
+        let mut waiting: Vec<Waiting> = Vec::new();
+        for block in &self.blocks {
+            for warp in &block.warps {
+                for fragment in &warp.fragments {
+                    let what = self.waits_for(block, warp, fragment);
+                    let first =
+                        Thread { block: block.index, warp: warp.number, lane: fragment.mask.trailing_zeros().min(31) };
+                    let at = Some(self.statement(warp, fragment));
+                    match waiting
+                        .iter_mut()
+                        .find(|own| own.first.block == block.index && own.at == at && own.what == what)
+                    {
+                        Some(own) => own.threads += fragment.mask.count_ones(),
+                        None => waiting.push(Waiting { first, threads: fragment.mask.count_ones(), at, what }),
+                    }
+                }
+                let ended = warp.threads & !warp.live;
+                if ended != 0 && waiting.len() < 64 {
+                    let first = Thread { block: block.index, warp: warp.number, lane: ended.trailing_zeros() };
+                    match waiting.iter_mut().find(|own| own.first.block == block.index && own.at.is_none()) {
+                        Some(own) => own.threads += ended.count_ones(),
+                        None => {
+                            waiting.push(Waiting { first, threads: ended.count_ones(), at: None, what: String::new() })
+                        }
+                    }
+                }
+            }
+        }
+        let first = waiting.iter().find(|own| own.at.is_some()).map(|own| (own.first, own.at));
+        let (thread, at) = first.map_or((None, None), |(thread, at)| (Some(thread), at));
+        self.check.report(Finding { defect: Defect::Deadlock { waiting }, at, thread, count: 1 });
+    }
+
+    /// The statement at which a fragment is.
+    pub(super) fn statement(&self, warp: &Warp, fragment: &Fragment) -> u32 {
+        let code = &self.grid.program.functions[warp.frames[fragment.frame].function as usize];
+        let pc = match fragment.state {
+            State::Ready if fragment.poll_at != NOWHERE => fragment.poll_at,
+            _ => fragment.pc,
+        };
+        code.ops.get(pc as usize).or(code.ops.last()).map_or(0, |micro| micro.at)
+    }
+
+    fn waits_for(&self, _block: &Block, warp: &Warp, fragment: &Fragment) -> String {
+        match fragment.state {
+            State::AtBarrier(id) => format!("for the other threads at barrier {id}"),
+            State::AtCluster => "for the other threads of the cluster at its barrier".to_string(),
+            State::Meeting { mask } => {
+                format!("for lanes {:#010x} of its warp", mask & warp.live & !fragment.mask)
+            }
+            State::Aligned => format!("for lanes {:#010x} of its warp", warp.live & !fragment.mask),
+            State::AtJoin => "for lanes of its warp that went another way".to_string(),
+            State::Ready => self.polled(warp, fragment),
+        }
+    }
+
+    /// The end of the cluster.
+    fn finish(&mut self) {
+        self.tell_news();
+    }
+}
+
+fn has_waiter(warp: &Warp) -> bool {
+    warp.fragments.iter().any(|fragment| fragment.state == State::AtCluster)
+}
+
+/// What a function without a body does, if the engine knows it.
+pub(super) fn builtin(name: &str) -> Option<Callee> {
+    match name {
+        "vprintf" => Some(Callee::Print),
+        "__assertfail" => Some(Callee::Assert),
+        _ => None,
+    }
+}

@@ -1,0 +1,957 @@
+//! Instructions that compute from registers to registers.
+
+use super::{Decode, Decoder, exactly, types};
+use crate::engine::code::{Comparer, Function1, Function2, Function3, Logic, Op, Row, Source, Truth};
+use crate::isa::approximate::{Function, approx16, approx32, approx64, div_approx32};
+use crate::isa::bits::{self, Amount, PermuteMode};
+use crate::isa::compare::{self, Comparison};
+use crate::isa::convert::{
+    ConvertMode, NumberType, Quarter, convert, f16_of_quarters, pack_sat, pair_of_f32, quarters_of_f16,
+    quarters_of_f32, tf32,
+};
+use crate::isa::float::{self, ExtremeMode, FloatMode, TestProperty};
+use crate::isa::format::Rounding;
+use crate::isa::half::{Half, HalfMode, pair1, pair2, pair3};
+use crate::isa::integer::{self, Integer};
+use crate::ptx::{Operand, Scalar};
+
+fn one(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Function1 {
+    Box::new(move |a: &Row, d: &mut Row| {
+        for lane in 0..32 {
+            d[lane] = f(a[lane]);
+        }
+    })
+}
+
+fn two(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Function2 {
+    Box::new(move |a: &Row, b: &Row, d: &mut Row| {
+        for lane in 0..32 {
+            d[lane] = f(a[lane], b[lane]);
+        }
+    })
+}
+
+fn three(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Function3 {
+    Box::new(move |a: &Row, b: &Row, c: &Row, d: &mut Row| {
+        for lane in 0..32 {
+            d[lane] = f(a[lane], b[lane], c[lane]);
+        }
+    })
+}
+
+fn test(f: impl Fn(u64, u64) -> bool + Send + Sync + 'static) -> Comparer {
+    Box::new(move |a: &Row, b: &Row| {
+        let mut mask = 0;
+        for lane in 0..32 {
+            mask |= u32::from(f(a[lane], b[lane])) << lane;
+        }
+        mask
+    })
+}
+
+/// Writes code once for the integer type that a type names.
+macro_rules! by_integer {
+    ($kind:expr, $type:ident => $body:expr) => {
+        match $kind {
+            Scalar::U(16) | Scalar::B(16) => {
+                type $type = u16;
+                $body
+            }
+            Scalar::S(16) => {
+                type $type = i16;
+                $body
+            }
+            Scalar::U(32) | Scalar::B(32) => {
+                type $type = u32;
+                $body
+            }
+            Scalar::S(32) => {
+                type $type = i32;
+                $body
+            }
+            Scalar::U(64) | Scalar::B(64) => {
+                type $type = u64;
+                $body
+            }
+            Scalar::S(64) => {
+                type $type = i64;
+                $body
+            }
+            _ => return Err("it is not known for this type".to_string()),
+        }
+    };
+}
+
+/// An operation of two integers, once for each type.
+macro_rules! integers2 {
+    ($kind:expr, $method:ident) => {
+        by_integer!($kind, T => two(|a, b| <T as Integer>::of_bits(a).$method(<T as Integer>::of_bits(b)).bits()))
+    };
+}
+
+fn rounding(modifiers: &[&str]) -> (Rounding, bool) {
+    for word in modifiers {
+        return match *word {
+            "rn" => (Rounding::Nearest, false),
+            "rz" => (Rounding::Zero, false),
+            "rm" => (Rounding::Down, false),
+            "rp" => (Rounding::Up, false),
+            "rna" => (Rounding::NearestAway, false),
+            "rni" => (Rounding::Nearest, true),
+            "rzi" => (Rounding::Zero, true),
+            "rmi" => (Rounding::Down, true),
+            "rpi" => (Rounding::Up, true),
+            _ => continue,
+        };
+    }
+    (Rounding::Nearest, false)
+}
+
+fn float_mode(modifiers: &[&str]) -> FloatMode {
+    FloatMode {
+        rounding: rounding(modifiers).0,
+        flush: modifiers.contains(&"ftz"),
+        saturate: modifiers.contains(&"sat"),
+    }
+}
+
+fn half_mode(modifiers: &[&str]) -> HalfMode {
+    HalfMode {
+        flush: modifiers.contains(&"ftz"),
+        saturate: modifiers.contains(&"sat"),
+        relu: modifiers.contains(&"relu"),
+    }
+}
+
+/// The format of halves, and whether there are two of them.
+fn half(kind: Scalar) -> Option<(Half, bool)> {
+    match kind {
+        Scalar::F(16) => Some((Half::F16, false)),
+        Scalar::F16x2 => Some((Half::F16, true)),
+        Scalar::Bf16 => Some((Half::Bf16, false)),
+        Scalar::Bf16x2 => Some((Half::Bf16, true)),
+        _ => None,
+    }
+}
+
+fn half1(pair: bool, f: impl Fn(u16) -> u16 + Send + Sync + 'static) -> Function1 {
+    match pair {
+        true => one(move |a| u64::from(pair1(a as u32, &f))),
+        false => one(move |a| u64::from(f(a as u16))),
+    }
+}
+
+fn half2(pair: bool, f: impl Fn(u16, u16) -> u16 + Send + Sync + 'static) -> Function2 {
+    match pair {
+        true => two(move |a, b| u64::from(pair2(a as u32, b as u32, &f))),
+        false => two(move |a, b| u64::from(f(a as u16, b as u16))),
+    }
+}
+
+fn half3(pair: bool, f: impl Fn(u16, u16, u16) -> u16 + Send + Sync + 'static) -> Function3 {
+    match pair {
+        true => three(move |a, b, c| u64::from(pair3(a as u32, b as u32, c as u32, &f))),
+        false => three(move |a, b, c| u64::from(f(a as u16, b as u16, c as u16))),
+    }
+}
+
+fn unknown<T>() -> Decode<T> {
+    Err("it is not known for this type".to_string())
+}
+
+fn number_type(word: &str) -> Option<NumberType> {
+    Some(match word {
+        "u8" => NumberType::U8,
+        "s8" => NumberType::S8,
+        "u16" => NumberType::U16,
+        "s16" => NumberType::S16,
+        "u32" => NumberType::U32,
+        "s32" => NumberType::S32,
+        "u64" => NumberType::U64,
+        "s64" => NumberType::S64,
+        "f16" => NumberType::F16,
+        "bf16" => NumberType::Bf16,
+        "f32" => NumberType::F32,
+        "f64" => NumberType::F64,
+        _ => return None,
+    })
+}
+
+fn amount(modifiers: &[&str]) -> Amount {
+    if modifiers.contains(&"wrap") { Amount::Wrap } else { Amount::Clamp }
+}
+
+impl<'a> Decoder<'_, 'a> {
+    pub(super) fn alu_instruction(
+        &mut self,
+        opcode: &str,
+        modifiers: &[&'a str],
+        operands: &[Operand<'a>],
+    ) -> Decode<bool> {
+        match opcode {
+            "mov" => self.move_instruction(modifiers, operands)?,
+            "cvt" => self.convert_instruction(modifiers, operands)?,
+            "setp" => self.compare_instruction(modifiers, operands)?,
+            "set" => self.set_instruction(modifiers, operands)?,
+            "selp" => {
+                let [d, a, b, p] = exactly(operands)?;
+                let kind = self.last_type(modifiers)?;
+                let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+                let p = self.truth(p)?;
+                self.emit(Op::Select { d, a, b, p });
+            }
+            "testp" => {
+                let [p, a] = exactly(operands)?;
+                let kind = self.last_type(modifiers)?;
+                let property = match modifiers.first() {
+                    Some(&"finite") => TestProperty::Finite,
+                    Some(&"infinite") => TestProperty::Infinite,
+                    Some(&"number") => TestProperty::Number,
+                    Some(&"notanumber") => TestProperty::NotANumber,
+                    Some(&"normal") => TestProperty::Normal,
+                    Some(&"subnormal") => TestProperty::Subnormal,
+                    _ => return Err("this property is not known".to_string()),
+                };
+                let a = self.source(a, kind)?;
+                let p = self.predicate(p)?;
+                let test = match kind {
+                    Scalar::F(32) => test(move |a, _| float::testp32(a as u32, property)),
+                    Scalar::F(64) => test(move |a, _| float::testp64(a, property)),
+                    _ => return unknown(),
+                };
+                self.emit(Op::Compare { p, q: None, a, b: a, test, with: None });
+            }
+            "and" | "or" | "xor" if modifiers.contains(&"pred") => {
+                let [d, a, b] = exactly(operands)?;
+                let (a, b) = (self.truth(a)?, self.truth(b)?);
+                let logic = match opcode {
+                    "and" => Logic::And,
+                    "or" => Logic::Or,
+                    _ => Logic::Xor,
+                };
+                if let Some(d) = self.predicate(d)? {
+                    self.emit(Op::Predicate { d, a, b, logic });
+                }
+            }
+            "not" if modifiers.contains(&"pred") => {
+                let [d, a] = exactly(operands)?;
+                let a = self.truth(a)?;
+                if let Some(d) = self.predicate(d)? {
+                    self.emit(Op::Predicate { d, a, b: Truth::Constant(true), logic: Logic::Xor });
+                }
+            }
+            "lop3" => self.lop3_instruction(modifiers, operands)?,
+            "addc" | "subc" | "madc" => self.carry_instruction(opcode, modifiers, operands)?,
+            "add" | "sub" | "mad" if modifiers.contains(&"cc") => {
+                self.carry_instruction(opcode, modifiers, operands)?;
+            }
+            _ => return self.function_instruction(opcode, modifiers, operands),
+        }
+        Ok(true)
+    }
+
+    /// Instructions that are a function of one, two or three registers.
+    fn function_instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<bool> {
+        let packed = modifiers.iter().copied().find(|word| matches!(*word, "u16x2" | "s16x2"));
+        let all = types(modifiers);
+        let Some(kind) = all.last().copied().or(packed.map(|_| Scalar::B(32))) else {
+            return Err("this instruction is not known".to_string());
+        };
+        if let Some(packed) = packed {
+            let f = packed_integers(opcode, packed == "s16x2", modifiers)?;
+            let [d, a, b] = exactly(operands)?;
+            let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+            self.emit(Op::Alu2(d, [a, b], f));
+            return Ok(true);
+        }
+        match operands.len() {
+            2 => {
+                let Some(f) = unary(opcode, kind, modifiers)? else { return Ok(false) };
+                let [d, a] = exactly(operands)?;
+                let (d, a) = (self.target(d)?, self.source(a, kind)?);
+                self.emit(Op::Alu1(d, a, f));
+            }
+            3 => {
+                let Some(f) = binary(opcode, kind, modifiers)? else { return Ok(false) };
+                let [d, a, b] = exactly(operands)?;
+                let second = if matches!(opcode, "shl" | "shr" | "szext" | "bmsk") { Scalar::U(32) } else { kind };
+                let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, second)?);
+                self.emit(Op::Alu2(d, [a, b], f));
+            }
+            4 => {
+                let Some(f) = ternary(opcode, kind, modifiers)? else { return Ok(false) };
+                let [d, a, b, c] = exactly(operands)?;
+                // A product that is wide is added to what is wide; `slct` chooses by its second type.
+                let (first, last) = match opcode {
+                    "mad" if modifiers.contains(&"wide") => (kind, Scalar::B((2 * kind.bits()).min(64) as u8)),
+                    "slct" => (all.first().copied().unwrap_or(kind), kind),
+                    "bfe" => (kind, Scalar::U(32)),
+                    _ => (kind, kind),
+                };
+                let middle = match opcode {
+                    "bfe" => Scalar::U(32),
+                    _ => first,
+                };
+                let (d, a) = (self.target(d)?, self.source(a, first)?);
+                let (b, c) = (self.source(b, middle)?, self.source(c, last)?);
+                self.emit(Op::Alu3(d, [a, b, c], f));
+            }
+            5 if opcode == "bfi" => {
+                let [d, a, b, c, e] = exactly(operands)?;
+                let d = self.target(d)?;
+                let from = [
+                    self.source(a, kind)?,
+                    self.source(b, kind)?,
+                    self.source(c, Scalar::U(32))?,
+                    self.source(e, Scalar::U(32))?,
+                ];
+                let width = kind.bits();
+                let f = move |rows: &[Row], out: &mut [Row]| {
+                    for lane in 0..32 {
+                        out[0][lane] =
+                            bits::bfi(rows[0][lane], rows[1][lane], rows[2][lane] as u32, rows[3][lane] as u32, width);
+                    }
+                };
+                self.emit(Op::AluMany([d].into(), from.into(), Box::new(f)));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn move_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let [d, a] = exactly(operands)?;
+        let kind = self.last_type(modifiers)?;
+        match (d, a) {
+            _ if kind == Scalar::Pred => {
+                let a = self.truth(a)?;
+                if let Some(d) = self.predicate(d)? {
+                    self.emit(Op::Predicate { d, a, b: Truth::Constant(true), logic: Logic::And });
+                }
+            }
+            (Operand::Vector(parts), a) => {
+                let bits = kind.bits() / parts.len().max(1) as u32;
+                let from: Vec<Source> = match kind.bits() {
+                    128 => self.halves(a)?.iter().map(|half| Source(half.slot)).collect(),
+                    _ => vec![self.source(a, kind)?],
+                };
+                // What is unpacked may go over what it is taken from.
+                let mut all = Vec::new();
+                let mut shifts = Vec::new();
+                for (at, part) in parts.iter().enumerate() {
+                    if *part != Operand::Sink {
+                        all.push(self.target(part)?);
+                        shifts.push(at as u32 * bits);
+                    }
+                }
+                let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+                let f = move |rows: &[Row], out: &mut [Row]| {
+                    for (shift, out) in shifts.iter().zip(out) {
+                        let row = &rows[(*shift / 64) as usize % rows.len()];
+                        (0..32).for_each(|lane| out[lane] = row[lane] >> (shift % 64) & mask);
+                    }
+                };
+                self.emit(Op::AluMany(all.into(), from.into(), Box::new(f)));
+            }
+            (d, Operand::Vector(parts)) => {
+                let bits = kind.bits() / parts.len().max(1) as u32;
+                let part_kind = Scalar::B(bits.min(64) as u8);
+                let mut from = Vec::new();
+                for part in parts {
+                    from.push(self.source(part, part_kind)?);
+                }
+                let targets = match kind.bits() {
+                    128 => self.halves(d)?.to_vec(),
+                    _ => vec![self.target(d)?],
+                };
+                let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+                let f = move |rows: &[Row], out: &mut [Row]| {
+                    let count = out.len();
+                    for (at, row) in rows.iter().enumerate() {
+                        let shift = at as u32 * bits;
+                        let out = &mut out[(shift / 64) as usize % count];
+                        (0..32).for_each(|lane| out[lane] |= (row[lane] & mask) << (shift % 64));
+                    }
+                };
+                self.emit(Op::AluMany(targets.into(), from.into(), Box::new(f)));
+            }
+            (d, a) if kind.bits() == 128 => {
+                let (to, from) = (self.halves(d)?, self.halves(a)?);
+                for (to, from) in to.into_iter().zip(from) {
+                    self.emit(Op::Alu1(to, Source(from.slot), Box::new(|a, d| *d = *a)));
+                }
+            }
+            (d, a) => {
+                let (d, a) = (self.target(d)?, self.source(a, kind)?);
+                self.emit(Op::Alu1(d, a, Box::new(|a, d| *d = *a)));
+            }
+        }
+        Ok(())
+    }
+
+    fn comparison(&self, modifiers: &[&'a str], kind: Scalar) -> Decode<(Comparison, Comparer)> {
+        let word = modifiers.first().copied().unwrap_or_default();
+        let is_float = kind.is_float();
+        let comparison = match word {
+            "eq" => Comparison::Eq,
+            "ne" => Comparison::Ne,
+            "lt" | "lo" => Comparison::Lt,
+            "le" | "ls" => Comparison::Le,
+            "gt" | "hi" => Comparison::Gt,
+            "ge" | "hs" => Comparison::Ge,
+            "equ" if is_float => Comparison::Equ,
+            "neu" if is_float => Comparison::Neu,
+            "ltu" if is_float => Comparison::Ltu,
+            "leu" if is_float => Comparison::Leu,
+            "gtu" if is_float => Comparison::Gtu,
+            "geu" if is_float => Comparison::Geu,
+            "num" if is_float => Comparison::Num,
+            "nan" if is_float => Comparison::Nan,
+            _ => return Err(format!("the comparison `{word}` is not known for this type")),
+        };
+        let flush = modifiers.contains(&"ftz");
+        let own = comparison;
+        let test = match (kind, comparison) {
+            (Scalar::F(32), _) => test(move |a, b| own.f32(a as u32, b as u32, flush)),
+            (Scalar::F(64), _) => test(move |a, b| own.f64(a, b)),
+            (Scalar::F(16), _) => test(move |a, b| compare_halves(own, Half::F16, a as u16, b as u16)),
+            (Scalar::Bf16, _) => test(move |a, b| compare_halves(own, Half::Bf16, a as u16, b as u16)),
+            (Scalar::F16x2 | Scalar::Bf16x2 | Scalar::F32x2 | Scalar::Tf32, _) => return unknown(),
+            // The usual ones are written out, so that loops over lanes become vectors.
+            (_, Comparison::Eq) => by_integer!(kind, T => test(|a, b| T::of_bits(a) == T::of_bits(b))),
+            (_, Comparison::Ne) => by_integer!(kind, T => test(|a, b| T::of_bits(a) != T::of_bits(b))),
+            (_, Comparison::Lt) => by_integer!(kind, T => test(|a, b| T::of_bits(a) < T::of_bits(b))),
+            (_, Comparison::Le) => by_integer!(kind, T => test(|a, b| T::of_bits(a) <= T::of_bits(b))),
+            (_, Comparison::Gt) => by_integer!(kind, T => test(|a, b| T::of_bits(a) > T::of_bits(b))),
+            (_, Comparison::Ge) => by_integer!(kind, T => test(|a, b| T::of_bits(a) >= T::of_bits(b))),
+            _ => return unknown(),
+        };
+        Ok((comparison, test))
+    }
+
+    fn combined(&self, modifiers: &[&'a str], operand: Option<&Operand<'a>>) -> Decode<Option<(Logic, Truth)>> {
+        let logic = modifiers.iter().skip(1).find_map(|word| match *word {
+            "and" => Some(Logic::And),
+            "or" => Some(Logic::Or),
+            "xor" => Some(Logic::Xor),
+            _ => None,
+        });
+        match (logic, operand) {
+            (Some(logic), Some(operand)) => Ok(Some((logic, self.truth(operand)?))),
+            (None, None) => Ok(None),
+            _ => Err("a predicate and how it is combined go together".to_string()),
+        }
+    }
+
+    fn compare_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let (d, a, b, c) = match operands {
+            [d, a, b] => (d, a, b, None),
+            [d, a, b, c] => (d, a, b, Some(c)),
+            _ => return Err("three or four operands are expected".to_string()),
+        };
+        let kind = self.last_type(modifiers)?;
+        let with = self.combined(modifiers, c)?;
+        let (a, b) = (self.source(a, kind)?, self.source(b, kind)?);
+        let (p, q) = match d {
+            Operand::Pair(p, q) => (self.predicate(p)?, self.predicate(q)?),
+            p => (self.predicate(p)?, None),
+        };
+        if let Some((half, true)) = half(kind) {
+            // Each of two numbers has a predicate of its own.
+            let single = if half == Half::F16 { Scalar::F(16) } else { Scalar::Bf16 };
+            let (own, _) = self.comparison(modifiers, single)?;
+            for (p, shift) in [(p, 0), (q, 16)] {
+                let test = test(move |a, b| compare_halves(own, half, (a >> shift) as u16, (b >> shift) as u16));
+                if p.is_some() {
+                    self.emit(Op::Compare { p, q: None, a, b, test, with });
+                }
+            }
+            return Ok(());
+        }
+        let (_, test) = self.comparison(modifiers, kind)?;
+        self.emit(Op::Compare { p, q, a, b, test, with });
+        Ok(())
+    }
+
+    fn set_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let (d, a, b, c) = match operands {
+            [d, a, b] => (d, a, b, None),
+            [d, a, b, c] => (d, a, b, Some(c)),
+            _ => return Err("three or four operands are expected".to_string()),
+        };
+        let all = types(modifiers);
+        let [result, kind] = all[..] else { return Err("two types are expected".to_string()) };
+        let with = self.combined(modifiers, c)?;
+        let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+        if let Some((half, true)) = half(kind) {
+            let single = if half == Half::F16 { Scalar::F(16) } else { Scalar::Bf16 };
+            let (own, _) = self.comparison(modifiers, single)?;
+            let one: u16 = match result {
+                Scalar::F16x2 => 0x3c00,
+                Scalar::Bf16x2 => 0x3f80,
+                _ => 0xffff,
+            };
+            if with.is_some() {
+                return unknown();
+            }
+            let f = two(move |a, b| {
+                u64::from(pair2(a as u32, b as u32, |a, b| if compare_halves(own, half, a, b) { one } else { 0 }))
+            });
+            self.emit(Op::Alu2(d, [a, b], f));
+            return Ok(());
+        }
+        let (_, test) = self.comparison(modifiers, kind)?;
+        let one = match result {
+            Scalar::F(32) => u64::from(1.0_f32.to_bits()),
+            Scalar::F(16) => 0x3c00,
+            Scalar::Bf16 => 0x3f80,
+            Scalar::U(16) | Scalar::S(16) => 0xffff,
+            _ => 0xffff_ffff,
+        };
+        self.emit(Op::CompareValue { d, a, b, test, with, one });
+        Ok(())
+    }
+
+    fn lop3_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let (d, a, b, c, table, q) = match operands {
+            [d, a, b, c, table] => (d, a, b, c, table, None),
+            [d, a, b, c, table, q] => (d, a, b, c, table, Some(q)),
+            _ => return Err("five or six operands are expected".to_string()),
+        };
+        let Operand::Integer(table) = table else { return Err("the table must be a number".to_string()) };
+        let table = *table as u8;
+        let kind = Scalar::B(32);
+        let from = [self.source(a, kind)?, self.source(b, kind)?, self.source(c, kind)?];
+        let (d, p) = match d {
+            Operand::Pair(d, p) => (self.target(d)?, self.predicate(p)?),
+            d => (self.target(d)?, None),
+        };
+        let f: Function3 = match table {
+            // The usual ones are written out.
+            0x96 => three(|a, b, c| a ^ b ^ c),
+            0x80 => three(|a, b, c| a & b & c),
+            0xfe => three(|a, b, c| a | b | c),
+            0xc0 => three(|a, b, _| a & b),
+            0xea => three(|a, b, c| a & b | c),
+            0xf8 => three(|a, b, c| a | b & c),
+            0x6c => three(|a, b, c| a & c ^ b),
+            0x78 => three(|a, b, c| a ^ b & c),
+            _ => three(move |a, b, c| u64::from(bits::lop3(a as u32, b as u32, c as u32, table))),
+        };
+        self.emit(Op::Alu3(d, from, f));
+        if let (Some(p), Some(q)) = (p, q) {
+            let logic = match modifiers.first() {
+                Some(&"or") => Logic::Or,
+                Some(&"and") => Logic::And,
+                _ => return Err("or or and is expected".to_string()),
+            };
+            let q = self.truth(q)?;
+            self.emit(Op::Nonzero { p, a: Source(d.slot), logic, q });
+        }
+        Ok(())
+    }
+
+    fn carry_instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let kind = self.last_type(modifiers)?;
+        let bits = kind.bits() as u8;
+        let reads = opcode.ends_with('c');
+        let writes = modifiers.contains(&"cc");
+        let (d, a, b) = match (opcode, operands) {
+            ("mad" | "madc", [d, a, b, c]) => {
+                let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+                let c = self.source(c, kind)?;
+                let product = self.temporary(bits);
+                let f = match modifiers.contains(&"hi") {
+                    true => integers2!(kind, mul_hi),
+                    false => integers2!(kind, mul),
+                };
+                self.emit(Op::Alu2(product, [a, b], f));
+                (d, Source(product.slot), c)
+            }
+            (_, [d, a, b]) => (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?),
+            _ => return Err("another number of operands is expected".to_string()),
+        };
+        if !matches!(bits, 32 | 64) {
+            return unknown();
+        }
+        self.emit(Op::Carry { d, a, b, subtracts: opcode.starts_with("sub"), reads, writes, bits });
+        Ok(())
+    }
+
+    fn convert_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let (rounding, integral) = rounding(modifiers);
+        let flush = modifiers.contains(&"ftz");
+        let saturate = modifiers.contains(&"sat");
+        let relu = modifiers.contains(&"relu");
+        let mode = ConvertMode { rounding, integral, flush, saturate, relu };
+        let [.., to, from] = modifiers else { return Err("two types are expected".to_string()) };
+        let quarter = |word: &str| match word {
+            "e4m3x2" => Some(Quarter::E4m3),
+            "e5m2x2" => Some(Quarter::E5m2),
+            _ => None,
+        };
+        if modifiers.first() == Some(&"pack") {
+            return self.pack_instruction(modifiers, operands);
+        }
+        match (*to, *from, operands) {
+            ("f16x2" | "bf16x2", "f32", [d, a, b]) => {
+                let half = if *to == "f16x2" { Half::F16 } else { Half::Bf16 };
+                let (d, a, b) = (self.target(d)?, self.source(a, Scalar::F(32))?, self.source(b, Scalar::F(32))?);
+                let f = two(move |a, b| u64::from(pair_of_f32(half, mode, a as u32, b as u32)));
+                self.emit(Op::Alu2(d, [a, b], f));
+            }
+            (to, "f32", [d, a, b]) if quarter(to).is_some() => {
+                let Some(quarter) = quarter(to) else { return unknown() };
+                let (d, a, b) = (self.target(d)?, self.source(a, Scalar::F(32))?, self.source(b, Scalar::F(32))?);
+                let f = two(move |a, b| u64::from(quarters_of_f32(quarter, relu, a as u32, b as u32)));
+                self.emit(Op::Alu2(d, [a, b], f));
+            }
+            (to, "f16x2", [d, a]) if quarter(to).is_some() => {
+                let Some(quarter) = quarter(to) else { return unknown() };
+                let (d, a) = (self.target(d)?, self.source(a, Scalar::F16x2)?);
+                self.emit(Op::Alu1(d, a, one(move |a| u64::from(quarters_of_f16(quarter, relu, a as u32)))));
+            }
+            ("f16x2", from, [d, a]) if quarter(from).is_some() => {
+                let Some(quarter) = quarter(from) else { return unknown() };
+                let (d, a) = (self.target(d)?, self.source(a, Scalar::B(16))?);
+                self.emit(Op::Alu1(d, a, one(move |a| u64::from(f16_of_quarters(quarter, relu, a as u16)))));
+            }
+            ("tf32", "f32", [d, a]) => {
+                let (d, a) = (self.target(d)?, self.source(a, Scalar::F(32))?);
+                self.emit(Op::Alu1(d, a, one(move |a| u64::from(tf32(mode, a as u32)))));
+            }
+            (to, from, [d, a]) => {
+                let (Some(to), Some(from)) = (number_type(to), number_type(from)) else { return unknown() };
+                let kind = Scalar::read(modifiers[modifiers.len() - 1]).unwrap_or(Scalar::B(64));
+                let (d, a) = (self.target(d)?, self.source(a, kind)?);
+                let f = conversion(from, to, mode);
+                self.emit(Op::Alu1(d, a, f));
+            }
+            _ => return unknown(),
+        }
+        Ok(())
+    }
+
+    fn pack_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        // `cvt.pack.sat.u8.s32.b32 d, a, b, c`
+        let words: Vec<&str> = modifiers.iter().copied().filter(|word| !matches!(*word, "pack" | "sat")).collect();
+        let (width, signed) = match words.first() {
+            Some(&"u16") => (16, false),
+            Some(&"s16") => (16, true),
+            Some(&"u8") => (8, false),
+            Some(&"s8") => (8, true),
+            Some(&"u4") => (4, false),
+            Some(&"s4") => (4, true),
+            Some(&"u2") => (2, false),
+            Some(&"s2") => (2, true),
+            _ => return unknown(),
+        };
+        let kind = Scalar::B(32);
+        match operands {
+            [d, a, b] => {
+                let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+                let f = two(move |a, b| u64::from(pack_sat(a as i32, b as i32, None, width, signed)));
+                self.emit(Op::Alu2(d, [a, b], f));
+            }
+            [d, a, b, c] => {
+                let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+                let c = self.source(c, kind)?;
+                let f = three(move |a, b, c| u64::from(pack_sat(a as i32, b as i32, Some(c as u32), width, signed)));
+                self.emit(Op::Alu3(d, [a, b, c], f));
+            }
+            _ => return Err("three or four operands are expected".to_string()),
+        }
+        Ok(())
+    }
+}
+
+fn compare_halves(comparison: Comparison, half: Half, a: u16, b: u16) -> bool {
+    comparison.floats(half.widen(a), half.widen(b))
+}
+
+/// Conversions; the usual ones without a search for their case.
+fn conversion(from: NumberType, to: NumberType, mode: ConvertMode) -> Function1 {
+    use NumberType::{F32, S32, S64, U16, U32, U64};
+    let plain = !mode.saturate && !mode.relu;
+    match (from, to) {
+        (U32, U64) | (U16, U32 | U64) => {
+            let mask = if from == U32 { 0xffff_ffff } else { 0xffff };
+            one(move |a| a & mask)
+        }
+        (S32, S64) => one(|a| i64::from(a as i32) as u64),
+        (U64 | S64, U32 | S32) if plain => one(|a| a & 0xffff_ffff),
+        (S32, F32) if mode.rounding == Rounding::Nearest && plain => {
+            one(|a| u64::from((a as u32 as i32 as f32).to_bits()))
+        }
+        _ => one(move |a| convert(from, to, mode, a)),
+    }
+}
+
+fn packed_integers(opcode: &str, signed: bool, modifiers: &[&str]) -> Decode<Function2> {
+    let relu = modifiers.contains(&"relu");
+    let of = |f: fn(u32, u32) -> u32| Ok(two(move |a, b| u64::from(f(a as u32, b as u32))));
+    match (opcode, signed, relu) {
+        ("add", ..) => of(|a, b| integer::pairwise::<u16>(a, b, |a, b| a.add(b))),
+        ("sub", ..) => of(|a, b| integer::pairwise::<u16>(a, b, |a, b| Integer::sub(a, b))),
+        ("min", false, _) => of(|a, b| integer::pairwise::<u16>(a, b, Ord::min)),
+        ("max", false, _) => of(|a, b| integer::pairwise::<u16>(a, b, Ord::max)),
+        ("min", true, false) => of(|a, b| integer::pairwise::<i16>(a, b, Ord::min)),
+        ("max", true, false) => of(|a, b| integer::pairwise::<i16>(a, b, Ord::max)),
+        ("min", true, true) => of(|a, b| integer::pairwise::<i16>(a, b, |a, b| integer::relu(a.min(b)))),
+        ("max", true, true) => of(|a, b| integer::pairwise::<i16>(a, b, |a, b| integer::relu(a.max(b)))),
+        _ => unknown(),
+    }
+}
+
+fn unary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Option<Function1>> {
+    let approximate = modifiers.contains(&"approx");
+    let mode = float_mode(modifiers);
+    let flush = mode.flush;
+    let function = match opcode {
+        "rcp" => Some(Function::Reciprocal),
+        "sqrt" => Some(Function::SquareRoot),
+        "rsqrt" => Some(Function::ReciprocalSquareRoot),
+        "ex2" => Some(Function::Exp2),
+        "lg2" => Some(Function::Log2),
+        "sin" => Some(Function::Sine),
+        "cos" => Some(Function::Cosine),
+        "tanh" => Some(Function::Tanh),
+        _ => None,
+    };
+    if let Some(function) = function {
+        return Ok(Some(match (kind, half(kind)) {
+            (_, Some((half, pair))) => half1(pair, move |a| approx16(function, half, a, flush)),
+            (Scalar::F(32), _) if approximate || !matches!(opcode, "rcp" | "sqrt") => {
+                one(move |a| u64::from(approx32(function, a as u32, flush)))
+            }
+            (Scalar::F(32), _) if opcode == "rcp" => one(move |a| u64::from(float::rcp32(a as u32, mode))),
+            (Scalar::F(32), _) => one(move |a| u64::from(float::sqrt32(a as u32, mode))),
+            (Scalar::F(64), _) if approximate => one(move |a| approx64(function, a)),
+            (Scalar::F(64), _) if opcode == "rcp" => one(move |a| float::rcp64(a, mode.rounding)),
+            (Scalar::F(64), _) if opcode == "sqrt" => one(move |a| float::sqrt64(a, mode.rounding)),
+            _ => return unknown(),
+        }));
+    }
+    let width = kind.bits();
+    Ok(Some(match (opcode, kind) {
+        ("neg", Scalar::F(32)) => one(move |a| u64::from(float::neg32(a as u32, flush))),
+        ("abs", Scalar::F(32)) => one(move |a| u64::from(float::abs32(a as u32, flush))),
+        ("neg", Scalar::F(64)) => one(|a| a ^ 1 << 63),
+        ("abs", Scalar::F(64)) => one(|a| a & !(1 << 63)),
+        ("neg" | "abs", _) if kind.is_float() => {
+            let Some((half, pair)) = half(kind) else { return unknown() };
+            match opcode {
+                "neg" => half1(pair, move |a| half.neg(a, flush)),
+                _ => half1(pair, move |a| half.abs(a, flush)),
+            }
+        }
+        ("neg", _) => by_integer!(kind, T => one(|a| <T as Integer>::of_bits(a).neg().bits())),
+        ("abs", _) => by_integer!(kind, T => one(|a| Integer::abs(<T as Integer>::of_bits(a)).bits())),
+        ("not", _) => one(|a| !a),
+        ("cnot", _) => one(bits::cnot),
+        ("popc", _) => one(|a| u64::from(bits::popc(a))),
+        ("clz", Scalar::B(64)) => one(|a| u64::from(bits::clz64(a))),
+        ("clz", _) => one(|a| u64::from(bits::clz32(a as u32))),
+        ("brev", Scalar::B(64)) => one(bits::brev64),
+        ("brev", _) => one(|a| u64::from(bits::brev32(a as u32))),
+        ("bfind", _) => {
+            let (signed, shift) = (kind.is_signed(), modifiers.contains(&"shiftamt"));
+            one(move |a| u64::from(bits::bfind(a, width, signed, shift)))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn binary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Option<Function2>> {
+    if kind.is_float() {
+        return float_binary(opcode, kind, modifiers);
+    }
+    let saturates = modifiers.contains(&"sat");
+    let amount = amount(modifiers);
+    Ok(Some(match opcode {
+        "add" if saturates => integers2!(kind, add_sat),
+        "sub" if saturates => integers2!(kind, sub_sat),
+        "add" => by_integer!(kind, T => two(|a, b| Integer::add(T::of_bits(a), T::of_bits(b)).bits())),
+        "sub" => by_integer!(kind, T => two(|a, b| Integer::sub(T::of_bits(a), T::of_bits(b)).bits())),
+        "mul" if modifiers.contains(&"hi") => integers2!(kind, mul_hi),
+        "mul" if modifiers.contains(&"wide") => match kind {
+            Scalar::U(16) => two(|a, b| (a & 0xffff) * (b & 0xffff)),
+            Scalar::S(16) => two(|a, b| u64::from((i32::from(a as i16) * i32::from(b as i16)) as u32)),
+            Scalar::U(32) => two(|a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff)),
+            Scalar::S(32) => two(|a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64),
+            _ => return unknown(),
+        },
+        "mul" => by_integer!(kind, T => two(|a, b| Integer::mul(T::of_bits(a), T::of_bits(b)).bits())),
+        "mul24" if modifiers.contains(&"hi") => {
+            by_integer!(kind, T => two(|a, b| integer::mul24_hi(T::of_bits(a), T::of_bits(b)).bits()))
+        }
+        "mul24" => by_integer!(kind, T => two(|a, b| integer::mul24_lo(T::of_bits(a), T::of_bits(b)).bits())),
+        "div" => by_integer!(kind, T => two(|a, b| Integer::div(T::of_bits(a), T::of_bits(b)).bits())),
+        "rem" => by_integer!(kind, T => two(|a, b| Integer::rem(T::of_bits(a), T::of_bits(b)).bits())),
+        "min" if modifiers.contains(&"relu") => {
+            by_integer!(kind, T => two(|a, b| integer::relu(T::of_bits(a).min(T::of_bits(b))).bits()))
+        }
+        "max" if modifiers.contains(&"relu") => {
+            by_integer!(kind, T => two(|a, b| integer::relu(T::of_bits(a).max(T::of_bits(b))).bits()))
+        }
+        "min" => by_integer!(kind, T => two(|a, b| T::of_bits(a).min(T::of_bits(b)).bits())),
+        "max" => by_integer!(kind, T => two(|a, b| T::of_bits(a).max(T::of_bits(b)).bits())),
+        "and" => two(|a, b| a & b),
+        "or" => two(|a, b| a | b),
+        "xor" => two(|a, b| a ^ b),
+        "shl" => match kind.bits() {
+            32 => two(|a, b| if b & 0xffff_ffff < 32 { a << (b & 31) & 0xffff_ffff } else { 0 }),
+            _ => by_integer!(kind, T => two(|a, b| Integer::shl(T::of_bits(a), b as u32).bits())),
+        },
+        "shr" => by_integer!(kind, T => two(|a, b| Integer::shr(T::of_bits(a), b as u32).bits())),
+        "szext" => {
+            let signed = kind.is_signed();
+            two(move |a, b| u64::from(bits::szext(a as u32, b as u32, amount, signed)))
+        }
+        "bmsk" => two(move |a, b| u64::from(bits::bmsk(a as u32, b as u32, amount))),
+        _ => return Ok(None),
+    }))
+}
+
+fn float_binary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Option<Function2>> {
+    let mode = float_mode(modifiers);
+    let usual = mode == FloatMode::default();
+    let extreme = ExtremeMode {
+        max: opcode == "max",
+        nan: modifiers.contains(&"NaN"),
+        xorsign: modifiers.contains(&"xorsign"),
+        flush: mode.flush,
+    };
+    let rounding = mode.rounding;
+    if let Some((half, pair)) = half(kind) {
+        let mode = half_mode(modifiers);
+        return Ok(Some(match opcode {
+            "add" => half2(pair, move |a, b| half.add(a, b, mode)),
+            "sub" => half2(pair, move |a, b| half.sub(a, b, mode)),
+            "mul" => half2(pair, move |a, b| half.mul(a, b, mode)),
+            "min" | "max" => half2(pair, move |a, b| half.extreme(a, b, extreme)),
+            _ => return Ok(None),
+        }));
+    }
+    Ok(Some(match (opcode, kind) {
+        ("add", Scalar::F(32)) if usual => {
+            two(|a, b| u64::from(float::add32(a as u32, b as u32, FloatMode::default())))
+        }
+        ("sub", Scalar::F(32)) if usual => {
+            two(|a, b| u64::from(float::sub32(a as u32, b as u32, FloatMode::default())))
+        }
+        ("mul", Scalar::F(32)) if usual => {
+            two(|a, b| u64::from(float::mul32(a as u32, b as u32, FloatMode::default())))
+        }
+        ("add", Scalar::F(32)) => two(move |a, b| u64::from(float::add32(a as u32, b as u32, mode))),
+        ("sub", Scalar::F(32)) => two(move |a, b| u64::from(float::sub32(a as u32, b as u32, mode))),
+        ("mul", Scalar::F(32)) => two(move |a, b| u64::from(float::mul32(a as u32, b as u32, mode))),
+        ("div", Scalar::F(32)) if modifiers.contains(&"approx") || modifiers.contains(&"full") => {
+            let full = modifiers.contains(&"full");
+            two(move |a, b| u64::from(div_approx32(a as u32, b as u32, full, mode.flush)))
+        }
+        ("div", Scalar::F(32)) => two(move |a, b| u64::from(float::div32(a as u32, b as u32, mode))),
+        ("min" | "max", Scalar::F(32)) => two(move |a, b| u64::from(float::extreme32(a as u32, b as u32, extreme))),
+        ("copysign", Scalar::F(32)) => two(|a, b| u64::from(float::copysign32(a as u32, b as u32))),
+        ("add", Scalar::F(64)) => two(move |a, b| float::add64(a, b, rounding)),
+        ("sub", Scalar::F(64)) => two(move |a, b| float::sub64(a, b, rounding)),
+        ("mul", Scalar::F(64)) => two(move |a, b| float::mul64(a, b, rounding)),
+        ("div", Scalar::F(64)) => two(move |a, b| float::div64(a, b, rounding)),
+        ("min" | "max", Scalar::F(64)) => two(move |a, b| float::extreme64(a, b, extreme.max)),
+        ("copysign", Scalar::F(64)) => two(float::copysign64),
+        _ => return Ok(None),
+    }))
+}
+
+fn ternary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Option<Function3>> {
+    let mode = float_mode(modifiers);
+    let rounding = mode.rounding;
+    if matches!(opcode, "fma" | "mad") && kind.is_float() {
+        if let Some((half, pair)) = half(kind) {
+            let mode = half_mode(modifiers);
+            return Ok(Some(half3(pair, move |a, b, c| half.fma(a, b, c, mode))));
+        }
+        return Ok(Some(match kind {
+            Scalar::F(32) if mode == FloatMode::default() => {
+                three(|a, b, c| u64::from(float::fma32(a as u32, b as u32, c as u32, FloatMode::default())))
+            }
+            Scalar::F(32) => three(move |a, b, c| u64::from(float::fma32(a as u32, b as u32, c as u32, mode))),
+            Scalar::F(64) => three(move |a, b, c| float::fma64(a, b, c, rounding)),
+            _ => return unknown(),
+        }));
+    }
+    let width = kind.bits();
+    let amount = amount(modifiers);
+    Ok(Some(match opcode {
+        "mad" if modifiers.contains(&"wide") => match kind {
+            Scalar::U(16) => three(|a, b, c| (a & 0xffff) * (b & 0xffff) + c & 0xffff_ffff),
+            Scalar::S(16) => {
+                three(|a, b, c| u64::from((i32::from(a as i16) * i32::from(b as i16)).wrapping_add(c as i32) as u32))
+            }
+            Scalar::U(32) => three(|a, b, c| ((a & 0xffff_ffff) * (b & 0xffff_ffff)).wrapping_add(c)),
+            Scalar::S(32) => three(|a, b, c| (i64::from(a as i32) * i64::from(b as i32)).wrapping_add(c as i64) as u64),
+            _ => return unknown(),
+        },
+        "mad" if modifiers.contains(&"hi") && modifiers.contains(&"sat") => {
+            three(|a, b, c| u64::from(integer::mad_hi_sat(a as i32, b as i32, c as i32) as u32))
+        }
+        "mad" if modifiers.contains(&"hi") => {
+            by_integer!(kind, T => three(|a, b, c| integer::mad_hi(T::of_bits(a), T::of_bits(b), T::of_bits(c)).bits()))
+        }
+        "mad" => {
+            by_integer!(kind, T => three(|a, b, c| integer::mad_lo(T::of_bits(a), T::of_bits(b), T::of_bits(c)).bits()))
+        }
+        "mad24" if modifiers.contains(&"hi") && modifiers.contains(&"sat") => {
+            three(|a, b, c| u64::from(integer::mad24_hi_sat(a as i32, b as i32, c as i32) as u32))
+        }
+        "mad24" if modifiers.contains(&"hi") => {
+            by_integer!(kind, T => three(|a, b, c| {
+                integer::mad24_hi(T::of_bits(a), T::of_bits(b), T::of_bits(c)).bits()
+            }))
+        }
+        "mad24" => by_integer!(kind, T => three(|a, b, c| {
+            integer::mad24_lo(T::of_bits(a), T::of_bits(b), T::of_bits(c)).bits()
+        })),
+        "sad" => {
+            by_integer!(kind, T => three(|a, b, c| integer::sad(T::of_bits(a), T::of_bits(b), T::of_bits(c)).bits()))
+        }
+        "bfe" => {
+            let signed = kind.is_signed();
+            three(move |a, b, c| bits::bfe(a, b as u32, c as u32, width, signed))
+        }
+        "shf" if modifiers.contains(&"l") => {
+            three(move |a, b, c| u64::from(bits::shf_left(a as u32, b as u32, c as u32, amount)))
+        }
+        "shf" => three(move |a, b, c| u64::from(bits::shf_right(a as u32, b as u32, c as u32, amount))),
+        "prmt" => {
+            let mode = match modifiers.last() {
+                Some(&"f4e") => PermuteMode::Forward,
+                Some(&"b4e") => PermuteMode::Backward,
+                Some(&"rc8") => PermuteMode::ReplicateByte,
+                Some(&"ecl") => PermuteMode::EdgeClampLeft,
+                Some(&"ecr") => PermuteMode::EdgeClampRight,
+                Some(&"rc16") => PermuteMode::ReplicateHalf,
+                _ => PermuteMode::Generic,
+            };
+            three(move |a, b, c| u64::from(bits::prmt(a as u32, b as u32, c as u32, mode)))
+        }
+        "fns" => three(|a, b, c| u64::from(bits::fns(a as u32, b as u32, c as i32))),
+        "slct" if kind == Scalar::F(32) => three(move |a, b, c| compare::slct_f32(a, b, c as u32, mode.flush)),
+        "slct" => three(|a, b, c| compare::slct_s32(a, b, c as i32)),
+        "dp4a" | "dp2a" => {
+            let all = types(modifiers);
+            let [.., a_kind, b_kind] = all[..] else { return Err("two types are expected".to_string()) };
+            let (a_signed, b_signed) = (a_kind.is_signed(), b_kind.is_signed());
+            let upper = modifiers.contains(&"hi");
+            match opcode {
+                "dp4a" => {
+                    three(move |a, b, c| u64::from(integer::dp4a(a as u32, a_signed, b as u32, b_signed, c as u32)))
+                }
+                _ => three(move |a, b, c| {
+                    u64::from(integer::dp2a(a as u32, a_signed, b as u32, b_signed, upper, c as u32))
+                }),
+            }
+        }
+        _ => return Ok(None),
+    }))
+}

@@ -1,0 +1,201 @@
+//! Instructions of whole warps on matrices: products, and what loads and stores their fragments.
+
+use super::cluster::{Cluster, Stop};
+use super::code::{Code, FunctionMany, Reference, Row, Source, Target, Window};
+use super::execute::Flow;
+use super::warp::{Fragment, State, Warp};
+use crate::check::checker::{Access, Kind, NoValues, Space, Values};
+use crate::check::finding::Defect;
+
+/// An instruction of a whole warp.
+pub(crate) enum MatrixOp {
+    /// From registers to registers.
+    Compute { to: Box<[Target]>, from: Box<[Source]>, f: FunctionMany },
+    /// `ldmatrix` of matrices of 8 by 8 elements of 16 bits.
+    Load { from: Reference, to: Box<[Target]>, transposed: bool },
+    /// `stmatrix` of the same.
+    Store { to: Reference, from: Box<[Source]>, transposed: bool },
+}
+
+/// The rows of matrices that are stored.
+struct Stored<'a> {
+    rows: &'a [[u8; 16]; 32],
+}
+
+impl Values for Stored<'_> {
+    fn written(&self, lane: usize) -> Option<[u8; 32]> {
+        let mut all = [0; 32];
+        all[..16].copy_from_slice(&self.rows[lane]);
+        Some(all)
+    }
+
+    fn held(&self, _: usize) -> [u8; 32] {
+        // What is there is asked for to find writes of equal values, which these never count as.
+        [0; 32]
+    }
+}
+
+/// The byte of a matrix of 8 by 8 elements of 16 bits that is byte `byte` of the register of a lane,
+/// as its row and the byte in the row.
+fn place(lane: usize, byte: usize, transposed: bool) -> (usize, usize) {
+    let (outer, inner) = (lane / 4, 2 * (lane % 4) + byte / 2);
+    let (row, column) = if transposed { (inner, outer) } else { (outer, inner) };
+    (row, 2 * column + byte % 2)
+}
+
+impl Cluster<'_> {
+    /// Whether all lanes of the warp are at this instruction. Where some are missing, the fragment
+    /// waits for them; where they wait here already, it takes them along.
+    pub(super) fn is_whole(&mut self, warp: &mut Warp, fragment: &mut Fragment, active: u32) -> bool {
+        if active == warp.live || fragment.is_forced {
+            fragment.is_forced = false;
+            return true;
+        }
+        self.split_active(warp, fragment, active);
+        let here = |other: &Fragment| {
+            other.state == State::Aligned && other.pc == fragment.pc && other.frame == fragment.frame
+        };
+        let came = warp.fragments.iter().filter(|other| here(other)).fold(fragment.mask, |all, own| all | own.mask);
+        if came != warp.live {
+            fragment.state = State::Aligned;
+            return false;
+        }
+        warp.take_along(fragment);
+        true
+    }
+
+    /// Lets go on what waits for lanes of its warp that do not come, and tells of it.
+    pub(super) fn force_aligned(&mut self, block: usize, warp: &mut Warp) -> bool {
+        let Some(place) = warp.fragments.iter().position(|fragment| fragment.state == State::Aligned) else {
+            return false;
+        };
+        let mut fragment = warp.fragments.swap_remove(place);
+        warp.take_along(&mut fragment);
+        let at = self.statement(warp, &fragment);
+        if fragment.mask != warp.live {
+            let defect = Defect::Divergence { active: fragment.mask, expected: warp.live };
+            self.found(block, warp.number, fragment.mask, at, defect);
+        }
+        fragment.is_forced = true;
+        fragment.state = State::Ready;
+        warp.fragments.push(fragment);
+        true
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn matrix(
+        &mut self,
+        block: usize,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        code: &Code,
+        at: u32,
+        active: u32,
+        op: &MatrixOp,
+    ) -> Result<Flow, Stop> {
+        if !self.is_whole(warp, fragment, active) {
+            return Ok(Flow::Parked);
+        }
+        let active = fragment.mask;
+        let full = active == warp.live;
+        match op {
+            MatrixOp::Compute { to, from, f } => {
+                let frame = &mut warp.frames[fragment.frame];
+                let rows: Vec<Row> = from.iter().map(|source| *frame.row(code, *source)).collect();
+                let mut results = vec![[0; 32]; to.len()];
+                f(&rows, &mut results);
+                for (target, row) in to.iter().zip(&results) {
+                    frame.put(*target, row, active, full);
+                }
+            }
+            MatrixOp::Load { from, to, transposed } => {
+                let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, from, to.len(), false);
+                if good != 0 {
+                    let by = self.lanes(block, warp, good);
+                    self.check.access(&Access {
+                        by,
+                        at,
+                        space: Space::Shared { rank },
+                        kind: Kind::Read,
+                        order: from.order,
+                        scope: from.scope,
+                        bytes: 16,
+                        addresses: &offsets,
+                        values: &NoValues,
+                    });
+                }
+                let mut rows = [[0; 16]; 32];
+                for lane in (0..32).filter(|lane| good >> lane & 1 == 1) {
+                    self.blocks[rank as usize].shared.read_into(offsets[lane], &mut rows[lane]);
+                }
+                let frame = &mut warp.frames[fragment.frame];
+                for (number, target) in to.iter().enumerate() {
+                    let mut out = [0; 32];
+                    for (lane, own) in out.iter_mut().enumerate() {
+                        for byte in 0..4 {
+                            let (row, column) = place(lane, byte, *transposed);
+                            *own |= u64::from(rows[8 * number + row][column]) << (8 * byte);
+                        }
+                    }
+                    frame.put(*target, &out, active, full);
+                }
+            }
+            MatrixOp::Store { to, from, transposed } => {
+                let frame = &warp.frames[fragment.frame];
+                let mut rows = [[0; 16]; 32];
+                for (number, source) in from.iter().enumerate() {
+                    for (lane, value) in frame.row(code, *source).iter().enumerate() {
+                        for byte in 0..4 {
+                            let (row, column) = place(lane, byte, *transposed);
+                            rows[8 * number + row][column] = (value >> (8 * byte)) as u8;
+                        }
+                    }
+                }
+                let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, to, from.len(), true);
+                if good != 0 {
+                    let by = self.lanes(block, warp, good);
+                    self.check.access(&Access {
+                        by,
+                        at,
+                        space: Space::Shared { rank },
+                        kind: Kind::Write,
+                        order: to.order,
+                        scope: to.scope,
+                        bytes: 16,
+                        addresses: &offsets,
+                        values: &Stored { rows: &rows },
+                    });
+                }
+                for lane in (0..32).filter(|lane| good >> lane & 1 == 1) {
+                    self.blocks[rank as usize].shared.write_from(offsets[lane], &rows[lane], true);
+                }
+                self.tell_news();
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// The block, the addresses of the rows of matrices, and the lanes whose row may be accessed.
+    #[allow(clippy::too_many_arguments)]
+    fn matrix_rows(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        code: &Code,
+        at: u32,
+        reference: &Reference,
+        matrices: usize,
+        writes: bool,
+    ) -> (u32, Row, u32) {
+        let mut row = self.addresses(warp, fragment.frame, code, reference);
+        let lanes = if matrices >= 4 { u32::MAX } else { (1 << (8 * matrices)) - 1 };
+        if reference.window == Window::Generic {
+            row.iter_mut().for_each(|address| *address = address.wrapping_sub(super::windows::SHARED));
+        }
+        let rank = self.blocks[block].rank;
+        let good =
+            self.allowed(block, warp, at, super::access::Side::Shared(rank), lanes & fragment.mask, &row, 16, writes);
+        (rank, row, good)
+    }
+}

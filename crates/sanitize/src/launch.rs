@@ -1,0 +1,284 @@
+//! What a kernel is launched with: its grid, its shared memory, its arguments.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::element::Element;
+use crate::npy;
+
+/// The most bytes of all arguments.
+pub const MAX_ARGUMENT_BYTES: u64 = 16 << 30;
+
+/// Why a launch is refused: an argument that cannot be read, or that does not fit the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchError {
+    /// What is wrong, and what would help.
+    pub message: String,
+}
+
+impl LaunchError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// Who writes an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The host; the kernel reads it.
+    In,
+    /// The kernel; before it writes, nothing is there.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// An array in global memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its name in messages.
+    pub name: String,
+    /// Who writes it.
+    pub direction: Direction,
+    /// The type of its elements.
+    pub element: Element,
+    /// Its extents, the slowest first.
+    pub shape: Vec<u64>,
+    /// Its bytes, row after row.
+    pub bytes: Vec<u8>,
+}
+
+/// How a tensor map swizzles the boxes that it copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum MapSwizzle {
+    /// Not at all.
+    #[default]
+    None,
+    /// Within 32 bytes.
+    Bytes32,
+    /// Within 64 bytes.
+    Bytes64,
+    /// Within 128 bytes.
+    Bytes128,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A pointer to an array.
+    Array(Array),
+    /// The bytes of a value.
+    Value(Vec<u8>),
+    /// A tensor map of an array: of its own, or of that of an earlier argument by its number.
+    Map {
+        /// The array.
+        array: MapArray,
+        /// The extents of a box, the slowest first.
+        extents: Vec<u32>,
+        /// How rows of a box are swizzled.
+        swizzle: MapSwizzle,
+    },
+}
+
+/// The array of a tensor map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MapArray {
+    /// An array that has no other argument.
+    Own(Array),
+    /// The array of the argument of this number, from 0.
+    Argument(usize),
+}
+
+/// A launch.
+///
+/// ```
+/// use tilewright_sanitize::{Argument, Launch};
+///
+/// let launch = Launch::new("add", [1, 1, 1], [32, 1, 1])
+///     .argument(Argument::read("x", "in:f32[32]=range", 0)?)
+///     .argument(Argument::read("y", "out:f32[32]", 0)?)
+///     .argument(Argument::read("n", "i32=32", 0)?);
+/// assert_eq!(launch.arguments.len(), 3);
+/// # Ok::<(), tilewright_sanitize::LaunchError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The entry.
+    pub entry: String,
+    /// Blocks, x first.
+    pub grid: [u32; 3],
+    /// Threads of a block, x first.
+    pub block: [u32; 3],
+    /// Blocks of a cluster, x first; without, those that the kernel asks for, or one.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of shared memory beside those of the kernel's variables.
+    pub shared_bytes: u64,
+    /// The arguments.
+    pub arguments: Vec<Argument>,
+}
+
+impl Launch {
+    /// A launch without arguments.
+    pub fn new(entry: impl Into<String>, grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self { entry: entry.into(), grid, block, cluster: None, shared_bytes: 0, arguments: Vec::new() }
+    }
+
+    /// With an argument more.
+    #[must_use]
+    pub fn argument(mut self, argument: Argument) -> Self {
+        self.arguments.push(argument);
+        self
+    }
+
+    /// With bytes of dynamic shared memory.
+    #[must_use]
+    pub fn shared(mut self, bytes: u64) -> Self {
+        self.shared_bytes = bytes;
+        self
+    }
+
+    /// With clusters of so many blocks.
+    #[must_use]
+    pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
+        self.cluster = Some(blocks);
+        self
+    }
+}
+
+impl Argument {
+    /// Reads a text:
+    ///
+    /// * `in:f32[262144]=random`, `inout:..`: an array and what it holds: `random` (floats in
+    ///   [-1, 1), integers below 16), `zeros`, `ones`, `nan`, `range`, or the path of a NPY file;
+    /// * `out:bf16[4096,4096]`: an array that nobody has written;
+    /// * `i32=262144`, `f32=1e-5`: a value; `null`: a pointer to nothing; `hex:00ff`: bytes;
+    /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of an array of its own,
+    ///   or `map:#0:box=64x64` of that of argument 0.
+    ///
+    /// Equal seeds give equal random numbers.
+    ///
+    /// # Errors
+    ///
+    /// Where the text has another form, a file cannot be read, or has another type or shape.
+    pub fn read(name: &str, text: &str, seed: u64) -> Result<Self, LaunchError> {
+        let wrong = |why: String| LaunchError::new(format!("the argument `{text}`: {why}"));
+        if text == "null" {
+            return Ok(Self::Value(vec![0; 8]));
+        }
+        if let Some(digits) = text.strip_prefix("hex:") {
+            let is_hex = digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            if !is_hex {
+                return Err(wrong("two hexadecimal digits for each byte are expected".to_string()));
+            }
+            let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap_or(0);
+            return Ok(Self::Value((0..digits.len()).step_by(2).map(byte).collect()));
+        }
+        if let Some(rest) = text.strip_prefix("map:") {
+            return read_map(name, rest, seed).map_err(|error| wrong(error.message));
+        }
+        let direction = match text.split_once(':') {
+            Some(("in", rest)) => Some((Direction::In, rest)),
+            Some(("out", rest)) => Some((Direction::Out, rest)),
+            Some(("inout", rest)) => Some((Direction::InOut, rest)),
+            _ => None,
+        };
+        if let Some((direction, rest)) = direction {
+            return read_array(name, direction, rest, seed).map(Self::Array).map_err(|error| wrong(error.message));
+        }
+        let Some((kind, value)) = text.split_once('=') else {
+            return Err(wrong(
+                "`in:f32[64]=random`, `out:f32[64]` or `i32=64` are examples of what is read".to_string(),
+            ));
+        };
+        let Some(element) = Element::read(kind) else {
+            return Err(wrong(format!("`{kind}` is no type; {} are", Element::NAMES)));
+        };
+        match element.bytes_of(value) {
+            Some(bytes) => Ok(Self::Value(bytes)),
+            None => Err(wrong(format!("`{value}` is no number of the type {kind}"))),
+        }
+    }
+}
+
+fn read_array(name: &str, direction: Direction, text: &str, seed: u64) -> Result<Array, LaunchError> {
+    let (kind, fill) = match text.split_once('=') {
+        Some((kind, fill)) => (kind, Some(fill)),
+        None => (text, None),
+    };
+    let parts = kind.split_once('[').and_then(|(element, rest)| Some((element, rest.strip_suffix(']')?)));
+    let Some((element, extents)) = parts else {
+        return Err(LaunchError::new("a type and extents are expected, such as `f32[64,64]`"));
+    };
+    let Some(element) = Element::read(element) else {
+        return Err(LaunchError::new(format!("`{element}` is no type; {} are", Element::NAMES)));
+    };
+    let shape = extents.split(',').map(|extent| extent.trim().parse::<u64>()).collect::<Result<Vec<u64>, _>>();
+    let Ok(shape) = shape else {
+        return Err(LaunchError::new(format!("`[{extents}]` are no extents; numbers between commas are")));
+    };
+    let count = shape.iter().try_fold(1_u64, |all, extent| all.checked_mul(*extent));
+    let count = count.filter(|count| count.checked_mul(8).is_some_and(|bytes| bytes <= MAX_ARGUMENT_BYTES));
+    let Some(count) = count else { return Err(LaunchError::new("the array is too large")) };
+    let bytes = match (direction, fill) {
+        // Numbers that are wrong wherever they get into a result.
+        (Direction::Out, None) => vec![0xff; (count * element.bytes()) as usize],
+        (Direction::Out, Some(_)) => {
+            return Err(LaunchError::new("an array that is `out` holds nothing before; `inout` does"));
+        }
+        (_, None) => return Err(LaunchError::new("what it holds is missing, such as `=random`")),
+        (_, Some(fill)) => match element.fill(fill, count, seed) {
+            Some(bytes) => bytes,
+            None => {
+                let (found, own, bytes) = npy::read(Path::new(fill))?;
+                if own != shape || !found.is_like(element) {
+                    return Err(LaunchError::new(format!("`{fill}` holds {}{own:?}", found.name())));
+                }
+                bytes
+            }
+        },
+    };
+    Ok(Array { name: name.to_string(), direction, element, shape, bytes })
+}
+
+fn read_map(name: &str, text: &str, seed: u64) -> Result<Argument, LaunchError> {
+    let Some((array, options)) = text.split_once(":box=") else {
+        return Err(LaunchError::new("the extents of a box are missing, such as `:box=64x64`"));
+    };
+    let array = match array.strip_prefix('#') {
+        Some(number) => match number.parse() {
+            Ok(number) => MapArray::Argument(number),
+            Err(_) => return Err(LaunchError::new(format!("`#{number}` is no number of an argument"))),
+        },
+        None => match Argument::read(name, array, seed)? {
+            Argument::Array(array) => MapArray::Own(array),
+            _ => return Err(LaunchError::new(format!("`{array}` is no array"))),
+        },
+    };
+    let mut options = options.split(':');
+    let extents = options.next().unwrap_or_default();
+    let extents = extents.split('x').map(str::parse).collect::<Result<Vec<u32>, _>>();
+    let Ok(extents) = extents else { return Err(LaunchError::new("a box has extents such as 64x64")) };
+    let mut swizzle = MapSwizzle::None;
+    for option in options {
+        swizzle = match option.strip_prefix("swizzle=") {
+            Some("none") => MapSwizzle::None,
+            Some("32B") => MapSwizzle::Bytes32,
+            Some("64B") => MapSwizzle::Bytes64,
+            Some("128B") => MapSwizzle::Bytes128,
+            _ => {
+                return Err(LaunchError::new(format!(
+                    "`{option}` is not known; `swizzle=none`, 32B, 64B and 128B are"
+                )));
+            }
+        };
+    }
+    Ok(Argument::Map { array, extents, swizzle })
+}
