@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _native, gpu
 from .._arrays import compact, empty, is_torch
-from .._operators import Matrix, alignment, is_on_device, matrix
+from .._operators import Matrix, again, alignment, is_on_device, matrix
 from .._record import recorder
 
 
@@ -121,6 +121,15 @@ def is_plain(*arrays: Any) -> bool:
             return False
     # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
     return not torch.compiler.is_compiling() and not getattr(torch._C, "_are_functorch_transforms_active", bool)()
+
+
+def repeated(call: Any, *arrays: Any) -> Any:
+    """The results of a call on ordinary tensors, by repeating the launches of an equal earlier call;
+    None if there was none. Of what is None, there is none; the first is there.
+    """
+    if not is_torch(arrays[0]) or not is_plain(*arrays):
+        return None
+    return again(call, tuple([own for own in arrays if own is not None]))
 
 
 def _is_recorded(arrays: tuple[Any, ...]) -> bool:

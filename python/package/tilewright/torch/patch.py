@@ -312,7 +312,7 @@ def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more:
 
 
 class _Rows:
-    """Whether each row of tokens is one sequence without padding, in a model that is being traced. There
+    """Whether each row of tokens is one sequence without padding, in a model that is traced or captured. There
     `transformers` cannot see that no sequences are packed, and makes a mask for all; with a padding mask,
     it does not look.
     """
@@ -322,6 +322,11 @@ class _Rows:
 
 
 _rows = _Rows()
+
+
+def _is_traced() -> bool:
+    """Whether calls become a graph, by the compiler or on a stream that is captured."""
+    return torch.compiler.is_compiling() or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
 
 
 def _are_whole(given: Any, named: dict[str, Any]) -> bool:
@@ -342,7 +347,7 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     whole = type(module).forward
 
     def forward(self: Any, *given: Any, **named: Any) -> Any:
-        before, _rows.are_whole = _rows.are_whole, torch.compiler.is_compiling() and _are_whole(given, named)
+        before, _rows.are_whole = _rows.are_whole, _is_traced() and _are_whole(given, named)
         if _rows.are_whole:
             tokens = named["input_ids"]
             named["attention_mask"] = torch.ones(tokens.shape, dtype=torch.bool, device=tokens.device)
