@@ -100,9 +100,9 @@ pub enum MapArray {
 /// A launch.
 ///
 /// ```
-/// use tilewright_sanitize::{Argument, Launch};
+/// use tilewright_sanitize::{Argument, KernelLaunch};
 ///
-/// let launch = Launch::new("add", [1, 1, 1], [32, 1, 1])
+/// let launch = KernelLaunch::new("add", [1, 1, 1], [32, 1, 1])
 ///     .argument(Argument::read("x", "in:f32[32]=range", 0)?)
 ///     .argument(Argument::read("y", "out:f32[32]", 0)?)
 ///     .argument(Argument::read("n", "i32=32", 0)?);
@@ -110,7 +110,7 @@ pub enum MapArray {
 /// # Ok::<(), tilewright_sanitize::LaunchError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
+pub struct KernelLaunch {
     /// The entry.
     pub entry: String,
     /// Blocks, x first.
@@ -125,7 +125,7 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
 }
 
-impl Launch {
+impl KernelLaunch {
     /// A launch without arguments.
     pub fn new(entry: impl Into<String>, grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { entry: entry.into(), grid, block, cluster: None, shared_bytes: 0, arguments: Vec::new() }
@@ -157,13 +157,14 @@ impl Argument {
     /// Reads a text:
     ///
     /// * `in:f32[262144]=random`, `inout:..`: an array and what it holds: `random` (floats in
-    ///   [-1, 1), integers below 16), `zeros`, `ones`, `nan`, `range`, or the path of a NPY file;
+    ///   [-1, 1), integers below 16), which may be left out, `zeros`, `ones`, `nan`, `range`, or the
+    ///   path of a NPY file;
     /// * `out:bf16[4096,4096]`: an array that nobody has written;
     /// * `i32=262144`, `f32=1e-5`: a value; `null`: a pointer to nothing; `hex:00ff`: bytes;
     /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of an array of its own,
     ///   or `map:#0:box=64x64` of that of argument 0.
     ///
-    /// Equal seeds give equal random numbers.
+    /// An array without a name has that of the parameter. Equal seeds give equal random numbers.
     ///
     /// # Errors
     ///
@@ -233,10 +234,10 @@ fn read_array(name: &str, direction: Direction, text: &str, seed: u64) -> Result
         (Direction::Out, Some(_)) => {
             return Err(LaunchError::new("an array that is `out` holds nothing before; `inout` does"));
         }
-        (_, None) => return Err(LaunchError::new("what it holds is missing, such as `=random`")),
-        (_, Some(fill)) => match element.fill(fill, count, seed) {
-            Some(bytes) => bytes,
-            None => {
+        (_, fill) => match (element.fill(fill.unwrap_or("random"), count, seed), fill) {
+            (Some(bytes), _) => bytes,
+            (None, fill) => {
+                let fill = fill.unwrap_or_default();
                 let (found, own, bytes) = npy::read(Path::new(fill))?;
                 if own != shape || !found.is_like(element) {
                     return Err(LaunchError::new(format!("`{fill}` holds {}{own:?}", found.name())));

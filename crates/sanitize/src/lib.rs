@@ -1,6 +1,6 @@
 //! Runs the PTX of any compiler without a GPU, and finds what is wrong with it.
 //!
-//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`Launch`] and [`Options`], and gives
+//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`KernelLaunch`] and [`Options`], and gives
 //! a [`Report`]: races, reads of what nobody wrote, accesses out of bounds, waits that never end,
 //! each with the thread and the lines of the source that take part, beside the results.
 //!
@@ -20,6 +20,6 @@ mod report;
 mod run;
 
 pub use element::Element;
-pub use launch::{Argument, Array, Direction, Launch, LaunchError, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
+pub use launch::{Argument, Array, Direction, KernelLaunch, LaunchError, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
 pub use report::{Ending, Report, ResultArray, StatementSource};
 pub use run::{MAX_SHARED_BYTES, Options, sanitize};

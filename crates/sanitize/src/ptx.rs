@@ -13,7 +13,7 @@ mod module;
 mod parser;
 
 pub use module::{
-    Function, Initial, Location, Module, Operand, Parameter, PtxError, Scalar, SourceFile, Space, Statement,
+    Initial, Location, Module, Operand, Parameter, PtxError, PtxFunction, Scalar, SourceFile, StateSpace, Statement,
     StatementKind, Variable,
 };
 pub use parser::{MAX_NESTING, MAX_REGISTERS, MAX_TEXT_BYTES, parse};

@@ -99,10 +99,10 @@ impl Report {
     /// As JSON: findings with their codes, sentences and places, how it ended, and counts.
     ///
     /// ```
-    /// use tilewright_sanitize::{Launch, Options, sanitize};
+    /// use tilewright_sanitize::{KernelLaunch, Options, sanitize};
     ///
     /// let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry nothing() { ret; }";
-    /// let report = sanitize(ptx, &Launch::new("nothing", [1, 1, 1], [32, 1, 1]), &Options::default())?;
+    /// let report = sanitize(ptx, &KernelLaunch::new("nothing", [1, 1, 1], [32, 1, 1]), &Options::default())?;
     /// assert!(report.to_json().contains("\"findings\": []"));
     /// # Ok::<(), tilewright_sanitize::LaunchError>(())
     /// ```

@@ -8,7 +8,7 @@ use crate::check::GridChecker;
 use crate::check::checker::{Allocation, Checker, Launch as CheckedLaunch};
 use crate::check::finding::{Defect, Finding, Place};
 use crate::engine::{GLOBAL, Grid, Memory, Program, Region, Schedule, Stop, Words};
-use crate::launch::{Argument, Array, Direction, Launch, LaunchError, MapArray};
+use crate::launch::{Argument, Array, Direction, KernelLaunch, LaunchError, MapArray};
 use crate::ptx::{Module, parse};
 use crate::report::{Ending, Report, ResultArray, StatementSource};
 
@@ -40,7 +40,7 @@ impl Default for Options<'_> {
 /// Runs an entry of a text of PTX, and tells what is wrong with it.
 ///
 /// ```
-/// use tilewright_sanitize::{Argument, Launch, Options, sanitize};
+/// use tilewright_sanitize::{Argument, KernelLaunch, Options, sanitize};
 ///
 /// // Each thread reads what its neighbour writes, and nothing orders the two.
 /// let ptx = "
@@ -63,7 +63,7 @@ impl Default for Options<'_> {
 ///         st.global.u32 [%d3], %r2;
 ///         ret;
 ///     }";
-/// let launch = Launch::new("shift", [1, 1, 1], [64, 1, 1])
+/// let launch = KernelLaunch::new("shift", [1, 1, 1], [64, 1, 1])
 ///     .argument(Argument::read("out", "out:u32[64]", 0)?);
 /// let report = sanitize(ptx, &launch, &Options::default())?;
 /// assert_eq!(report.findings[0].code(), "E1016"); // a race in a block
@@ -76,7 +76,7 @@ impl Default for Options<'_> {
 /// # Errors
 ///
 /// Where the text cannot be read, has no such entry, or the launch does not fit it.
-pub fn sanitize(ptx: &str, launch: &Launch, options: &Options<'_>) -> Result<Report, LaunchError> {
+pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Result<Report, LaunchError> {
     let module = parse(ptx).map_err(|error| LaunchError::new(format!("PTX {error}")))?;
     let program =
         crate::engine::program(&module, &launch.entry).map_err(|error| LaunchError::new(format!("PTX {error}")))?;
@@ -139,7 +139,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(launch: &Launch, program: &Program) -> Result<Self, LaunchError> {
+    fn new(launch: &KernelLaunch, program: &Program) -> Result<Self, LaunchError> {
         let wrong = |why: String| Err(LaunchError::new(why));
         let threads = launch.block.iter().try_fold(1_u32, |all, own| all.checked_mul(*own)).unwrap_or(u32::MAX);
         if !(1..=1024).contains(&threads) {
@@ -191,10 +191,18 @@ struct Arguments {
     arrays: Vec<(usize, usize)>,
 }
 
+/// The name of an array: its own, or that of its parameter.
+fn array_name<'n>(array: &'n Array, program: &'n Program, number: usize) -> &'n str {
+    match program.entry.parameters.get(number) {
+        Some((name, ..)) if array.name.is_empty() => name,
+        _ => &array.name,
+    }
+}
+
 /// The bytes between the end of an array and the next, which belong to nobody.
 const GAP: u64 = 1 << 21;
 
-fn arguments(program: &Program, launch: &Launch) -> Result<Arguments, LaunchError> {
+fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, LaunchError> {
     let wanted = &program.entry.parameters;
     if wanted.len() != launch.arguments.len() {
         let own: Vec<String> = wanted.iter().map(|(name, _, bytes)| format!("{name} ({bytes} bytes)")).collect();
@@ -236,7 +244,13 @@ fn arguments(program: &Program, launch: &Launch) -> Result<Arguments, LaunchErro
                 return Err(LaunchError::new("the arguments are too large"));
             }
             own.arrays.push((number, own.memory.regions.len()));
-            own.place(&array.name, address, &array.bytes, array.direction != Direction::Out, false);
+            own.place(
+                array_name(array, program, number),
+                address,
+                &array.bytes,
+                array.direction != Direction::Out,
+                false,
+            );
         }
         addresses.push(address);
     }
@@ -279,7 +293,7 @@ impl Arguments {
 
 fn run(
     program: &Program,
-    launch: &Launch,
+    launch: &KernelLaunch,
     sizes: &Sizes,
     options: &Options<'_>,
     schedule: Schedule,
@@ -356,7 +370,7 @@ fn run(
         if array.direction != Direction::In {
             results.push(ResultArray {
                 argument: number,
-                name: array.name.clone(),
+                name: array_name(array, program, number).to_string(),
                 element: array.element,
                 shape: array.shape.clone(),
                 bytes: arguments.memory.regions[region].words.to_bytes(),

@@ -1,7 +1,7 @@
 //! Accesses to memory: where they go, whether they may, what the checker is told, what they do.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{Code, Reference, Row, Source, Target, Truth, Update, Window};
+use super::code::{FunctionCode, Reference, Row, Source, Target, Truth, Update, Window};
 use super::execute::{Flow, MAX_LOCAL};
 use super::memory::{Memory, Words};
 use super::warp::{Fragment, State, Warp};
@@ -101,7 +101,7 @@ fn is_strong(order: Order) -> bool {
 impl Cluster<'_> {
     /// The address of each lane.
     #[inline]
-    pub(super) fn addresses(&self, warp: &Warp, frame: usize, code: &Code, reference: &Reference) -> Row {
+    pub(super) fn addresses(&self, warp: &Warp, frame: usize, code: &FunctionCode, reference: &Reference) -> Row {
         let base = warp.frames[frame].row(code, reference.base);
         let mut row = [0; 32];
         let offset = reference.offset as u64;
@@ -326,7 +326,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         from: &Reference,
@@ -376,7 +376,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         to: &Reference,
@@ -438,7 +438,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         reference: &Reference,
@@ -516,7 +516,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         (shared, global): (&Reference, &Reference),
@@ -637,7 +637,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &Fragment,
-        code: &Code,
+        code: &FunctionCode,
         active: u32,
         arguments: &[Source],
     ) {
@@ -671,7 +671,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &Fragment,
-        code: &Code,
+        code: &FunctionCode,
         active: u32,
         arguments: &[Source],
     ) -> String {

@@ -366,7 +366,7 @@ pub(crate) struct ParameterPlace {
 }
 
 /// A function.
-pub(crate) struct Code {
+pub(crate) struct FunctionCode {
     pub(crate) name: String,
     pub(crate) ops: Vec<Micro>,
     pub(crate) slots: u32,
@@ -399,7 +399,7 @@ pub(crate) struct Placed {
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct EntryCode {
     pub(crate) function: u32,
     /// For each parameter its offset, its bytes and whether it is 8 bytes of one element.
     pub(crate) parameters: Vec<(String, u64, u64)>,
@@ -408,8 +408,8 @@ pub(crate) struct Entry {
 
 /// A module.
 pub(crate) struct Program {
-    pub(crate) functions: Vec<Code>,
-    pub(crate) entry: Entry,
+    pub(crate) functions: Vec<FunctionCode>,
+    pub(crate) entry: EntryCode,
     pub(crate) statements: Vec<StatementPlace>,
     pub(crate) variables: Vec<Placed>,
     pub(crate) static_shared: u64,

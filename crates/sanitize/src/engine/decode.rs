@@ -14,11 +14,11 @@ use std::collections::HashMap;
 pub(crate) use layout::Layout;
 
 use super::code::{
-    Code, Micro, NOWHERE, Op, ParameterPlace, Program, Row, Source, Special, StatementPlace, Target, Truth,
+    FunctionCode, Micro, NOWHERE, Op, ParameterPlace, Program, Row, Source, Special, StatementPlace, Target, Truth,
 };
 use super::{flow, windows};
 use crate::check::checker::MAX_PLACES;
-use crate::ptx::{Function, Module, Operand, PtxError, Scalar, Space, StatementKind};
+use crate::ptx::{Module, Operand, PtxError, PtxFunction, Scalar, StateSpace, StatementKind};
 
 /// Where a register is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ enum RegisterPlace {
 /// Makes operations of the statements of a function.
 pub(super) struct Decoder<'m, 'a> {
     module: &'m Module<'a>,
-    function: &'m Function<'a>,
+    function: &'m PtxFunction<'a>,
     layout: &'m Layout<'a>,
     registers: Vec<RegisterPlace>,
     /// For each variable of the function its address, or its slot where it is a parameter.
@@ -92,7 +92,7 @@ pub(crate) fn program(module: &Module<'_>, entry: &str) -> Result<Program, PtxEr
 }
 
 impl<'m, 'a> Decoder<'m, 'a> {
-    fn new(module: &'m Module<'a>, function: &'m Function<'a>, layout: &'m Layout<'a>, number: usize) -> Self {
+    fn new(module: &'m Module<'a>, function: &'m PtxFunction<'a>, layout: &'m Layout<'a>, number: usize) -> Self {
         let (mut slots, mut predicates) = (0, 0);
         let registers = function.registers.iter().map(|kind| match kind {
             Scalar::Pred => {
@@ -120,7 +120,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         let returns = function.returns.iter().map(|own| place(own.bytes, own.register)).collect();
         let variables = function.variables.iter().enumerate().map(|(at, variable)| match variable.space {
             // A variable of a call is no larger than a parameter may be.
-            Space::Param => u64::from(place(variable.bytes.unwrap_or(0).min(32 << 10), None).slot),
+            StateSpace::Param => u64::from(place(variable.bytes.unwrap_or(0).min(32 << 10), None).slot),
             _ => layout.addresses[number].get(at).copied().unwrap_or(0),
         });
         let variables = variables.collect();
@@ -198,8 +198,8 @@ impl<'m, 'a> Decoder<'m, 'a> {
         Ok(())
     }
 
-    fn finish(self, layout: &Layout<'a>, number: usize) -> Code {
-        let mut code = Code {
+    fn finish(self, layout: &Layout<'a>, number: usize) -> FunctionCode {
+        let mut code = FunctionCode {
             name: self.function.name.to_string(),
             has_body: self.function.body.is_some(),
             ops: self.ops,
@@ -284,7 +284,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         let own = &self.function.variables[variable as usize];
         let address = self.variables[variable as usize].wrapping_add(offset as u64);
         match own.space {
-            Space::Local => {
+            StateSpace::Local => {
                 let (start, target) = (self.temporary(64), self.temporary(64));
                 self.emit(Op::Special(start, Special::LocalFrame));
                 let address = self.constant(address);
@@ -294,7 +294,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
                 self.emit(Op::Alu2(target, [Source(start.slot), address], add));
                 Ok(Source(target.slot))
             }
-            Space::Param => Err(format!("the address of the parameter `{}` of a call is taken", own.name)),
+            StateSpace::Param => Err(format!("the address of the parameter `{}` of a call is taken", own.name)),
             _ => Ok(self.constant(address)),
         }
     }

@@ -3,7 +3,7 @@
 //! [`decode`] makes an operation of a statement of theirs; [`Cluster::asynchronous`] executes it.
 
 use super::cluster::{Cluster, Stop};
-use super::code::Code;
+use super::code::FunctionCode;
 use super::decode::Decoder;
 use super::execute::Flow;
 use super::warp::{Fragment, Warp};
@@ -35,7 +35,7 @@ impl Cluster<'_> {
         _block: usize,
         _warp: &mut Warp,
         _fragment: &mut Fragment,
-        _code: &Code,
+        _code: &FunctionCode,
         _at: u32,
         _active: u32,
         op: &AsyncOp,

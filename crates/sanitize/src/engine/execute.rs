@@ -2,7 +2,7 @@
 
 use super::cluster::{BarrierArrival, Cluster, POLLS_FOR_TURN, Stop};
 use super::code::{
-    AT_RETURN, Arrival, Callee, Code, Meeting, Micro, NOWHERE, Op, Row, Special, Target, Together, Truth,
+    AT_RETURN, Arrival, Callee, FunctionCode, Meeting, Micro, NOWHERE, Op, Row, Special, Target, Together, Truth,
 };
 use super::warp::{Fragment, Frame, Join, State, Warp};
 use super::{together, windows};
@@ -85,7 +85,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         micro: &Micro,
         active: u32,
     ) -> Result<Flow, Stop> {
@@ -455,7 +455,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         callee: Callee,
@@ -581,7 +581,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         meeting: &Meeting,

@@ -5,7 +5,7 @@
 //! have left are not waited for. Work is bounded; a function above the bound has no joins, which
 //! changes no result: lanes then meet where instructions ask for it.
 
-use super::code::{AT_RETURN, Code, Micro, NOWHERE, Op};
+use super::code::{AT_RETURN, FunctionCode, Micro, NOWHERE, Op};
 
 /// The most steps that the search for joins takes for a function.
 const MAX_STEPS: u64 = 200_000_000;
@@ -13,7 +13,7 @@ const MAX_STEPS: u64 = 200_000_000;
 const NONE: usize = usize::MAX;
 
 /// Sets the joins of all branches.
-pub(super) fn join(code: &mut Code, is_entry: bool) {
+pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
     let ops = &code.ops;
     let count = ops.len();
     if count == 0 {

@@ -1,7 +1,7 @@
 //! Instructions of whole warps on matrices: products, and what loads and stores their fragments.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{Code, FunctionMany, Reference, Row, Source, Target, Window};
+use super::code::{FunctionCode, FunctionMany, Reference, Row, Source, Target, Window};
 use super::execute::Flow;
 use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Access, Kind, NoValues, Space, Values};
@@ -88,7 +88,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         active: u32,
         op: &MatrixOp,
@@ -182,7 +182,7 @@ impl Cluster<'_> {
         block: usize,
         warp: &Warp,
         fragment: &Fragment,
-        code: &Code,
+        code: &FunctionCode,
         at: u32,
         reference: &Reference,
         matrices: usize,

@@ -3,7 +3,7 @@
 //! Law: each lane of the mask gets what the ISA says of the values of the lanes that take part. A
 //! lane that reads another which takes no part gets its own value.
 
-use super::code::{Code, Meeting, Reduction, Row, Together};
+use super::code::{FunctionCode, Meeting, Reduction, Row, Together};
 use super::warp::Frame;
 
 /// The operands of all lanes.
@@ -16,7 +16,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn of(frame: &Frame, code: &Code, meeting: &Meeting) -> Self {
+    pub(super) fn of(frame: &Frame, code: &FunctionCode, meeting: &Meeting) -> Self {
         Self {
             a: *frame.row(code, meeting.a),
             b: *frame.row(code, meeting.b),

@@ -4,7 +4,7 @@
 //! join of the branch. A fragment at a join waits for the lanes that are expected there; where these
 //! wait for it in turn (a lock that one lane holds and another wants), it is let go.
 
-use super::code::{Code, NOWHERE, Row, Source, Target, Truth};
+use super::code::{FunctionCode, NOWHERE, Row, Source, Target, Truth};
 
 /// The registers of a function that some lanes are in.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     #[inline]
-    pub(crate) fn row<'a>(&'a self, code: &'a Code, source: Source) -> &'a Row {
+    pub(crate) fn row<'a>(&'a self, code: &'a FunctionCode, source: Source) -> &'a Row {
         match source.0 & Source::CONSTANT {
             0 => &self.rows[source.0 as usize],
             _ => &code.constants[(source.0 & !Source::CONSTANT) as usize],
@@ -159,7 +159,7 @@ impl Warp {
         Self { number, threads, live: threads, cluster_arrivals: vec![0; 32], ..Self::default() }
     }
 
-    pub(crate) fn frame(&mut self, code: &Code, function: u32, local: u64, live: u32) -> usize {
+    pub(crate) fn frame(&mut self, code: &FunctionCode, function: u32, local: u64, live: u32) -> usize {
         let at = self.free_frames.pop().unwrap_or_else(|| {
             self.frames.push(Frame::default());
             self.frames.len() - 1

@@ -114,7 +114,7 @@ impl Scalar {
 
 /// Where a variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
+pub enum StateSpace {
     /// Memory of the device.
     Global,
     /// Memory of the device that no kernel writes.
@@ -127,7 +127,7 @@ pub enum Space {
     Param,
 }
 
-impl Space {
+impl StateSpace {
     /// Its name in PTX.
     pub fn name(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ pub struct Variable<'a> {
     /// Its name.
     pub name: &'a str,
     /// Where it is.
-    pub space: Space,
+    pub space: StateSpace,
     /// The type of its elements.
     pub element: Scalar,
     /// The bytes by which its address is divisible.
@@ -217,7 +217,7 @@ pub struct Location {
 /// An operand of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand<'a> {
-    /// A register, by its number in [`Function::registers`].
+    /// A register, by its number in [`PtxFunction::registers`].
     Register(u32),
     /// A special register such as `%tid.x`.
     Special(&'a str),
@@ -227,11 +227,11 @@ pub enum Operand<'a> {
     Float32(u32),
     /// A float of 64 bits, which is also what a decimal number is.
     Float64(u64),
-    /// A variable of the function, by its number in [`Function::variables`], and what is added.
+    /// A variable of the function, by its number in [`PtxFunction::variables`], and what is added.
     Local(u32, i64),
     /// A variable or a function of the module, and what is added.
     Symbol(&'a str, i64),
-    /// A label, by its number in [`Function::labels`].
+    /// A label, by its number in [`PtxFunction::labels`].
     Label(u32),
     /// `[base + offset]`.
     Address(Box<Operand<'a>>, i64),
@@ -252,7 +252,7 @@ pub enum Operand<'a> {
 /// What a statement is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind<'a> {
-    /// A label, by its number in [`Function::labels`].
+    /// A label, by its number in [`PtxFunction::labels`].
     Label(u32),
     /// An instruction.
     Instruction {
@@ -284,7 +284,7 @@ pub struct Statement<'a> {
 
 /// A function.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Function<'a> {
+pub struct PtxFunction<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether a launch can begin here.
@@ -321,7 +321,7 @@ pub struct Module<'a> {
     /// `.target`, such as `sm_90a`.
     pub target: &'a str,
     /// The functions, in the order of the text. One that is declared and later defined stands once.
-    pub functions: Vec<Function<'a>>,
+    pub functions: Vec<PtxFunction<'a>>,
     /// The variables of the module.
     pub variables: Vec<Variable<'a>>,
     /// The files of the source.
@@ -332,7 +332,7 @@ pub struct Module<'a> {
 
 impl<'a> Module<'a> {
     /// The function of this name.
-    pub fn function(&self, name: &str) -> Option<&Function<'a>> {
+    pub fn function(&self, name: &str) -> Option<&PtxFunction<'a>> {
         self.functions.iter().find(|function| function.name == name)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::lexer::{Lexer, Token};
 use super::{
-    Function, Initial, Location, Module, Operand, Parameter, PtxError, Scalar, SourceFile, Space, Statement,
+    Initial, Location, Module, Operand, Parameter, PtxError, PtxFunction, Scalar, SourceFile, StateSpace, Statement,
     StatementKind, Variable,
 };
 
@@ -70,7 +70,7 @@ struct Mention<'a> {
 }
 
 #[derive(Default)]
-struct Scope<'a> {
+struct NameScope<'a> {
     names: HashMap<&'a str, Meaning>,
     singles: HashMap<&'a str, Scalar>,
     ranges: HashMap<&'a str, Range>,
@@ -87,7 +87,7 @@ struct Parser<'a> {
     variables: HashMap<&'a str, usize>,
     places: HashMap<Location, u32>,
     location: Option<u32>,
-    scopes: Vec<Scope<'a>>,
+    scopes: Vec<NameScope<'a>>,
 }
 
 type Read<T> = Result<T, PtxError>;
@@ -360,11 +360,11 @@ impl<'a> Parser<'a> {
     fn variable(&mut self, is_extern: bool) -> Read<Vec<Variable<'a>>> {
         let line = self.line;
         let space = match self.token {
-            Token::Dot("global") => Space::Global,
-            Token::Dot("const") => Space::Const,
-            Token::Dot("shared") => Space::Shared,
-            Token::Dot("local") => Space::Local,
-            Token::Dot("param") => Space::Param,
+            Token::Dot("global") => StateSpace::Global,
+            Token::Dot("const") => StateSpace::Const,
+            Token::Dot("shared") => StateSpace::Shared,
+            Token::Dot("local") => StateSpace::Local,
+            Token::Dot("param") => StateSpace::Param,
             _ => return self.error(format!("variables of {} are not supported", self.shown())),
         };
         self.advance()?;
@@ -511,9 +511,9 @@ impl<'a> Parser<'a> {
                 self.skip_parentheses()?;
             }
         }
-        self.scopes = vec![Scope::default()];
+        self.scopes = vec![NameScope::default()];
         self.location = None;
-        let mut own = Function {
+        let mut own = PtxFunction {
             name: "",
             is_entry,
             parameters: Vec::new(),
@@ -601,7 +601,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn parameters(&mut self, own: &mut Function<'a>) -> Read<Vec<Parameter<'a>>> {
+    fn parameters(&mut self, own: &mut PtxFunction<'a>) -> Read<Vec<Parameter<'a>>> {
         self.expect(b'(')?;
         let mut found = Vec::new();
         while !self.take_sign(b')')? {
@@ -663,7 +663,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn body(&mut self, own: &mut Function<'a>) -> Read<Vec<Statement<'a>>> {
+    fn body(&mut self, own: &mut PtxFunction<'a>) -> Read<Vec<Statement<'a>>> {
         let mut statements = Vec::new();
         self.expect(b'{')?;
         let mut depth = 1;
@@ -675,7 +675,7 @@ impl<'a> Parser<'a> {
                     }
                     self.advance()?;
                     depth += 1;
-                    self.scopes.push(Scope::default());
+                    self.scopes.push(NameScope::default());
                 }
                 Token::Sign(b'}') => {
                     let line = self.line;
@@ -719,7 +719,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around it.
-    fn close(&mut self, own: &mut Function<'a>, statements: &mut [Statement<'a>], line: u32) -> Read<()> {
+    fn close(&mut self, own: &mut PtxFunction<'a>, statements: &mut [Statement<'a>], line: u32) -> Read<()> {
         let Some(scope) = self.scopes.pop() else { return self.error("`}` closes nothing") };
         let mut left = Vec::new();
         for mention in scope.mentions {
@@ -782,7 +782,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What a name stands for, from the innermost scope outwards.
-    fn meaning(&mut self, own: &mut Function<'a>, name: &'a str) -> Option<Meaning> {
+    fn meaning(&mut self, own: &mut PtxFunction<'a>, name: &'a str) -> Option<Meaning> {
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let digits = &name[stem.len()..];
         let index = match digits.starts_with('0') && digits.len() > 1 {
@@ -815,7 +815,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    fn statement(&mut self, own: &mut Function<'a>, statements: &mut Vec<Statement<'a>>) -> Read<()> {
+    fn statement(&mut self, own: &mut PtxFunction<'a>, statements: &mut Vec<Statement<'a>>) -> Read<()> {
         let line = self.line;
         let mut guard = None;
         if self.take_sign(b'@')? {
@@ -899,7 +899,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn operands(&mut self, own: &mut Function<'a>, end: u8, depth: usize) -> Read<Vec<Operand<'a>>> {
+    fn operands(&mut self, own: &mut PtxFunction<'a>, end: u8, depth: usize) -> Read<Vec<Operand<'a>>> {
         if depth == MAX_NESTING {
             return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
         }
@@ -913,7 +913,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn operand(&mut self, own: &mut Function<'a>, depth: usize) -> Read<Operand<'a>> {
+    fn operand(&mut self, own: &mut PtxFunction<'a>, depth: usize) -> Read<Operand<'a>> {
         if depth == MAX_NESTING {
             return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
         }
@@ -982,7 +982,7 @@ impl<'a> Parser<'a> {
         Ok(operand)
     }
 
-    fn named(&mut self, own: &mut Function<'a>, name: &'a str) -> Read<Operand<'a>> {
+    fn named(&mut self, own: &mut PtxFunction<'a>, name: &'a str) -> Read<Operand<'a>> {
         let line = self.line;
         self.advance()?;
         if name == "_" {

@@ -4,7 +4,7 @@ use super::{Decode, Decoder, types};
 use crate::check::checker::{Fence, Scope};
 use crate::engine::cluster::builtin;
 use crate::engine::code::{Arrival, Callee, NOWHERE, Op, Source, Target, Truth};
-use crate::ptx::{Operand, Scalar, Space, StatementKind};
+use crate::ptx::{Operand, Scalar, StateSpace, StatementKind};
 
 impl<'a> Decoder<'_, 'a> {
     pub(super) fn flow_instruction(
@@ -187,7 +187,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     fn is_parameter(&self, variable: u32) -> bool {
-        self.function.variables[variable as usize].space == Space::Param
+        self.function.variables[variable as usize].space == StateSpace::Param
     }
 
     fn parameter_slots(&self, variable: u32) -> std::ops::Range<u32> {

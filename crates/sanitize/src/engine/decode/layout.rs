@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::code::{Entry, Placed};
+use crate::engine::code::{EntryCode, Placed};
 use crate::engine::windows;
-use crate::ptx::{Function, Initial, Module, Operand, PtxError, Space, StatementKind, Variable};
+use crate::ptx::{Initial, Module, Operand, PtxError, PtxFunction, StateSpace, StatementKind, Variable};
 
 /// The most bytes of the variables of a module in global memory.
 const MAX_GLOBAL: u64 = 1 << 30;
@@ -50,7 +50,7 @@ fn room(end: &mut u64, bytes: u64, align: u64, most: u64) -> Option<u64> {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn new(module: &Module<'a>, entry: &Function<'a>) -> Result<Self, PtxError> {
+    pub(super) fn new(module: &Module<'a>, entry: &PtxFunction<'a>) -> Result<Self, PtxError> {
         let functions: HashMap<&str, u32> =
             module.functions.iter().enumerate().map(|(number, own)| (own.name, number as u32)).collect();
         let mut reachable = vec![false; module.functions.len()];
@@ -94,7 +94,7 @@ impl<'a> Layout<'a> {
         let mut dynamic_align = 16;
         for variable in &module.variables {
             match variable.space {
-                Space::Shared if used.contains(variable.name) => match variable.bytes {
+                StateSpace::Shared if used.contains(variable.name) => match variable.bytes {
                     Some(bytes) if bytes > 0 || !variable.is_extern => {
                         let address = own.shared(variable, bytes)?;
                         own.symbols.insert(variable.name, address);
@@ -104,7 +104,7 @@ impl<'a> Layout<'a> {
                         dynamic_align = dynamic_align.max(variable.align);
                     }
                 },
-                Space::Global | Space::Const => {
+                StateSpace::Global | StateSpace::Const => {
                     let address = own.global(variable, &mut global)?;
                     own.symbols.insert(variable.name, address);
                     pending.push(variable);
@@ -118,22 +118,23 @@ impl<'a> Layout<'a> {
             for variable in &function.variables {
                 let address = match variable.space {
                     _ if !own.reachable[number] => 0,
-                    Space::Local => match room(&mut local, variable.bytes.unwrap_or(0), variable.align, MAX_LOCAL) {
+                    StateSpace::Local => match room(&mut local, variable.bytes.unwrap_or(0), variable.align, MAX_LOCAL)
+                    {
                         Some(address) => address,
                         None => return Err(too_large(variable, MAX_LOCAL)),
                     },
-                    Space::Shared => match variable.bytes {
+                    StateSpace::Shared => match variable.bytes {
                         Some(bytes) => own.shared(variable, bytes)?,
                         None => {
                             dynamic_align = dynamic_align.max(variable.align);
                             u64::MAX
                         }
                     },
-                    Space::Global | Space::Const => {
+                    StateSpace::Global | StateSpace::Const => {
                         inner.push(variable);
                         own.global(variable, &mut global)?
                     }
-                    Space::Param => 0,
+                    StateSpace::Param => 0,
                 };
                 addresses.push(address);
             }
@@ -169,7 +170,7 @@ impl<'a> Layout<'a> {
             address,
             bytes: Vec::new(),
             size: bytes,
-            is_const: variable.space == Space::Const,
+            is_const: variable.space == StateSpace::Const,
         });
         Ok(address)
     }
@@ -206,11 +207,11 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    pub(super) fn is_reachable(&self, function: &Function<'_>) -> bool {
+    pub(super) fn is_reachable(&self, function: &PtxFunction<'_>) -> bool {
         self.functions.get(function.name).is_some_and(|number| self.reachable[*number as usize])
     }
 
-    pub(super) fn entry(&self, function: &Function<'a>, number: u32) -> Entry {
+    pub(super) fn entry(&self, function: &PtxFunction<'a>, number: u32) -> EntryCode {
         let mut parameters = Vec::new();
         let mut offset = 0_u64;
         for own in &function.parameters {
@@ -218,7 +219,7 @@ impl<'a> Layout<'a> {
             parameters.push((own.name.to_string(), offset, own.bytes));
             offset += own.bytes;
         }
-        Entry { function: number, parameters, parameter_bytes: offset }
+        EntryCode { function: number, parameters, parameter_bytes: offset }
     }
 }
 

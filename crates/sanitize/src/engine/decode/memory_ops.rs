@@ -7,7 +7,7 @@ use crate::engine::windows;
 use crate::isa::float::{ExtremeMode, FloatMode, add32, add64, extreme32};
 use crate::isa::half::{Half, HalfMode, pair2};
 use crate::isa::integer::{decrement, increment};
-use crate::ptx::{Operand, Scalar, Space};
+use crate::ptx::{Operand, Scalar, StateSpace};
 
 /// The order that modifiers ask for.
 fn order(modifiers: &[&str], default: Order) -> Order {
@@ -91,7 +91,7 @@ impl<'a> Decoder<'_, 'a> {
         let Operand::Address(base, offset) = operand else { return None };
         let slot = match &**base {
             Operand::Local(variable, own) => {
-                if self.function.variables[*variable as usize].space != Space::Param {
+                if self.function.variables[*variable as usize].space != StateSpace::Param {
                     return None;
                 }
                 let offset = offset.wrapping_add(*own);
