@@ -1,0 +1,738 @@
+//! Instructions of warps and warpgroups: products and moves of matrices.
+
+use std::fmt::Write;
+
+use tilewright_sanitize::isa::matrices;
+use tilewright_sanitize::isa::mma::{LANES, Lanes, Mma, Operands};
+use tilewright_sanitize::isa::tensor_core::{Factor, SumModel, SumType};
+use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, Wgmma};
+
+use crate::program::{HEAD, Outcome, Program, Random, Shape};
+
+/// Threads of a block, and blocks.
+const BLOCK: usize = 128;
+const BLOCKS: usize = 24;
+const THREADS: usize = BLOCK * BLOCKS;
+/// Words of shared memory of a block.
+const IMAGE: usize = 4096;
+
+/// All of them.
+pub(crate) fn programs() -> Vec<Program> {
+    let mut all = Vec::new();
+    products(&mut all);
+    group_products(&mut all);
+    moves(&mut all);
+    all
+}
+
+/// What elements of 32 bits are filled with.
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    /// Floating-point numbers: bits of exponent and fraction, and whether some are special.
+    Floats(u32, u32, bool),
+    F64,
+    Bits,
+}
+
+fn fill_of(factor: Factor, special: bool) -> Fill {
+    match factor {
+        Factor::F16 => Fill::Floats(5, 10, special),
+        Factor::Bf16 => Fill::Floats(8, 7, special),
+        Factor::Tf32 => Fill::Floats(8, 23, special),
+        Factor::E4m3 => Fill::Floats(4, 3, special),
+        Factor::E5m2 => Fill::Floats(5, 2, special),
+    }
+}
+
+impl Fill {
+    fn number(self, random: &mut Random) -> u64 {
+        match self {
+            Fill::Floats(exponent, fraction, special) => {
+                let middle = (1_u64 << (exponent - 1)) - 1;
+                let spread = random.below(3) * 3 + 1;
+                let field = match random.below(if special { 12 } else { 40 }) {
+                    0 => 0,
+                    1 if special => 2 * middle + 1,
+                    2 if special => 2 * middle,
+                    _ => (middle + random.below(2 * spread + 1)).saturating_sub(spread).max(1),
+                };
+                let low = match random.below(20) {
+                    0 => 0,
+                    _ => random.bits() & ((1 << fraction) - 1),
+                };
+                // Without special numbers no byte is NaN.
+                let field = if special { field } else { field.min(2 * middle) };
+                random.below(2) << (exponent + fraction) | field << fraction | low
+            }
+            Fill::F64 => random.below(2) << 63 | (1015 + random.below(16)) << 52 | random.bits() >> 12,
+            Fill::Bits => random.bits() & 0xffff_ffff,
+        }
+    }
+
+    /// Words with as many elements as fit; an f64 takes two.
+    fn words(self, random: &mut Random, count: usize) -> Vec<u32> {
+        let bits = match self {
+            Fill::Floats(exponent, fraction, _) => 1 + exponent + fraction,
+            Fill::F64 => 64,
+            Fill::Bits => 32,
+        };
+        let mut words = Vec::with_capacity(count);
+        while words.len() < count {
+            if bits == 64 {
+                let number = self.number(random);
+                words.extend([number as u32, (number >> 32) as u32]);
+            } else {
+                words.push((0..32 / bits).fold(0, |word, part| word | (self.number(random) as u32) << (bits * part)));
+            }
+        }
+        words
+    }
+}
+
+/// Words of all threads: word `n` of thread `t` is number `n * THREADS + t`.
+struct Words(Vec<u32>);
+
+impl Words {
+    /// A register of a warp.
+    fn register(&self, number: usize, warp: usize) -> Lanes {
+        let mut lanes = [0; LANES];
+        lanes.copy_from_slice(&self.0[number * THREADS + warp * LANES..][..LANES]);
+        lanes
+    }
+
+    fn registers(&self, first: usize, count: usize, warp: usize) -> Vec<Lanes> {
+        (first..first + count).map(|number| self.register(number, warp)).collect()
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Words {
+        Words(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// The random words of parts of the operands: so many words a thread of each.
+fn operands(random: &mut Random, parts: &[(Fill, usize)]) -> Words {
+    let mut words = Vec::new();
+    for (fill, count) in parts {
+        // Numbers of two words lie in two registers of one thread.
+        match fill {
+            Fill::F64 => {
+                for _ in 0..count / 2 {
+                    let pairs = fill.words(random, 2 * THREADS);
+                    words.extend(pairs.iter().step_by(2));
+                    words.extend(pairs.iter().skip(1).step_by(2));
+                }
+            }
+            _ => words.extend(fill.words(random, count * THREADS)),
+        }
+    }
+    Words(words)
+}
+
+/// Loads and stores of registers; `class` is `b32`, `f32` or `f64`.
+fn load(text: &mut String, letter: char, class: &str, count: usize, first: usize) -> String {
+    let mut names = Vec::new();
+    for number in 0..count {
+        let _ = writeln!(text, "    ld.global.b32 %w{letter}{number}, [%d21+{}];", (first + number) * THREADS * 4);
+    }
+    let registers = if class == "f64" { count / 2 } else { count };
+    for number in 0..registers {
+        let name = format!("%{letter}{number}");
+        let _ = match class {
+            "f64" => writeln!(text, "    mov.b64 {name}, {{%w{letter}{}, %w{letter}{}}};", 2 * number, 2 * number + 1),
+            _ => writeln!(text, "    mov.b32 {name}, %w{letter}{number};"),
+        };
+        names.push(name);
+    }
+    format!("{{{}}}", names.join(", "))
+}
+
+fn save(text: &mut String, letter: char, class: &str, count: usize) {
+    for number in 0..if class == "f64" { count / 2 } else { count } {
+        let _ = match class {
+            "f64" => {
+                writeln!(
+                    text,
+                    "    mov.b64 {{%w{letter}{}, %w{letter}{}}}, %{letter}{number};",
+                    2 * number,
+                    2 * number + 1
+                )
+            }
+            _ => writeln!(text, "    mov.b32 %w{letter}{number}, %{letter}{number};"),
+        };
+    }
+    for number in 0..count {
+        let _ = writeln!(text, "    st.global.b32 [%d22+{}], %w{letter}{number};", number * THREADS * 4);
+    }
+}
+
+fn declare(text: &mut String, letter: char, class: &str) {
+    let _ = writeln!(text, "    .reg .b32 %w{letter}<128>;\n    .reg .{class} %{letter}<128>;");
+}
+
+/// Other models than the one that is assumed: depths and bits.
+fn models(k: usize) -> Vec<SumModel> {
+    let depths = [1, 2, 4, 8, 16, 32].into_iter().filter(|depth| *depth <= k);
+    depths.flat_map(|depth| [12, 13, 14, 22, 23, 24, 25, 26, 27].map(|bits| SumModel { depth, bits })).collect()
+}
+
+/// Compares the registers of all warps; where they differ, says how many agree by other models.
+fn compare(
+    found: &Words,
+    registers: usize,
+    shape: Shape,
+    models: &[SumModel],
+    evaluate: impl Fn(usize, Option<SumModel>) -> Vec<Lanes>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let step = if shape == Shape::F64 { 2 } else { 1 };
+    for warp in 0..THREADS / LANES {
+        let (wanted, found) = (evaluate(warp, None), found.registers(0, registers, warp));
+        for register in (0..registers).step_by(step) {
+            for lane in 0..LANES {
+                let bits = |of: &[Lanes]| {
+                    let upper = if step == 2 { u64::from(of[register + 1][lane]) << 32 } else { 0 };
+                    u64::from(of[register][lane]) | upper
+                };
+                outcome.add(bits(&found), bits(&wanted), shape, || {
+                    format!("warp {warp}, lane {lane}, register {register}")
+                });
+            }
+        }
+    }
+    if outcome.equal + outcome.nan < outcome.compared {
+        let mut rows: Vec<(usize, SumModel)> = models
+            .iter()
+            .map(|model| {
+                let equal = (0..8).map(|warp| {
+                    let (wanted, found) = (evaluate(warp, Some(*model)), found.registers(0, registers, warp));
+                    wanted.iter().flatten().zip(found.iter().flatten()).filter(|(a, b)| a == b).count()
+                });
+                (equal.sum(), *model)
+            })
+            .collect();
+        rows.sort_by_key(|(equal, _)| std::cmp::Reverse(*equal));
+        for (equal, model) in rows.iter().take(3) {
+            let share = 100.0 * *equal as f64 / (8 * registers * LANES) as f64;
+            outcome.notes.push(format!("depth {} and {} bits: {share:.2} % agree", model.depth, model.bits));
+        }
+    }
+    outcome
+}
+
+fn product(all: &mut Vec<Program>, name: &str, mma: Mma, fills: [Fill; 3], [class, shape_name]: [&'static str; 2]) {
+    let [in_a, in_b, in_c] = mma.registers();
+    let mut random = Random(name.len() as u64 * 77);
+    let words = operands(&mut random, &[(fills[0], in_a), (fills[1], in_b), (fills[2], in_c)]);
+    let operand = if class == "f64" { "f64" } else { "b32" };
+    let mut text = HEAD.to_string();
+    for letter in ['a', 'b'] {
+        declare(&mut text, letter, operand);
+    }
+    for letter in ['c', 'e'] {
+        declare(&mut text, letter, class);
+    }
+    text += "    mul.wide.u32 %d20, %at, 4;\n    add.u64 %d21, %in, %d20;\n    add.u64 %d22, %out, %d20;\n";
+    let a = load(&mut text, 'a', operand, in_a, 0);
+    let b = load(&mut text, 'b', operand, in_b, in_a);
+    let c = load(&mut text, 'c', class, in_c, in_a + in_b);
+    let results = c.replace("%c", "%e");
+    let instruction = name.trim_end_matches("-special");
+    let _ = writeln!(text, "    {instruction} {results}, {a}, {b}, {c};");
+    save(&mut text, 'e', class, in_c);
+    text += "    ret;\n}\n";
+    let shape = match shape_name {
+        "f16" => Shape::F16x2,
+        "f32" => Shape::F32,
+        "f64" => Shape::F64,
+        _ => Shape::Bits,
+    };
+    let input = words.bytes();
+    let tried = if matches!(shape, Shape::F16x2 | Shape::F32) { models(mma.shape()[2]) } else { Vec::new() };
+    let check = move |output: &[u8]| {
+        compare(&Words::of_bytes(output), in_c, shape, &tried, |warp, model| {
+            let mma = model.map_or(mma, |model| mma.with_model(model));
+            let a = words.registers(0, in_a, warp);
+            let b = words.registers(in_a, in_b, warp);
+            let c = words.registers(in_a + in_b, in_c, warp);
+            let mut d = vec![[0; LANES]; in_c];
+            mma.multiply(&a, &b, &c, &mut d);
+            d
+        })
+    };
+    all.push(Program {
+        name: name.into(),
+        text,
+        blocks: BLOCKS,
+        threads: BLOCK,
+        input,
+        output_bytes: 4 * in_c * THREADS,
+        approximate: tried_is_open(shape),
+        check: Box::new(check),
+    });
+}
+
+/// Whether the ISA leaves the last places of sums open.
+fn tried_is_open(shape: Shape) -> bool {
+    matches!(shape, Shape::F16x2 | Shape::F32)
+}
+
+fn products(all: &mut Vec<Program>) {
+    for special in [false, true] {
+        let suffix = if special { "-special" } else { "" };
+        let mut float = |shape: [usize; 3], names: [&str; 2], factors: [Factor; 2], sums: SumType| {
+            let [m, n, k] = shape;
+            let (sum, class, fill) = match sums {
+                SumType::F16 => ("f16", "b32", Fill::Floats(5, 10, special)),
+                SumType::F32 => ("f32", "f32", Fill::Floats(8, 23, special)),
+            };
+            let [a, b] = names;
+            let name = format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.{sum}.{a}.{b}.{sum}{suffix}");
+            let Some(mma) = Mma::new(shape, Operands::Floats(factors[0], factors[1]), sums, false) else { return };
+            product(all, &name, mma, [fill_of(factors[0], special), fill_of(factors[1], special), fill], [class, sum]);
+        };
+        for k in [8, 16] {
+            float([16, 8, k], ["f16"; 2], [Factor::F16; 2], SumType::F32);
+            float([16, 8, k], ["f16"; 2], [Factor::F16; 2], SumType::F16);
+            float([16, 8, k], ["bf16"; 2], [Factor::Bf16; 2], SumType::F32);
+        }
+        for k in [4, 8] {
+            float([16, 8, k], ["tf32"; 2], [Factor::Tf32; 2], SumType::F32);
+        }
+        let bytes = [("e4m3", Factor::E4m3), ("e5m2", Factor::E5m2)];
+        for (a, first) in bytes {
+            for (b, second) in bytes {
+                float([16, 8, 32], [a, b], [first, second], SumType::F32);
+            }
+        }
+    }
+    for (a_across, a) in [(false, "row"), (true, "col")] {
+        for (b_across, b) in [(false, "col"), (true, "row")] {
+            for (sums, sum, class, fill) in [
+                (SumType::F16, "f16", "b32", Fill::Floats(5, 10, false)),
+                (SumType::F32, "f32", "f32", Fill::Floats(8, 23, false)),
+            ] {
+                let name = format!("mma.sync.aligned.m8n8k4.{a}.{b}.{sum}.f16.f16.{sum}");
+                let f16 = fill_of(Factor::F16, false);
+                product(all, &name, Mma::quad_pairs(a_across, b_across, sums), [f16, f16, fill], [class, sum]);
+            }
+        }
+    }
+    for shape in [[8, 8, 4], [16, 8, 4], [16, 8, 8], [16, 8, 16]] {
+        let [m, n, k] = shape;
+        let name = format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.f64.f64.f64.f64");
+        if let Some(mma) = Mma::new(shape, Operands::F64, SumType::F32, false) {
+            product(all, &name, mma, [Fill::F64; 3], ["f64", "f64"]);
+        }
+    }
+    let shapes =
+        [(8, [8, 8, 16]), (8, [16, 8, 16]), (8, [16, 8, 32]), (4, [8, 8, 32]), (4, [16, 8, 32]), (4, [16, 8, 64])];
+    for (bits, shape) in shapes {
+        for (a_signed, b_signed) in [(true, true), (false, true), (true, false), (false, false)] {
+            for saturate in [false, true] {
+                let [m, n, k] = shape;
+                let letter = |signed: bool| if signed { 's' } else { 'u' };
+                let (a, b, dot) = (letter(a_signed), letter(b_signed), if saturate { ".satfinite" } else { "" });
+                let name = format!("mma.sync.aligned.m{m}n{n}k{k}.row.col{dot}.s32.{a}{bits}.{b}{bits}.s32");
+                let operands = Operands::Integers { bits, a_signed, b_signed };
+                if let Some(mma) = Mma::new(shape, operands, SumType::F32, saturate) {
+                    product(all, &name, mma, [Fill::Bits; 3], ["b32", "s32"]);
+                }
+            }
+        }
+    }
+    for shape in [[8, 8, 128], [16, 8, 128], [16, 8, 256]] {
+        for (operands, of) in [(Operands::XorPopc, "xor"), (Operands::AndPopc, "and")] {
+            let [m, n, k] = shape;
+            let name = format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.s32.b1.b1.s32.{of}.popc");
+            if let Some(mma) = Mma::new(shape, operands, SumType::F32, false) {
+                product(all, &name, mma, [Fill::Bits; 3], ["b32", "s32"]);
+            }
+        }
+    }
+}
+
+/// The beginning of a kernel with an image of shared memory, which is the block's part of the input.
+/// `%image` is its address.
+fn with_image(text: &mut String) {
+    let _ = write!(
+        text,
+        "    .shared .align 1024 .b8 image[{bytes}];
+    .reg .b32 %image, %step;
+    mov.u32 %image, image;
+    mul.wide.u32 %d1, %block, {bytes};
+    add.u64 %d1, %in, %d1;
+    mul.wide.u32 %d2, %thread, 4;
+    add.u64 %d1, %d1, %d2;
+    shl.b32 %r1, %thread, 2;
+    add.u32 %r1, %image, %r1;
+    mov.u32 %step, 0;
+FILL:
+    ld.global.b32 %r2, [%d1];
+    st.shared.b32 [%r1], %r2;
+    add.u64 %d1, %d1, 512;
+    add.u32 %r1, %r1, 512;
+    add.u32 %step, %step, 1;
+    setp.lt.u32 %p1, %step, {steps};
+    @%p1 bra FILL;
+    fence.proxy.async;
+    bar.sync 0;
+    mul.wide.u32 %d20, %at, 4;
+    add.u64 %d21, %in, %d20;
+    add.u64 %d21, %d21, {behind};
+    add.u64 %d22, %out, %d20;
+",
+        bytes = 4 * IMAGE,
+        steps = IMAGE / BLOCK,
+        behind = 4 * IMAGE * BLOCKS,
+    );
+}
+
+/// Where B begins in the image.
+const B_AT: u32 = 8192;
+
+/// A way that an operand lies in shared memory.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    units: u32,
+    across: bool,
+    /// Bytes by which the start lies inside a line of the swizzle.
+    inside: u32,
+}
+
+impl Way {
+    fn describe(self, start: u32) -> Described {
+        let line = 16 * self.units;
+        let (leading, stride) = match (self.across, self.units) {
+            (false, 1) => (128, 256),
+            (false, _) => (0, 8 * line),
+            (true, 1) => (128, 256),
+            (true, _) => (16 * line, 8 * line),
+        };
+        Described { start: start + self.inside, leading, stride, base_offset: 0, units: self.units }
+    }
+
+    /// The bits of the descriptor but for the start.
+    fn upper(self) -> u64 {
+        let described = self.describe(0);
+        let mode = match self.units {
+            1 => 0,
+            2 => 3,
+            4 => 2,
+            _ => 1_u64,
+        };
+        u64::from(described.leading >> 4) << 16 | u64::from(described.stride >> 4) << 32 | mode << 62
+    }
+}
+
+/// An instruction of a warpgroup.
+struct GroupCase {
+    n: usize,
+    operands: GroupOperands,
+    names: [&'static str; 2],
+    sums: SumType,
+    ways: [Way; 2],
+    in_registers: bool,
+    saturate: bool,
+    negated: [bool; 2],
+    special: bool,
+}
+
+fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
+    let GroupCase { n, operands: of, names, sums, ways, in_registers, saturate, negated, special } = *case;
+    let Some(wgmma) = Wgmma::new(n, of, sums, saturate) else { return };
+    let wgmma = wgmma.across(ways.map(|way| way.across)).negated(negated);
+    let (k, registers) = (wgmma.k(), wgmma.registers());
+    let (sum, class, sum_fill) = match (of, sums) {
+        (GroupOperands::Floats(..), SumType::F16) => ("f16", "b32", Fill::Floats(5, 10, special)),
+        (GroupOperands::Floats(..), SumType::F32) => ("f32", "f32", Fill::Floats(8, 23, special)),
+        _ => ("s32", "b32", Fill::Bits),
+    };
+    let fill = match of {
+        GroupOperands::Floats(factor, _) => fill_of(factor, special),
+        _ => Fill::Bits,
+    };
+    let [a, b] = names;
+    let dot = if saturate { ".satfinite" } else { "" };
+    let end = if of == GroupOperands::AndPopc { ".and.popc" } else { "" };
+    let instruction = format!("wgmma.mma_async.sync.aligned.m64n{n}k{k}{dot}.{sum}.{a}.{b}{end}");
+    let letter = |way: Way| {
+        let major = if way.across { "mn" } else { "k" };
+        format!("{major}{}{}", 16 * way.units, if way.inside > 0 { "i" } else { "" })
+    };
+    let from = if in_registers { "registers".into() } else { letter(ways[0]) };
+    let signs = negated.map(|negated| if negated { "-" } else { "+" }).concat();
+    let name = format!("{instruction}_{from}_{}_{signs}{}", letter(ways[1]), if special { "-special" } else { "" });
+    let mut random = Random(name.len() as u64 * 1001);
+    let image = fill.words(&mut random, IMAGE * BLOCKS);
+    let words = operands(&mut random, &[(fill, 4), (sum_fill, registers)]);
+    let mut text = HEAD.to_string();
+    declare(&mut text, 'a', "b32");
+    declare(&mut text, 'c', class);
+    with_image(&mut text);
+    let held = load(&mut text, 'a', "b32", 4, 0);
+    let d = load(&mut text, 'c', class, registers, 4);
+    for (number, way, start) in [(3, ways[0], 0), (4, ways[1], B_AT)] {
+        let _ = write!(
+            text,
+            "    add.u32 %r3, %image, {};\n    shr.u32 %r3, %r3, 4;\n    cvt.u64.u32 %d{number}, %r3;\n    or.b64 %d{number}, %d{number}, {:#x};\n",
+            start + way.inside,
+            way.upper()
+        );
+    }
+    let scale = |negated: bool| if negated { "-1" } else { "1" };
+    let floats = matches!(of, GroupOperands::Floats(..));
+    let wide = floats && of.bits() == 16;
+    let mut arguments = String::new();
+    if floats {
+        let _ = write!(arguments, ", {}, {}", scale(negated[0]), scale(negated[1]));
+    }
+    if wide {
+        if !in_registers {
+            let _ = write!(arguments, ", {}", u32::from(ways[0].across));
+        }
+        let _ = write!(arguments, ", {}", u32::from(ways[1].across));
+    }
+    let first = if in_registers { held } else { "%d3".into() };
+    let _ = write!(
+        text,
+        "    setp.ne.u32 %p2, %block, 0;
+    wgmma.fence.sync.aligned;
+    {instruction} {d}, {first}, %d4, %p2{arguments};
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+"
+    );
+    save(&mut text, 'c', class, registers);
+    text += "    ret;\n}\n";
+    let mut input = Words(image.clone()).bytes();
+    input.extend(words.bytes());
+    let shape = match sum {
+        "f16" => Shape::F16x2,
+        "f32" => Shape::F32,
+        _ => Shape::Bits,
+    };
+    let tried = if floats { models(k) } else { Vec::new() };
+    let check = move |output: &[u8]| {
+        compare(&Words::of_bytes(output), registers, shape, &tried, |warp, model| {
+            let wgmma = model.map_or(wgmma, |model| wgmma.with_model(model));
+            let block = warp / 4;
+            let read = |at: u32| {
+                let mut unit = [0; 16];
+                for (number, bytes) in unit.chunks_mut(4).enumerate() {
+                    let word = image.get(block * IMAGE + at as usize / 4 + number).copied().unwrap_or(0);
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                unit
+            };
+            let a = if in_registers {
+                wgmma.a_of_registers(&words.registers(0, 4, warp))
+            } else {
+                wgmma.a_of_shared(warp % 4, &ways[0].describe(0), read)
+            };
+            let b = wgmma.b_of_shared(&ways[1].describe(B_AT), read);
+            let mut d = words.registers(4, registers, warp);
+            // The first block does not add.
+            wgmma.multiply(&a, &b, &mut d, block != 0);
+            d
+        })
+    };
+    all.push(Program {
+        name,
+        text,
+        blocks: BLOCKS,
+        threads: BLOCK,
+        input,
+        output_bytes: 4 * registers * THREADS,
+        approximate: tried_is_open(shape),
+        check: Box::new(check),
+    });
+}
+
+fn group_products(all: &mut Vec<Program>) {
+    let way = |units, across, inside| Way { units, across, inside };
+    let base = GroupCase {
+        n: 32,
+        operands: GroupOperands::Floats(Factor::F16, Factor::F16),
+        names: ["f16"; 2],
+        sums: SumType::F32,
+        ways: [way(8, false, 0); 2],
+        in_registers: false,
+        saturate: false,
+        negated: [false; 2],
+        special: false,
+    };
+    // Every swizzle, K-major and MN-major, from the start of a line and inside it.
+    for units in [1, 2, 4, 8] {
+        for across in [false, true] {
+            let inside = if units > 2 && !across { 32 } else { 0 };
+            group_product(all, &GroupCase { ways: [way(units, across, 0), way(units, across, inside)], ..base });
+            group_product(all, &GroupCase { ways: [way(units, across, inside), way(8, !across, 0)], ..base });
+            let bf16 = GroupOperands::Floats(Factor::Bf16, Factor::Bf16);
+            let ways = [way(units, across, inside), way(units, across, inside)];
+            group_product(all, &GroupCase { operands: bf16, names: ["bf16"; 2], ways, in_registers: true, ..base });
+        }
+    }
+    for n in [8, 24, 64] {
+        group_product(all, &GroupCase { n, sums: SumType::F16, ..base });
+    }
+    for special in [false, true] {
+        for in_registers in [false, true] {
+            let of = |operands, names, sums| GroupCase { operands, names, sums, in_registers, special, ..base };
+            let floats = GroupOperands::Floats;
+            group_product(all, &of(floats(Factor::F16, Factor::F16), ["f16"; 2], SumType::F16));
+            group_product(all, &of(floats(Factor::F16, Factor::F16), ["f16"; 2], SumType::F32));
+            group_product(all, &of(floats(Factor::Bf16, Factor::Bf16), ["bf16"; 2], SumType::F32));
+            group_product(all, &of(floats(Factor::Tf32, Factor::Tf32), ["tf32"; 2], SumType::F32));
+            let bytes = [("e4m3", Factor::E4m3), ("e5m2", Factor::E5m2)];
+            for (a, first) in bytes {
+                for (b, second) in bytes {
+                    group_product(all, &of(floats(first, second), [a, b], SumType::F32));
+                    group_product(all, &of(floats(first, second), [a, b], SumType::F16));
+                }
+            }
+        }
+    }
+    group_product(all, &GroupCase { negated: [true, false], ..base });
+    group_product(all, &GroupCase { negated: [false, true], ..base });
+    for (a_signed, a) in [(true, "s8"), (false, "u8")] {
+        for (b_signed, b) in [(true, "s8"), (false, "u8")] {
+            for (in_registers, saturate) in [(false, false), (true, true)] {
+                let operands = GroupOperands::Integers { a_signed, b_signed };
+                group_product(all, &GroupCase { operands, names: [a, b], in_registers, saturate, ..base });
+            }
+        }
+    }
+    let ways = [way(1, false, 0), way(8, false, 0)];
+    for in_registers in [false, true] {
+        let operands = GroupOperands::AndPopc;
+        group_product(all, &GroupCase { operands, names: ["b1"; 2], in_registers, ways, ..base });
+    }
+}
+
+fn moves(all: &mut Vec<Program>) {
+    for count in [1, 2, 4] {
+        for (transposed, trans) in [(false, ""), (true, ".trans")] {
+            let instruction = format!("ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16");
+            let mut random = Random(count as u64);
+            let image = Fill::Bits.words(&mut random, IMAGE * BLOCKS);
+            let places: Vec<u32> = (0..THREADS).map(|_| 16 * random.below(IMAGE as u64 / 4) as u32).collect();
+            let mut text = HEAD.to_string();
+            declare(&mut text, 'a', "b32");
+            declare(&mut text, 'c', "b32");
+            with_image(&mut text);
+            load(&mut text, 'a', "b32", 1, 0);
+            let results: Vec<String> = (0..count).map(|number| format!("%c{number}")).collect();
+            let results = results.join(", ");
+            let _ = write!(text, "    add.u32 %r3, %image, %a0;\n    {instruction} {{{results}}}, [%r3];\n");
+            save(&mut text, 'c', "b32", count);
+            text += "    ret;\n}\n";
+            let mut input = Words(image.clone()).bytes();
+            input.extend(Words(places.clone()).bytes());
+            let check = move |output: &[u8]| {
+                compare(&Words::of_bytes(output), count, Shape::Bits, &[], |warp, _| {
+                    let registers = (0..count).map(|matrix| {
+                        let mut rows = [[0; 16]; 8];
+                        for (row, bytes) in rows.iter_mut().enumerate() {
+                            let at = places[warp * LANES + matrices::address_lane(matrix, row)] as usize;
+                            for (number, word) in bytes.chunks_mut(4).enumerate() {
+                                word.copy_from_slice(&image[warp / 4 * IMAGE + at / 4 + number].to_le_bytes());
+                            }
+                        }
+                        matrices::load(&rows, transposed)
+                    });
+                    registers.collect()
+                })
+            };
+            all.push(moved(instruction, text, input, 4 * count * THREADS, Box::new(check)));
+        }
+    }
+    for count in [1, 2, 4] {
+        for (transposed, trans) in [(false, ""), (true, ".trans")] {
+            let instruction = format!("stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16");
+            let mut random = Random(count as u64);
+            let image = Fill::Bits.words(&mut random, IMAGE * BLOCKS);
+            let words = operands(&mut random, &[(Fill::Bits, count)]);
+            let mut text = HEAD.to_string();
+            declare(&mut text, 'a', "b32");
+            with_image(&mut text);
+            let from = load(&mut text, 'a', "b32", count, 0);
+            // Lane l of a block writes the unit 7 t + 3 of its 128 units of 16 bytes.
+            let _ = write!(
+                text,
+                "    mad.lo.u32 %r3, %thread, 7, 3;
+    and.b32 %r3, %r3, 127;
+    shl.b32 %r3, %r3, 4;
+    add.u32 %r3, %image, %r3;
+    {instruction} [%r3], {from};
+    bar.sync 0;
+    mul.wide.u32 %d2, %block, 2048;
+    add.u64 %d2, %out, %d2;
+    shl.b32 %r4, %thread, 4;
+    cvt.u64.u32 %d3, %r4;
+    add.u64 %d2, %d2, %d3;
+    add.u32 %r4, %image, %r4;
+    ld.shared.v4.b32 {{%r5, %r6, %r7, %r8}}, [%r4];
+    st.global.v4.b32 [%d2], {{%r5, %r6, %r7, %r8}};
+    ret;
+}}
+"
+            );
+            let mut input = Words(image.clone()).bytes();
+            input.extend(words.bytes());
+            let check = move |output: &[u8]| {
+                let mut outcome = Outcome::default();
+                for block in 0..BLOCKS {
+                    let mut wanted: Vec<u8> =
+                        image[block * IMAGE..][..512].iter().flat_map(|word| word.to_le_bytes()).collect();
+                    for warp in 0..4 {
+                        for (matrix, register) in words.registers(0, count, block * 4 + warp).iter().enumerate() {
+                            for (row, bytes) in matrices::store(register, transposed).iter().enumerate() {
+                                let thread = warp * LANES + matrices::address_lane(matrix, row);
+                                wanted[(7 * thread + 3) % 128 * 16..][..16].copy_from_slice(bytes);
+                            }
+                        }
+                    }
+                    for (at, (found, wanted)) in output[block * 2048..][..2048].iter().zip(&wanted).enumerate() {
+                        outcome.add((*found).into(), (*wanted).into(), Shape::Bits, || {
+                            format!("block {block}, byte {at}")
+                        });
+                    }
+                }
+                outcome
+            };
+            all.push(moved(instruction, text, input, 2048 * BLOCKS, Box::new(check)));
+        }
+    }
+    let mut random = Random(9);
+    let words = operands(&mut random, &[(Fill::Bits, 1)]);
+    let instruction = "movmatrix.sync.aligned.m8n8.trans.b16";
+    let mut text = HEAD.to_string();
+    declare(&mut text, 'a', "b32");
+    declare(&mut text, 'c', "b32");
+    text += "    mul.wide.u32 %d20, %at, 4;\n    add.u64 %d21, %in, %d20;\n    add.u64 %d22, %out, %d20;\n";
+    load(&mut text, 'a', "b32", 1, 0);
+    let _ = writeln!(text, "    {instruction} %c0, %a0;");
+    save(&mut text, 'c', "b32", 1);
+    text += "    ret;\n}\n";
+    let input = words.bytes();
+    let check = move |output: &[u8]| {
+        compare(&Words::of_bytes(output), 1, Shape::Bits, &[], |warp, _| {
+            vec![matrices::transpose(&words.register(0, warp))]
+        })
+    };
+    all.push(moved(instruction.into(), text, input, 4 * THREADS, Box::new(check)));
+}
+
+fn moved(
+    name: String,
+    text: String,
+    input: Vec<u8>,
+    output_bytes: usize,
+    check: Box<dyn Fn(&[u8]) -> Outcome>,
+) -> Program {
+    Program { name, text, blocks: BLOCKS, threads: BLOCK, input, output_bytes, approximate: false, check }
+}
