@@ -277,6 +277,13 @@ must show that every number on the way fits.")]
         options: crate::relayout::RelayoutOptions,
     },
 
+    /// Run the PTX of any compiler without a GPU, and find races, hangs and wrong accesses.
+    #[command(after_help = crate::sanitize::EXAMPLES)]
+    Sanitize {
+        #[command(flatten)]
+        options: crate::sanitize::SanitizeOptions,
+    },
+
     /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine,
     /// time them on a GPU.
     #[command(after_help = crate::kernel::EXAMPLES)]

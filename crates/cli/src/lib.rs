@@ -35,6 +35,7 @@ mod read;
 mod reader;
 mod relayout;
 mod repl;
+mod sanitize;
 mod show;
 mod terminal;
 mod tour;
@@ -181,6 +182,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Same { options }) => write::run_same(&options, terminal),
         Some(Command::Read { options }) => read::run(&options, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
+        Some(Command::Sanitize { options }) => sanitize::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
         Some(Command::Tune { options }) => tune::run(&options, terminal),

@@ -21,5 +21,5 @@ mod run;
 
 pub use element::Element;
 pub use launch::{Argument, Array, Direction, KernelLaunch, LaunchError, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
-pub use report::{Ending, Report, ResultArray, StatementSource};
+pub use report::{Difference, Ending, Report, ResultArray, StatementSource};
 pub use run::{MAX_SHARED_BYTES, Options, sanitize};

@@ -49,6 +49,56 @@ pub struct ResultArray {
     pub bytes: Vec<u8>,
 }
 
+/// The element of a result that is farthest from what is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The number of the element, row after row.
+    pub element: u64,
+    /// What it is.
+    pub found: f64,
+    /// What it should be.
+    pub expected: f64,
+    /// How many elements differ by more than is allowed.
+    pub count: u64,
+}
+
+impl ResultArray {
+    /// Compares with expected bytes of a type: an element differs by more than `tolerance`, or than
+    /// that part of what is expected, or is NaN where the other is not. None where none does.
+    ///
+    /// ```
+    /// use tilewright_sanitize::{Element, ResultArray};
+    ///
+    /// let bytes = [1.0_f32, 2.5].iter().flat_map(|value| value.to_le_bytes()).collect();
+    /// let own = ResultArray { argument: 0, name: "y".into(), element: Element::F32, shape: vec![2], bytes };
+    /// let expected: Vec<u8> = [1.0_f64, 2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    /// assert!(own.difference(Element::F64, &expected, 0.3).is_none());
+    /// assert_eq!(own.difference(Element::F64, &expected, 0.1).unwrap().element, 1);
+    /// ```
+    pub fn difference(&self, element: Element, expected: &[u8], tolerance: f64) -> Option<Difference> {
+        let own = self.bytes.chunks_exact(self.element.bytes() as usize);
+        let other = expected.chunks_exact(element.bytes() as usize);
+        let mut worst: Option<(f64, Difference)> = None;
+        let mut count = 0;
+        for (at, (own, other)) in own.zip(other).enumerate() {
+            let (found, expected) = (self.element.decode(own), element.decode(other));
+            let is_equal = found == expected || (found.is_nan() && expected.is_nan());
+            let distance = match (found - expected).abs() {
+                distance if distance.is_nan() => f64::INFINITY,
+                distance => distance,
+            };
+            if is_equal || distance <= tolerance + tolerance * expected.abs() {
+                continue;
+            }
+            count += 1;
+            if worst.as_ref().is_none_or(|(before, _)| distance > *before) {
+                worst = Some((distance, Difference { element: at as u64, found, expected, count }));
+            }
+        }
+        worst.map(|(_, own)| Difference { count, ..own })
+    }
+}
+
 /// What a run gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {

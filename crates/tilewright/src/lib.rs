@@ -91,6 +91,7 @@
 //! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to
 //!   another.
 //! * [`same`](mod@same): whether two layouts of any systems are one function, and what moves data.
+//! * [`sanitize`]: the PTX of any compiler, run and checked without a GPU.
 //! * [`sharded`]: products of sharded matrices on several devices.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
@@ -130,6 +131,8 @@ pub use tilewright_notation as notation;
 pub use tilewright_planners as planners;
 #[cfg(feature = "devices")]
 pub use tilewright_read as read;
+#[cfg(feature = "devices")]
+pub use tilewright_sanitize as sanitize;
 pub use tilewright_tensor as tensor;
 #[cfg(feature = "devices")]
 pub use tilewright_tile as tile;

@@ -1,0 +1,245 @@
+//! `tilewright sanitize`: the PTX of any compiler, run and checked without a GPU.
+//!
+//! Law: the exit status is 0 if nothing was found, 1 if something was or a result is not what is
+//! expected, 2 if the launch does not fit the kernel, and 3 if the kernel was not run to its end.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tilewright::sanitize::{Argument, Ending, KernelLaunch, Options, Report, ResultArray, npy, sanitize};
+
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// Below the help of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  tilewright sanitize add.ptx --entry add --grid 1024 --block 256 \\
+      --arg in:f32[262144] --arg in:f32[262144] --arg out:f32[262144] --arg i32=262144
+  tilewright sanitize mm.ptx --entry mm --grid 8,8 --block 128 --shared 16384 --schedules 4 \\
+      --arg in:f16[512,512]=a.npy --arg in:f16[512,512]=b.npy --arg out:f16[512,512] \\
+      --expect 2=c.npy --tolerance 1e-2
+
+An argument is
+  in:f32[64,64]        an array that the kernel reads, of random numbers; `=zeros`, `=ones`, `=nan`,
+                       `=range` or `=FILE.npy` fill it otherwise
+  out:bf16[4096]       an array that nobody has written before the kernel
+  inout:i32[1]=zeros   an array that both write
+  i32=64, f32=1e-5     a value; `null` is a pointer to nothing, `hex:00ff` bytes
+  map:in:f16[512,512]:box=64x64:swizzle=128B
+                       a tensor map of an array; `map:#0:box=64x64` of that of argument 0
+in the order of the parameters. Triton's kernels end with two pointers that are `null`.";
+
+/// The kernel, its launch and what is done with it.
+#[derive(Debug, Args)]
+pub struct SanitizeOptions {
+    /// The file of PTX, as the compiler wrote it.
+    #[arg(value_name = "FILE.ptx")]
+    file: PathBuf,
+    /// The kernel; not needed where the file has one.
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// The blocks of the grid.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    grid: [u32; 3],
+    /// The threads of a block.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    block: [u32; 3],
+    /// The blocks of a cluster; else those that the kernel asks for.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    shared: u64,
+    /// An argument, as the examples below show; once for each parameter.
+    #[arg(long = "arg", value_name = "SPEC", allow_hyphen_values = true)]
+    arguments: Vec<String>,
+    /// A result that is compared with a file: the number of its argument, from 0, or its name.
+    #[arg(long, value_name = "OUT=FILE.npy")]
+    expect: Vec<String>,
+    /// By how much a result may differ, absolutely or relative to what is expected.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    tolerance: f64,
+    /// A result that is written to a file.
+    #[arg(long, value_name = "OUT=FILE.npy")]
+    save: Vec<String>,
+    /// What random numbers and random schedules are made of.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    seed: u64,
+    /// In how many schedules the kernel runs; their results are compared.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    schedules: u32,
+    /// How many instructions of threads a schedule may execute.
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000_000_000)]
+    limit: u64,
+    /// On how many cores; else on all.
+    #[arg(long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// Up to three numbers between commas.
+fn extents(text: &str) -> Result<[u32; 3], String> {
+    let mut found = [1; 3];
+    let parts: Vec<&str> = text.split([',', 'x']).collect();
+    if parts.len() > 3 {
+        return Err("at most three numbers are expected, such as 8,8,1".to_string());
+    }
+    for (own, part) in found.iter_mut().zip(parts) {
+        *own = part.trim().parse().map_err(|_| format!("`{part}` is no number"))?;
+    }
+    Ok(found)
+}
+
+/// The result that a text such as `2=FILE.npy` names, and the path.
+fn named<'r>(text: &str, results: &'r [ResultArray]) -> Result<(&'r ResultArray, PathBuf), Failure> {
+    let Some((name, path)) = text.split_once('=') else {
+        return Err(Failure::Usage(format!("`{text}`: a result and a file are expected, such as 2=c.npy")));
+    };
+    let found = results.iter().find(|own| own.name == name || name.parse() == Ok(own.argument));
+    let Some(found) = found else {
+        let names: Vec<String> = results.iter().map(|own| format!("{} ({})", own.argument, own.name)).collect();
+        return Err(Failure::Usage(format!("`{name}` is no result of the kernel; there are: {}", names.join(", "))));
+    };
+    Ok((found, PathBuf::from(path)))
+}
+
+/// Runs the command.
+pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Failure> {
+    let text =
+        std::fs::read(&options.file).map_err(|error| Failure::Usage(format!("{}: {error}", options.file.display())))?;
+    let text = String::from_utf8_lossy(&text);
+    let entry = match &options.entry {
+        Some(entry) => entry.clone(),
+        None => only_entry(&text)?,
+    };
+    let mut launch = KernelLaunch::new(entry, options.grid, options.block).shared(options.shared);
+    launch.cluster = options.cluster;
+    for (number, argument) in options.arguments.iter().enumerate() {
+        let seed = options.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64);
+        let argument = Argument::read("", argument, seed).map_err(|error| Failure::Usage(error.message))?;
+        launch = launch.argument(argument);
+    }
+    let interrupts = interrupts();
+    let started = Instant::now();
+    let shown = AtomicU32::new(0);
+    let is_json = terminal.json;
+    let stop = || {
+        show_progress(started, &shown, is_json);
+        interrupts.load(Ordering::Relaxed)
+    };
+    let report = sanitize(
+        &text,
+        &launch,
+        &Options {
+            schedules: options.schedules,
+            seed: options.seed,
+            limit: options.limit,
+            cores: options.threads.map(usize::from),
+            stop: Some(&stop),
+            ..Options::default()
+        },
+    );
+    if shown.load(Ordering::Relaxed) > 0 {
+        eprint!("\r\x1b[K");
+    }
+    let report = report.map_err(|error| Failure::Usage(error.message))?;
+    for own in &options.save {
+        let (result, path) = named(own, &report.results)?;
+        let bytes = npy::write(result.element, &result.shape, &result.bytes);
+        std::fs::write(&path, bytes).map_err(|error| Failure::file(&path, error))?;
+    }
+    let mut differences = Vec::new();
+    for own in &options.expect {
+        let (result, path) = named(own, &report.results)?;
+        let (element, shape, bytes) = npy::read(&path).map_err(|error| Failure::Usage(error.message))?;
+        if shape != result.shape {
+            let why = format!("{own}: the file holds {shape:?}, and the result is {:?}", result.shape);
+            return Err(Failure::Usage(why));
+        }
+        // Formats that NumPy does not have are kept as integers of their size.
+        let element = if element.bytes() == result.element.bytes() { result.element } else { element };
+        if let Some(difference) = result.difference(element, &bytes, options.tolerance) {
+            differences.push((result.name.clone(), difference));
+        }
+    }
+    print(&report, &differences, terminal)?;
+    if report.ending != Ending::Complete {
+        return Err(Failure::Partly);
+    }
+    match report.findings.is_empty() && differences.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::No),
+    }
+}
+
+fn print(
+    report: &Report,
+    differences: &[(String, tilewright::sanitize::Difference)],
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    if terminal.json {
+        let mut object: serde_json::Value = serde_json::from_str(&report.to_json())
+            .map_err(|error| Failure::Value(format!("the report cannot be written: {error}")))?;
+        object["differences"] = differences
+            .iter()
+            .map(|(name, own)| {
+                serde_json::json!({
+                    "result": name,
+                    "element": own.element,
+                    "found": own.found.to_string(),
+                    "expected": own.expected.to_string(),
+                    "count": own.count,
+                })
+            })
+            .collect();
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text: String = report.printed.iter().map(|line| format!("| {}\n", line.trim_end_matches('\n'))).collect();
+    for (name, own) in differences {
+        text += &format!(
+            "`{name}`: {} elements differ from what is expected; element {} is {}, not {}\n",
+            own.count, own.element, own.found, own.expected
+        );
+    }
+    text += &format!("{report}\n");
+    Ok(terminal.text(&text)?)
+}
+
+/// The entry of a file that has one.
+fn only_entry(text: &str) -> Result<String, Failure> {
+    let module = tilewright::sanitize::ptx::parse(text).map_err(|error| Failure::Usage(format!("PTX {error}")))?;
+    let names: Vec<&str> =
+        module.functions.iter().filter(|own| own.is_entry && own.body.is_some()).map(|own| own.name).collect();
+    match names.as_slice() {
+        [name] => Ok((*name).to_string()),
+        [] => Err(Failure::Usage("the file has no entry".to_string())),
+        names => Err(Failure::Usage(format!("--entry is missing; the file has {}", names.join(", ")))),
+    }
+}
+
+/// Set by ctrl-C; a second one ends the program.
+fn interrupts() -> &'static AtomicBool {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    // Without a handler ctrl-C ends the program at once, which is right too.
+    let _ = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    &INTERRUPTED
+}
+
+/// The seconds that a long run has taken, on standard error if that is a terminal.
+fn show_progress(started: Instant, shown: &AtomicU32, is_json: bool) {
+    use std::io::IsTerminal;
+    let elapsed = started.elapsed();
+    if is_json || elapsed < Duration::from_secs(1) {
+        return;
+    }
+    let seconds = u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX);
+    if shown.swap(seconds, Ordering::Relaxed) != seconds && std::io::stderr().is_terminal() {
+        eprint!("\rrunning for {seconds} s; ctrl-C ends it");
+    }
+}
