@@ -38,6 +38,7 @@ mod object;
 mod picture;
 mod read;
 mod refusal;
+mod sanitize;
 mod tensor;
 mod write;
 mod writes;
@@ -118,6 +119,8 @@ mod _native {
     use super::read::{Reading, read};
     #[pymodule_export]
     use super::refusal::page;
+    #[pymodule_export]
+    use super::sanitize::{ptx_entries, sanitize_ptx};
     #[pymodule_export]
     use super::tensor::{Tensor, copy, gemm, zeros};
     #[pymodule_export]

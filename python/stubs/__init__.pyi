@@ -1,11 +1,13 @@
 from typing import Any, overload
 
 from . import arch as arch
+from . import cuda as cuda
 from . import gpu as gpu
 from . import kernels as kernels
 from . import mesh as mesh
 from . import nvgpu as nvgpu
 from . import ops as ops
+from . import triton as triton
 from ._cute import BFloat16 as BFloat16
 from ._cute import Boolean as Boolean
 from ._cute import ElementType as ElementType
@@ -120,6 +122,12 @@ from ._native import write as write
 from ._native import zeros as zeros
 from ._notes import OutsideDomain as OutsideDomain
 from ._notes import strict as strict
+from ._sanitize import Finding as Finding
+from ._sanitize import Sanitized as Sanitized
+from ._sanitize import SanitizerError as SanitizerError
+from ._sanitize import TensorMap as TensorMap
+from ._sanitize import sanitize as sanitize
+from ._sanitizer import sanitizer as sanitizer
 from ._study import Access as Access
 from ._study import Advice as Advice
 from ._study import Banks as Banks

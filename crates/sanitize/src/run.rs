@@ -283,9 +283,9 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
 }
 
 impl Arguments {
-    fn place(&mut self, name: &str, address: u64, bytes: &[u8], initialised: bool, is_const: bool) {
+    fn place(&mut self, name: &str, address: u64, bytes: &[u8], initialised: bool, is_read_only: bool) {
         let words = Words::from_bytes(bytes);
-        self.memory.regions.push(Region { name: name.to_string(), address, words, is_const });
+        self.memory.regions.push(Region { name: name.to_string(), address, words, is_read_only });
         let bytes = bytes.len() as u64;
         self.allocations.push(Allocation { name: name.to_string(), address, bytes, initialised });
     }

@@ -106,9 +106,11 @@ _late = dict.fromkeys(
     ("Access", "Advice", "Banks", "Claim", "Derivation", "Footprint", "Operation", "Suggestion", "access", "banks", "check",
      "derive", "draw", "explain", "footprint", "suggest"),
     "_study",
-) | dict.fromkeys(("Tuned", "Tuning", "tune"), "_tune")  # fmt: skip
+) | dict.fromkeys(("Tuned", "Tuning", "tune"), "_tune") | dict.fromkeys(
+    ("Finding", "Sanitized", "SanitizerError", "TensorMap", "sanitize"), "_sanitize"
+) | {"sanitizer": "_sanitizer"}  # fmt: skip
 
-_modules = {"arch", "gpu", "kernels", "mesh", "nvgpu", "ops"}
+_modules = {"arch", "cuda", "gpu", "kernels", "mesh", "nvgpu", "ops", "triton"}
 
 # What hides a builtin is asked for by name.
 _builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}

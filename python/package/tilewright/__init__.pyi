@@ -2,11 +2,13 @@
 from typing import Any, overload
 
 from . import arch as arch
+from . import cuda as cuda
 from . import gpu as gpu
 from . import kernels as kernels
 from . import mesh as mesh
 from . import nvgpu as nvgpu
 from . import ops as ops
+from . import triton as triton
 from ._cute import BFloat16 as BFloat16
 from ._cute import Boolean as Boolean
 from ._cute import ElementType as ElementType
@@ -121,6 +123,12 @@ from ._native import write as write
 from ._native import zeros as zeros
 from ._notes import OutsideDomain as OutsideDomain
 from ._notes import strict as strict
+from ._sanitize import Finding as Finding
+from ._sanitize import Sanitized as Sanitized
+from ._sanitize import SanitizerError as SanitizerError
+from ._sanitize import TensorMap as TensorMap
+from ._sanitize import sanitize as sanitize
+from ._sanitizer import sanitizer as sanitizer
 from ._study import Access as Access
 from ._study import Advice as Advice
 from ._study import Banks as Banks
@@ -166,6 +174,7 @@ __all__ = [
     "E",
     "ElementType",
     "Expr",
+    "Finding",
     "Flag",
     "Float16",
     "Float32",
@@ -198,11 +207,14 @@ __all__ = [
     "Picture",
     "Predicates",
     "Program",
+    "Sanitized",
+    "SanitizerError",
     "Scalar",
     "Step",
     "Suggestion",
     "Swizzle",
     "Tensor",
+    "TensorMap",
     "Tile",
     "TiledCopy",
     "TiledMma",
@@ -422,6 +434,8 @@ __all__ = [
     "round_up",
     "row_major",
     "same",
+    "sanitize",
+    "sanitizer",
     "select",
     "select_modes",
     "shape",

@@ -121,12 +121,14 @@ __all__ = [
     "plan_softmax",
     "predicates",
     "prepare_xla_call",
+    "ptx_entries",
     "range",
     "read",
     "read_tiles",
     "resident",
     "role",
     "same",
+    "sanitize_ptx",
     "shared",
     "shuffle_xor",
     "single",
@@ -1255,5 +1257,16 @@ def named_kernels() -> list[NamedKernel]: ...
 def multiprocessors_of_machine(machine: str) -> int: ...
 def target_of_machine(machine: str) -> str: ...
 def asked_count(ordinal: int) -> int: ...
+def ptx_entries(ptx: str) -> list[tuple[str, list[tuple[str, str, int]]]]: ...
+def sanitize_ptx(
+    ptx: str,
+    entry: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    cluster: tuple[int, int, int] | None,
+    shared_bytes: int,
+    arguments: list[Any],
+    run: tuple[int, int, int],
+) -> tuple[str, str, bool, list[tuple[int, bytes]]]: ...
 def device_count() -> int: ...
 def device_name(ordinal: int = 0) -> str: ...

@@ -51,8 +51,8 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
     match; errors of Triton's compiler.
     """
     options = {name: named.pop(name) for name in ("schedules", "seed", "limit", "check") if name in named}
-    kernel, values, fixed = _bound(fn, args, named)
-    made = _compile(kernel, values, fixed, target, {name: named[name] for name in _OPTIONS if name in named})
+    kernel, values, fixed, compiler = _bound(fn, args, named)
+    made = _compile(kernel, values, fixed, target, compiler)
     if callable(grid):
         grid = grid({**values, **fixed})
     blocks = tuple(int(own) for own in (grid if isinstance(grid, (tuple, list)) else (grid,)))
@@ -81,21 +81,23 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
 
 def compiled(fn: Any, *args: Any, target: str = "sm_90a", **named: Any) -> str:
     """The PTX of a function of ``@triton.jit`` for these arguments and a target."""
-    kernel, values, fixed = _bound(fn, args, named)
-    text: str = _compile(kernel, values, fixed, target, {name: named[name] for name in _OPTIONS if name in named}).asm["ptx"]
+    kernel, values, fixed, compiler = _bound(fn, args, named)
+    text: str = _compile(kernel, values, fixed, target, compiler).asm["ptx"]
     return text
 
 
-def _bound(fn: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The function of Triton, its arguments by name, and those that are known to the compiler."""
+def _bound(
+    fn: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The function of Triton, its arguments by name, those that are known to the compiler, and the
+    options of the compilation.
+    """
     heuristics: list[tuple[str, Callable[[Any], Any]]] = []
     own = dict(named)
     while not hasattr(fn, "params"):
         if hasattr(fn, "configs"):
             config = fn.configs[0]
             own = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages, **own}
-            if isinstance(named, dict):
-                named.update({name: own[name] for name in ("num_warps", "num_stages") if name in own})
         elif hasattr(fn, "values") and hasattr(fn, "fn"):
             heuristics += fn.values.items()
         elif not hasattr(fn, "fn"):
@@ -128,7 +130,7 @@ def _bound(fn: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
         or values[parameter.name] is None
         or (type(values[parameter.name]) is int and values[parameter.name] == 1 and not parameter.do_not_specialize)
     }
-    return fn, values, fixed
+    return fn, values, fixed, {name: own[name] for name in _OPTIONS if name in own}
 
 
 def _compile(kernel: Any, values: dict[str, Any], fixed: dict[str, Any], target: str, options: dict[str, Any]) -> Any:

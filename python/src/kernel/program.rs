@@ -229,8 +229,9 @@ impl Program {
     /// "sm_121".
     #[pyo3(signature = (target = "sm_90a"))]
     fn ptx(&self, py: Python<'_>, target: &str) -> PyResult<String> {
-        let target = Target::named(target)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no target '{target}'; there are {}", Target::names())))?;
+        let target = Target::named(target).ok_or_else(|| {
+            PyValueError::new_err(format!("there is no target '{target}'; there are {}", Target::names()))
+        })?;
         ptx::write(self.kernel.program(), target).map_err(|error| refusal::of(py, &error))
     }
 

@@ -278,6 +278,11 @@ pub enum Defect {
         /// The operation, as it is written.
         what: String,
     },
+    /// E1046: a write of constant memory, or of an array that the launch only reads.
+    ReadOnly {
+        /// The bytes.
+        place: Place,
+    },
 }
 
 /// Something wrong with a kernel.
@@ -331,6 +336,7 @@ impl Defect {
             Defect::Phase { .. } => "E1042",
             Defect::NonCoherent { .. } => "E1044",
             Defect::NotANumber { .. } => "E1045",
+            Defect::ReadOnly { .. } => "E1046",
         }
     }
 }

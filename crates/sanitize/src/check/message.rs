@@ -118,6 +118,7 @@ impl Told<'_> {
                 write!(f, "a {} outside: {place}, which has {size} bytes; ", verb(*writes))?;
                 f.write_str("a predicate would keep it inside")
             }
+            Defect::ReadOnly { place } => write!(f, "a write of memory that is only read: {place}"),
             Defect::Misaligned { place, alignment } => {
                 write!(f, "a misaligned access: {place} do not begin at a multiple of {alignment} bytes")
             }

@@ -178,17 +178,16 @@ impl Cluster<'_> {
         bytes: u64,
         writes: bool,
     ) -> u32 {
-        let mut outside = 0;
-        let mut crooked = 0;
+        let (mut outside, mut crooked, mut frozen) = (0, 0, 0);
         match side {
             Side::Global => {
                 let mut near = self.near;
                 for lane in lanes(mask) {
                     let address = row[lane];
                     match self.grid.memory.find(address, &mut near) {
-                        Some(region)
-                            if bytes <= region.words.bytes() - (address - region.address)
-                                && !(writes && region.is_const) => {}
+                        Some(region) if bytes <= region.words.bytes() - (address - region.address) => {
+                            frozen |= u32::from(writes && region.is_read_only) << lane;
+                        }
                         _ => outside |= 1 << lane,
                     }
                     crooked |= u32::from(address & (bytes - 1) != 0) << lane;
@@ -204,19 +203,19 @@ impl Cluster<'_> {
                 }
             }
         }
-        if outside | crooked == 0 {
+        if outside | crooked | frozen == 0 {
             return mask;
         }
-        let is_outside = outside != 0;
-        let bad = if is_outside { outside } else { crooked };
+        let bad = [outside, frozen, crooked].into_iter().find(|own| *own != 0).unwrap_or(0);
         let address = row[bad.trailing_zeros() as usize & 31];
         let (place, size) = self.place(side, address, bytes);
-        let defect = match is_outside {
-            true => Defect::OutOfBounds { place, size, writes },
-            false => Defect::Misaligned { place, alignment: bytes as u32 },
+        let defect = match (outside != 0, frozen != 0) {
+            (true, _) => Defect::OutOfBounds { place, size, writes },
+            (_, true) => Defect::ReadOnly { place },
+            _ => Defect::Misaligned { place, alignment: bytes as u32 },
         };
         self.found(block, warp.number, bad, at, defect);
-        mask & !(outside | crooked)
+        mask & !(outside | crooked | frozen)
     }
 
     /// The bytes of a memory that is not global.

@@ -114,7 +114,7 @@ pub(crate) struct Region {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) words: Words,
-    pub(crate) is_const: bool,
+    pub(crate) is_read_only: bool,
 }
 
 /// Global and constant memory.
