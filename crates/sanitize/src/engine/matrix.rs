@@ -6,6 +6,8 @@ use super::execute::Flow;
 use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Access, Kind, NoValues, Space, Values};
 use crate::check::finding::Defect;
+use crate::isa::matrices;
+use crate::isa::mma::Lanes;
 
 /// An instruction of a whole warp.
 pub(crate) enum MatrixOp {
@@ -35,12 +37,14 @@ impl Values for Stored<'_> {
     }
 }
 
-/// The byte of a matrix of 8 by 8 elements of 16 bits that is byte `byte` of the register of a lane,
-/// as its row and the byte in the row.
-fn place(lane: usize, byte: usize, transposed: bool) -> (usize, usize) {
-    let (outer, inner) = (lane / 4, 2 * (lane % 4) + byte / 2);
-    let (row, column) = if transposed { (inner, outer) } else { (outer, inner) };
-    (row, 2 * column + byte % 2)
+/// Words of 32 bits of a register, from a bit on.
+pub(super) fn cut(row: &Row, shift: u32) -> Lanes {
+    row.map(|value| (value >> shift) as u32)
+}
+
+/// A register of such words.
+pub(super) fn wide(lanes: &Lanes) -> Row {
+    lanes.map(u64::from)
 }
 
 impl Cluster<'_> {
@@ -130,25 +134,17 @@ impl Cluster<'_> {
                 }
                 let frame = &mut warp.frames[fragment.frame];
                 for (number, target) in to.iter().enumerate() {
-                    let mut out = [0; 32];
-                    for (lane, own) in out.iter_mut().enumerate() {
-                        for byte in 0..4 {
-                            let (row, column) = place(lane, byte, *transposed);
-                            *own |= u64::from(rows[8 * number + row][column]) << (8 * byte);
-                        }
-                    }
-                    frame.put(*target, &out, active, full);
+                    let matrix = std::array::from_fn(|row| rows[matrices::address_lane(number, row)]);
+                    frame.put(*target, &wide(&matrices::load(&matrix, *transposed)), active, full);
                 }
             }
             MatrixOp::Store { to, from, transposed } => {
                 let frame = &warp.frames[fragment.frame];
                 let mut rows = [[0; 16]; 32];
                 for (number, source) in from.iter().enumerate() {
-                    for (lane, value) in frame.row(code, *source).iter().enumerate() {
-                        for byte in 0..4 {
-                            let (row, column) = place(lane, byte, *transposed);
-                            rows[8 * number + row][column] = (value >> (8 * byte)) as u8;
-                        }
+                    let matrix = matrices::store(&cut(frame.row(code, *source), 0), *transposed);
+                    for (row, bytes) in matrix.into_iter().enumerate() {
+                        rows[matrices::address_lane(number, row)] = bytes;
                     }
                 }
                 let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, to, from.len(), true);
