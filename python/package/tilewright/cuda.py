@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,7 @@ def _opened() -> Any:
 
 def _found() -> Any:
     try:
-        import nvidia
-
-        folders = [Path(own) for own in nvidia.__path__]
+        folders = [Path(own) for own in import_module("nvidia").__path__]
     except ImportError:
         folders = []
     candidates = sorted(str(own) for folder in folders for own in folder.glob("*/lib/libnvrtc.so.*"))

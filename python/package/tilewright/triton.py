@@ -16,6 +16,7 @@ modules of Triton are needed, and no driver.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from ._sanitize import Sanitized, sanitize
@@ -134,9 +135,8 @@ def _bound(
 
 
 def _compile(kernel: Any, values: dict[str, Any], fixed: dict[str, Any], target: str, options: dict[str, Any]) -> Any:
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
+    compiler = import_module("triton.compiler")
+    gpu_target = import_module("triton.backends.compiler").GPUTarget
 
     digits = target.removeprefix("sm_").rstrip("af")
     if not target.startswith("sm_") or not digits.isdigit():
@@ -151,8 +151,8 @@ def _compile(kernel: Any, values: dict[str, Any], fixed: dict[str, Any], target:
         if name not in fixed and aligned and not getattr(by_name[name], "do_not_specialize_on_alignment", False):
             if is_pointer or not by_name[name].do_not_specialize:
                 attributes[(number,)] = [["tt.divisibility", _DIVISOR]]
-    source = ASTSource(kernel, signature, fixed, attributes)
-    return triton.compile(source, target=GPUTarget("cuda", int(digits), 32), options=options)
+    source = compiler.ASTSource(kernel, signature, fixed, attributes)
+    return compiler.compile(source, target=gpu_target("cuda", int(digits), 32), options=options)
 
 
 def _type_of(kernel: str, parameter: Any, value: Any) -> str:

@@ -326,7 +326,7 @@ _rows = _Rows()
 
 def _is_traced() -> bool:
     """Whether calls become a graph, by the compiler or on a stream that is captured."""
-    return torch.compiler.is_compiling() or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
+    return bool(torch.compiler.is_compiling() or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()))
 
 
 def _are_whole(given: Any, named: dict[str, Any]) -> bool:
