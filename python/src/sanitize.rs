@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use tilewright_layout::interrupt;
 use tilewright_sanitize::ptx::{Scalar, parse};
 use tilewright_sanitize::{
-    Argument, Array, Direction, Element, Launch, LaunchError, MapArray, MapSwizzle, Options, sanitize,
+    Argument, Array, Direction, Element, KernelLaunch, LaunchError, MapArray, MapSwizzle, Options, sanitize,
 };
 
 use crate::interrupt::interruptible;
@@ -24,7 +24,7 @@ type ParameterOfEntry = (String, String, u64);
 #[pyfunction]
 pub fn ptx_entries(ptx: &str) -> PyResult<Vec<(String, Vec<ParameterOfEntry>)>> {
     let module = parse(ptx).map_err(|error| PyValueError::new_err(format!("PTX {error}")))?;
-    let parameters = |own: &tilewright_sanitize::ptx::Function<'_>| {
+    let parameters = |own: &tilewright_sanitize::ptx::PtxFunction<'_>| {
         own.parameters.iter().map(|own| (own.name.to_string(), name_of(own.element).to_string(), own.bytes)).collect()
     };
     let entries = module.functions.iter().filter(|own| own.is_entry);
@@ -84,7 +84,9 @@ impl Given {
                     64 => MapSwizzle::Bytes64,
                     128 => MapSwizzle::Bytes128,
                     other => {
-                        return Err(PyValueError::new_err(format!("a swizzle has 0, 32, 64 or 128 bytes, not {other}")));
+                        return Err(PyValueError::new_err(format!(
+                            "a swizzle has 0, 32, 64 or 128 bytes, not {other}"
+                        )));
                     }
                 };
                 let array = MapArray::Own(array(name, direction, element, shape, bytes)?);
@@ -116,7 +118,7 @@ pub fn sanitize_ptx<'py>(
 ) -> PyResult<Ran<'py>> {
     let arguments = arguments.into_iter().map(|own| own.extract::<Given>()?.argument());
     let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
-    let launch = Launch { entry, grid, block, cluster, shared_bytes, arguments };
+    let launch = KernelLaunch { entry, grid, block, cluster, shared_bytes, arguments };
     let (schedules, seed, limit) = run;
     let stop = interrupt::is_requested;
     let options = Options { schedules, seed, limit, stop: Some(&stop), ..Options::default() };
