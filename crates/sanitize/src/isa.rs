@@ -13,6 +13,7 @@
 //! * [`convert`]: `cvt` between all types.
 //! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups;
 //!   [`tensor_core`]: how their sums are rounded; [`matrices`]: `ldmatrix` and its like.
+//! * [`mbarrier`]: barriers in shared memory; [`tensor_map`]: which bytes a copy of a box moves.
 //!
 //! Sources: PTX ISA 8.8, "Integer Arithmetic Instructions" to "Warp Level Matrix
 //! Multiply-Accumulate Instructions". Where it leaves a result open, the law says what is chosen.
@@ -26,6 +27,8 @@ pub mod format;
 pub mod half;
 pub mod integer;
 pub mod matrices;
+pub mod mbarrier;
 pub mod mma;
 pub mod tensor_core;
+pub mod tensor_map;
 pub mod wgmma;

@@ -1,0 +1,395 @@
+//! Tensor maps: which bytes a bulk copy of a box moves.
+//!
+//! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
+//! *tiled* copy moves the box at the coordinates that it is given: of each dimension every
+//! `step`-th element, `ceil(box / step)` of them, the first dimension fastest, packed in shared
+//! memory. An *im2col* copy moves channels of so many pixels: pixels follow each other along the
+//! spatial dimensions and then along images, within a box that begins at the lower corner and ends
+//! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
+//! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of
+//! 16 bytes change places: bits 4 up of an address in shared memory are changed by as many bits from
+//! 7 up.
+//!
+//! Interleaved layouts are refused when a map is made.
+//!
+//! (PTX ISA, "Tensors"; CUDA driver API, `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`,
+//! whose 128 bytes are not documented; these are of our own.)
+
+/// The bytes of a map.
+pub const MAP_BYTES: usize = 128;
+/// How a map begins.
+const SIGN: u64 = u64::from_le_bytes(*b"tiletmap");
+/// The highest rank.
+const RANKS: usize = 5;
+
+/// What is in memory where a box reaches out of its tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Outside {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// NaN, of floating-point types.
+    Nan,
+}
+
+/// How the copies of a map walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Walk {
+    /// Boxes of these extents.
+    Tiled([u32; RANKS]),
+    /// Pixels and their channels.
+    Im2col {
+        /// The lower corner of each spatial dimension.
+        lower: [i16; 3],
+        /// The upper corner of each spatial dimension.
+        upper: [i16; 3],
+        /// Channels of a pixel.
+        channels: u32,
+        /// Pixels of a copy.
+        pixels: u32,
+    },
+}
+
+/// The type of elements, as far as copies look at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MapElement {
+    /// Bytes: 1, 2, 4 or 8.
+    pub bytes: u32,
+    /// Bits of NaN, of floating-point types.
+    pub nan: u64,
+}
+
+/// A tensor map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TensorMap {
+    /// The address of the tensor, a multiple of 16.
+    pub address: u64,
+    /// Its elements.
+    pub element: MapElement,
+    /// How many dimensions it has, 1 to 5.
+    pub rank: usize,
+    /// Elements of each dimension, from 1 on.
+    pub extents: [u64; RANKS],
+    /// Bytes from one element to the next of each dimension but the first, multiples of 16.
+    pub strides: [u64; RANKS - 1],
+    /// Of which elements of a dimension one is copied, 1 to 8.
+    pub steps: [u32; RANKS],
+    /// How copies walk.
+    pub walk: Walk,
+    /// Units of 16 bytes in a line of the swizzle: 1 (none), 2, 4 or 8.
+    pub units: u32,
+    /// What is outside.
+    pub outside: Outside,
+}
+
+/// Bytes that lie side by side in both memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The address in shared memory, swizzled.
+    pub shared: u64,
+    /// The address in global memory; none outside the tensor.
+    pub global: Option<u64>,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+impl TensorMap {
+    /// A map of a dense row-major array, whose last extent is the first dimension of the map, with
+    /// boxes of `extents`, the outermost first, as the array's shape is.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorMap::check`], and where there are not as many extents as dimensions.
+    ///
+    /// ```
+    /// use tilewright_sanitize::isa::tensor_map::{MapElement, TensorMap};
+    ///
+    /// let half = MapElement { bytes: 2, nan: 0x7fff };
+    /// let map = TensorMap::of_array(half, &[64, 128], 0x1000, &[8, 64], 8).unwrap();
+    /// assert_eq!(map.strides[0], 256);
+    /// assert_eq!(map.box_bytes(), 1024);
+    /// assert!(TensorMap::of_array(half, &[64, 128], 0x1000, &[8, 128], 8).is_err()); // a row of 256 bytes
+    /// ```
+    pub fn of_array(
+        element: MapElement,
+        shape: &[u64],
+        address: u64,
+        extents: &[u32],
+        units: u32,
+    ) -> Result<TensorMap, String> {
+        let rank = shape.len();
+        if rank == 0 || rank > RANKS {
+            return Err(format!("an array of {rank} dimensions; a map has one to five"));
+        }
+        if extents.len() != rank {
+            return Err(format!("a box of {} dimensions for an array of {rank}", extents.len()));
+        }
+        let mut map = TensorMap {
+            address,
+            element,
+            rank,
+            extents: [1; RANKS],
+            strides: [16; RANKS - 1],
+            steps: [1; RANKS],
+            walk: Walk::Tiled([1; RANKS]),
+            units,
+            outside: Outside::Zeros,
+        };
+        let mut boxes = [1; RANKS];
+        let mut bytes = u64::from(element.bytes);
+        for (at, (extent, size)) in shape.iter().rev().zip(extents.iter().rev()).enumerate() {
+            map.extents[at] = *extent;
+            boxes[at] = *size;
+            if at > 0 {
+                map.strides[at - 1] = bytes;
+            }
+            bytes = bytes.checked_mul(*extent).ok_or("the array is too large")?;
+        }
+        map.walk = Walk::Tiled(boxes);
+        map.check()?;
+        Ok(map)
+    }
+
+    /// What the driver refuses.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that does not hold, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let bytes = u64::from(self.element.bytes);
+        if !matches!(bytes, 1 | 2 | 4 | 8) {
+            return Err(format!("elements of {bytes} bytes"));
+        }
+        if self.rank == 0 || self.rank > RANKS {
+            return Err(format!("a rank of {}", self.rank));
+        }
+        if self.address % 16 != 0 {
+            return Err("the address is no multiple of 16".into());
+        }
+        if !matches!(self.units, 1 | 2 | 4 | 8) {
+            return Err("a swizzle of 16, 32, 64 or 128 bytes is expected".into());
+        }
+        for (at, extent) in self.extents[..self.rank].iter().enumerate() {
+            if !(1..=1 << 32).contains(extent) {
+                return Err(format!("dimension {at} has {extent} elements; 1 to 2^32 are possible"));
+            }
+        }
+        for (at, stride) in self.strides[..self.rank - 1].iter().enumerate() {
+            if stride % 16 != 0 || *stride >= 1 << 40 {
+                return Err(format!("dimension {} has a stride of {stride} bytes, which is no multiple of 16", at + 1));
+            }
+        }
+        if self.steps[..self.rank].iter().any(|step| !(1..=8).contains(step)) {
+            return Err("steps of 1 to 8 elements are possible".into());
+        }
+        let inner = match self.walk {
+            Walk::Tiled(boxes) => {
+                if let Some((at, size)) =
+                    boxes[..self.rank].iter().enumerate().find(|(_, size)| !(1..=256).contains(*size))
+                {
+                    return Err(format!("dimension {at} of the box has {size} elements; 1 to 256 are possible"));
+                }
+                bytes * u64::from(boxes[0].div_ceil(self.steps[0]))
+            }
+            Walk::Im2col { channels, pixels, .. } => {
+                if self.rank < 3 {
+                    return Err("im2col takes three to five dimensions".into());
+                }
+                if !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
+                    return Err("1 to 256 channels and 1 to 1024 pixels are possible".into());
+                }
+                bytes * u64::from(channels)
+            }
+        };
+        if inner % 16 != 0 {
+            return Err(format!("a row of the box has {inner} bytes, which is no multiple of 16"));
+        }
+        if self.units > 1 && inner > u64::from(16 * self.units) {
+            return Err(format!("a row of the box has {inner} bytes, more than the swizzle of {}", 16 * self.units));
+        }
+        if self.outside == Outside::Nan && self.element.nan == 0 {
+            return Err("integers have no NaN".into());
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that a copy fills or reads.
+    pub fn box_bytes(&self) -> u32 {
+        let elements = match self.walk {
+            Walk::Tiled(boxes) => {
+                let sizes = boxes[..self.rank].iter().zip(&self.steps);
+                sizes.map(|(size, step)| size.div_ceil((*step).max(1))).fold(1_u32, u32::saturating_mul)
+            }
+            Walk::Im2col { channels, pixels, .. } => channels.saturating_mul(pixels),
+        };
+        elements.saturating_mul(self.element.bytes)
+    }
+
+    /// The bits of an element outside the tensor.
+    pub fn fill(&self) -> u64 {
+        match self.outside {
+            Outside::Zeros => 0,
+            Outside::Nan => self.element.nan,
+        }
+    }
+
+    /// The pieces of the copy at some coordinates, the first dimension first, to or from `shared`.
+    /// `offsets` are those of im2col. No piece crosses a unit of 16 bytes.
+    pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(Piece)) {
+        let bytes = self.element.bytes;
+        let mut offset = 0_u64;
+        let mut row = |inner: i64, count: u32, step: u32, rest: Option<u64>| {
+            let mut at = 0;
+            while at < count {
+                // Elements of one unit of shared memory, of which all are inside or none.
+                let unit = (16 - (offset % 16) as u32) / bytes;
+                let contiguous = if step == 1 { unit.min(count - at) } else { 1 };
+                let place = |number: u32| inner + i64::from(number) * i64::from(step);
+                let inside = |number: u32| {
+                    let at = place(number);
+                    rest.is_some() && at >= 0 && (at as u64) < self.extents[0]
+                };
+                let first = inside(at);
+                let same = (1..contiguous).take_while(|more| inside(at + more) == first).count() as u32 + 1;
+                let global = rest.filter(|_| first).map(|rest| rest.wrapping_add(place(at) as u64 * u64::from(bytes)));
+                visit(Piece { shared: self.swizzled(shared + offset), global, bytes: same * bytes });
+                offset += u64::from(same * bytes);
+                at += same;
+            }
+        };
+        match self.walk {
+            Walk::Tiled(boxes) => {
+                let counts = [0, 1, 2, 3, 4].map(|at| match at < self.rank {
+                    true => boxes[at].div_ceil(self.steps[at].max(1)),
+                    false => 1,
+                });
+                for number in 0..counts[1..].iter().map(|count| u64::from(*count)).product() {
+                    let mut left: u64 = number;
+                    let mut rest = Some(self.address);
+                    for at in 1..self.rank {
+                        let along = left % u64::from(counts[at]);
+                        left /= u64::from(counts[at]);
+                        let index = i64::from(coordinates[at]) + along as i64 * i64::from(self.steps[at]);
+                        rest = self.along(rest, at, index);
+                    }
+                    row(coordinates[0].into(), counts[0], self.steps[0], rest);
+                }
+            }
+            Walk::Im2col { lower, upper, channels, pixels } => {
+                let spatial = self.rank - 2;
+                let mut at = [0, 1, 2].map(|dimension| i64::from(coordinates[dimension + 1]));
+                let mut image = i64::from(coordinates[self.rank - 1]);
+                for _ in 0..pixels {
+                    let mut rest = self.along(Some(self.address), self.rank - 1, image);
+                    for dimension in 0..spatial {
+                        let index = at[dimension] + i64::from(offsets[dimension]);
+                        rest = self.along(rest, dimension + 1, index);
+                    }
+                    row(coordinates[0].into(), channels, 1, rest);
+                    let mut dimension = 0;
+                    loop {
+                        if dimension == spatial {
+                            image += i64::from(self.steps[self.rank - 1]);
+                            break;
+                        }
+                        at[dimension] += i64::from(self.steps[dimension + 1]);
+                        let end = self.extents[dimension + 1] as i64 + i64::from(upper[dimension]);
+                        if at[dimension] < end {
+                            break;
+                        }
+                        at[dimension] = lower[dimension].into();
+                        dimension += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The address of an index of a dimension but the first; none outside.
+    fn along(&self, address: Option<u64>, dimension: usize, index: i64) -> Option<u64> {
+        let inside = index >= 0 && (index as u64) < self.extents[dimension];
+        address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * self.strides[dimension - 1]))
+    }
+
+    /// Where a byte of shared memory is swizzled to.
+    fn swizzled(&self, address: u64) -> u64 {
+        address ^ (address >> 3 & u64::from(16 * (self.units - 1)))
+    }
+
+    /// The map as 128 bytes.
+    pub fn bytes(&self) -> [u8; MAP_BYTES] {
+        let mut words = [0_u64; MAP_BYTES / 8];
+        words[0] = SIGN;
+        words[1] = self.address;
+        words[2] = u64::from(self.element.bytes)
+            | (self.rank as u64) << 8
+            | u64::from(self.units) << 16
+            | u64::from(self.outside == Outside::Nan) << 24;
+        words[3] = self.element.nan;
+        for at in 0..RANKS {
+            // An extent of 2^32 is written as 0.
+            words[4 + at / 2] |= (self.extents[at] & 0xffff_ffff) << (32 * (at % 2));
+            words[2] |= u64::from(self.steps[at] & 15) << (32 + 4 * at);
+        }
+        for (at, stride) in self.strides.iter().enumerate() {
+            words[7 + at] = *stride;
+        }
+        match self.walk {
+            Walk::Tiled(boxes) => {
+                for (at, size) in boxes.iter().enumerate() {
+                    words[11 + at / 4] |= u64::from(size & 0xffff) << (16 * (at % 4));
+                }
+            }
+            Walk::Im2col { lower, upper, channels, pixels } => {
+                words[2] |= 1 << 25;
+                words[11] = u64::from(channels) | u64::from(pixels) << 32;
+                for at in 0..3 {
+                    words[12] |= u64::from(lower[at] as u16) << (16 * at);
+                    words[13] |= u64::from(upper[at] as u16) << (16 * at);
+                }
+            }
+        }
+        let mut bytes = [0; MAP_BYTES];
+        for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The map that 128 bytes are; none where they are no map, or a damaged one.
+    pub fn of_bytes(bytes: &[u8; MAP_BYTES]) -> Option<TensorMap> {
+        let mut words = [0_u64; MAP_BYTES / 8];
+        for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(from.try_into().ok()?);
+        }
+        if words[0] != SIGN {
+            return None;
+        }
+        let walk = if words[2] >> 25 & 1 == 1 {
+            Walk::Im2col {
+                lower: [0, 1, 2].map(|at| (words[12] >> (16 * at)) as i16),
+                upper: [0, 1, 2].map(|at| (words[13] >> (16 * at)) as i16),
+                channels: words[11] as u32,
+                pixels: (words[11] >> 32) as u32,
+            }
+        } else {
+            Walk::Tiled([0, 1, 2, 3, 4].map(|at| (words[11 + at / 4] >> (16 * (at % 4)) & 0xffff) as u32))
+        };
+        let map = TensorMap {
+            address: words[1],
+            element: MapElement { bytes: words[2] as u32 & 0xff, nan: words[3] },
+            rank: (words[2] >> 8 & 0xff) as usize,
+            extents: [0, 1, 2, 3, 4].map(|at| match words[4 + at / 2] >> (32 * (at % 2)) & 0xffff_ffff {
+                0 => 1 << 32,
+                extent => extent,
+            }),
+            strides: [0, 1, 2, 3].map(|at| words[7 + at]),
+            steps: [0, 1, 2, 3, 4].map(|at| (words[2] >> (32 + 4 * at) & 15) as u32),
+            walk,
+            units: (words[2] >> 16 & 0xff) as u32,
+            outside: if words[2] >> 24 & 1 == 1 { Outside::Nan } else { Outside::Zeros },
+        };
+        map.check().ok()?;
+        Some(map)
+    }
+}
