@@ -116,7 +116,7 @@ impl Cluster<'_> {
 
     /// The memory of an address of a window, and the address in it.
     #[inline]
-    fn side(&self, block: usize, window: Window, address: u64) -> (Side, u64) {
+    pub(super) fn side(&self, block: usize, window: Window, address: u64) -> (Side, u64) {
         let own = self.blocks[block].rank;
         match window {
             Window::Global | Window::Const => (Side::Global, address),

@@ -203,6 +203,7 @@ impl<'g> Cluster<'g> {
 
     /// Each warp has a turn.
     pub(crate) fn turn(&mut self) -> Result<Turn, Stop> {
+        self.advance_transfers();
         let mut order: Vec<(usize, usize)> = self
             .blocks
             .iter()
@@ -232,7 +233,11 @@ impl<'g> Cluster<'g> {
         if is_moved {
             return Ok(Turn::More);
         }
-        // Nothing moves: what waits only for order within its warp is let go.
+        // Nothing moves: what the engines have put off is done, and what waits only for order within
+        // its warp is let go.
+        if self.force_transfer() {
+            return Ok(Turn::More);
+        }
         let mut is_released = false;
         for block in &mut self.blocks {
             for warp in &mut block.warps {
@@ -441,6 +446,7 @@ impl<'g> Cluster<'g> {
 
     /// Tells who waits for what.
     pub(crate) fn tell_hang(&mut self) {
+        self.tell_barriers();
         // A barrier that some do not reach says more than a list of those that wait.
         for block in 0..self.blocks.len() {
             for id in 0..self.blocks[block].barriers.len() {
@@ -527,6 +533,7 @@ impl<'g> Cluster<'g> {
 
     /// The end of the cluster.
     fn finish(&mut self) {
+        self.end_transfers();
         self.tell_news();
     }
 }

@@ -1,30 +1,207 @@
 //! The asynchronous engines: barriers in shared memory, bulk copies, tensor maps, wgmma.
 //!
 //! [`decode`] makes an operation of a statement of theirs; [`Cluster::asynchronous`] executes it.
+//!
+//! Law: the checker is told of a transfer when it is issued. Its bytes move at a moment that the
+//! schedule chooses between then and the first wait that needs them: at once, as late as possible,
+//! or at random. So what is read too early, or overwritten too early, is wrong under some schedule.
+
+mod barriers;
+mod copies;
+mod products;
+mod reading;
+
+use std::collections::{HashMap, VecDeque};
 
 use super::cluster::{Cluster, Stop};
-use super::code::FunctionCode;
-use super::decode::Decoder;
+use super::code::{FunctionCode, Reference, Row, Source, Target, Truth};
 use super::execute::Flow;
 use super::warp::{Fragment, Warp};
-use crate::ptx::Operand;
+use crate::isa::mbarrier::MbarrierState;
+use crate::isa::tensor_map::{MapElement, TensorMap};
+use crate::isa::wgmma::Wgmma;
+
+pub(super) use reading::decode;
+
+/// How threads arrive at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArriveMode {
+    drops: bool,
+    releases: bool,
+}
+
+/// What a wait asks of a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Whether the phase of what an arrival returned is over.
+    State(Source),
+    /// Whether the phase of a parity is over.
+    Parity(Source),
+}
+
+/// What a reduction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduces {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+}
+
+/// A reduction of elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReduceKind {
+    what: Reduces,
+    kind: crate::ptx::Scalar,
+}
+
+/// By what a transfer ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ends {
+    Barrier(Reference),
+    Group,
+}
 
 /// An operation of the asynchronous engines.
-pub(crate) enum AsyncOp {}
+pub(crate) enum AsyncOp {
+    Nothing,
+    Init {
+        at: Reference,
+        count: Source,
+    },
+    Invalidate(Reference),
+    Arrive {
+        at: Reference,
+        d: Option<Target>,
+        count: Option<Source>,
+        bytes: Option<Source>,
+        mode: ArriveMode,
+    },
+    Expect(Reference, Source),
+    Complete(Reference, Source),
+    Test {
+        p: Option<u32>,
+        at: Reference,
+        asked: Asked,
+        acquires: bool,
+    },
+    Pending(Target, Source),
+    /// `cp.async.mbarrier.arrive`: whether it counts one arrival more.
+    CopiesArrive(Reference, bool),
+    Bulk {
+        to: Reference,
+        from: Reference,
+        size: Source,
+        ends: Ends,
+        mask: Option<Source>,
+        reduces: Option<ReduceKind>,
+    },
+    /// A copy of a box from global memory to shared memory.
+    BoxLoad {
+        to: Reference,
+        map: Reference,
+        coordinates: Box<[Source]>,
+        offsets: Box<[Source]>,
+        barrier: Reference,
+        mask: Option<Source>,
+        is_im2col: bool,
+    },
+    BoxStore {
+        map: Reference,
+        coordinates: Box<[Source]>,
+        from: Reference,
+        reduces: Option<Reduces>,
+        is_im2col: bool,
+    },
+    BulkCommit,
+    BulkWait {
+        pending: u32,
+        reads: bool,
+    },
+    /// `st.async` and `red.async`.
+    StoreRemote {
+        to: Reference,
+        from: Box<[Source]>,
+        barrier: Reference,
+        reduces: Option<ReduceKind>,
+    },
+    Product {
+        wgmma: Wgmma,
+        d: Box<[Target]>,
+        a: Result<Box<[Source]>, Source>,
+        b: Source,
+        adds: Truth,
+    },
+    ProductFence,
+    ProductCommit,
+    ProductWait(u32),
+}
+
+/// A barrier, and who looked at it last without success.
+struct BarrierRecord {
+    state: MbarrierState,
+    waiter: Option<(usize, u32, u32, u32)>,
+}
+
+/// Where a byte of a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Global(u64),
+    Shared(u32, u64),
+    /// Nowhere: these bits of an element.
+    Fill(u64),
+    /// Nowhere: bytes that an instruction has given.
+    Given([u8; 16]),
+}
+
+/// Bytes of a transfer in a row.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    to: Spot,
+    from: Spot,
+    bytes: u32,
+}
+
+/// A transfer that has not been done.
+struct Transfer {
+    number: u64,
+    moves: Vec<Move>,
+    /// Bytes of an element.
+    element: u32,
+    reduces: Option<ReduceKind>,
+    /// The barrier that counts its bytes.
+    barrier: Option<(u32, u64, u32)>,
+}
+
+/// The bulk groups of a thread.
+#[derive(Default)]
+struct BulkGroups {
+    open: Vec<u64>,
+    closed: VecDeque<Vec<u64>>,
+}
 
 /// What the engines of a cluster keep.
 #[derive(Default)]
-pub(crate) struct AsyncState {}
+pub(crate) struct AsyncState {
+    /// By the rank of their block and their address.
+    barriers: HashMap<(u32, u64), BarrierRecord>,
+    transfers: Vec<Transfer>,
+    issued: u64,
+    groups: HashMap<(u32, u32, u32), BulkGroups>,
+    /// Random numbers of its own.
+    drawn: u64,
+}
 
-/// Makes an operation of a statement: its opcode, the words behind it, its operands. None where it
-/// is none of the engines'.
-pub(super) fn decode(
-    _decoder: &mut Decoder<'_, '_>,
-    _opcode: &str,
-    _modifiers: &[&str],
-    _operands: &[Operand<'_>],
-) -> Option<Result<AsyncOp, String>> {
-    None
+/// What an operation is executed by.
+struct Executes<'x> {
+    block: usize,
+    code: &'x FunctionCode,
+    at: u32,
+    active: u32,
 }
 
 impl Cluster<'_> {
@@ -32,30 +209,123 @@ impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn asynchronous(
         &mut self,
-        _block: usize,
-        _warp: &mut Warp,
-        _fragment: &mut Fragment,
-        _code: &FunctionCode,
-        _at: u32,
-        _active: u32,
+        block: usize,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        code: &FunctionCode,
+        at: u32,
+        active: u32,
         op: &AsyncOp,
     ) -> Result<Flow, Stop> {
-        match *op {}
+        let by = Executes { block, code, at, active };
+        match op {
+            AsyncOp::Nothing => {}
+            AsyncOp::Init { at, count } => self.barrier_init(&by, warp, fragment, at, *count),
+            AsyncOp::Invalidate(at) => self.barrier_invalidate(&by, warp, fragment, at),
+            AsyncOp::Arrive { at, d, count, bytes, mode } => {
+                self.barrier_arrive(&by, warp, fragment, at, (*d, *count, *bytes), *mode);
+            }
+            AsyncOp::Expect(at, bytes) => self.barrier_bytes(&by, warp, fragment, at, *bytes, true),
+            AsyncOp::Complete(at, bytes) => self.barrier_bytes(&by, warp, fragment, at, *bytes, false),
+            AsyncOp::Test { p, at, asked, acquires } => {
+                return Ok(self.barrier_test(&by, warp, fragment, *p, at, *asked, *acquires));
+            }
+            AsyncOp::Pending(d, state) => {
+                let frame = &mut warp.frames[fragment.frame];
+                let out: Row = frame.row(code, *state).map(|token| MbarrierState::pending_of(token).into());
+                frame.put(*d, &out, active, false);
+            }
+            AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(&by, warp, fragment, at, *adds),
+            AsyncOp::Bulk { to, from, size, ends, mask, reduces } => {
+                self.bulk(&by, warp, fragment, (to, from), *size, ends, *mask, *reduces);
+            }
+            AsyncOp::BoxLoad { to, map, coordinates, offsets, barrier, mask, is_im2col } => {
+                let place = (map, &coordinates[..], &offsets[..], *is_im2col);
+                self.box_load(&by, warp, fragment, to, place, barrier, *mask)?;
+            }
+            AsyncOp::BoxStore { map, coordinates, from, reduces, is_im2col } => {
+                self.box_store(&by, warp, fragment, (map, coordinates, &[], *is_im2col), from, *reduces)?;
+            }
+            AsyncOp::BulkCommit => {
+                let rank = self.blocks[block].rank;
+                for lane in lanes_of(active) {
+                    let groups = self.asynchronous.groups.entry((rank, warp.number, lane as u32)).or_default();
+                    let open = std::mem::take(&mut groups.open);
+                    groups.closed.push_back(open);
+                }
+                let lanes = self.lanes(block, warp, active);
+                self.check.bulk_commit(lanes);
+            }
+            AsyncOp::BulkWait { pending, reads } => {
+                let rank = self.blocks[block].rank;
+                for lane in lanes_of(active) {
+                    let groups = self.asynchronous.groups.entry((rank, warp.number, lane as u32)).or_default();
+                    let count = groups.closed.len().saturating_sub(*pending as usize);
+                    let done: Vec<u64> = groups.closed.drain(..count).flatten().collect();
+                    self.finish_transfers(|transfer| done.contains(&transfer.number));
+                }
+                let lanes = self.lanes(block, warp, active);
+                self.check.bulk_wait(lanes, *pending, *reads);
+            }
+            AsyncOp::StoreRemote { to, from, barrier, reduces } => {
+                self.store_remote(&by, warp, fragment, to, from, barrier, *reduces);
+            }
+            AsyncOp::Product { wgmma, d, a, b, adds } => {
+                if !self.is_whole(warp, fragment, active) {
+                    return Ok(Flow::Parked);
+                }
+                self.product(&by, warp, fragment, wgmma, d, (a, *b), *adds);
+            }
+            AsyncOp::ProductFence | AsyncOp::ProductCommit | AsyncOp::ProductWait(_) => {
+                if !self.is_whole(warp, fragment, active) {
+                    return Ok(Flow::Parked);
+                }
+                let lanes = self.lanes(block, warp, fragment.mask);
+                match op {
+                    AsyncOp::ProductFence => self.check.wgmma_fence(lanes),
+                    AsyncOp::ProductCommit => self.check.wgmma_commit(lanes),
+                    AsyncOp::ProductWait(pending) => self.check.wgmma_wait(lanes, *pending),
+                    _ => {}
+                }
+            }
+        }
+        Ok(Flow::Next)
     }
 
     /// What a fragment that polls by an operation of the engines waits for.
     pub(super) fn awaited(&self, op: &AsyncOp) -> String {
-        match *op {}
+        match op {
+            AsyncOp::Test { .. } => "for a phase of a barrier in shared memory".to_string(),
+            _ => "and runs".to_string(),
+        }
     }
+}
+
+/// The lanes of a mask.
+fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// The 128 bytes of a tensor map of an array.
 pub(crate) fn tensor_map(
-    _element: crate::Element,
-    _shape: &[u64],
-    _address: u64,
-    _extents: &[u32],
-    _swizzle: crate::MapSwizzle,
+    element: crate::Element,
+    shape: &[u64],
+    address: u64,
+    extents: &[u32],
+    swizzle: crate::MapSwizzle,
 ) -> Result<Vec<u8>, String> {
-    Err("tensor maps are not supported".to_string())
+    let nan = match element {
+        crate::Element::F16 | crate::Element::Bf16 => 0x7fff,
+        crate::Element::F32 => 0x7fff_ffff,
+        crate::Element::F64 => crate::isa::format::F64.nan(),
+        _ => 0,
+    };
+    let units = match swizzle {
+        crate::MapSwizzle::None => 1,
+        crate::MapSwizzle::Bytes32 => 2,
+        crate::MapSwizzle::Bytes64 => 4,
+        crate::MapSwizzle::Bytes128 => 8,
+    };
+    let element = MapElement { bytes: element.bytes() as u32, nan };
+    Ok(TensorMap::of_array(element, shape, address, extents, units)?.bytes().to_vec())
 }

@@ -48,7 +48,12 @@ pub enum MbarrierFlaw {
 impl MbarrierState {
     /// `mbarrier.init`. None of a count of 0 or above [`MAX_COUNT`].
     pub fn new(count: u32) -> Option<MbarrierState> {
-        (1..=MAX_COUNT).contains(&count).then_some(MbarrierState { phase: 0, expected: count, pending: count, bytes: 0 })
+        (1..=MAX_COUNT).contains(&count).then_some(MbarrierState {
+            phase: 0,
+            expected: count,
+            pending: count,
+            bytes: 0,
+        })
     }
 
     /// The number of the phase that is not over.

@@ -1,0 +1,294 @@
+//! Barriers in shared memory.
+
+use super::{ArriveMode, Asked, BarrierRecord, Executes, lanes_of};
+use crate::check::checker::{Lanes, Mbarrier};
+use crate::check::finding::Defect;
+use crate::engine::access::Side;
+use crate::engine::cluster::Cluster;
+use crate::engine::code::{Reference, Source, Target};
+use crate::engine::execute::Flow;
+use crate::engine::warp::{Fragment, Warp};
+use crate::isa::mbarrier::{MbarrierFlaw, MbarrierState};
+
+/// The bytes of a barrier.
+const BYTES: u64 = 8;
+
+impl Cluster<'_> {
+    /// The place of a barrier of one lane; none where it is no place of one, which is told.
+    fn barrier_place(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        lane: usize,
+    ) -> Option<(u32, u64)> {
+        let address = self.addresses(warp, fragment.frame, by.code, at)[lane];
+        let (side, offset) = self.side(by.block, at.window, address);
+        let Side::Shared(rank) = side else {
+            let (place, size) = self.place(side, offset, BYTES);
+            self.found(by.block, warp.number, 1 << lane, by.at, Defect::OutOfBounds { place, size, writes: true });
+            return None;
+        };
+        let good = self.allowed(by.block, warp, by.at, side, 1 << lane, &[offset; 32], BYTES, true);
+        (good != 0).then_some((rank, offset))
+    }
+
+    /// As [`Self::barrier_place`], of a barrier that is initialised.
+    pub(super) fn barrier(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        lane: usize,
+    ) -> Option<(u32, u64)> {
+        let key = self.barrier_place(by, warp, fragment, at, lane)?;
+        if self.asynchronous.barriers.contains_key(&key) {
+            return Some(key);
+        }
+        let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
+        let defect = Defect::Uninitialised { place, unpublished: false };
+        self.found(by.block, warp.number, 1 << lane, by.at, defect);
+        None
+    }
+
+    fn one_lane(&self, block: usize, warp: &Warp, lane: usize) -> Lanes {
+        self.lanes(block, warp, 1 << lane)
+    }
+
+    pub(super) fn barrier_init(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        count: Source,
+    ) {
+        let counts = *warp.frames[fragment.frame].row(by.code, count);
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier_place(by, warp, fragment, at, lane) else { continue };
+            let count = counts[lane] as u32;
+            let Some(state) = MbarrierState::new(count) else {
+                let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
+                let defect = Defect::Arrivals { place, count, came: 0 };
+                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+                continue;
+            };
+            let lanes = self.one_lane(by.block, warp, lane);
+            self.check.mbarrier_init(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
+            self.asynchronous.barriers.insert(key, BarrierRecord { state, waiter: None });
+            self.write_barrier(key);
+        }
+        self.tell_news();
+    }
+
+    pub(super) fn barrier_invalidate(&mut self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, at: &Reference) {
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
+            let lanes = self.one_lane(by.block, warp, lane);
+            self.check.mbarrier_invalidate(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
+            self.asynchronous.barriers.remove(&key);
+        }
+    }
+
+    pub(super) fn barrier_arrive(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        (d, count, bytes): (Option<Target>, Option<Source>, Option<Source>),
+        mode: ArriveMode,
+    ) {
+        let frame = &warp.frames[fragment.frame];
+        let counts = count.map(|count| *frame.row(by.code, count));
+        let bytes = bytes.map(|bytes| *frame.row(by.code, bytes));
+        let mut tokens = [0; 32];
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
+            let lanes = self.one_lane(by.block, warp, lane);
+            self.check.mbarrier_arrive(lanes, by.at, Mbarrier { rank: key.0, address: key.1 }, mode.releases);
+            let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
+            tokens[lane] = record.state.token();
+            let count = counts.map_or(1, |counts| counts[lane] as u32);
+            let expected = bytes.map_or(Ok(()), |bytes| record.state.expect(bytes[lane] as u32));
+            let arrived = expected.and_then(|()| match mode.drops {
+                true => record.state.arrive_drop(count),
+                false => record.state.arrive(count),
+            });
+            self.barrier_changed(by, warp, lane, key, arrived);
+        }
+        if let Some(d) = d {
+            warp.frames[fragment.frame].put(d, &tokens, by.active, false);
+        }
+    }
+
+    pub(super) fn barrier_bytes(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        bytes: Source,
+        expects: bool,
+    ) {
+        let bytes = *warp.frames[fragment.frame].row(by.code, bytes);
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
+            let lanes = self.one_lane(by.block, warp, lane);
+            self.check.mbarrier_arrive(lanes, by.at, Mbarrier { rank: key.0, address: key.1 }, false);
+            let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
+            let changed = match expects {
+                true => record.state.expect(bytes[lane] as u32).map(|()| false),
+                false => record.state.complete(bytes[lane] as u32),
+            };
+            self.barrier_changed(by, warp, lane, key, changed);
+        }
+    }
+
+    pub(super) fn copies_arrive(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        at: &Reference,
+        adds: bool,
+    ) {
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
+            let lanes = self.one_lane(by.block, warp, lane);
+            self.check.mbarrier_arrive_copies(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
+            let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
+            // The copies are done already.
+            let added = if adds { record.state.add_pending() } else { Ok(()) };
+            let arrived = added.and_then(|()| record.state.arrive(1));
+            self.barrier_changed(by, warp, lane, key, arrived);
+        }
+    }
+
+    /// Tells of what an operation on a barrier has done.
+    fn barrier_changed(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        lane: usize,
+        key: (u32, u64),
+        result: Result<bool, MbarrierFlaw>,
+    ) {
+        match result {
+            Ok(is_over) => self.settle_barrier_state(key, is_over),
+            Err(flaw) => {
+                let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
+                let count = self.asynchronous.barriers.get(&key).map_or(0, |record| record.state.expected());
+                let defect = match flaw {
+                    MbarrierFlaw::Arrivals { pending, came } => {
+                        Defect::Arrivals { place, count, came: count.saturating_sub(pending).saturating_add(came) }
+                    }
+                    MbarrierFlaw::Bytes(expects) => Defect::TransactionBytes { place, expects },
+                };
+                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+            }
+        }
+    }
+
+    /// A barrier has changed, and its phase is over or not.
+    fn settle_barrier_state(&mut self, key: (u32, u64), is_over: bool) {
+        if is_over && let Some(record) = self.asynchronous.barriers.get_mut(&key) {
+            record.waiter = None;
+            let phase = record.state.phase() - 1;
+            self.check.mbarrier_complete(Mbarrier { rank: key.0, address: key.1 }, phase);
+        }
+        self.write_barrier(key);
+        self.tell_news();
+    }
+
+    /// Bytes of a transfer are there.
+    pub(super) fn barrier_completes(&mut self, key: (u32, u64), bytes: u32) {
+        let Some(record) = self.asynchronous.barriers.get_mut(&key) else { return };
+        // More bytes than a barrier counts show when the run hangs, or ends.
+        let is_over = record.state.complete(bytes).unwrap_or(false);
+        self.settle_barrier_state(key, is_over);
+    }
+
+    /// The bits that memory has of a barrier: nothing that a program may look at.
+    fn write_barrier(&mut self, key: (u32, u64)) {
+        if let Some(record) = self.asynchronous.barriers.get(&key)
+            && let Some(block) = self.blocks.get(key.0 as usize)
+        {
+            block.shared.write(key.1, 8, !record.state.token(), true);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn barrier_test(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        p: Option<u32>,
+        at: &Reference,
+        asked: Asked,
+        acquires: bool,
+    ) -> Flow {
+        let frame = &warp.frames[fragment.frame];
+        let values = match asked {
+            Asked::State(source) | Asked::Parity(source) => *frame.row(by.code, source),
+        };
+        let (mut over, mut seen) = (0, 0_u64);
+        let mut told: Vec<((u32, u64), i64, u32)> = Vec::new();
+        for lane in lanes_of(by.active) {
+            let Some(key) = self.barrier(by, warp, fragment, at, lane) else {
+                // A wait that never ends would hide what was found.
+                over |= 1 << lane;
+                continue;
+            };
+            let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
+            let is_over = match asked {
+                Asked::State(_) => record.state.is_over(values[lane]),
+                Asked::Parity(_) => record.state.is_over_parity(values[lane] & 1 == 1),
+            };
+            seen = seen.rotate_left(9) ^ record.state.token() ^ key.1;
+            if is_over {
+                over |= 1 << lane;
+                let phase = record.state.phase() as i64 - 1;
+                match told.iter_mut().find(|(own, at, _)| *own == key && *at == phase) {
+                    Some((_, _, mask)) => *mask |= 1 << lane,
+                    None => told.push((key, phase, 1 << lane)),
+                }
+            } else {
+                record.waiter = Some((by.block, warp.number, 1 << lane, by.at));
+            }
+        }
+        for (key, phase, mask) in told {
+            let lanes = self.lanes(by.block, warp, mask);
+            let barrier = Mbarrier { rank: key.0, address: key.1 };
+            self.check.mbarrier_wait(lanes, by.at, barrier, phase, acquires);
+        }
+        if let Some(p) = p {
+            warp.frames[fragment.frame].set_truth(p, over, by.active);
+        }
+        if over & by.active != by.active && self.poll(fragment, seen) {
+            fragment.pc += 1;
+            return Flow::Parked;
+        }
+        Flow::Next
+    }
+
+    /// Tells of barriers whose phase lacks bytes only, or has too many, while somebody waits for it.
+    pub(in crate::engine) fn tell_barriers(&mut self) {
+        let waited: Vec<_> = self
+            .asynchronous
+            .barriers
+            .iter()
+            .filter(|(_, record)| {
+                record.state.bytes() != 0 && (record.state.pending() == 0 || record.state.bytes() < 0)
+            })
+            .filter_map(|(key, record)| Some((*key, record.waiter?, record.state.bytes())))
+            .collect();
+        for ((rank, address), (block, warp, mask, at), expects) in waited {
+            let (place, _) = self.place(Side::Shared(rank), address, BYTES);
+            self.found(block, warp, mask, at, Defect::TransactionBytes { place, expects });
+        }
+    }
+}

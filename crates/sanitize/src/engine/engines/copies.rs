@@ -1,0 +1,515 @@
+//! Bulk copies and copies of boxes, and when their bytes move.
+
+use super::{Ends, Executes, Move, ReduceKind, Reduces, Spot, Transfer, lanes_of};
+use crate::check::checker::{Bulk, Completion, Mbarrier, Space, Span};
+use crate::check::finding::Defect;
+use crate::engine::access::Side;
+use crate::engine::cluster::{Cluster, Stop};
+use crate::engine::code::{Reference, Row, Source};
+use crate::engine::schedule::{Random, Schedule};
+use crate::engine::warp::{Fragment, Warp};
+use crate::isa::float::{FloatMode, add32, add64};
+use crate::isa::format::Rounding;
+use crate::isa::half::{Half, HalfMode};
+use crate::isa::tensor_map::{MAP_BYTES, TensorMap, Walk};
+use crate::ptx::Scalar;
+
+/// Bytes of which copies in bulk consist.
+const UNIT: u64 = 16;
+/// Where a box begins in shared memory.
+const BOX_ALIGNMENT: u64 = 128;
+
+/// A map, coordinates, offsets of im2col, and whether the instruction is one of im2col.
+pub(super) type BoxPlace<'x> = (&'x Reference, &'x [Source], &'x [Source], bool);
+
+/// The block and the first byte of a multicast copy's destination or barrier.
+type Seat = (u32, u64);
+
+impl Cluster<'_> {
+    /// The memory and the address of an operand of one lane, of which so many bytes may be accessed;
+    /// none where they may not, which is told.
+    #[allow(clippy::too_many_arguments)]
+    fn spot(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        reference: &Reference,
+        lane: usize,
+        (bytes, alignment): (u64, u64),
+        writes: bool,
+    ) -> Option<(Side, u64)> {
+        let address = self.addresses(warp, fragment.frame, by.code, reference)[lane];
+        let (side, offset) = self.side(by.block, reference.window, address);
+        self.fits(by, warp, lane, side, offset, (bytes, alignment), writes).then_some((side, offset))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn fits(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        lane: usize,
+        side: Side,
+        offset: u64,
+        (bytes, alignment): (u64, u64),
+        writes: bool,
+    ) -> bool {
+        let (place, size) = self.place(side, offset, bytes);
+        let room = match side {
+            Side::Global => match self.grid.memory.find(offset, &mut self.near) {
+                Some(region) if !(writes && region.is_read_only) => region.words.bytes() - (offset - region.address),
+                _ => 0,
+            },
+            _ => size.saturating_sub(offset),
+        };
+        if bytes > room {
+            self.found(by.block, warp.number, 1 << lane, by.at, Defect::OutOfBounds { place, size, writes });
+            return false;
+        }
+        if offset % alignment != 0 {
+            let alignment = alignment as u32;
+            self.found(by.block, warp.number, 1 << lane, by.at, Defect::Misaligned { place, alignment });
+            return false;
+        }
+        true
+    }
+
+    fn values(&self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, source: Source) -> Row {
+        *warp.frames[fragment.frame].row(by.code, source)
+    }
+
+    /// The blocks that a mask of a multicast names; the one given, without a mask.
+    fn ranks(&self, mask: Option<u64>, own: u32) -> Vec<u32> {
+        match mask {
+            Some(mask) => (0..self.blocks.len() as u32).filter(|rank| mask >> rank & 1 == 1).collect(),
+            None => vec![own],
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn bulk(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        (to, from): (&Reference, &Reference),
+        size: Source,
+        ends: &Ends,
+        mask: Option<Source>,
+        reduces: Option<ReduceKind>,
+    ) {
+        let sizes = self.values(by, warp, fragment, size);
+        let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
+        for lane in lanes_of(by.active) {
+            let size = sizes[lane] & 0xffff_ffff;
+            if size % UNIT != 0 {
+                let address = self.addresses(warp, fragment.frame, by.code, from)[lane];
+                let (side, offset) = self.side(by.block, from.window, address);
+                let (place, _) = self.place(side, offset, size);
+                let defect = Defect::Misaligned { place, alignment: UNIT as u32 };
+                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+                continue;
+            }
+            let Some(source) = self.spot(by, warp, fragment, from, lane, (size, UNIT), false) else { continue };
+            let Some(target) = self.spot(by, warp, fragment, to, lane, (size, UNIT), true) else { continue };
+            let barrier = match ends {
+                Ends::Barrier(at) => match self.barrier(by, warp, fragment, at, lane) {
+                    Some(key) => Some(key),
+                    None => continue,
+                },
+                Ends::Group => None,
+            };
+            let ranks = match target.0 {
+                Side::Shared(own) => self.ranks(masks.map(|masks| masks[lane]), own),
+                _ => vec![u32::MAX],
+            };
+            for rank in ranks {
+                let target = if rank == u32::MAX { target } else { (Side::Shared(rank), target.1) };
+                // The barrier lies in each block where the one that is given does in its own.
+                let barrier = barrier.map(|(own, at)| (if masks.is_some() { rank } else { own }, at));
+                let moves = vec![Move { to: spot_of(target), from: spot_of(source), bytes: size as u32 }];
+                let spans = [&[span_of(source, size)][..], &[span_of(target, size)][..]];
+                let kind = (reduces, reduces.map_or(1, |kind| kind.kind.bits() / 8));
+                self.issue(by, warp, lane, moves, spans, kind, barrier.map(|(rank, at)| ((rank, at), size as u32)));
+            }
+        }
+    }
+
+    /// Tells of a transfer and keeps it, or does it at once.
+    #[allow(clippy::too_many_arguments)]
+    fn issue(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        lane: usize,
+        moves: Vec<Move>,
+        [reads, writes]: [&[Span]; 2],
+        (reduces, element): (Option<ReduceKind>, u32),
+        barrier: Option<(Seat, u32)>,
+    ) {
+        let lanes = self.lanes(by.block, warp, 1 << lane);
+        let completion = match barrier {
+            Some(((rank, address), _)) => Completion::Mbarrier(Mbarrier { rank, address }),
+            None => Completion::Group,
+        };
+        self.check.bulk(&Bulk { by: lanes, at: by.at, reads, writes, reduces: reduces.is_some(), completion });
+        let number = self.asynchronous.issued;
+        self.asynchronous.issued += 1;
+        if barrier.is_none() {
+            let key = (lanes.rank, warp.number, lane as u32);
+            self.asynchronous.groups.entry(key).or_default().open.push(number);
+        }
+        let barrier = barrier.map(|((rank, at), bytes)| (rank, at, bytes));
+        let transfer = Transfer { number, moves, element, reduces, barrier };
+        if self.grid.schedule == Schedule::FirstAhead {
+            self.transfer(&transfer);
+        } else {
+            self.asynchronous.transfers.push(transfer);
+        }
+    }
+
+    /// Transfers that happen between turns, as the schedule chooses.
+    pub(in crate::engine) fn advance_transfers(&mut self) {
+        match self.grid.schedule {
+            Schedule::LastAhead => {}
+            Schedule::Turns | Schedule::FirstAhead => self.finish_transfers(|_| true),
+            Schedule::Random(seed) => {
+                if self.asynchronous.transfers.is_empty() {
+                    return;
+                }
+                self.asynchronous.drawn += 1;
+                let mut random = Random(seed ^ self.asynchronous.drawn.wrapping_mul(0x2545_f491_4f6c_dd1d));
+                for at in (1..self.asynchronous.transfers.len()).rev() {
+                    self.asynchronous.transfers.swap(at, (random.next() % (at as u64 + 1)) as usize);
+                }
+                let bits = random.next();
+                let mut at = 0;
+                self.finish_transfers(|_| {
+                    at += 1;
+                    bits >> (at % 64) & 1 == 1
+                });
+            }
+        }
+    }
+
+    /// Does one transfer, where nothing else can go on; whether there was any.
+    pub(in crate::engine) fn force_transfer(&mut self) -> bool {
+        let mut first = true;
+        let any = !self.asynchronous.transfers.is_empty();
+        self.finish_transfers(|_| std::mem::take(&mut first));
+        any
+    }
+
+    /// Does all that are left.
+    pub(in crate::engine) fn end_transfers(&mut self) {
+        self.finish_transfers(|_| true);
+    }
+
+    pub(super) fn finish_transfers(&mut self, mut which: impl FnMut(&Transfer) -> bool) {
+        if self.asynchronous.transfers.is_empty() {
+            return;
+        }
+        let all = std::mem::take(&mut self.asynchronous.transfers);
+        let mut left = Vec::with_capacity(all.len());
+        for transfer in all {
+            if which(&transfer) {
+                self.transfer(&transfer);
+            } else {
+                left.push(transfer);
+            }
+        }
+        self.asynchronous.transfers = left;
+    }
+
+    /// Moves the bytes of a transfer.
+    fn transfer(&mut self, transfer: &Transfer) {
+        let mut buffer = Vec::new();
+        for own in &transfer.moves {
+            buffer.clear();
+            buffer.resize(own.bytes as usize, 0);
+            match own.from {
+                Spot::Global(address) => {
+                    if let Some(region) = self.grid.memory.find(address, &mut self.near) {
+                        region.words.read_into(address - region.address, &mut buffer);
+                    }
+                }
+                Spot::Shared(rank, address) => {
+                    if let Some(block) = self.blocks.get(rank as usize) {
+                        block.shared.read_into(address, &mut buffer);
+                    }
+                }
+                Spot::Fill(bits) => {
+                    for (at, byte) in buffer.iter_mut().enumerate() {
+                        *byte = (bits >> (8 * (at as u32 % transfer.element.max(1)))) as u8;
+                    }
+                }
+                Spot::Given(bytes) => {
+                    let count = buffer.len().min(bytes.len());
+                    buffer[..count].copy_from_slice(&bytes[..count]);
+                }
+            }
+            let (words, address, alone) = match own.to {
+                Spot::Global(address) => match self.grid.memory.find(address, &mut self.near) {
+                    Some(region) => (&region.words, address - region.address, self.grid.alone),
+                    None => continue,
+                },
+                Spot::Shared(rank, address) => match self.blocks.get(rank as usize) {
+                    Some(block) => (&block.shared, address, true),
+                    None => continue,
+                },
+                Spot::Fill(_) | Spot::Given(_) => continue,
+            };
+            match transfer.reduces {
+                None => words.write_from(address, &buffer, alone),
+                Some(kind) => {
+                    let bytes = transfer.element.clamp(1, 8);
+                    for (at, element) in buffer.chunks_exact(bytes as usize).enumerate() {
+                        let new = element.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                        let place = address + at as u64 * u64::from(bytes);
+                        words.update(place, bytes, |old| reduced(kind, old, new));
+                    }
+                }
+            }
+        }
+        if let Some((rank, at, bytes)) = transfer.barrier {
+            self.barrier_completes((rank, at), bytes);
+        }
+        self.tell_news();
+    }
+
+    /// The map that a lane gives.
+    fn map(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        (map, .., is_im2col): BoxPlace<'_>,
+        lane: usize,
+        dimensions: usize,
+    ) -> Result<TensorMap, Stop> {
+        let refused = |why: &str| Stop::Refused(by.at, why.to_string());
+        let address = self.addresses(warp, fragment.frame, by.code, map)[lane];
+        let (side, offset) = self.side(by.block, map.window, address);
+        let mut bytes = [0; MAP_BYTES];
+        let parameters = self.grid.parameters.bytes();
+        match side {
+            Side::Parameters => self.grid.parameters.read_into(offset, &mut bytes),
+            // The name of a parameter stands for its place among the parameters.
+            Side::Global if offset < parameters => self.grid.parameters.read_into(offset, &mut bytes),
+            Side::Global => match self.grid.memory.find(offset, &mut self.near) {
+                Some(region) => region.words.read_into(offset - region.address, &mut bytes),
+                None => return Err(refused("the address of the tensor map is none of the launch's memory")),
+            },
+            _ => return Err(refused("a tensor map lies in global memory or among the parameters")),
+        }
+        let map = TensorMap::of_bytes(&bytes).ok_or_else(|| {
+            refused("the tensor map is none that the launch has made: an argument `map:..` makes one")
+        })?;
+        if map.rank != dimensions {
+            return Err(refused(&format!("the tensor map has {} dimensions, the instruction {dimensions}", map.rank)));
+        }
+        if matches!(map.walk, Walk::Im2col { .. }) != is_im2col {
+            return Err(refused("one of the tensor map and the instruction is tiled, the other im2col"));
+        }
+        Ok(map)
+    }
+
+    /// The moves of a box, and the spans of global memory; those that may not be accessed are told.
+    #[allow(clippy::too_many_arguments)]
+    fn box_moves(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        map: &TensorMap,
+        (_, coordinates, offsets, _): BoxPlace<'_>,
+        lane: usize,
+        shared: u64,
+    ) -> (Vec<(u64, Option<u64>, u32)>, Vec<Span>) {
+        let frame = &warp.frames[fragment.frame];
+        let mut at = [0; 5];
+        for (into, source) in at.iter_mut().zip(coordinates) {
+            *into = frame.row(by.code, *source)[lane] as i32;
+        }
+        let mut moved = [0; 3];
+        for (into, source) in moved.iter_mut().zip(offsets) {
+            *into = frame.row(by.code, *source)[lane] as u16;
+        }
+        let mut pieces: Vec<(u64, Option<u64>, u32)> = Vec::new();
+        let mut spans: Vec<Span> = Vec::new();
+        map.pieces(at, moved, shared, |piece| {
+            pieces.push((piece.shared, piece.global, piece.bytes));
+            let Some(address) = piece.global else { return };
+            match spans.last_mut() {
+                Some(last) if last.address + u64::from(last.bytes) == address => last.bytes += piece.bytes,
+                _ => spans.push(Span { space: Space::Global, address, bytes: piece.bytes }),
+            }
+        });
+        (pieces, spans)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn box_load(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        to: &Reference,
+        place: BoxPlace<'_>,
+        barrier: &Reference,
+        mask: Option<Source>,
+    ) -> Result<(), Stop> {
+        let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
+        for lane in lanes_of(by.active) {
+            let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
+            let size = u64::from(map.box_bytes());
+            let Some((side, target)) = self.spot(by, warp, fragment, to, lane, (size, BOX_ALIGNMENT), true) else {
+                continue;
+            };
+            let Side::Shared(own) = side else {
+                return Err(Stop::Refused(by.at, "a box is loaded to shared memory".to_string()));
+            };
+            let Some(key) = self.barrier(by, warp, fragment, barrier, lane) else { continue };
+            let (pieces, reads) = self.box_moves(by, warp, fragment, &map, place, lane, target);
+            if !self.spans_fit(by, warp, lane, &reads, false) {
+                continue;
+            }
+            for rank in self.ranks(masks.map(|masks| masks[lane]), own) {
+                let moves = pieces.iter().map(|(shared, global, bytes)| Move {
+                    to: Spot::Shared(rank, *shared),
+                    from: global.map_or(Spot::Fill(map.fill()), Spot::Global),
+                    bytes: *bytes,
+                });
+                let writes = [Span { space: Space::Shared { rank }, address: target, bytes: size as u32 }];
+                let barrier = (if masks.is_some() { rank } else { key.0 }, key.1);
+                let kind = (None, map.element.bytes);
+                self.issue(by, warp, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size as u32)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn box_store(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        place: BoxPlace<'_>,
+        from: &Reference,
+        reduces: Option<Reduces>,
+    ) -> Result<(), Stop> {
+        for lane in lanes_of(by.active) {
+            let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
+            let size = u64::from(map.box_bytes());
+            let Some((side, source)) = self.spot(by, warp, fragment, from, lane, (size, BOX_ALIGNMENT), false) else {
+                continue;
+            };
+            let Side::Shared(rank) = side else {
+                return Err(Stop::Refused(by.at, "a box is stored from shared memory".to_string()));
+            };
+            let (pieces, writes) = self.box_moves(by, warp, fragment, &map, place, lane, source);
+            if !self.spans_fit(by, warp, lane, &writes, true) {
+                continue;
+            }
+            let moves = pieces.iter().filter_map(|(shared, global, bytes)| {
+                Some(Move { to: Spot::Global((*global)?), from: Spot::Shared(rank, *shared), bytes: *bytes })
+            });
+            let reads = [Span { space: Space::Shared { rank }, address: source, bytes: size as u32 }];
+            let kind = reduces.map(|what| ReduceKind { what, kind: element_of(&map) });
+            self.issue(by, warp, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes), None);
+        }
+        Ok(())
+    }
+
+    /// Whether spans of global memory are inside; the first that is not is told.
+    fn spans_fit(&mut self, by: &Executes<'_>, warp: &Warp, lane: usize, spans: &[Span], writes: bool) -> bool {
+        spans
+            .iter()
+            .all(|span| self.fits(by, warp, lane, Side::Global, span.address, (u64::from(span.bytes), 1), writes))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn store_remote(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        to: &Reference,
+        from: &[Source],
+        barrier: &Reference,
+        reduces: Option<ReduceKind>,
+    ) {
+        let rows: Vec<Row> = from.iter().map(|source| self.values(by, warp, fragment, *source)).collect();
+        let element = u32::from(to.bytes);
+        let bytes = element * from.len() as u32;
+        for lane in lanes_of(by.active) {
+            let size = (u64::from(bytes), u64::from(bytes));
+            let Some(target) = self.spot(by, warp, fragment, to, lane, size, true) else { continue };
+            let Some(key) = self.barrier(by, warp, fragment, barrier, lane) else { continue };
+            let mut given = [0; 16];
+            for (row, into) in rows.iter().zip(given.chunks_exact_mut(element.max(1) as usize)) {
+                into.copy_from_slice(&row[lane].to_le_bytes()[..into.len()]);
+            }
+            let moves = vec![Move { to: spot_of(target), from: Spot::Given(given), bytes }];
+            let writes = [span_of(target, u64::from(bytes))];
+            self.issue(by, warp, lane, moves, [&[], &writes], (reduces, element), Some((key, bytes)));
+        }
+    }
+}
+
+fn spot_of((side, address): (Side, u64)) -> Spot {
+    match side {
+        Side::Shared(rank) => Spot::Shared(rank, address),
+        _ => Spot::Global(address),
+    }
+}
+
+fn span_of((side, address): (Side, u64), bytes: u64) -> Span {
+    let space = match side {
+        Side::Shared(rank) => Space::Shared { rank },
+        _ => Space::Global,
+    };
+    Span { space, address, bytes: bytes as u32 }
+}
+
+/// The type by which elements of a map are reduced.
+fn element_of(map: &TensorMap) -> Scalar {
+    match (map.element.bytes, map.element.nan) {
+        (2, 0) => Scalar::U(16),
+        (2, nan) if nan == u64::from(crate::isa::half::NAN_16) => Scalar::F(16),
+        (2, _) => Scalar::Bf16,
+        (4, 0) => Scalar::U(32),
+        (4, _) => Scalar::F(32),
+        (8, 0) => Scalar::U(64),
+        _ => Scalar::F(64),
+    }
+}
+
+/// What a reduction leaves.
+fn reduced(ReduceKind { what, kind }: ReduceKind, old: u64, new: u64) -> u64 {
+    let bits = kind.bits();
+    let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
+    let half = match kind {
+        Scalar::F(16) => Some(Half::F16),
+        Scalar::Bf16 => Some(Half::Bf16),
+        _ => None,
+    };
+    let extreme = crate::isa::float::ExtremeMode { max: what == Reduces::Max, ..Default::default() };
+    match (what, half, kind) {
+        (Reduces::Add, Some(half), _) => half.add(old as u16, new as u16, HalfMode::default()).into(),
+        (Reduces::Add, _, Scalar::F(32)) => add32(old as u32, new as u32, FloatMode::default()).into(),
+        (Reduces::Add, _, Scalar::F(64)) => add64(old, new, Rounding::Nearest),
+        (Reduces::Add, ..) => old.wrapping_add(new),
+        (Reduces::Min | Reduces::Max, Some(half), _) => half.extreme(old as u16, new as u16, extreme).into(),
+        (Reduces::Min, _, Scalar::S(_)) => signed(old).min(signed(new)) as u64,
+        (Reduces::Max, _, Scalar::S(_)) => signed(old).max(signed(new)) as u64,
+        (Reduces::Min, ..) => old.min(new),
+        (Reduces::Max, ..) => old.max(new),
+        (Reduces::Inc, ..) => crate::isa::integer::increment(old as u32, new as u32).into(),
+        (Reduces::Dec, ..) => crate::isa::integer::decrement(old as u32, new as u32).into(),
+        (Reduces::And, ..) => old & new,
+        (Reduces::Or, ..) => old | new,
+        (Reduces::Xor, ..) => old ^ new,
+    }
+}

@@ -1,0 +1,105 @@
+//! `wgmma`: the part of a product that a warp has.
+//!
+//! A warp computes its own rows when it executes the instruction; what may not be touched yet is
+//! the checker's.
+
+use super::Executes;
+use crate::check::checker::{Space, Span, Wgmma as ToldWgmma};
+use crate::check::finding::Defect;
+use crate::engine::access::Side;
+use crate::engine::cluster::Cluster;
+use crate::engine::code::{Source, Target, Truth};
+use crate::engine::warp::{Fragment, Warp};
+use crate::isa::mma::{LANES, Lanes};
+use crate::isa::wgmma::{Described, Wgmma};
+
+/// Rows of A that a warp has.
+const ROWS: usize = 16;
+/// Bytes of a unit.
+const UNIT: u32 = 16;
+
+impl Cluster<'_> {
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn product(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        wgmma: &Wgmma,
+        d: &[Target],
+        (a, b): (&Result<Box<[Source]>, Source>, Source),
+        adds: Truth,
+    ) {
+        let frame = &warp.frames[fragment.frame];
+        let first = fragment.mask.trailing_zeros() as usize & 31;
+        let adds = frame.truth(adds) >> first & 1 == 1;
+        let described = |source: Source| Described::of_bits(frame.row(by.code, source)[first]);
+        let of_b = described(b);
+        let of_a = a.as_ref().err().map(|source| described(*source));
+        let rows = |sources: &[Source]| -> Vec<Lanes> {
+            sources.iter().map(|source| frame.row(by.code, *source).map(|value| value as u32)).collect()
+        };
+        let held = a.as_ref().ok().map(|sources| rows(sources));
+        let sources: Vec<Source> = d.iter().map(|target| Source(target.slot)).collect();
+        let mut sums = rows(&sources);
+        // A warp has the rows of its place in the warpgroup.
+        let own = warp.number as usize % 4;
+        let mut units = wgmma.units(&of_b, true, 0, wgmma.n());
+        if let Some(of_a) = &of_a {
+            units.extend(wgmma.units(of_a, false, ROWS * own, ROWS));
+        }
+        units.sort_unstable();
+        units.dedup();
+        let rank = self.blocks[by.block].rank;
+        let size = self.grid.shared_bytes;
+        if let Some(outside) = units.iter().find(|unit| u64::from(**unit + UNIT) > size) {
+            let (place, size) = self.place(Side::Shared(rank), u64::from(*outside), UNIT.into());
+            let defect = Defect::OutOfBounds { place, size, writes: false };
+            self.found(by.block, warp.number, fragment.mask, by.at, defect);
+            units.retain(|unit| u64::from(unit + UNIT) <= size);
+        }
+        let mut reads: Vec<Span> = Vec::new();
+        for unit in units {
+            match reads.last_mut() {
+                Some(last) if last.address + u64::from(last.bytes) == u64::from(unit) => last.bytes += UNIT,
+                _ => reads.push(Span { space: Space::Shared { rank }, address: unit.into(), bytes: UNIT }),
+            }
+        }
+        let accumulators: Vec<u32> = d.iter().map(|target| target.slot).collect();
+        let operands: Vec<u32> = match a {
+            Ok(sources) => sources.iter().map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0).collect(),
+            Err(_) => Vec::new(),
+        };
+        let lanes = self.lanes(by.block, warp, fragment.mask);
+        self.check.wgmma(&ToldWgmma {
+            by: lanes,
+            at: by.at,
+            reads: &reads,
+            accumulators: &accumulators,
+            operands: &operands,
+        });
+        let shared = &self.blocks[by.block].shared;
+        let read = |at: u32| {
+            let mut unit = [0; UNIT as usize];
+            for (half, bytes) in unit.chunks_exact_mut(8).enumerate() {
+                bytes.copy_from_slice(&shared.read(u64::from(at) + 8 * half as u64, 8).to_le_bytes());
+            }
+            unit
+        };
+        let left = match (&of_a, &held) {
+            (Some(of_a), _) => wgmma.a_of_shared(own, of_a, read),
+            (None, held) => wgmma.a_of_registers(held.as_deref().unwrap_or_default()),
+        };
+        let right = wgmma.b_of_shared(&of_b, read);
+        wgmma.multiply(&left, &right, &mut sums, adds);
+        let full = fragment.mask == warp.live;
+        let frame = &mut warp.frames[fragment.frame];
+        for (target, sum) in d.iter().zip(&sums) {
+            let mut row = [0; LANES];
+            for (into, value) in row.iter_mut().zip(sum) {
+                *into = u64::from(*value);
+            }
+            frame.put(*target, &row, fragment.mask, full);
+        }
+    }
+}
