@@ -8,6 +8,8 @@ mod names;
 #[cfg(feature = "devices")]
 mod order;
 #[cfg(feature = "devices")]
+mod own_kernels;
+#[cfg(feature = "devices")]
 mod reshard;
 #[cfg(feature = "devices")]
 mod same;
