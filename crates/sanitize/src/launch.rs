@@ -159,7 +159,7 @@ impl Argument {
     /// * `in:f32[262144]=random`, `inout:..`: an array and what it holds: `random` (floats in
     ///   [-1, 1), integers below 16), which may be left out, `zeros`, `ones`, `nan`, `range`, or the
     ///   path of a NPY file;
-    /// * `out:bf16[4096,4096]`: an array that nobody has written;
+    /// * `out:bf16[4096,4096]`: an array that nobody has written; with `=zeros` as `inout`;
     /// * `i32=262144`, `f32=1e-5`: a value; `null`: a pointer to nothing; `hex:00ff`: bytes;
     /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of an array of its own,
     ///   or `map:#0:box=64x64` of that of argument 0.
@@ -228,12 +228,14 @@ fn read_array(name: &str, direction: Direction, text: &str, seed: u64) -> Result
     let count = shape.iter().try_fold(1_u64, |all, extent| all.checked_mul(*extent));
     let count = count.filter(|count| count.checked_mul(8).is_some_and(|bytes| bytes <= MAX_ARGUMENT_BYTES));
     let Some(count) = count else { return Err(LaunchError::new("the array is too large")) };
+    // What is filled is written.
+    let direction = match (direction, fill) {
+        (Direction::Out, Some(_)) => Direction::InOut,
+        (direction, _) => direction,
+    };
     let bytes = match (direction, fill) {
         // Numbers that are wrong wherever they get into a result.
         (Direction::Out, None) => vec![0xff; (count * element.bytes()) as usize],
-        (Direction::Out, Some(_)) => {
-            return Err(LaunchError::new("an array that is `out` holds nothing before; `inout` does"));
-        }
         (_, fill) => match (element.fill(fill.unwrap_or("random"), count, seed), fill) {
             (Some(bytes), _) => bytes,
             (None, fill) => {

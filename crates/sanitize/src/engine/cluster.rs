@@ -85,7 +85,9 @@ pub(super) struct BarrierArrival {
     pub(super) mask: u32,
     pub(super) at: u32,
     pub(super) waits: bool,
-    pub(super) aligned: bool,
+    /// Lanes that went another way and are expected only behind the barrier; none if all lanes of a
+    /// warp need not come together.
+    pub(super) parted: u32,
     /// The lanes whose predicate is true.
     pub(super) votes: u32,
 }
@@ -347,12 +349,11 @@ impl<'g> Cluster<'g> {
         }
         let state = std::mem::take(&mut self.blocks[block].barriers[id]);
         let rank = self.blocks[block].rank;
-        for (place, arrival) in state.arrivals.iter().enumerate() {
-            let other =
-                state.arrivals[..place].iter().find(|other| other.warp == arrival.warp && other.at != arrival.at);
-            if arrival.aligned && other.is_some() {
-                let expected = self.blocks[block].warps[arrival.warp as usize].live;
-                let defect = Defect::Divergence { active: arrival.mask, expected };
+        for arrival in &state.arrivals {
+            let same = |other: &&BarrierArrival| other.warp == arrival.warp && other.at == arrival.at;
+            let here = state.arrivals.iter().filter(same).fold(0, |all, other| all | other.mask);
+            if arrival.parted & !here != 0 {
+                let defect = Defect::Divergence { active: here, expected: here | arrival.parted };
                 self.found(block, arrival.warp, arrival.mask, arrival.at, defect);
             }
         }

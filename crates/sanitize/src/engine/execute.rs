@@ -279,6 +279,8 @@ impl Cluster<'_> {
                 if id > 15 {
                     return Err(Stop::Refused(micro.at, format!("there is no barrier {id}; the last is 15")));
                 }
+                let joined = fragment.joins.iter().fold(fragment.mask, |all, at| all | warp.joins[*at].expected);
+                let parted = if *aligned { joined & warp.live & !active } else { 0 };
                 self.split_active(warp, fragment, active);
                 let waits = *arrival != Arrival::Arrive;
                 let lanes = self.lanes(block, warp, active);
@@ -286,8 +288,7 @@ impl Cluster<'_> {
                 if state.arrivals.is_empty() {
                     state.count = count;
                 }
-                let own =
-                    BarrierArrival { warp: warp.number, mask: active, at: micro.at, waits, aligned: *aligned, votes };
+                let own = BarrierArrival { warp: warp.number, mask: active, at: micro.at, waits, parted, votes };
                 state.arrivals.push(own);
                 self.check.barrier_arrive(lanes, id);
                 if waits {
@@ -586,7 +587,18 @@ impl Cluster<'_> {
         active: u32,
         meeting: &Meeting,
     ) -> Result<Flow, Stop> {
-        let mask = warp.frames[fragment.frame].row(code, meeting.mask)[active.trailing_zeros() as usize] as u32;
+        let masks = *warp.frames[fragment.frame].row(code, meeting.mask);
+        let mask = masks[active.trailing_zeros() as usize & 31] as u32;
+        let same = (0..32_u32)
+            .filter(|lane| active >> lane & 1 == 1 && masks[*lane as usize] as u32 == mask)
+            .fold(0, |all, lane| all | 1 << lane);
+        if same != active {
+            // Those with other masks execute it in turns of their own.
+            let (rest, after) = (fragment.mask & !same, fragment.pc);
+            self.part(warp, fragment, rest, after, after + 1);
+            fragment.mask = same;
+            return Ok(Flow::Jumped);
+        }
         if active & !mask != 0 {
             let defect = Defect::Divergence { active, expected: mask };
             self.found(block, warp.number, active, at, defect);

@@ -1,5 +1,10 @@
 //! The tests of the sanitizer, a file for each topic.
 
 mod check;
+mod control;
+mod instructions;
 mod isa;
+mod launches;
 mod reader;
+mod together;
+mod tools;
