@@ -50,7 +50,7 @@ fn name_of(own: Scalar) -> &'static str {
 
 /// An argument as Python passes it.
 #[derive(FromPyObject)]
-enum Given {
+enum GivenArgument {
     /// A name, `in`, `out` or `inout`, a type, the extents, the bytes; of a tensor map also the
     /// extents of a box and the bytes of its swizzle.
     Map(String, String, String, Vec<u64>, Vec<u8>, Vec<u32>, u32),
@@ -59,7 +59,7 @@ enum Given {
     Value(Vec<u8>),
 }
 
-impl Given {
+impl GivenArgument {
     fn argument(self) -> PyResult<Argument> {
         let array = |name: String, direction: String, element: String, shape: Vec<u64>, bytes: Vec<u8>| {
             let unknown = |what: &str, given: &str| PyTypeError::new_err(format!("there is no {what} {given:?}"));
@@ -73,11 +73,11 @@ impl Given {
             Ok(Array { name, direction, element, shape, bytes })
         };
         Ok(match self {
-            Given::Array(name, direction, element, shape, bytes) => {
+            GivenArgument::Array(name, direction, element, shape, bytes) => {
                 Argument::Array(array(name, direction, element, shape, bytes)?)
             }
-            Given::Value(bytes) => Argument::Value(bytes),
-            Given::Map(name, direction, element, shape, bytes, extents, swizzle) => {
+            GivenArgument::Value(bytes) => Argument::Value(bytes),
+            GivenArgument::Map(name, direction, element, shape, bytes, extents, swizzle) => {
                 let swizzle = match swizzle {
                     0 => MapSwizzle::None,
                     32 => MapSwizzle::Bytes32,
@@ -116,7 +116,7 @@ pub fn sanitize_ptx<'py>(
     arguments: Vec<Bound<'py, PyAny>>,
     run: (u32, u64, u64),
 ) -> PyResult<Ran<'py>> {
-    let arguments = arguments.into_iter().map(|own| own.extract::<Given>()?.argument());
+    let arguments = arguments.into_iter().map(|own| own.extract::<GivenArgument>()?.argument());
     let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
     let launch = KernelLaunch { entry, grid, block, cluster, shared_bytes, arguments };
     let (schedules, seed, limit) = run;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use tilewright::gemm::tensors::{Block, Tensors, compare_kept, group_of, ready};
+use tilewright::bench::tensors::{Block, Tensors, compare_kept, group_of, ready};
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tilewright::bench::Round;
-use tilewright::gemm::tensors::{CHECKED, Tensors, compare, ready, wanted};
+use tilewright::bench::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::planners::gemm::{Problem, Problems, Product, Products};

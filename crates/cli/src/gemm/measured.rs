@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tilewright::bench::Round;
-use tilewright::gemm::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
+use tilewright::bench::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::{Machine, Rates};

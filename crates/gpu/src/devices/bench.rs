@@ -22,6 +22,7 @@
 //! ```
 
 mod round;
+pub mod tensors;
 mod timing;
 
 use std::fmt;

@@ -4,8 +4,6 @@
 //! types, sizes and layouts, in their order on one stream, with a workspace of the bytes that the
 //! plan states.
 
-pub mod tensors;
-
 use std::fmt;
 
 use crate::{

@@ -7,8 +7,8 @@
 use tilewright_planners::gemm::{Expected, Problem, Product};
 
 use super::{Card, Kept, MeasuredPlans, Ranked, Stopwatch, TuneError, TuneOptions, rank};
+use crate::devices::bench::tensors::{Ready, Tensors, compare, ready, wanted};
 use crate::devices::bench::{BenchError, Round, timed};
-use crate::devices::gemm::tensors::{Ready, Tensors, compare, ready, wanted};
 use crate::{Device, Stream};
 
 /// The approximate number of multiplications for checking each plan.
