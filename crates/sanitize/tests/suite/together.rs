@@ -38,7 +38,14 @@ fn votes_matches_and_reductions() {
     agrees("match.all.sync.b32 %r3|%p1, %i, -1;", |_| 0);
     agrees("redux.sync.add.s32 %r3, %i, -1;", |_| 496);
     agrees("xor.b32 %r1, %i, -1; redux.sync.max.s32 %r3, %r1, -1;", |_| u32::MAX);
-    agrees("elect.sync %r2|%p1, 0xfffffff0; selp.b32 %r3, 1, 0, %p1;", |_| 0);
+    agrees(
+        "mov.u32 %r3, 0; setp.ge.u32 %p2, %i, 4; @%p2 elect.sync %r2|%p1, 0xfffffff0; @%p2 selp.b32 %r3, 1, 0, %p1;",
+        |lane| u32::from(lane == 4),
+    );
+    // Groups that have masks of their own.
+    agrees("and.b32 %r1, %i, 3; match.any.sync.b32 %r2, %r1, -1; redux.sync.max.u32 %r3, %i, %r2;", |lane| {
+        28 + lane % 4
+    });
 }
 
 #[test]
@@ -52,7 +59,7 @@ fn lanes_that_came_apart_shuffle_together() {
         |lane| lane ^ 16,
     );
     // One that half of the lanes do not come to.
-    let text = kernel(1, "setp.lt.u32 %p1, %i, 16; @%p1 shfl.sync.bfly.b32 %r3, %i, 1, 31, -1;");
+    let text = kernel(1, "setp.lt.u32 %p1, %i, 16; @%p1 shfl.sync.bfly.b32 %r3, %i, 1, 31, -1; bar.warp.sync -1;");
     assert_eq!(codes(&run(&text, 1, 32, &["inout:u32[1]"]).unwrap()), ["E1027"]);
 }
 
@@ -87,8 +94,21 @@ fn barriers_order_shared_memory() {
     }
     for missing in ["", "bar.warp.sync -1;"] {
         let text = kernel(1, &TRANSPOSED.replace("BARRIER", missing));
-        assert_eq!(codes(&run(&text, 1, 256, &["out:u32[256]"]).unwrap()), ["E1016"], "{missing}");
+        let report = run(&text, 1, 256, &["out:u32[256]"]).unwrap();
+        assert!(codes(&report).contains(&"E1016"), "{missing}: {report}");
     }
+}
+
+#[test]
+fn barriers_in_branches_are_told() {
+    // Lanes that are expected behind the barrier only.
+    let text = kernel(1, "setp.lt.u32 %p1, %i, 40; @!%p1 bra L; bar.sync 0; L: st.global.u32 [%d0], 1;");
+    assert_eq!(codes(&run(&text, 1, 128, &["inout:u32[1]"]).unwrap()), ["E1027"]);
+    // Lanes that have left are not expected at all, and whole warps may go elsewhere.
+    let text = kernel(1, "setp.ge.u32 %p1, %i, 40; @%p1 ret; bar.sync 0;");
+    assert!(run(&text, 1, 128, &["inout:u32[1]"]).unwrap().is_clean());
+    let text = kernel(1, "setp.lt.u32 %p1, %i, 64; @!%p1 bra L; bar.sync 1, 64; L: bar.sync 0;");
+    assert!(run(&text, 1, 128, &["inout:u32[1]"]).unwrap().is_clean());
 }
 
 #[test]
