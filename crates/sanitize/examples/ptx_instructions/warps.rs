@@ -176,7 +176,9 @@ fn declare(text: &mut String, letter: char, class: &str) {
 /// Other models than the one that is assumed: depths and bits.
 fn models(k: usize) -> Vec<SumModel> {
     let depths = [1, 2, 4, 8, 16, 32].into_iter().filter(|depth| *depth <= k);
-    depths.flat_map(|depth| [12, 13, 14, 22, 23, 24, 25, 26, 27].map(|bits| SumModel { depth, bits })).collect()
+    depths
+        .flat_map(|depth| [12, 13, 14, 22, 23, 24, 25, 26, 27].map(|bits| SumModel { depth, bits, kept: bits.min(23) }))
+        .collect()
 }
 
 /// Compares the registers of all warps; where they differ, says how many agree by other models.

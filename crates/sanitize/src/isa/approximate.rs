@@ -2,12 +2,13 @@
 //!
 //! Law: the result is the exact value rounded to nearest (of f64 to the bits that the instruction
 //! has), which is within every bound that the PTX ISA states. The hardware may differ from it in
-//! the last places. Beyond the bounds, the results at zeros, infinities and NaN are those of the
+//! the last places. The argument of `sin` and `cos` is multiplied by 1 / 2 pi in f32 first, cut toward
+//! 0, as on an H200, where nothing is stated for large arguments. Beyond the bounds, the results at zeros, infinities and NaN are those of the
 //! ISA's tables. Values are computed in f64, of whose 53 bits the last may be wrong; so the result
 //! is the nearest number but for values that lie between two within 2^-50.
 
 use super::float::{canonical, flush32};
-use super::format::{BF16, F16, Format, Rounding, Value};
+use super::format::{BF16, F16, F32, Format, Rounding, Value};
 use super::half::{Half, of_f64};
 
 /// The functions that are approximated.
@@ -59,7 +60,20 @@ impl Function {
 #[inline]
 pub fn approx32(function: Function, a: u32, flush: bool) -> u32 {
     let a = flush32(a, flush);
-    flush32(canonical(function.of(f64::from(f32::from_bits(a))) as f32), flush)
+    let value = match function {
+        Function::Sine | Function::Cosine => turned(function, a),
+        _ => function.of(f64::from(f32::from_bits(a))),
+    };
+    flush32(canonical(value as f32), flush)
+}
+
+/// Sine and cosine: of so many turns as the product with 1 / 2 pi, cut to f32, has.
+fn turned(function: Function, a: u32) -> f64 {
+    const PER_TURN: u64 = 0x3e22_f983;
+    let turns = f64::from(f32::from_bits(F32.mul(a.into(), PER_TURN, Rounding::Zero) as u32));
+    // Exact; of a negative 0 the sign stays.
+    let part = turns - turns.round_ties_even();
+    function.of(if part == 0.0 { part.copysign(turns) } else { part * std::f64::consts::TAU })
 }
 
 /// `div.approx.f32` and `div.full.f32`: where `|b|` is above 2^126, `.approx` gives 0, and NaN of an

@@ -1,7 +1,8 @@
 //! Instructions on bits.
 //!
-//! Law: each gives what the PTX ISA's pseudo-code does; positions and lengths of fields are the
-//! lowest 8 bits of their operands, and bits beyond the register are not there.
+//! Law: each gives what the PTX ISA's pseudo-code does; bits beyond the register are not there.
+//! Positions and lengths of fields in 32 bits are the lowest 8 bits of their operands; in 64 bits,
+//! where the ISA allows no more than 255, they are all bits, as in the code for Hopper.
 
 /// How amounts that are too large are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,17 +94,23 @@ fn ones(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
+/// Position and length of a field, as far as they are looked at.
+#[inline(always)]
+fn place_of(position: u32, length: u32, width: u32) -> (u32, u32) {
+    if width == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
+}
+
 /// `bfe` of the lowest `width` bits (32 or 64): the field at `position`. A signed field is filled
 /// with its highest bit that is there, or that of `a`.
 #[inline(always)]
 pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
+    let (position, length) = place_of(position, length, width);
     let a = a & ones(width);
     let field = if position < width { (a >> position) & ones(length) } else { 0 };
     if !signed || length == 0 {
         return field;
     }
-    let sign = (a >> (position + length - 1).min(width - 1)) & 1;
+    let sign = (a >> position.saturating_add(length - 1).min(width - 1)) & 1;
     // Bits that are no part of the field: beyond its length, or beyond the register.
     let there = length.min(width.saturating_sub(position));
     if sign == 1 { (field | !ones(there)) & ones(width) } else { field }
@@ -112,7 +119,7 @@ pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 
 /// `bfi` into the lowest `width` bits (32 or 64) of `b`: the lowest bits of `a` at `position`.
 #[inline(always)]
 pub fn bfi(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
+    let (position, length) = place_of(position, length, width);
     let field = if position < width { (ones(length) << position) & ones(width) } else { 0 };
     let moved = if position < width { a << position } else { 0 };
     ((b & !field) | (moved & field)) & ones(width)

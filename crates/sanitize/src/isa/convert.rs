@@ -4,7 +4,8 @@
 //! it gives. Integers that are too large for an integer type are cut, or clamped with `.sat`;
 //! floating-point numbers that are, become its ends. NaN becomes 0, or the highest bit alone where
 //! one of both types is f64 or a 64-bit integer. With `.sat` a floating-point result is in
-//! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays.
+//! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays. The bits of
+//! NaN are those that an H200 makes: of f64 the sign and the highest bits stay.
 //!
 //! A result is given as 64 bits: integers extended as their sign says, everything else with zeros.
 
@@ -164,12 +165,19 @@ fn between(
     mode: ConvertMode,
 ) -> u64 {
     let result = match (from, to) {
+        _ if mode.integral && from == NumberType::F64 && source.value(bits) == Value::Nan => bits | 1 << 51,
         _ if mode.integral => {
             let whole = source.integral(bits, mode.rounding);
             if from == to { whole } else { target.of_value(source.value(whole), Rounding::Nearest) }
         }
-        // Copies keep the bits, of NaN too.
+        // Copies keep the bits, of NaN too, but for those that flush.
+        _ if from == to && mode.flush && source.value(bits) == Value::Nan => target.nan(),
         _ if from == to => bits,
+        // NaN of f64 keeps its sign and highest bits, and becomes quiet.
+        (NumberType::F64, _) if source.value(bits) == Value::Nan => narrowed_nan(bits, target),
+        (NumberType::F16, NumberType::F64) if source.value(bits) == Value::Nan => {
+            (bits & 0x8000) << 48 | 0x7ff8 << 48 | (bits & 0x3ff) << 42
+        }
         (NumberType::Bf16, NumberType::F32) => bits << 16,
         (NumberType::F16, NumberType::F32) => match source.value(bits) {
             Value::Nan => NAN_F32.into(),
@@ -185,6 +193,14 @@ fn between(
         _ => target.of_value(source.value(bits), mode.rounding),
     };
     finish(result, to, target, mode)
+}
+
+/// NaN of f64 in a narrower format.
+fn narrowed_nan(bits: u64, target: Format) -> u64 {
+    let infinity = target.infinity(false);
+    let fraction = infinity & infinity.wrapping_neg();
+    let kept = (bits | 1 << 51) & ((1 << 52) - 1);
+    (if bits >> 63 == 1 { target.sign() } else { 0 }) | infinity | kept >> (52 - fraction.trailing_zeros())
 }
 
 /// An f32 as f64, NaN with its bits.
@@ -301,7 +317,9 @@ pub fn f16_of_quarters(from: Quarter, relu: bool, pair: u16) -> u32 {
 pub fn tf32(mode: ConvertMode, bits: u32) -> u32 {
     let value = F32.value(bits.into());
     if value == Value::Nan {
-        return NAN_F32;
+        // As on an H200: the upper bits, or those of the one NaN.
+        let keeps = mode.rounding == Rounding::NearestAway && !mode.relu;
+        return if keeps { bits & 0xffff_e000 } else { NAN_F32 & 0xffff_e000 };
     }
     let result = (TF32.of_value(value, mode.rounding) << 13) as u32;
     if mode.relu && result >> 31 == 1 { 0 } else { result }

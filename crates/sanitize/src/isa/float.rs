@@ -2,8 +2,9 @@
 //!
 //! Law: results are rounded once from the exact value ([`super::format`]). With `.ftz` subnormal
 //! operands and results become 0 with their sign; with `.sat` results are in `[0, 1]`, NaN becomes
-//! +0. NaN of f32 is `0x7fffffff`. NaN of f64 is that of the first operand that is one, made quiet;
-//! an operation that makes it gives `0xfff8000000000000`.
+//! +0. NaN of f32 is `0x7fffffff`, of `neg` and `abs` too. NaN of f64 is that of an operand, made
+//! quiet: of the second, else of the third, else of the first; an operation that makes it gives
+//! `0xfff8000000000000`. So an H200 has them.
 //!
 //! Rounding to nearest, which nearly all code asks for, is the processor's own arithmetic, so that
 //! loops over lanes become vector instructions; f32's `fma` is computed in f64 rounded to odd. The
@@ -144,16 +145,18 @@ pub fn sqrt32(a: u32, mode: FloatMode) -> u32 {
     })
 }
 
-/// `neg.f32`: the sign changes, of NaN too.
+/// `neg.f32`.
 #[inline(always)]
 pub fn neg32(a: u32, flush: bool) -> u32 {
-    flush32(a, flush) ^ 0x8000_0000
+    let a = flush32(a, flush);
+    if a & 0x7fff_ffff > 0x7f80_0000 { NAN_F32 } else { a ^ 0x8000_0000 }
 }
 
 /// `abs.f32`.
 #[inline(always)]
 pub fn abs32(a: u32, flush: bool) -> u32 {
-    flush32(a, flush) & 0x7fff_ffff
+    let a = flush32(a, flush);
+    if a & 0x7fff_ffff > 0x7f80_0000 { NAN_F32 } else { a & 0x7fff_ffff }
 }
 
 /// How `min` and `max` take NaN and signs.
@@ -246,10 +249,12 @@ fn testp(value: f64, subnormal: bool, property: TestProperty) -> bool {
     }
 }
 
-/// The NaN of an operation on f64: that of the first operand that is one, quiet.
+/// The NaN of an operation on f64: that of the second operand, if it is one, else of those behind
+/// it, else of the first; quiet.
 #[inline(always)]
 fn nan64(operands: &[u64]) -> u64 {
-    let given = operands.iter().find(|bits| f64::from_bits(**bits).is_nan());
+    let order = operands.iter().skip(1).chain(operands.first());
+    let given = order.into_iter().find(|bits| f64::from_bits(**bits).is_nan());
     given.map_or(F64.nan(), |bits| bits | 1 << 51)
 }
 

@@ -175,7 +175,7 @@ impl Exact {
         }
         let (a, b) = (self.normal(127), other.normal(63));
         let lost = u128::from(a.magnitude % b.magnitude != 0);
-        Exact { negative, magnitude: a.magnitude / b.magnitude | lost, exponent: a.exponent - b.exponent }
+        Exact { negative, magnitude: (a.magnitude / b.magnitude) | lost, exponent: a.exponent - b.exponent }
     }
 
     /// The square root of the magnitude of a number of at most 64 bits, jammed.

@@ -4,7 +4,8 @@
 //! f32, whose 24 bits are at least twice 11 plus two, so that rounding twice is rounding once;
 //! `fma` goes through f64 rounded to odd. With `.ftz` (f16) subnormal operands and results become 0
 //! with their sign; with `.sat` results are in `[0, 1]` and NaN becomes +0; with `.relu` negative
-//! results become +0 and NaN stays. NaN is `0x7fff`.
+//! results become +0 and NaN stays. NaN is `0x7fff`, of `neg` and `abs` too. A result of `fma.ftz`
+//! that is subnormal before it is rounded is flushed, as on an H200.
 
 use super::float::fma_to_odd;
 use super::format::{BF16, Exact, F16, Format, Rounding, Value};
@@ -127,20 +128,23 @@ impl Half {
     #[inline(always)]
     pub fn fma(self, a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
         let [a, b, c] = [a, b, c].map(|bits| f64::from(self.widen(self.flushed(bits, mode.flush))));
-        let bits = of_f64(self, fma_to_odd(a, b, c), Rounding::Nearest);
+        let sum = fma_to_odd(a, b, c);
+        // What rounding would make normal is flushed before it.
+        let tiny = mode.flush && sum.abs() < f64::from(self.widen(0x0400));
+        let bits = of_f64(self, if tiny { sum * 0.0 } else { sum }, Rounding::Nearest);
         self.finish(bits, mode)
     }
 
     /// `neg`.
     #[inline(always)]
     pub fn neg(self, a: u16, flush: bool) -> u16 {
-        self.flushed(a, flush) ^ 0x8000
+        if self.is_nan(a) { NAN_16 } else { self.flushed(a, flush) ^ 0x8000 }
     }
 
     /// `abs`.
     #[inline(always)]
     pub fn abs(self, a: u16, flush: bool) -> u16 {
-        self.flushed(a, flush) & 0x7fff
+        if self.is_nan(a) { NAN_16 } else { self.flushed(a, flush) & 0x7fff }
     }
 
     /// `min` and `max`, as those of f32.

@@ -7,10 +7,15 @@
 //! products of `m8n8k4` of f16 belong to lanes `4q` to `4q + 3` and the same plus 16.
 //!
 //! Registers are of 32 bits; an f64 is two of them, the lower half first. How sums of
-//! floating-point products are rounded is told in [`super::tensor_core`].
+//! floating-point products are rounded is told in [`super::tensor_core`]. Two kinds are code for
+//! Hopper, which has no such instruction, and follow it bit by bit: bytes are widened to f16, and
+//! their products added up from 0, those of the lower halves of registers first; `m8n8k4` of f16 is
+//! a chain of `fma.f32` in order of K. Both then add C in f32.
 //!
 //! (PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256".)
 
+use super::float::{FloatMode, add32, fma32};
+use super::half::Half;
 use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
 
 /// The lanes of a warp.
@@ -108,7 +113,7 @@ impl Mma {
             // Bytes are widened to f16 on this machine, and multiplied as those are.
             Operands::Floats(factor, _) if factor.bits() == 8 => Factor::F16.hopper(shape[2]),
             Operands::Floats(factor, _) => factor.hopper(shape[2]),
-            _ => SumModel { depth: shape[2], bits: 0 },
+            _ => SumModel { depth: shape[2], bits: 0, kept: 23 },
         };
         Some(Mma { shape, operands, sums, saturate, across: None, model })
     }
@@ -191,16 +196,48 @@ impl Mma {
         let mut columns = [Term::ZERO; COLUMNS * 32];
         each_of_a(a, first.bits(), |bits, row, at| rows[row * k + at] = first.decode(bits));
         each_of_b(b, second.bits(), |bits, at, column| columns[at * COLUMNS + column] = second.decode(bits));
-        let mut sums = [0; ROWS * COLUMNS];
+        let mut old = [0; ROWS * COLUMNS];
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
-            sums[row * COLUMNS + column] = c[register][lane] >> shift;
+            old[row * COLUMNS + column] = c[register][lane] >> shift;
         });
-        let terms = (&rows[..ROWS * k], &columns[..COLUMNS * k]);
-        add_products(self.model, self.sums, terms, (COLUMNS, k), &mut sums);
+        let mut sums = old;
+        if first.bits() == 8 {
+            let (mut halves, mut of_b) = ([Term::ZERO; ROWS * 32], [Term::ZERO; COLUMNS * 32]);
+            for at in 0..k {
+                // Of four elements of a register, the first two belong to the first half.
+                let to = at / 4 * 2 + at % 2 + k / 2 * (at % 4 / 2);
+                for row in 0..ROWS {
+                    halves[row * k + to] = rows[row * k + at];
+                }
+                of_b[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns[at * COLUMNS..][..COLUMNS]);
+            }
+            sums.fill(0);
+            let model = SumModel { depth: self.model.depth.min(k / 2), ..self.model };
+            let terms = (&halves[..ROWS * k], &of_b[..COLUMNS * k]);
+            add_products(model, SumType::F32, terms, (COLUMNS, k), &mut sums);
+            for (sum, old) in sums.iter_mut().zip(old) {
+                *sum = self.add_sum(*sum, old);
+            }
+        } else {
+            let terms = (&rows[..ROWS * k], &columns[..COLUMNS * k]);
+            add_products(self.model, self.sums, terms, (COLUMNS, k), &mut sums);
+        }
         d.fill([0; LANES]);
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
             d[register][lane] |= sums[row * COLUMNS + column] << shift;
         });
+    }
+
+    /// A sum of f32 and one of C, in f32.
+    fn add_sum(&self, sum: u32, old: u32) -> u32 {
+        let mode = FloatMode::default();
+        match self.sums {
+            SumType::F32 => add32(old, sum, mode),
+            SumType::F16 => {
+                let old = Half::F16.widen(old as u16).to_bits();
+                Half::F16.narrow(f32::from_bits(add32(old, sum, mode))).into()
+            }
+        }
     }
 
     /// The four products of `m8n8k4`.
@@ -208,12 +245,14 @@ impl Mma {
         d.fill([0; LANES]);
         for quad in 0..4 {
             let lanes = [0, 1, 2, 3, 16, 17, 18, 19].map(|lane| lane + 4 * quad);
-            let mut rows = [Term::ZERO; 32];
-            let mut columns = [Term::ZERO; 32];
+            let mut rows = [0; 32];
+            let mut columns = [0; 32];
             for lane in lanes {
                 let (within, upper) = (lane % 4, lane / 16 * 4);
                 for at in 0..4 {
-                    let half = |operand: &[Lanes]| Factor::F16.decode(operand[at / 2][lane] >> (16 * (at % 2)));
+                    let half = |operand: &[Lanes]| {
+                        Half::F16.widen((operand[at / 2][lane] >> (16 * (at % 2))) as u16).to_bits()
+                    };
                     let (row, k) = if a_across { (at + upper, within) } else { (within + upper, at) };
                     rows[row * 4 + k] = half(a);
                     let (column, k) = if b_across { (at + upper, within) } else { (within + upper, at) };
@@ -226,7 +265,12 @@ impl Mma {
             for (lane, (register, shift, place)) in places() {
                 sums[place] = c[register][lane] >> shift;
             }
-            add_products(self.model, self.sums, (&rows, &columns), (8, 4), &mut sums);
+            for (place, sum) in sums.iter_mut().enumerate() {
+                let (row, column) = (place / 8, place % 8);
+                let mode = FloatMode::default();
+                let chain = (0..4).fold(0, |sum, k| fma32(rows[row * 4 + k], columns[k * 8 + column], sum, mode));
+                *sum = self.add_sum(chain, *sum);
+            }
             for (lane, (register, shift, place)) in places() {
                 d[register][lane] |= sums[place] << shift;
             }
@@ -239,8 +283,8 @@ impl Mma {
             f64::from_bits(u64::from(of[2 * number + 1][lane]) << 32 | u64::from(of[2 * number][lane]))
         };
         let halves = m / 8;
-        for lane in 0..LANES {
-            for number in 0..2 * halves {
+        for number in 0..2 * halves {
+            for lane in 0..LANES {
                 let (row, column) = (lane / 4 + 8 * (number / 2), 2 * (lane % 4) + number % 2);
                 let mut sum = double(c, number, lane);
                 for at in 0..k {

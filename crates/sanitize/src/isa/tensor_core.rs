@@ -2,14 +2,14 @@
 //!
 //! Law: products are exact. So many of them as [`SumModel::depth`] says, in order of K, are added
 //! at once, with the sum so far: each term is cut, toward zero, after [`SumModel::bits`] bits below
-//! the highest exponent of all terms; what is left is added exactly, and the sum is cut to f32, or
-//! rounded to the nearest f16. The exponent of a product is the sum of those of its factors, of
+//! the highest exponent of all terms; what is left is added exactly, and the sum is cut to f32, of
+//! which [`SumModel::kept`] bits after the point are kept, or rounded to the nearest f16. The exponent of a product is the sum of those of its factors, of
 //! subnormal numbers the least one; products with 0 have none. A sum that is 0 is +0. An infinity
 //! or NaN among the terms gives what exact sums give; NaN is the one of the hardware.
 //!
-//! The PTX ISA leaves order and rounding of these sums open. These parameters are those that
-//! published measurements found for Hopper: 25 bits and 16 products of f16 and bf16, 8 of tf32; 13
-//! bits and 32 products of bytes in `wgmma`. Sums of f64 are a chain of `fma` in order of K.
+//! The PTX ISA leaves order and rounding of these sums open. An H200 agrees bit by bit with these
+//! parameters: 25 bits and 16 products of f16 and bf16, 8 of tf32; 13 bits, of the sum too, and 32
+//! products of bytes in `wgmma`. Sums of f64 are a chain of `fma` in order of K.
 //! Integers are exact, and wrap or, with `.satfinite`, are clamped at the end.
 
 use super::float::canonical;
@@ -23,6 +23,8 @@ pub struct SumModel {
     pub depth: usize,
     /// Bits that a term keeps below the highest exponent.
     pub bits: u32,
+    /// Bits after the point that a sum of f32 keeps, at most 23.
+    pub kept: u32,
 }
 
 /// What operands of floating-point products are.
@@ -54,9 +56,9 @@ impl Factor {
     /// The model of a device of compute capability 9.0 for an instruction of this depth.
     pub fn hopper(self, k: usize) -> SumModel {
         match self {
-            Factor::F16 | Factor::Bf16 => SumModel { depth: k.min(16), bits: 25 },
-            Factor::Tf32 => SumModel { depth: k.min(8), bits: 25 },
-            Factor::E4m3 | Factor::E5m2 => SumModel { depth: k.min(32), bits: 13 },
+            Factor::F16 | Factor::Bf16 => SumModel { depth: k.min(16), bits: 25, kept: 23 },
+            Factor::Tf32 => SumModel { depth: k.min(8), bits: 25, kept: 23 },
+            Factor::E4m3 | Factor::E5m2 => SumModel { depth: k.min(32), bits: 13, kept: 13 },
         }
     }
 
@@ -144,13 +146,16 @@ impl SumType {
 
     /// The bits of a sum that is exact: of f32 cut toward 0, and infinite if it is too large.
     #[inline(always)]
-    pub(crate) fn narrow(self, value: f64) -> u32 {
+    pub(crate) fn narrow(self, value: f64, kept: u32) -> u32 {
         if self == SumType::F16 {
             return of_f64(Half::F16, value, Rounding::Nearest).into();
         }
         let bits = value.to_bits();
         match (bits >> 52 & 0x7ff) as i32 - 1023 {
-            -126..=127 => (f64::from_bits(bits >> 29 << 29) as f32).to_bits(),
+            -126..=127 => {
+                let cut = 52 - kept.min(23);
+                (f64::from_bits(bits >> cut << cut) as f32).to_bits()
+            }
             ..=-127 => {
                 // Units of the least f32.
                 let units = value.abs() * power_of_two(149);
@@ -234,7 +239,7 @@ fn add_block(model: SumModel, kind: SumType, (a, b): (&[Term], &[Term]), n: usiz
     }
     for (at, sum) in sums.iter_mut().enumerate() {
         // Powers of two, so that the quotient is exact.
-        *sum = kind.narrow(total[at] / scale[at]);
+        *sum = kind.narrow(total[at] / scale[at], model.kept);
     }
 }
 
@@ -247,7 +252,7 @@ fn add_special(model: SumModel, kind: SumType, (a, b): (&[Term], &[Term]), n: us
         if total.is_finite() {
             add_block(model, kind, (a, &b), 1, std::slice::from_mut(sum));
         } else {
-            *sum = kind.narrow(total);
+            *sum = kind.narrow(total, model.kept);
         }
     }
 }

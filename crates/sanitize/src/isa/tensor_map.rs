@@ -163,7 +163,7 @@ impl TensorMap {
         if self.rank == 0 || self.rank > RANKS {
             return Err(format!("a rank of {}", self.rank));
         }
-        if self.address % 16 != 0 {
+        if !self.address.is_multiple_of(16) {
             return Err("the address is no multiple of 16".into());
         }
         if !matches!(self.units, 1 | 2 | 4 | 8) {
@@ -175,7 +175,7 @@ impl TensorMap {
             }
         }
         for (at, stride) in self.strides[..self.rank - 1].iter().enumerate() {
-            if stride % 16 != 0 || *stride >= 1 << 40 {
+            if !stride.is_multiple_of(16) || *stride >= 1 << 40 {
                 return Err(format!("dimension {} has a stride of {stride} bytes, which is no multiple of 16", at + 1));
             }
         }
@@ -201,7 +201,7 @@ impl TensorMap {
                 bytes * u64::from(channels)
             }
         };
-        if inner % 16 != 0 {
+        if !inner.is_multiple_of(16) {
             return Err(format!("a row of the box has {inner} bytes, which is no multiple of 16"));
         }
         if self.units > 1 && inner > u64::from(16 * self.units) {

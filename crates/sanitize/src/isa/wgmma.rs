@@ -157,7 +157,7 @@ impl Wgmma {
         }
         let model = match operands {
             GroupOperands::Floats(factor, _) => factor.hopper(32),
-            _ => SumModel { depth: 1, bits: 0 },
+            _ => SumModel { depth: 1, bits: 0, kept: 23 },
         };
         Some(Wgmma { n, operands, sums, saturate, across: [false; 2], negated: [false; 2], model })
     }

@@ -2,6 +2,7 @@
 
 mod check;
 mod control;
+mod engines;
 mod instructions;
 mod isa;
 mod launches;

@@ -11,7 +11,7 @@ use crate::engine::warp::{Fragment, Warp};
 use crate::isa::float::{FloatMode, add32, add64};
 use crate::isa::format::Rounding;
 use crate::isa::half::{Half, HalfMode};
-use crate::isa::tensor_map::{MAP_BYTES, TensorMap, Walk};
+use crate::isa::tensor_map::{MAP_BYTES, Piece, TensorMap, Walk};
 use crate::ptx::Scalar;
 
 /// Bytes of which copies in bulk consist.
@@ -67,7 +67,7 @@ impl Cluster<'_> {
             self.found(by.block, warp.number, 1 << lane, by.at, Defect::OutOfBounds { place, size, writes });
             return false;
         }
-        if offset % alignment != 0 {
+        if !offset.is_multiple_of(alignment) {
             let alignment = alignment as u32;
             self.found(by.block, warp.number, 1 << lane, by.at, Defect::Misaligned { place, alignment });
             return false;
@@ -103,7 +103,7 @@ impl Cluster<'_> {
         let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
         for lane in lanes_of(by.active) {
             let size = sizes[lane] & 0xffff_ffff;
-            if size % UNIT != 0 {
+            if !size.is_multiple_of(UNIT) {
                 let address = self.addresses(warp, fragment.frame, by.code, from)[lane];
                 let (side, offset) = self.side(by.block, from.window, address);
                 let (place, _) = self.place(side, offset, size);
@@ -326,7 +326,7 @@ impl Cluster<'_> {
         (_, coordinates, offsets, _): BoxPlace<'_>,
         lane: usize,
         shared: u64,
-    ) -> (Vec<(u64, Option<u64>, u32)>, Vec<Span>) {
+    ) -> (Vec<Piece>, Vec<Span>) {
         let frame = &warp.frames[fragment.frame];
         let mut at = [0; 5];
         for (into, source) in at.iter_mut().zip(coordinates) {
@@ -336,10 +336,10 @@ impl Cluster<'_> {
         for (into, source) in moved.iter_mut().zip(offsets) {
             *into = frame.row(by.code, *source)[lane] as u16;
         }
-        let mut pieces: Vec<(u64, Option<u64>, u32)> = Vec::new();
+        let mut pieces = Vec::new();
         let mut spans: Vec<Span> = Vec::new();
         map.pieces(at, moved, shared, |piece| {
-            pieces.push((piece.shared, piece.global, piece.bytes));
+            pieces.push(piece);
             let Some(address) = piece.global else { return };
             match spans.last_mut() {
                 Some(last) if last.address + u64::from(last.bytes) == address => last.bytes += piece.bytes,
@@ -376,10 +376,10 @@ impl Cluster<'_> {
                 continue;
             }
             for rank in self.ranks(masks.map(|masks| masks[lane]), own) {
-                let moves = pieces.iter().map(|(shared, global, bytes)| Move {
-                    to: Spot::Shared(rank, *shared),
-                    from: global.map_or(Spot::Fill(map.fill()), Spot::Global),
-                    bytes: *bytes,
+                let moves = pieces.iter().map(|piece| Move {
+                    to: Spot::Shared(rank, piece.shared),
+                    from: piece.global.map_or(Spot::Fill(map.fill()), Spot::Global),
+                    bytes: piece.bytes,
                 });
                 let writes = [Span { space: Space::Shared { rank }, address: target, bytes: size as u32 }];
                 let barrier = (if masks.is_some() { rank } else { key.0 }, key.1);
@@ -412,8 +412,12 @@ impl Cluster<'_> {
             if !self.spans_fit(by, warp, lane, &writes, true) {
                 continue;
             }
-            let moves = pieces.iter().filter_map(|(shared, global, bytes)| {
-                Some(Move { to: Spot::Global((*global)?), from: Spot::Shared(rank, *shared), bytes: *bytes })
+            let moves = pieces.iter().filter_map(|piece| {
+                Some(Move {
+                    to: Spot::Global(piece.global?),
+                    from: Spot::Shared(rank, piece.shared),
+                    bytes: piece.bytes,
+                })
             });
             let reads = [Span { space: Space::Shared { rank }, address: source, bytes: size as u32 }];
             let kind = reduces.map(|what| ReduceKind { what, kind: element_of(&map) });

@@ -152,13 +152,16 @@ fn floats_are_narrowed_as_half_and_rust_do() {
         let double = random.f64();
         let narrowed = f64::from_bits(double) as f32;
         let found = convert(NumberType::F64, NumberType::F32, nearest, double) as u32;
-        assert!(found == narrowed.to_bits() || (found == 0x7fff_ffff && narrowed.is_nan()));
+        assert!(found == narrowed.to_bits() || (f32::from_bits(found).is_nan() && narrowed.is_nan()));
         let found = f64::from_bits(convert(NumberType::F32, NumberType::F64, nearest, bits.into()));
         assert!(found == f64::from(value) || value.is_nan());
         // Ties away from 0, of the 13 bits below.
         let rounded = tf32(ConvertMode { rounding: Rounding::NearestAway, ..nearest }, bits);
-        let wanted = if value.is_nan() { 0x7fff_ffff } else { (bits + 0x1000) & !0x1fff };
-        let wanted = if value.is_infinite() { bits } else { wanted };
+        let wanted = match () {
+            () if value.is_nan() => bits & !0x1fff,
+            () if value.is_infinite() => bits,
+            () => (bits + 0x1000) & !0x1fff,
+        };
         assert_eq!(rounded, wanted);
         let cut = tf32(ConvertMode { rounding: Rounding::Zero, ..nearest }, bits);
         assert!(value.is_nan() || cut == bits & !0x1fff);
@@ -245,4 +248,22 @@ fn packed_integers_are_clamped() {
     assert_eq!(pack_sat(70000, -5, None, 16, false), 0xffff_0000);
     assert_eq!(pack_sat(300, 7, Some(0x1234_5678), 8, false), 0x5678_ff07);
     assert_eq!(pack_sat(-9, 7, Some(0x1234_5678), 4, true), 0x3456_7887);
+}
+
+/// What an H200 gave for NaN.
+#[test]
+fn nan_is_converted_as_on_a_device() {
+    let plain = ConvertMode::default();
+    let of_f64 = |to, bits| convert(NumberType::F64, to, plain, bits);
+    assert_eq!(of_f64(NumberType::F16, 0xfffb_90dc_c080_7217), 0xfee4);
+    assert_eq!(of_f64(NumberType::Bf16, 0xfff4_b7bc_d05e_d287), 0xffe5);
+    assert_eq!(of_f64(NumberType::F32, 0xfffb_d700_554e_8387), 0xffde_b802);
+    assert_eq!(convert(NumberType::F16, NumberType::F64, plain, 0xff81), 0xfffe_0400_0000_0000);
+    let integral = ConvertMode { integral: true, ..plain };
+    assert_eq!(convert(NumberType::F64, NumberType::F64, integral, 0x7ff6_cd4a_f476_e91b), 0x7ffe_cd4a_f476_e91b);
+    let flush = ConvertMode { flush: true, ..plain };
+    assert_eq!(convert(NumberType::F32, NumberType::F32, flush, 0x7f9f_1289), 0x7fff_ffff);
+    let away = ConvertMode { rounding: Rounding::NearestAway, ..plain };
+    assert_eq!(tf32(away, 0xffef_8b3b), 0xffef_8000);
+    assert_eq!(tf32(plain, 0x7ff4_1871), 0x7fff_e000);
 }

@@ -111,7 +111,8 @@ fn nan_is_the_one_of_the_hardware_and_pairs_are_halves() {
         assert_eq!(kind.fma(0xffff, 0, 0, HalfMode { relu: true, ..mode }), 0x7fff);
         assert_eq!(kind.fma(infinity, 0, 0, HalfMode { saturate: true, ..mode }), 0);
         assert_eq!(kind.add(infinity, 0x1234, mode), infinity);
-        assert_eq!(kind.neg(0x7fff, false), 0xffff);
+        assert_eq!(kind.neg(0xfffe, false), 0x7fff);
+        assert_eq!(kind.neg(0x3c00, false), 0xbc00);
         assert_eq!(kind.abs(0x8001, true), 0);
         let extreme = ExtremeMode { max: true, ..ExtremeMode::default() };
         assert_eq!(kind.extreme(0x8000, 0, extreme), 0);
@@ -139,4 +140,12 @@ fn nan_is_the_one_of_the_hardware_and_pairs_are_halves() {
     assert_eq!(pair1(0x1234_5678, |half| half + 1), 0x1235_5679);
     assert_eq!(pair2(0x0001_0002, 0x0003_0004, |a, b| a + b), 0x0004_0006);
     assert_eq!(pair3(0x0001_0002, 0x0003_0004, 0x0010_0010, |a, b, c| a * b + c), 0x0013_0018);
+}
+
+/// What an H200 gave: a product and sum just below the least normal number.
+#[test]
+fn a_sum_is_flushed_before_it_is_rounded() {
+    let flush = HalfMode { flush: true, ..HalfMode::default() };
+    assert_eq!(Half::F16.fma(0x87de, 0x888f, 0x8400, flush), 0x8000);
+    assert_eq!(Half::F16.fma(0x87de, 0x888f, 0x8400, HalfMode::default()), 0x8400);
 }

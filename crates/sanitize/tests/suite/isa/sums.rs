@@ -21,7 +21,7 @@ fn number(bits: u32, exponent: u32, fraction: u32) -> Number {
 }
 
 /// One block of the law: terms as pairs of an integer in units of `2^(exponent - fraction)`.
-fn cut_sum(terms: &[(i128, i32, i32)], bits: i32) -> f32 {
+fn cut_sum(terms: &[(i128, i32, i32)], bits: i32, kept_after_point: i32) -> f32 {
     let highest = terms.iter().filter(|term| term.0 != 0).map(|term| term.1).max();
     let Some(highest) = highest else { return 0.0 };
     // Units of 2^(highest - bits); integers are divided toward 0.
@@ -34,8 +34,8 @@ fn cut_sum(terms: &[(i128, i32, i32)], bits: i32) -> f32 {
         }
     });
     let total: i128 = kept.sum();
-    // Cut to 24 bits.
-    let drop = (128 - total.unsigned_abs().leading_zeros() as i32 - 24).max(0);
+    // Cut to the bits that are kept, and the leading one.
+    let drop = (128 - total.unsigned_abs().leading_zeros() as i32 - 1 - kept_after_point).max(0);
     let value = (total / (1 << drop) * (1 << drop)) as f64 * 2_f64.powi(highest - bits);
     value as f32
 }
@@ -51,9 +51,9 @@ fn terms_are_cut_below_the_highest_exponent() {
         (Factor::E5m2, 32, 5, 2, 8),
     ];
     for (factor, k, exponent, fraction, width) in kinds {
-        for (depth, bits) in [(4, 23), (8, 24), (16, 25), (32, 13)] {
+        for (depth, bits, kept) in [(4, 23, 23), (8, 24, 23), (16, 25, 23), (32, 13, 13)] {
             let mma = Mma::new([16, 8, k], Operands::Floats(factor, factor), SumType::F32, false).unwrap();
-            let mma = mma.with_model(SumModel { depth, bits });
+            let mma = mma.with_model(SumModel { depth, bits, kept });
             for _ in 0..20 {
                 // Exponents around that of 1; a few subnormal numbers and zeros.
                 let mut element = || {
@@ -93,18 +93,26 @@ fn terms_are_cut_below_the_highest_exponent() {
                 mma.multiply(&a, &b, &c, &mut d);
                 for row in 0..16 {
                     for column in 0..8 {
-                        let mut sum = old[row * 8 + column];
+                        // Bytes begin at 0, with the lower halves of registers, and C is added at the end.
+                        let bytes = width == 8;
+                        let mut order: Vec<usize> = (0..k).collect();
+                        if bytes {
+                            order.sort_by_key(|at| at % 4 / 2);
+                        }
+                        let depth = if bytes { depth.min(k / 2) } else { depth };
+                        let mut sum = if bytes { 0.0 } else { old[row * 8 + column] };
                         for first in (0..k).step_by(depth) {
                             let sum_of = number(sum.to_bits(), 8, 23);
                             let mut terms = vec![(sum_of.significand, sum_of.exponent, 23)];
-                            for at in first..k.min(first + depth) {
+                            for at in order[first..k.min(first + depth)].iter().copied() {
                                 let x = number(rows[row * k + at], exponent as u32, fraction as u32);
                                 let y = number(columns[column * k + at], exponent as u32, fraction as u32);
                                 let fraction = 2 * fraction as i32;
                                 terms.push((x.significand * y.significand, x.exponent + y.exponent, fraction));
                             }
-                            sum = cut_sum(&terms, bits as i32);
+                            sum = cut_sum(&terms, bits as i32, kept as i32);
                         }
+                        let sum = if bytes { old[row * 8 + column] + sum } else { sum };
                         let (register, lane) = place(row, column);
                         assert_eq!(d[register][lane], sum.to_bits(), "{factor:?} {depth} {bits}: ({row}, {column})");
                     }

@@ -1,0 +1,321 @@
+//! Kernels that use the asynchronous engines, right and wrong, from their text to their results.
+
+use tilewright_sanitize::{Argument, Ending, KernelLaunch, Options, Report, sanitize};
+
+/// Runs a kernel `k` of one block in four schedules.
+fn run(body: &str, threads: u32, cluster: u32, arguments: &[&str]) -> Report {
+    let parameters: Vec<String> = arguments
+        .iter()
+        .enumerate()
+        .map(|(at, text)| match text.starts_with("map:") {
+            true => format!(".param .align 64 .b8 p{at}[128]"),
+            false => format!(".param .u64 p{at}"),
+        })
+        .collect();
+    let text = format!(
+        ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k({})\n{{\n{HEAD}{body}\n}}\n",
+        parameters.join(", ")
+    );
+    let mut launch = KernelLaunch::new("k", [cluster, 1, 1], [threads, 1, 1]);
+    if cluster > 1 {
+        launch = launch.cluster([cluster, 1, 1]);
+    }
+    for (at, text) in arguments.iter().enumerate() {
+        launch = launch.argument(Argument::read(&format!("p{at}"), text, 7).unwrap());
+    }
+    sanitize(&text, &launch, &Options { schedules: 5, ..Options::default() }).unwrap()
+}
+
+const HEAD: &str = "
+    .reg .pred %p<8>;
+    .reg .b16 %h<8>;
+    .reg .b32 %r<64>;
+    .reg .f32 %f<64>;
+    .reg .b64 %d<32>;
+    .shared .align 1024 .b8 s[32768];
+    .shared .align 8 .b64 bar[4];
+    mov.u32 %r1, %tid.x;
+    setp.eq.u32 %p1, %r1, 0;
+    mul.wide.u32 %d1, %r1, 4;
+";
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = report.findings.iter().map(|finding| finding.code()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn clean(report: &Report) {
+    assert_eq!(report.ending, Ending::Complete, "{}", report.to_json());
+    assert!(report.is_clean(), "{}", report.to_json());
+}
+
+/// 256 words from memory to shared memory by a bulk copy, and to the output by the threads.
+const BULK_LOAD: &str = "
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    @!%p1 bra READY;
+    mbarrier.init.shared.b64 [bar], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 %d9, [bar], 1024;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d2], 1024, [bar];
+READY:
+    bar.sync 0;
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %r1, 4, %r2;
+    ld.shared.u32 %r3, [%r2];
+    add.u64 %d3, %d3, %d1;
+    st.global.u32 [%d3], %r3;
+    ret;";
+
+#[test]
+fn a_bulk_load_arrives_by_its_barrier() {
+    let report = run(BULK_LOAD, 256, 1, &["in:u32[256]=range", "out:u32[256]"]);
+    clean(&report);
+    assert_eq!(words(&report.results[0].bytes), (0..256).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_bulk_load_without_a_wait_is_found() {
+    let body = BULK_LOAD.replace("@!%p2 bra WAIT;", "");
+    let report = run(&body, 256, 1, &["in:u32[256]=range", "out:u32[256]"]);
+    assert!(!report.is_clean());
+    assert!(codes(&report).contains(&"E1018") || codes(&report).contains(&"E1012"), "{:?}", codes(&report));
+}
+
+#[test]
+fn too_few_bytes_hang_and_are_named() {
+    let body = BULK_LOAD.replace("[bar], 1024;\n    cp", "[bar], 1040;\n    cp");
+    let report = run(&body, 256, 1, &["in:u32[256]=range", "out:u32[256]"]);
+    assert!(codes(&report).contains(&"E1024"), "{:?}", codes(&report));
+}
+
+#[test]
+fn a_barrier_that_nobody_initialised_and_arrivals_too_many_are_found() {
+    let body = BULK_LOAD.replace("mbarrier.init.shared.b64 [bar], 1;", "");
+    assert!(codes(&run(&body, 32, 1, &["in:u32[256]=range", "out:u32[256]"])).contains(&"E1025"));
+    let twice = "
+    @!%p1 bra DONE;
+    mbarrier.init.shared.b64 [bar], 2;
+    mbarrier.arrive.shared.b64 _, [bar], 3;
+DONE:
+    ret;";
+    assert_eq!(codes(&run(twice, 32, 1, &[])), ["E1023"]);
+}
+
+/// All threads write shared memory, and one stores it in bulk, adding or not.
+fn bulk_store(copy: &str, fence: &str) -> String {
+    format!(
+        "
+    ld.param.u64 %d2, [p0];
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %r1, 4, %r2;
+    add.u32 %r3, %r1, 5;
+    st.shared.u32 [%r2], %r3;
+    {fence}
+    bar.sync 0;
+    @!%p1 bra DONE;
+    {copy} [%d2], [s], 256;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+DONE:
+    ret;"
+    )
+}
+
+#[test]
+fn bulk_stores_need_a_proxy_fence() {
+    let copy = "cp.async.bulk.global.shared::cta.bulk_group";
+    let fence = "fence.proxy.async.shared::cta;";
+    let report = run(&bulk_store(copy, fence), 64, 1, &["out:u32[64]"]);
+    clean(&report);
+    assert_eq!(words(&report.results[0].bytes), (5..69).collect::<Vec<u32>>());
+    assert_eq!(codes(&run(&bulk_store(copy, ""), 64, 1, &["out:u32[64]"])), ["E1019"]);
+    let add = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32";
+    let report = run(&bulk_store(add, fence), 64, 1, &["inout:u32[64]=range"]);
+    clean(&report);
+    assert_eq!(words(&report.results[0].bytes), (0..64).map(|at| 2 * at + 5).collect::<Vec<u32>>());
+}
+
+/// A box of 16 rows of 64 halves at (column, row), as it lies in shared memory, to the output.
+fn box_load(column: i32, row: i32, swizzle: &str) -> Report {
+    let body = format!(
+        "
+    ld.param.u64 %d3, [p1];
+    mov.b64 %d2, p0;
+    cvta.param.u64 %d2, %d2;
+    @!%p1 bra READY;
+    mbarrier.init.shared.b64 [bar], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 2048;
+    mov.b32 %r10, {column};
+    mov.b32 %r11, {row};
+    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], [%d2, {{%r10, %r11}}], [bar];
+READY:
+    bar.sync 0;
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %r1, 4, %r2;
+    ld.shared.u32 %r3, [%r2];
+    add.u64 %d3, %d3, %d1;
+    st.global.u32 [%d3], %r3;
+    ret;"
+    );
+    let map = format!("map:in:u16[40,80]=range:box=16x64:swizzle={swizzle}");
+    run(&body, 512, 1, &[&map, "out:u16[16,64]"])
+}
+
+#[test]
+fn boxes_lie_as_their_swizzle_says_and_are_filled_outside() {
+    for (swizzle, mask) in [("none", 0), ("128B", 7)] {
+        for (column, row) in [(0, 0), (16, 8), (40, 30), (-8, -3)] {
+            let report = box_load(column, row, swizzle);
+            clean(&report);
+            let found: Vec<u16> =
+                report.results[0].bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+            for at in 0..16 {
+                for element in 0..64 {
+                    // The unit of 16 bytes changes by the row in the pattern of eight.
+                    let place = at * 64 + (element / 8 ^ (at & mask)) * 8 + element % 8;
+                    let (r, c) = (row + at as i32, column + element as i32);
+                    let inside = (0..40).contains(&r) && (0..80).contains(&c);
+                    let wanted = if inside { (r * 80 + c) as u16 } else { 0 };
+                    assert_eq!(found[place], wanted, "{swizzle} ({column}, {row}): ({at}, {element})");
+                }
+            }
+        }
+    }
+}
+
+/// A product of 64 x 8 x 16 halves that threads have written as rows of 16 bytes, and its fences.
+fn product(first_fence: &str, wait: &str) -> String {
+    format!(
+        "
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    // A has 64 rows, and B 8 columns, of 32 bytes; thread t moves row t, at t / 8 * 256 + t % 8 * 16.
+    setp.ge.u32 %p3, %r1, 72;
+    @%p3 bra MOVED;
+    mul.wide.u32 %d4, %r1, 32;
+    add.u64 %d4, %d2, %d4;
+    shr.u32 %r2, %r1, 3;
+    and.b32 %r3, %r1, 7;
+    shl.b32 %r2, %r2, 8;
+    shl.b32 %r3, %r3, 4;
+    add.u32 %r2, %r2, %r3;
+    mov.u32 %r4, s;
+    add.u32 %r2, %r2, %r4;
+    ld.global.v4.b32 {{%r5, %r6, %r7, %r8}}, [%d4];
+    st.shared.v4.b32 [%r2], {{%r5, %r6, %r7, %r8}};
+    ld.global.v4.b32 {{%r5, %r6, %r7, %r8}}, [%d4+16];
+    st.shared.v4.b32 [%r2+128], {{%r5, %r6, %r7, %r8}};
+MOVED:
+    {first_fence}
+    bar.sync 0;
+    mov.u32 %r4, s;
+    shr.u32 %r4, %r4, 4;
+    cvt.u64.u32 %d5, %r4;
+    mov.b64 %d6, 0x1000080000;
+    or.b64 %d5, %d5, %d6;
+    add.u64 %d7, %d5, 128;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d7, 0, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned;
+    {wait}
+    mul.wide.u32 %d8, %r1, 16;
+    add.u64 %d3, %d3, %d8;
+    st.global.v4.f32 [%d3], {{%f1, %f2, %f3, %f4}};
+    ret;"
+    )
+}
+
+#[test]
+fn a_product_of_a_warpgroup_reads_shared_memory() {
+    let inputs = ["in:f16[72,16]=range", "out:f32[128,4]"];
+    let (fence, wait) = ("fence.proxy.async;", "wgmma.wait_group.sync.aligned 0;");
+    let report = run(&product(fence, wait), 128, 1, &inputs);
+    clean(&report);
+    let found: Vec<f32> = words(&report.results[0].bytes).into_iter().map(f32::from_bits).collect();
+    let element = |row: usize, at: usize| half::f16::from_f64((row * 16 + at) as f64).to_f64();
+    for (thread, sums) in found.chunks_exact(4).enumerate() {
+        for (at, sum) in sums.iter().enumerate() {
+            let row = thread / 32 * 16 + thread % 32 / 4 + 8 * (at / 2);
+            let column = thread % 4 * 2 + at % 2;
+            let wanted: f64 = (0..16).map(|k| element(row, k) * element(64 + column, k)).sum();
+            assert!((f64::from(*sum) - wanted).abs() <= wanted * 2e-6, "({row}, {column}): {sum} {wanted}");
+        }
+    }
+    assert_eq!(codes(&run(&product("", wait), 128, 1, &inputs)), ["E1019"]);
+}
+
+#[test]
+fn a_multicast_reaches_every_block_and_its_barrier() {
+    let body = "
+    .reg .b32 %rank;
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    mov.u32 %rank, %cluster_ctarank;
+    @!%p1 bra READY;
+    mbarrier.init.shared.b64 [bar], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 512;
+READY:
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+    setp.eq.u32 %p3, %rank, 0;
+    and.pred %p3, %p3, %p1;
+    mov.b16 %h1, 3;
+    @%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [%d2], 512, [bar], %h1;
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %r1, 4, %r2;
+    ld.shared.u32 %r3, [%r2];
+    mad.lo.u32 %r4, %rank, 128, %r1;
+    mul.wide.u32 %d4, %r4, 4;
+    add.u64 %d3, %d3, %d4;
+    st.global.u32 [%d3], %r3;
+    ret;";
+    let report = run(body, 128, 2, &["in:u32[128]=range", "out:u32[256]"]);
+    clean(&report);
+    let wanted: Vec<u32> = (0..128).chain(0..128).collect();
+    assert_eq!(words(&report.results[0].bytes), wanted);
+}
+
+#[test]
+fn copies_by_threads_arrive_at_a_barrier() {
+    let body = "
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    @!%p1 bra READY;
+    mbarrier.init.shared.b64 [bar], 64;
+READY:
+    bar.sync 0;
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %r1, 4, %r2;
+    add.u64 %d2, %d2, %d1;
+    cp.async.ca.shared.global [%r2], [%d2], 4;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+WAIT:
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    xor.b32 %r2, %r2, 128;
+    ld.shared.u32 %r3, [%r2];
+    add.u64 %d3, %d3, %d1;
+    st.global.u32 [%d3], %r3;
+    ret;";
+    let report = run(body, 64, 1, &["in:u32[64]=range", "out:u32[64]"]);
+    clean(&report);
+    assert_eq!(words(&report.results[0].bytes), (0..64).map(|at| at ^ 32).collect::<Vec<u32>>());
+}
