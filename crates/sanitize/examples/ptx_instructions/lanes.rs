@@ -36,6 +36,8 @@ pub(crate) fn programs() -> Vec<Program> {
 }
 
 type List = Vec<Program>;
+type OfWords = Box<dyn Fn(&[u32]) -> u32>;
+type OfLongs = Box<dyn Fn(&[u64]) -> u64>;
 
 fn typed<T: Integer + 'static>(all: &mut List, name: &str, kind: Kind) {
     let of = |bits: u64| T::of_bits(bits);
@@ -82,10 +84,11 @@ fn typed<T: Integer + 'static>(all: &mut List, name: &str, kind: Kind) {
         }));
     }
     if T::BITS >= 32 {
-        let carries: [(&str, fn(T, T, T) -> T); 2] = [
+        type Carries<T> = [(&'static str, fn(T, T, T) -> T); 2];
+        let carries: Carries<T> = [
             ("add", |a, b, c| {
                 let (low, carry) = integer::add_carry(a, b, false);
-                low.add(integer::add_carry(c, T::of_bits(0), carry).0.add(T::of_bits(0)))
+                low.add(integer::add_carry(c, T::of_bits(0), carry).0)
             }),
             ("sub", |a, b, c| {
                 let (low, borrow) = integer::sub_borrow(a, b, false);
@@ -275,7 +278,7 @@ fn comparisons(all: &mut List) {
 
 fn floats(all: &mut List) {
     let result = (32, Shape::F32);
-    let mut of = |name: String, count: usize, f: Box<dyn Fn(&[u32]) -> u32>| {
+    let mut of = |name: String, count: usize, f: OfWords| {
         let letters = ["{a}", "{b}", "{c}"][..count].join(", ");
         let statement = format!("{name} {{d}}, {letters};");
         all.push(Program::lane(&name, &[Kind::F32; 3][..count], result, &statement, move |x| {
@@ -340,7 +343,7 @@ fn floats(all: &mut List) {
 }
 
 fn doubles(all: &mut List) {
-    let mut of = |name: String, count: usize, f: Box<dyn Fn(&[u64]) -> u64>| {
+    let mut of = |name: String, count: usize, f: OfLongs| {
         let letters = ["{a}", "{b}", "{c}"][..count].join(", ");
         let statement = format!("{name} {{d}}, {letters};");
         all.push(Program::lane(&name, &[Kind::F64; 3][..count], (64, Shape::F64), &statement, f));

@@ -175,7 +175,7 @@ pub(crate) struct Outcome {
     pub(crate) notes: Vec<String>,
 }
 
-type Check = Box<dyn Fn(&[u8]) -> Outcome>;
+pub(crate) type Check = Box<dyn Fn(&[u8]) -> Outcome>;
 
 /// A kernel and what is compared.
 pub(crate) struct Program {

@@ -7,7 +7,7 @@ use tilewright_sanitize::isa::mma::{LANES, Lanes, Mma, Operands};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumModel, SumType};
 use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, Wgmma};
 
-use crate::program::{HEAD, Outcome, Program, Random, Shape};
+use crate::program::{Check, HEAD, Outcome, Program, Random, Shape};
 
 /// Threads of a block, and blocks.
 const BLOCK: usize = 128;
@@ -729,12 +729,6 @@ fn moves(all: &mut Vec<Program>) {
     all.push(moved(instruction.into(), text, input, 4 * THREADS, Box::new(check)));
 }
 
-fn moved(
-    name: String,
-    text: String,
-    input: Vec<u8>,
-    output_bytes: usize,
-    check: Box<dyn Fn(&[u8]) -> Outcome>,
-) -> Program {
+fn moved(name: String, text: String, input: Vec<u8>, output_bytes: usize, check: Check) -> Program {
     Program { name, text, blocks: BLOCKS, threads: BLOCK, input, output_bytes, approximate: false, check }
 }

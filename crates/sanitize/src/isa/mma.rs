@@ -284,7 +284,7 @@ impl Mma {
         };
         let halves = m / 8;
         for number in 0..2 * halves {
-            for lane in 0..LANES {
+            let sums: [u64; LANES] = std::array::from_fn(|lane| {
                 let (row, column) = (lane / 4 + 8 * (number / 2), 2 * (lane % 4) + number % 2);
                 let mut sum = double(c, number, lane);
                 for at in 0..k {
@@ -292,10 +292,10 @@ impl Mma {
                     let right = double(b, at / 4, column * 4 + at % 4);
                     sum = left.mul_add(right, sum);
                 }
-                let bits = if sum.is_nan() { super::format::F64.nan() } else { sum.to_bits() };
-                d[2 * number][lane] = bits as u32;
-                d[2 * number + 1][lane] = (bits >> 32) as u32;
-            }
+                if sum.is_nan() { super::format::F64.nan() } else { sum.to_bits() }
+            });
+            d[2 * number] = sums.map(|bits| bits as u32);
+            d[2 * number + 1] = sums.map(|bits| (bits >> 32) as u32);
         }
     }
 

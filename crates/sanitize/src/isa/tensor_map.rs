@@ -308,7 +308,9 @@ impl TensorMap {
     /// The address of an index of a dimension but the first; none outside.
     fn along(&self, address: Option<u64>, dimension: usize, index: i64) -> Option<u64> {
         let inside = index >= 0 && (index as u64) < self.extents[dimension];
-        address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * self.strides[dimension - 1]))
+        address
+            .filter(|_| inside)
+            .map(|address| address.wrapping_add((index as u64).wrapping_mul(self.strides[dimension - 1])))
     }
 
     /// Where a byte of shared memory is swizzled to.

@@ -186,7 +186,7 @@ fn boxes_lie_as_their_swizzle_says_and_are_filled_outside() {
             for at in 0..16 {
                 for element in 0..64 {
                     // The unit of 16 bytes changes by the row in the pattern of eight.
-                    let place = at * 64 + (element / 8 ^ (at & mask)) * 8 + element % 8;
+                    let place = at * 64 + ((element / 8) ^ (at & mask)) * 8 + element % 8;
                     let (r, c) = (row + at as i32, column + element as i32);
                     let inside = (0..40).contains(&r) && (0..80).contains(&c);
                     let wanted = if inside { (r * 80 + c) as u16 } else { 0 };

@@ -6,6 +6,8 @@ mod float;
 mod half;
 mod integer;
 mod matrix;
+mod mbarrier;
 mod random;
 mod sums;
+mod tensor_map;
 mod wgmma;

@@ -60,7 +60,7 @@ fn fields_are_extracted_and_inserted_bit_by_bit() {
 }
 
 fn random_is_large(round: u32) -> bool {
-    round % 5 == 0
+    round.is_multiple_of(5)
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn products_of_24_bits_and_of_bytes_are_those_of_their_parts() {
         let sum = i64::from((products[1] >> 16) as i32) + i64::from(c as i32);
         let clamped = sum.clamp(i32::MIN.into(), i32::MAX.into());
         assert_eq!(i64::from(integer::mad24_hi_sat(a as i32, b as i32, c as i32)), clamped);
-        let sum = (i64::from(a as i32) * i64::from(b as i32) >> 32) + i64::from(c as i32);
+        let sum = ((i64::from(a as i32) * i64::from(b as i32)) >> 32) + i64::from(c as i32);
         let clamped = sum.clamp(i32::MIN.into(), i32::MAX.into());
         assert_eq!(i64::from(integer::mad_hi_sat(a as i32, b as i32, c as i32)), clamped);
         for case in 0..4 {

@@ -107,7 +107,7 @@ fn terms_are_cut_below_the_highest_exponent() {
                             for at in order[first..k.min(first + depth)].iter().copied() {
                                 let x = number(rows[row * k + at], exponent as u32, fraction as u32);
                                 let y = number(columns[column * k + at], exponent as u32, fraction as u32);
-                                let fraction = 2 * fraction as i32;
+                                let fraction = 2 * fraction;
                                 terms.push((x.significand * y.significand, x.exponent + y.exponent, fraction));
                             }
                             sum = cut_sum(&terms, bits as i32, kept as i32);
