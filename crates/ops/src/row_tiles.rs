@@ -14,6 +14,10 @@ pub(crate) const LONGEST_ROW_IN_A_TILE: i64 = 16384;
 const CHUNK: i64 = 8192;
 /// The elements of a tile of short rows.
 const SHORT_TILE: i64 = 2048;
+/// The same in the backward of norms, which holds several tiles at once: with 2048, rows of 1024 of
+/// RMS norm took 265 us and of layer norm 390 us on an H200, and 237 us and 301 us with 1024
+/// (131072 rows of bf16).
+pub(crate) const SHORT_TILE_OF_GRADIENT: i64 = 1024;
 /// The longest row that is taken.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
@@ -26,12 +30,24 @@ pub(crate) struct RowTiles {
     pub element: Element,
     /// A power of two that divides the distance between rows, in elements.
     pub alignment: i64,
+    /// The elements of a tile of short rows.
+    short_tile: i64,
 }
 
 impl RowTiles {
+    /// Rows of a length, as operators cut them.
+    pub(crate) fn new(length: i64, element: Element, alignment: i64) -> RowTiles {
+        RowTiles { length, element, alignment, short_tile: SHORT_TILE }
+    }
+
+    /// The same rows in the tiles of the backward of a norm.
+    pub(crate) fn of_gradient(self) -> RowTiles {
+        RowTiles { short_tile: SHORT_TILE_OF_GRADIENT, ..self }
+    }
+
     /// Checks the options of an operator.
     pub(crate) fn checked(self, operator: &'static str) -> Result<RowTiles, OperatorError> {
-        let RowTiles { length, element, alignment } = self;
+        let RowTiles { length, element, alignment, .. } = self;
         if length < 1 {
             return Err(OperatorError::value(operator, "length", length, "a row has at least one element"));
         }
@@ -53,12 +69,12 @@ impl RowTiles {
 
     /// How many rows a block has.
     pub(crate) fn rows_of_block(self) -> i64 {
-        (SHORT_TILE / self.length.max(1).unsigned_abs().next_power_of_two() as i64).max(1)
+        (self.short_tile / self.length.max(1).unsigned_abs().next_power_of_two() as i64).max(1)
     }
 
     /// The declaration of a tensor of rows. A derivative `d_x` has the pitch of `x`.
     pub(crate) fn tensor(self, role: &str, name: &str) -> String {
-        let RowTiles { length, alignment, element } = self;
+        let RowTiles { length, alignment, element, .. } = self;
         let of = name.strip_prefix("d_").unwrap_or(name);
         let pitch = match alignment {
             1 => format!("{of}_pitch"),

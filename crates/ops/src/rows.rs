@@ -13,7 +13,9 @@ use tilewright_tile::{Element, GradientOptions, Sequence};
 use crate::Operator;
 use crate::error::OperatorError;
 use crate::options::options;
-use crate::row_tiles::{LONGEST_ROW_IN_A_TILE, RowTiles, check_float, narrowed, program, widened};
+use crate::row_tiles::{
+    LONGEST_ROW_IN_A_TILE, RowTiles, SHORT_TILE_OF_GRADIENT, check_float, narrowed, program, widened,
+};
 
 /// The programs that `text` and its derivation by `of` give.
 fn derived(text: &str, of: &[&str]) -> Result<Sequence, OperatorError> {
@@ -114,7 +116,7 @@ fn for_each_tile(rows: RowTiles, statements: &str) -> String {
 impl Softmax {
     fn rows(&self) -> Result<RowTiles, OperatorError> {
         let Softmax { length, element, alignment } = *self;
-        RowTiles { length, element, alignment }.checked("softmax")
+        RowTiles::new(length, element, alignment).checked("softmax")
     }
 
     fn text(rows: RowTiles) -> String {
@@ -160,7 +162,7 @@ impl Operator for Softmax {
 impl LogSoftmax {
     fn rows(&self) -> Result<RowTiles, OperatorError> {
         let LogSoftmax { length, element, alignment } = *self;
-        RowTiles { length, element, alignment }.checked("log_softmax")
+        RowTiles::new(length, element, alignment).checked("log_softmax")
     }
 
     fn text(rows: RowTiles) -> String {
@@ -270,6 +272,7 @@ options! {
 }
 
 /// What is common to the norms.
+#[derive(Clone, Copy)]
 struct Norm {
     operator: &'static str,
     rows: RowTiles,
@@ -347,14 +350,23 @@ impl Norm {
         let mut of = vec![if self.residual { "sum" } else { "x" }];
         of.extend(self.weight.then_some("weight"));
         of.extend(self.bias.then_some("bias"));
-        derived(&self.text(true), &of)
+        let own = Norm { rows: self.rows.of_gradient(), ..*self };
+        let of = of.into_iter().map(str::to_string).collect();
+        // A block of the gradient keeps the sums of as many rows whether a tile has one row or two.
+        let blocks_merged = if own.rows.length > SHORT_TILE_OF_GRADIENT / 2 && own.rows.length <= SHORT_TILE_OF_GRADIENT
+        {
+            2 * GradientOptions::default().blocks_merged
+        } else {
+            GradientOptions::default().blocks_merged
+        };
+        Ok(program(&own.text(true))?.gradient(&GradientOptions { of, blocks_merged, ..GradientOptions::default() })?)
     }
 }
 
 impl RmsNorm {
     fn norm(&self) -> Result<Norm, OperatorError> {
         let RmsNorm { length, element, alignment, epsilon, weight, weight_element, weight_less_one, residual } = *self;
-        let rows = RowTiles { length, element, alignment };
+        let rows = RowTiles::new(length, element, alignment);
         let operator = "rms_norm";
         let norm = Norm {
             operator,
@@ -387,7 +399,7 @@ impl Operator for RmsNorm {
 impl LayerNorm {
     fn norm(&self) -> Result<Norm, OperatorError> {
         let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual } = *self;
-        let rows = RowTiles { length, element, alignment };
+        let rows = RowTiles::new(length, element, alignment);
         let operator = "layer_norm";
         let norm = Norm {
             operator,
