@@ -356,6 +356,73 @@ pub(crate) struct Micro {
     pub(crate) guard: Truth,
     /// The statement, counted over the module.
     pub(crate) at: u32,
+    /// The registers that it touches, in a function with products of warpgroups.
+    pub(crate) touches: Option<Box<Touched>>,
+}
+
+/// Registers that an operation reads and writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) reads: Vec<u32>,
+    pub(crate) writes: Vec<u32>,
+}
+
+impl Op {
+    /// The registers that it touches; none of operations of the asynchronous engines, which tell of
+    /// them by themselves.
+    pub(crate) fn touches(&self) -> Option<Touched> {
+        let mut own = Touched::default();
+        let Touched { reads, writes } = &mut own;
+        match self {
+            Self::Alu1(d, a, _) => {
+                reads.push(a.0);
+                writes.push(d.slot);
+            }
+            Self::Alu2(d, from, _) => {
+                reads.extend(from.map(|source| source.0));
+                writes.push(d.slot);
+            }
+            Self::Alu3(d, from, _) => {
+                reads.extend(from.map(|source| source.0));
+                writes.push(d.slot);
+            }
+            Self::AluMany(to, from, _) => {
+                reads.extend(from.iter().map(|source| source.0));
+                writes.extend(to.iter().map(|target| target.slot));
+            }
+            Self::Compare { a, b, .. } => reads.extend([a.0, b.0]),
+            Self::CompareValue { d, a, b, .. } | Self::Select { d, a, b, .. } | Self::Carry { d, a, b, .. } => {
+                reads.extend([a.0, b.0]);
+                writes.push(d.slot);
+            }
+            Self::Special(d, _) => writes.push(d.slot),
+            Self::Load { from, to } => {
+                reads.push(from.base.0);
+                writes.extend(to.iter().flatten().map(|target| target.slot));
+            }
+            Self::Store { to, from } => {
+                reads.push(to.base.0);
+                reads.extend(from.iter().map(|source| source.0));
+            }
+            Self::Atomic { at, to, b, c, .. } => {
+                reads.push(at.base.0);
+                reads.extend(b.iter().chain(c).map(|source| source.0));
+                writes.extend(to.iter().flatten().map(|target| target.slot));
+            }
+            Self::Call { arguments, results, .. } => {
+                reads.extend(arguments.iter().map(|source| source.0));
+                writes.extend(results.iter());
+            }
+            Self::Meet(meeting) => {
+                reads.extend([meeting.a.0, meeting.b.0, meeting.c.0]);
+                writes.extend(meeting.d.map(|target| target.slot));
+            }
+            Self::Matrix(matrix) => matrix.touches(reads, writes),
+            _ => return None,
+        }
+        reads.retain(|slot| slot & Source::CONSTANT == 0);
+        Some(own)
+    }
 }
 
 /// A parameter: where it begins among the registers of a frame, in units of 8 bytes.

@@ -210,12 +210,17 @@ impl<'m, 'a> Decoder<'m, 'a> {
             returns: self.returns,
             local_bytes: layout.local_bytes[number] as u32,
         };
+        if self.has_async {
+            for micro in &mut code.ops {
+                micro.touches = micro.op.touches().map(Box::new);
+            }
+        }
         flow::join(&mut code, self.function.is_entry);
         code
     }
 
     pub(super) fn emit(&mut self, op: Op) {
-        self.ops.push(Micro { op, guard: self.guard, at: self.at });
+        self.ops.push(Micro { op, guard: self.guard, at: self.at, touches: None });
     }
 
     pub(super) fn constant(&mut self, value: u64) -> Source {

@@ -68,6 +68,12 @@ impl Cluster<'_> {
                 continue;
             }
             self.steps += u64::from(active.count_ones());
+            if let Some(touches) = &micro.touches
+                && self.check.watches_registers(self.blocks[block].rank, warp.number)
+            {
+                let lanes = self.lanes(block, warp, active);
+                self.check.registers(lanes, micro.at, &touches.reads, &touches.writes);
+            }
             match self.operation(block, warp, &mut fragment, code, micro, active)? {
                 Flow::Next => fragment.pc += 1,
                 Flow::Jumped => {}

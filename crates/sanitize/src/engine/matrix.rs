@@ -19,6 +19,26 @@ pub(crate) enum MatrixOp {
     Store { to: Reference, from: Box<[Source]>, transposed: bool },
 }
 
+impl MatrixOp {
+    /// The registers that it reads and writes.
+    pub(super) fn touches(&self, reads: &mut Vec<u32>, writes: &mut Vec<u32>) {
+        match self {
+            Self::Compute { to, from, .. } => {
+                reads.extend(from.iter().map(|source| source.0));
+                writes.extend(to.iter().map(|target| target.slot));
+            }
+            Self::Load { from, to, .. } => {
+                reads.push(from.base.0);
+                writes.extend(to.iter().map(|target| target.slot));
+            }
+            Self::Store { to, from, .. } => {
+                reads.push(to.base.0);
+                reads.extend(from.iter().map(|source| source.0));
+            }
+        }
+    }
+}
+
 /// The rows of matrices that are stored.
 struct Stored<'a> {
     rows: &'a [[u8; 16]; 32],
