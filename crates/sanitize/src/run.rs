@@ -249,7 +249,7 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
                 address,
                 &array.bytes,
                 array.direction != Direction::Out,
-                false,
+                array.direction == Direction::In,
             );
         }
         addresses.push(address);

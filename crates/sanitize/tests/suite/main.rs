@@ -1,6 +1,7 @@
 //! The tests of the sanitizer, a file for each topic.
 
 mod check;
+mod directions;
 mod control;
 mod engines;
 mod instructions;
