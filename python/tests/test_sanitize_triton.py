@@ -1,5 +1,8 @@
 """Kernels of Triton on arrays of the host, without a GPU."""
 
+# Functions of Triton have no types that mypy knows.
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+
 from __future__ import annotations
 
 from typing import Any
@@ -14,38 +17,38 @@ import triton.language as tl
 
 
 @triton.jit
-def add(x, y, z, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def add(x, y, z, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(z + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
 
 
 @triton.jit
-def add_unmasked(x, y, z, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def add_unmasked(x, y, z, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(z + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n))
 
 
 @triton.jit
-def total(x, out, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def total(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(out, tl.sum(tl.load(x + i, mask=i < n, other=0.0)))
 
 
 @triton.jit
-def total_by_stores(x, out, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def total_by_stores(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out, tl.load(out) + tl.sum(tl.load(x + i, mask=i < n, other=0.0)))
 
 
 @triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128})], key=["n"])
 @triton.jit
-def tuned_add(x, y, z, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def tuned_add(x, y, z, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(z + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
 
 
 @triton.jit
-def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # type: ignore[no-untyped-def]
+def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
     k = tl.arange(0, BK)
