@@ -52,7 +52,7 @@ mod step;
 
 pub use check::ProductReport;
 pub use definition::Expected;
-pub use plan::{Plan, TileChoice, needs_wgmma};
+pub use plan::{Plan, TileChoice};
 pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;

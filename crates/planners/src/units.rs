@@ -1,8 +1,9 @@
 //! Hardware units of the plans, and integer arithmetic.
 
-use tilewright_kernel::Element;
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
+use tilewright_kernel::ptx::Target;
+use tilewright_kernel::{Build, Element};
 
 /// Lanes of a warp.
 pub(crate) const LANES: i64 = WARP_LANES as i64;
@@ -51,6 +52,29 @@ pub(crate) fn gcd(a: i64, b: i64) -> i64 {
 pub(crate) fn block_shared(machine: &Machine) -> i64 {
     let target = Multiprocessor::of(machine.target);
     machine.multiprocessor.block_shared_bytes.min(target.block_shared_bytes).into()
+}
+
+/// Whether a machine has wgmma, the MMA of warpgroups, and the TMA loads that feed it.
+pub(crate) fn has_wgmma(machine: &Machine) -> bool {
+    machine.target == Target::Sm90a
+}
+
+/// Whether a launch may begin before the launch before it has ended (PDL).
+pub(crate) fn overlaps_launches(machine: &Machine) -> bool {
+    machine.target == Target::Sm90a
+}
+
+/// Whether a machine has MMA of 8-bit floats, and their conversions.
+pub(crate) fn has_float8(machine: &Machine) -> bool {
+    machine.target >= Target::Sm89
+}
+
+/// Waits for the launch before, and lets the next one begin, where launches may overlap.
+pub(crate) fn follow_launches(k: &Build, machine: &Machine) {
+    if overlaps_launches(machine) {
+        k.wait_launches();
+        k.launch_next();
+    }
 }
 
 /// The number of resident threads on a multiprocessor, in whole warps, by the registers of a

@@ -21,7 +21,7 @@ fn period(swizzle: Swizzle) -> i64 {
 }
 
 /// The number of elements of a tensor: with a swizzle, whole blocks of the swizzle count.
-fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
+pub(super) fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
     let overflow = || LayoutError::Overflow { op: "cosize" };
     let cosize = layout.cosize()?;
     let Some(swizzle) = map else { return Ok(cosize) };

@@ -146,6 +146,11 @@ impl Core {
 
     /// Gives elements the parts of a register of 32 bits.
     pub(crate) fn set_word(&mut self, cell: usize, elements: &[usize], word: Register) {
+        if let [one] = elements {
+            // An element of 32 bits.
+            self.cells[cell].slots[*one] = Slot::Whole(word);
+            return;
+        }
         for (part, at) in elements.iter().enumerate() {
             self.cells[cell].slots[*at] = Slot::Part(word, part as u8);
         }

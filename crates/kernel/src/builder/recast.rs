@@ -11,6 +11,7 @@ use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 
 use super::Build;
 use super::access::Edge;
+use super::declare::elements_of;
 use super::fragment::Fragment;
 use super::lower::fits;
 use super::number::{Flag, Num, width_of};
@@ -40,8 +41,11 @@ impl<'k> View<'k> {
     /// assert!(kernel.is_ok());
     /// ```
     ///
-    /// Errors: the layout cannot be read; it has a swizzle, or reaches before or past the tensor,
-    /// for some admissible size; the view is a part of a tensor.
+    /// In shared memory the layout may have a swizzle: several arrays, one after the other, may use
+    /// the same memory.
+    ///
+    /// Errors: the layout cannot be read; it has a swizzle in memory of the device, or reaches
+    /// before or past the tensor, for some admissible size; the view is a part of a tensor.
     #[track_caller]
     pub fn recast(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
@@ -57,8 +61,9 @@ impl<'k> View<'k> {
             let because = "memory of a tensor that ends before is seen as the elements that it has".to_string();
             return Err(Reason::Instruction { name: argument.to_string(), because });
         }
-        if map.is_some() {
-            let because = "memory is seen as other elements through a layout without a swizzle".to_string();
+        if map.is_some() && !self.is_shared() {
+            let because = "memory of the device is seen as other elements through a layout without a swizzle";
+            let because = because.to_string();
             return Err(Reason::Instruction { name: argument.to_string(), because });
         }
         // A layout that goes backwards would begin before the tensor: there is no offset here.
@@ -70,7 +75,11 @@ impl<'k> View<'k> {
             let because = "a part has no memory of its own: take the tensor that it is a part of".to_string();
             return Err(Reason::Instruction { name: self.text(), because });
         }
-        let reach = Stride::plus(&layout.cosize()?, &offset).ok_or_else(overflow)?;
+        // A swizzle permutes whole blocks, all of which are inside.
+        let reach = match map {
+            Some(_) => elements_of(map, &layout, &offset)?,
+            None => Stride::plus(&layout.cosize()?, &offset).ok_or_else(overflow)?,
+        };
         let wanted = Stride::times(&reach, &Expr::from(i64::from(element.bytes()))).ok_or_else(overflow)?;
         let (given, name) = {
             let core = self.build.core();
@@ -93,7 +102,7 @@ impl<'k> View<'k> {
             build: self.build,
             buffer: self.buffer,
             element,
-            map: None,
+            map,
             offset,
             layout,
             place,

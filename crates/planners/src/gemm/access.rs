@@ -8,6 +8,8 @@ use crate::gemm::implicit;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
+use crate::units::{VECTOR, has_wgmma};
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 
 /// The first columns of all gated pairs as a matrix, and the offset from there to the second
@@ -22,7 +24,7 @@ impl Firsts {
     /// The layout that a kernel declares: columns, K, the member of the pair, and the batch if
     /// there is one.
     pub(crate) fn declared(&self) -> Option<Layout> {
-        let [rows, columns, matrices] = self.matrix.extents();
+        let [rows, columns, matrices] = self.matrix.declared_extents();
         let [down, across, step] = self.matrix.declared_strides()?;
         let modes = [(rows, down), (columns, across), (2, self.apart), (matrices, step)];
         Layout::of_modes(modes.into_iter().take(if self.matrix.is_batch() { 4 } else { 3 })).ok()
@@ -53,6 +55,26 @@ impl Problem {
             }
             contiguous => Ok(contiguous),
         }
+    }
+
+    /// The contiguous modes of A and of B as the kernels of a machine read them, or why they must
+    /// be copied first. Without TMA, folded modes are always copied, and so are lines that end
+    /// inside a chunk of 16 bytes, which cp.async copies whole.
+    pub(crate) fn readable_on(&self, machine: &Machine) -> [Result<Contiguous, &'static str>; 2] {
+        if has_wgmma(machine) {
+            return [self.readable_a(), self.readable_b()];
+        }
+        let [a, b] = match implicit::of(self) {
+            None => [self.readable_a(), self.readable_b()],
+            Some(_) => [self.readable(self.a()), self.readable(self.b())],
+        };
+        let whole = |found: Result<Contiguous, &'static str>, matrix: &Matrix| {
+            let contiguous = found?;
+            let ends = "its lines end inside a chunk of 16 bytes, which cp.async copies whole";
+            if matrix.has_whole_lines(contiguous) { Ok(contiguous) } else { Err(ends) }
+        };
+        let firsts = self.firsts();
+        [whole(a, self.a()), whole(b, firsts.as_ref().map_or(self.b(), |firsts| &firsts.matrix))]
     }
 
     /// The contiguous mode of D as TMA stores it, or why it cannot.
@@ -87,6 +109,35 @@ impl Problem {
         }
     }
 
+    /// The contiguous mode of D if warps stage it in shared memory: elements of 16 bits alone. A
+    /// warp writes whole sectors of wider elements from registers.
+    pub(crate) fn staged_by_warps(&self) -> Option<Contiguous> {
+        let d = self.d();
+        let [rows, columns, _] = d.strides()?;
+        let wide = |contiguous| self.stored_together(contiguous) > 1;
+        match (d.element().bytes(), columns, rows) {
+            (2, 1, _) if wide(Contiguous::Columns) => Some(Contiguous::Columns),
+            (2, _, 1) if wide(Contiguous::Rows) => Some(Contiguous::Rows),
+            _ => None,
+        }
+    }
+
+    /// How many elements along the contiguous mode of D a thread may store by one access, up to 16
+    /// bytes.
+    pub(crate) fn stored_together(&self, contiguous: Contiguous) -> i64 {
+        let (d, bytes) = (self.d(), i64::from(self.d().element().bytes()));
+        let Some([rows, columns, matrices]) = d.strides() else { return 1 };
+        let [m, n, _] = self.sizes();
+        let (extent, other) = match contiguous {
+            Contiguous::Columns => (n, rows),
+            // Groups begin at any row.
+            Contiguous::Rows if self.group_ends().is_some() => return 1,
+            Contiguous::Rows => (m, columns),
+        };
+        let whole = |width: &i64| [extent, other, matrices, d.offset()].iter().all(|number| number % width == 0);
+        [8, 4, 2].into_iter().filter(|width| width * bytes <= VECTOR).find(whole).unwrap_or(1)
+    }
+
     /// Contiguous elements of D that a thread stores by one access, if threads store D.
     pub(crate) fn spread(&self) -> i64 {
         let bytes = i64::from(self.d().element().bytes());
@@ -119,6 +170,7 @@ impl Problem {
         };
         let matrix = Matrix::strided(b.element(), [rows / 2, columns, matrices], [stride, across, step]).ok()?;
         let matrix = matrix.at(b.offset()).ok()?;
+        let matrix = if b.is_in_whole_rows() { matrix.in_whole_rows() } else { matrix };
         Some(Firsts { matrix, apart })
     }
 

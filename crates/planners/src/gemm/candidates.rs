@@ -4,6 +4,8 @@
 //! (`model.rs`). The candidates are all combinations of tile shape, warpgroups, blocks per SM,
 //! split-K and clusters that were fastest in some measurement.
 
+mod warps;
+
 use std::cmp::Ordering;
 
 use tilewright_kernel::machine::Machine;
@@ -15,6 +17,7 @@ use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::product::count;
+use crate::units::has_wgmma;
 
 impl Plan {
     /// The plan that takes the least time by the model of a machine. A plan with a [`Plan::tail`]
@@ -69,6 +72,7 @@ pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
         cluster: 1,
         blocks_per_sm: 1,
         ping_pong: false,
+        warps: if has_wgmma(machine) { None } else { Some([2, 2]) },
     };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -77,6 +81,9 @@ pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
 
 /// All plans that can be carried out, each with its seconds.
 pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
+    if !has_wgmma(machine) {
+        return warps::plans(problem, machine);
+    }
     let mut plans = Vec::new();
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
@@ -101,6 +108,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         cluster: 1,
                         blocks_per_sm: 1,
                         ping_pong: true,
+                        warps: None,
                     };
                     for plan in banded(problem, machine, tile) {
                         if plan.refusal(problem, machine).is_none() && plan.waves(problem) > 1 {
@@ -118,6 +126,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         cluster,
                         blocks_per_sm,
                         ping_pong: false,
+                        warps: None,
                     };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;

@@ -19,6 +19,7 @@ mod pass;
 mod ping_pong;
 mod promote;
 mod scales;
+mod warps;
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
@@ -51,6 +52,9 @@ pub(crate) fn kernel_of(
     exact: bool,
 ) -> Result<Kernel, PlanError> {
     let outline = Outline::of(problems, (plan, machine), exact)?;
+    if plan.warps.is_some() {
+        return warps::kernel(name, &outline);
+    }
     let kernel = Kernel::build(name, |k| {
         let declared = Declared::new(k, &outline)?;
         let multipliers = outline.multipliers();

@@ -6,6 +6,8 @@
 //! at least as long as device memory needs for the tensors. The numbers of the law are in
 //! `fitted.rs`: one set for bare GEMMs of 16-bit types, another for all other kinds.
 
+mod warps;
+
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::fitted::{
@@ -31,6 +33,9 @@ struct Timed<'a> {
 
 /// Seconds of a GEMM.
 pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
+    if plan.warps.is_some() {
+        return warps::seconds(plan, &[(problem, plan)], machine);
+    }
     let fitted = if is_bare(problem) { &BARE } else { &GENERAL };
     Timed { plan, problem, machine, fitted }.seconds()
 }
@@ -39,6 +44,10 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
 pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machine) -> f64 {
     let fitted = &GENERAL;
     let plans: Vec<Plan> = problems.iter().map(|problem| plan.of_problem(problem)).collect();
+    if plan.warps.is_some() {
+        let all: Vec<(&Problem, &Plan)> = problems.iter().zip(&plans).collect();
+        return warps::seconds(plan, &all, machine);
+    }
     let units: Vec<i64> = plans.iter().zip(problems).map(|(plan, problem)| plan.units(problem)).collect();
     let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
     let sms = f64::from(machine.multiprocessors);

@@ -14,6 +14,18 @@ pub(crate) fn width(along: i64, bytes: i64) -> i64 {
 ///
 /// Errors: an element has no offset that is a number.
 pub(crate) fn swizzled(width: i64, bytes: i64, layout: Layout) -> Result<LayoutArgument, LayoutError> {
+    swizzled_at(0, width, bytes, layout)
+}
+
+/// The same from an element of the memory on.
+///
+/// Errors: an element has no offset that is a number.
+pub(crate) fn swizzled_at(
+    first: i64,
+    width: i64,
+    bytes: i64,
+    layout: Layout,
+) -> Result<LayoutArgument, LayoutError> {
     let base = i64::from(4 - bytes.ilog2());
     let swizzle = match width * bytes {
         128 => Some(Swizzle::new(3, base, 3)?),
@@ -21,5 +33,5 @@ pub(crate) fn swizzled(width: i64, bytes: i64, layout: Layout) -> Result<LayoutA
         32 => Some(Swizzle::new(1, base, 3)?),
         _ => None,
     };
-    LayoutArgument::placed(swizzle, 0, layout)
+    LayoutArgument::placed(swizzle, first, layout)
 }

@@ -5,9 +5,11 @@
 //! order. [`Plan::refusal`] says why a plan cannot be carried out. `candidates.rs` chooses plans.
 
 mod refusal;
+mod warps;
 pub(crate) mod staging;
 mod text;
 
+use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use crate::error::PlanError;
@@ -19,7 +21,7 @@ use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::product::count;
-use crate::units::LANES;
+use crate::units::{LANES, has_float8, has_wgmma};
 
 /// Warps of a warpgroup, and its threads.
 pub(crate) const WARPS: i64 = 4;
@@ -81,16 +83,31 @@ pub struct Plan {
     /// Ping-pong schedule: each of two consumer warpgroups has its own tiles, and runs its epilogue
     /// while the other one multiplies. If false, all warpgroups share each tile (cooperative).
     pub ping_pong: bool,
+    /// Warps along the rows and along the columns of a tile, which multiply by mma.sync; None if
+    /// warpgroups multiply by wgmma. [`Plan::warpgroups`] is 1 then, and does not count.
+    pub warps: Option<[i64; 2]>,
 }
 
-/// Refuses a machine without wgmma, which all plans here use.
+/// Refuses a machine without the MMA of the operand type: 8-bit floats need Ada or later.
 ///
 /// Errors: [`PlanError::Unknown`] for such a machine.
-pub fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
-    if machine.target.has_wgmma() {
+pub(crate) fn needs_mma(problem: &Problem, machine: &Machine) -> Result<(), PlanError> {
+    if problem.operand_type() != Element::E4M3 && problem.operand_type() != Element::E5M2 || has_float8(machine) {
         return Ok(());
     }
-    let known = Machine::all().filter(|own| own.target.has_wgmma()).map(|own| own.name).collect::<Vec<_>>();
+    let known = Machine::all().filter(has_float8).map(|own| own.name).collect::<Vec<_>>();
+    let given = machine.name.clone();
+    Err(PlanError::Unknown { what: "machine with MMA of 8-bit floats", given, known: known.join(", ") })
+}
+
+/// Refuses a machine without wgmma.
+///
+/// Errors: [`PlanError::Unknown`] for such a machine.
+pub(crate) fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
+    if has_wgmma(machine) {
+        return Ok(());
+    }
+    let known = Machine::all().filter(has_wgmma).map(|own| own.name).collect::<Vec<_>>();
     let given = machine.name.clone();
     Err(PlanError::Unknown { what: "machine with wgmma", given, known: known.join(", ") })
 }
@@ -104,7 +121,7 @@ impl Plan {
 
     /// The same with a raster band of at least `least` tiles, if there are as many.
     pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
-        let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong } = tile;
+        let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps } = tile;
         let (stages, raster_band, blocks, programmatic_launch, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
             swapped,
@@ -120,6 +137,7 @@ impl Plan {
             blocks,
             programmatic_launch,
             ping_pong,
+            warps,
         };
         let [m, ..] = plan.extents(problem);
         // Only whole clusters.
@@ -130,7 +148,8 @@ impl Plan {
         let slots = processors * blocks_per_sm;
         // The fewest blocks that need no additional wave: idle SMs leave their power to the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
-        plan.programmatic_launch = blocks_per_sm == 1 && plan.may_overlap(problem, processors);
+        plan.programmatic_launch =
+            warps.is_none() && blocks_per_sm == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
         if plan.streams(problem) {
             plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes());
@@ -150,8 +169,8 @@ impl Plan {
 
     /// The tile that the plan was made from.
     pub(crate) fn tile(&self) -> TileChoice {
-        let Plan { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = *self;
-        TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong }
+        let Plan { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, .. } = *self;
+        TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps }
     }
 
     /// The plan of one problem of a list: the same raster band, or a smaller one that leaves fewer
@@ -166,6 +185,9 @@ impl Plan {
 
     /// The number of stages that fit into the shared memory of a block, beside the epilogue tile.
     pub(crate) fn most_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
+        if self.warps.is_some() {
+            return self.most_warp_stages(machine);
+        }
         let own = i64::from(machine.multiprocessor.shared_bytes) / self.blocks_per_sm.max(1)
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - self.staged_bytes(problem, machine);
@@ -255,7 +277,8 @@ impl Plan {
 
     /// Registers of a thread without reallocation: an equal share, in the unit of allocation.
     fn registers(&self, machine: &Machine) -> i64 {
-        let threads = 32 * WARPS * (self.warpgroups + 1) * self.blocks_per_sm.max(1);
+        let own = self.warps.map_or(WARPS * (self.warpgroups + 1), |[rows, columns]| rows * columns);
+        let threads = LANES * own * self.blocks_per_sm.max(1);
         (i64::from(machine.multiprocessor.registers) / threads.max(1) / 8 * 8).min(255)
     }
 
@@ -267,7 +290,15 @@ impl Plan {
 
     /// Accumulators of a thread for its part of a tile.
     fn own_accumulators(&self) -> i64 {
+        if let Some([rows, columns]) = self.warps {
+            return self.rows * self.columns / (LANES * rows * columns).max(1);
+        }
         self.rows / (64 * self.together().max(1)) * self.columns / 2
+    }
+
+    /// Warps along the rows of a tile.
+    pub(crate) fn warps_along_rows(&self) -> i64 {
+        self.warps.map_or(WARPS * self.warpgroups, |[rows, _]| rows)
     }
 
     /// Warpgroups that share one tile.
@@ -289,6 +320,9 @@ impl Plan {
     /// others still store: with 16-bit operands and several k-tiles. The largest tiles do so if
     /// stages are released at once and K is not so long that stores take little of the time.
     pub(crate) fn writes_apart(&self, problem: &Problem, tile_comes: bool) -> bool {
+        if self.warps.is_some() {
+            return false;
+        }
         if self.is_largest() {
             return self.releases_at_once(problem, tile_comes) && self.steps(problem) <= SEPARATE_STORE_K_TILES;
         }
@@ -314,6 +348,9 @@ impl Plan {
     /// half; so does a tile whose accumulators are promoted, and one with too many columns for an
     /// instruction of three warpgroups.
     pub(crate) fn halves(&self, problem: &Problem) -> i64 {
+        if self.warps.is_some() {
+            return if problem.pairs().is_some() { 2 } else { 1 };
+        }
         let wide = self.warpgroups > 2 && self.columns > COLUMNS_OF_THREE;
         let halved = (problem.is_promoted() || wide) && self.columns % 16 == 0;
         if problem.pairs().is_some() || halved { 2 } else { 1 }
@@ -323,6 +360,9 @@ impl Plan {
     /// is multiplied while the other one is promoted. With one, if registers are short, another
     /// warpgroup multiplies meanwhile.
     pub(crate) fn at_once(&self, problem: &Problem, machine: &Machine) -> i64 {
+        if self.warps.is_some() {
+            return self.halves(problem);
+        }
         let all = self.own_accumulators() * 2 + OTHER_REGISTERS;
         if all > self.most_registers(machine) && self.warpgroups * self.blocks_per_sm > 1 {
             1
@@ -363,7 +403,7 @@ impl Plan {
     /// producer is a whole warpgroup then, because `setmaxnreg` applies to warpgroups.
     pub(crate) fn shares(&self, problem: &Problem, machine: &Machine) -> Option<[u32; 2]> {
         let wanted = self.accumulators(problem, machine) + OTHER_REGISTERS;
-        if wanted <= self.registers(machine) || self.blocks_per_sm > 1 {
+        if self.warps.is_some() || wanted <= self.registers(machine) || self.blocks_per_sm > 1 {
             return None;
         }
         match self.warpgroups {
@@ -394,6 +434,9 @@ impl Plan {
         let (a, b) = (each(&scales.a, m), each(&scales.b, n));
         let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };
         let of = |each: bool, count: i64| if each { count } else { 1 };
+        if let Some([along, across]) = self.warps {
+            return of(rows, self.rows / (8 * along)) + of(columns, self.columns / (4 * across));
+        }
         of(rows, self.rows / (32 * self.warpgroups)) + of(columns, self.columns / 4).max(self.halves(problem))
     }
 
@@ -461,6 +504,8 @@ pub struct TileChoice {
     pub blocks_per_sm: i64,
     /// Ping-pong schedule.
     pub ping_pong: bool,
+    /// Warps along rows and columns that multiply by mma.sync; None for warpgroups and wgmma.
+    pub warps: Option<[i64; 2]>,
 }
 
 /// How far ahead the scales of a block are loaded.

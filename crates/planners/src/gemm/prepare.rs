@@ -21,7 +21,7 @@ use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
 use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 use crate::relayout::relayout;
 use crate::terms::Place;
-use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
+use crate::units::{BLOCK_THREADS, GRID_BLOCKS, has_wgmma};
 
 /// What all problems of a list must have in common.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,7 +77,7 @@ impl Prepared {
         let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
         let mut operand_of = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
             _ if exact => prepared.parted((matrix, operand, name), machine),
-            Ok(Contiguous::Rows) if along => prepared.packed(
+            Ok(Contiguous::Rows) if along => prepared.packed_whole(
                 (matrix, operand),
                 machine,
                 &format!("{name} (K is contiguous in that of other problems)"),
@@ -88,18 +88,19 @@ impl Prepared {
                 // For gated pairs, whole rows are copied, which hold both columns of a pair.
                 let lined = match problem.pairs() {
                     None if !along || matrix.strides().is_some_and(|[_, across, _]| across == 1) => {
-                        prepared.lined(matrix, operand, &what)?
+                        prepared.lined(matrix, operand, &what, machine)?
                     }
                     _ => None,
                 };
                 match lined {
                     Some(packed) => Ok(packed),
-                    None => prepared.packed((matrix, operand), machine, &what),
+                    None => prepared.packed_whole((matrix, operand), machine, &what),
                 }
             }
         };
-        let (a, of_a) = operand_of(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
-        let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
+        let found = problem.readable_on(machine);
+        let (a, of_a) = operand_of(problem.a(), "A", *first, found[0], alike.along[0])?;
+        let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, found[1], alike.along[1])?;
         (prepared.operands.a, prepared.operands.b) = (of_a, of_b);
         let mut inputs = Vec::new();
         for (number, input) in problem.epilogue().iter().flat_map(|fused| &fused.inputs).enumerate() {
@@ -130,7 +131,8 @@ impl Prepared {
     /// both unchanged if nothing must be copied.
     fn images(&mut self, problem: &Problem, machine: &Machine) -> Result<(Problem, ProductTensor), PlanError> {
         let as_it_was = (problem.clone(), ProductTensor::A);
-        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
+        // Without TMA, windows are read from images with their padding.
+        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32() || !has_wgmma(machine);
         let Some(images) = problem.images().filter(|_| exact || implicit::of(problem).is_none()) else {
             return Ok(as_it_was);
         };
@@ -150,7 +152,7 @@ impl Prepared {
         }
         let to = self.workspace(images.elements(), element);
         let does = "copies the images with their padding".to_string();
-        self.before.push(Step::new(StepKind::Move, images.border()?, vec![from, to], does));
+        self.before.push(Step::new(StepKind::Move, images.border(machine)?, vec![from, to], does));
         Ok((problem.with_a(problem.a().clone(), None), to))
     }
 
@@ -195,10 +197,18 @@ impl Prepared {
 
     /// Copies a matrix to a workspace, line by line, along its contiguous mode; None if the
     /// instructions cannot read that mode.
-    fn lined(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Option<Located>, PlanError> {
+    fn lined(
+        &mut self,
+        matrix: &Matrix,
+        from: ProductTensor,
+        what: &str,
+        machine: &Machine,
+    ) -> Result<Option<Located>, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
+        // A line of one element has no stride.
+        let across = if columns == 1 && !has_wgmma(machine) { 1 } else { across };
         let (lines, length, line, turned) = match (across, down) {
             (1, _) => (rows, columns, down, false),
             (_, 1) if element.bytes() == 2 && !(from == ProductTensor::A && self.inner.row_groups().is_some()) => {
@@ -212,7 +222,7 @@ impl Prepared {
         if line < 0 || apart < 0 || count > GRID_BLOCKS || whole > MAX_LENGTH {
             return Ok(None);
         }
-        let kernel = pack::packed(element, [lines, length, count], [line, apart], matrix.offset())?;
+        let kernel = pack::packed(element, [lines, length, count], [line, apart], matrix.offset(), machine)?;
         let whole = pack::spaced(length, element);
         let step = lines.saturating_mul(whole);
         let to = self.workspace(step.saturating_mul(count), element);
@@ -220,7 +230,25 @@ impl Prepared {
         self.before.push(Step::new(StepKind::Move, kernel, vec![from, to], does));
         let step = if count == matrices { step } else { 0 };
         let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
-        Ok(Some((Matrix::strided(element, [rows, columns, matrices], strides)?, to)))
+        let packed = Matrix::strided(element, [rows, columns, matrices], strides)?;
+        // The padding of lines is 0.
+        Ok(Some((if has_wgmma(machine) { packed } else { packed.in_whole_rows() }, to)))
+    }
+
+    /// As [`Prepared::packed`], in lines that cp.async can copy: a second kernel pads them with
+    /// zeros if they end inside a chunk of 16 bytes.
+    fn packed_whole(
+        &mut self,
+        (matrix, from): (&Matrix, ProductTensor),
+        machine: &Machine,
+        what: &str,
+    ) -> Result<Located, PlanError> {
+        let (packed, to) = self.packed((matrix, from), machine, what)?;
+        if has_wgmma(machine) || packed.has_whole_lines(Contiguous::Columns) {
+            return Ok((packed, to));
+        }
+        let because = "lines of operands are too many, or too long, to be padded";
+        self.lined(&packed, to, what, machine)?.ok_or(PlanError::Plan { because })
     }
 
     /// Copies a matrix to a workspace, row by row.

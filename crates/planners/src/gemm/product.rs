@@ -8,7 +8,7 @@ use crate::gemm::candidates;
 use crate::gemm::epilogue::{reductions, split_k};
 use crate::gemm::lines;
 use crate::gemm::mainloop;
-use crate::gemm::plan::{Plan, needs_wgmma};
+use crate::gemm::plan::{Plan, needs_mma, needs_wgmma};
 use crate::gemm::prepare::Prepared;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped;
@@ -55,7 +55,7 @@ impl Product {
     /// launch takes ([`PlanError::TooLarge`], [`PlanError::Kernel`]); no tile suits the row groups
     /// ([`PlanError::Plan`]).
     pub fn new(problem: &Problem, machine: &Machine) -> Result<Product, PlanError> {
-        needs_wgmma(machine)?;
+        needs_mma(problem, machine)?;
         let prepared = Prepared::of(problem, machine)?;
         let plan = match prepared.inner.row_groups() {
             None => Plan::of(&prepared.inner, machine),
@@ -72,7 +72,7 @@ impl Product {
     ///
     /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
-        needs_wgmma(machine)?;
+        needs_mma(problem, machine)?;
         Product::build(problem, Prepared::of(problem, machine)?, plan, machine)
     }
 
@@ -80,7 +80,7 @@ impl Product {
     ///
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
-        needs_wgmma(machine)?;
+        needs_mma(problem, machine)?;
         let inner = Prepared::of(problem, machine)?.inner;
         match inner.row_groups() {
             None => Ok(Plan::candidates(&inner, machine)),
@@ -107,7 +107,7 @@ impl Product {
         if inner.row_groups().is_some() {
             let tiles = workspace(grouped::bytes(&inner, plan));
             let does = "writes the table of the tiles of all row groups".to_string();
-            let kernel = grouped::table(&inner, plan)?;
+            let kernel = grouped::table(&inner, plan, machine)?;
             steps.push(Step::new(StepKind::Tiles, kernel, vec![ProductTensor::Ends, tiles], does));
             read.push(tiles);
         }
@@ -115,7 +115,7 @@ impl Product {
             let partial = workspace(plan.workspace(&inner));
             steps.push(Step { writes: 2, ..gemm([read, vec![d, partial]].concat()) });
             let does = "adds the partial accumulators of the tail".to_string();
-            steps.push(Step::new(StepKind::SplitK, split_k::last(&inner, plan)?, vec![partial, d], does));
+            steps.push(Step::new(StepKind::SplitK, split_k::last(&inner, plan, machine)?, vec![partial, d], does));
         } else if plan.split_k > 1 {
             let partial = workspace(plan.workspace(&inner));
             steps.push(gemm([vec![a, b], scales, vec![partial]].concat()));

@@ -12,6 +12,7 @@ mod kinds;
 mod lists;
 mod pairs;
 mod schedules;
+mod warps;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -51,6 +52,7 @@ fn plan(rows: i64, columns: i64, warpgroups: i64) -> Plan {
         blocks: 2,
         programmatic_launch: true,
         ping_pong: false,
+        warps: None,
     }
 }
 

@@ -29,10 +29,19 @@ const MULTIPLIED: [i64; 2] = [4, 4];
 const LOADED: [i64; 2] = [8, 2];
 
 impl Epilogue {
-    /// The epilogue inputs, and the shared memory through which a tile is stored.
-    pub(crate) fn inputs<'k>(&self, k: &'k Build) -> Result<EpilogueInputs<'k>, KernelError> {
+    /// The epilogue inputs, and the shared memory through which a tile is stored: `memory`, or its
+    /// own.
+    pub(crate) fn inputs<'k>(
+        &self,
+        k: &'k Build,
+        memory: Option<&View<'k>>,
+    ) -> Result<EpilogueInputs<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let (staged, rest) = match &self.rest {
+            None if buffers == 1 && memory.is_some() => {
+                let staged = memory.map(|memory| memory.recast(self.result, &self.panels));
+                (staged.into_iter().collect::<Result<Vec<View<'k>>, _>>()?, None)
+            }
             Some(Rest::Rows(rest)) if buffers > 0 => {
                 // In the last part, too, rows are contiguous, in the same buffer.
                 let all = k.shared_of(self.result, Layout::strided(self.rows * self.part_columns, 1))?;

@@ -31,6 +31,8 @@ pub(crate) struct EpilogueCut {
     pub(crate) along_rows: bool,
     pub(crate) width: i64,
     pub(crate) bytes: i64,
+    /// Whether warps multiply by mma.sync: how many there are along rows and columns.
+    pub(crate) warps: Option<[i64; 2]>,
 }
 
 impl EpilogueCut {
@@ -48,16 +50,27 @@ impl EpilogueCut {
             true => part_columns,
             false => width(if along_rows { rows } else { columns }, bytes),
         };
-        let step = if along_rows || plain { 8 } else { width };
+        let step = match plan.warps {
+            Some(_) => plan.strip_step(problem),
+            None if along_rows || plain => 8,
+            None => width,
+        };
         let whole = |strip: &i64| part_columns % strip == 0 && columns % strip == 0;
         let strip = (1..=STRIP / step).rev().map(|count| count * step).find(whole);
         let strip = strip.unwrap_or(step);
-        EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
+        let warps = plan.warps;
+        EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes, warps }
     }
 
     /// The tiled MMA whose result is a strip, by this number of warpgroups. Accumulators have the
     /// same layout in all wgmma; integer instructions do not exist for every number of columns.
+    /// Accumulators of a warp have the same layout in all mma.sync of 16 x 8.
     pub(crate) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
+        if let Some([along, across]) = self.warps {
+            let sums = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN")?;
+            let order: Tiler = Tiler::from_shape(&(16 * along, 8 * across, 16).into_shape()?)?;
+            return Ok(TiledMma::new(sums, &Layout::compact(&(along, across, 1).into_shape()?)?, &order)?);
+        }
         let order: Tiler = Tiler::from_shape(&(self.rows, self.strip, 16).into_shape()?)?;
         let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
         Ok(TiledMma::new(sums, &Layout::compact(&(groups, 1, 1).into_shape()?)?, &order)?)
@@ -76,7 +89,11 @@ impl EpilogueCut {
 
     /// The copy by which threads write a part from shared memory to D.
     pub(crate) fn spread(&self, problem: &Problem, threads: i64) -> Result<TiledCopy, PlanError> {
-        let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
+        let most = match (self.warps, problem.staged_by_warps()) {
+            (Some(_), Some(contiguous)) => problem.stored_together(contiguous),
+            _ => problem.spread(),
+        };
+        let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= most);
         let mut found = widths.map(|width| (width, self.neighbours(threads, width)));
         let found = found.find_map(|(width, threads)| Some((width, threads?)));
         let because = "threads that write neighbours do not divide a tile";

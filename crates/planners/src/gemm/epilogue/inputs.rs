@@ -19,6 +19,7 @@ use crate::gemm::problem::Fused;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
+use crate::units::LANES;
 
 /// An input as a kernel reads it.
 pub(crate) struct Input<'k> {
@@ -217,12 +218,23 @@ impl<'k> Input<'k> {
             },
         };
         let part = tile.partition_mma(mma, Operand::C)?;
-        // The values of an instruction are two columns, two rows, and blocks of eight columns;
-        // after these come blocks of rows.
+        // The values of wgmma are two columns, two rows, and blocks of eight columns; after these
+        // come blocks of rows. The values of mma.sync are two columns and two rows; after these
+        // come blocks of rows, then blocks of columns.
         let only = |repeats: bool| if repeats { Slot::At(Expr::from(0)) } else { Slot::All };
+        let [same_rows, same_columns] = self.repeats.map(only);
+        let (pair, row) = (same_columns.clone(), same_rows.clone());
+        let at: Coord<Expr> = match HeldBlocks::of(mma, [rows, columns]).rows_first {
+            true => {
+                let values = Tree::flat([pair, row])?;
+                Tree::tuple([&values, &Tree::leaf(same_rows), &Tree::leaf(same_columns)])?
+            }
+            false => {
+                let values = Tree::flat([pair, row, same_columns])?;
+                Tree::tuple([&values, &Tree::leaf(same_rows), &Tree::leaf(Slot::All)])?
+            }
+        };
         let [same_rows, same_columns] = self.repeats;
-        let values = Tree::flat([only(same_columns), only(same_rows), only(same_columns)])?;
-        let at: Coord<Expr> = Tree::tuple([&values, &Tree::leaf(only(same_rows)), &Tree::leaf(Slot::All)])?;
         let part = if same_rows || same_columns { part.slice(at)? } else { part };
         let fragment = if ahead.is_some() { part.load()? } else { part.load_predicated()? };
         Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
@@ -230,13 +242,15 @@ impl<'k> Input<'k> {
 
     /// The loaded values, broadcast to one for each accumulator of a thread.
     pub(crate) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
-        let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
+        let HeldBlocks { rows: row_blocks, columns: blocks, rows_first } = HeldBlocks::of(mma, [rows, columns]);
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
-        for row_block in 0..row_blocks {
-            for block in 0..blocks {
+        let (slow, fast) = if rows_first { (blocks, row_blocks) } else { (row_blocks, blocks) };
+        for outer in 0..slow {
+            for inner in 0..fast {
+                let (row_block, block) = if rows_first { (inner, outer) } else { (outer, inner) };
                 for (row, pair) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                     let at = match self.repeats {
-                        [false, false] => pair + 2 * (row + 2 * (block + blocks * row_block)),
+                        [false, false] => pair + 2 * (row + 2 * (inner + fast * outer)),
                         [true, false] => pair + 2 * block,
                         [false, true] => row + 2 * row_block,
                         [true, true] => 0,
@@ -251,5 +265,26 @@ impl<'k> Input<'k> {
 
 /// The number of instruction-sized blocks of rows of a thread in a tile.
 pub(crate) fn count_of(mma: &TiledMma, rows: i64) -> usize {
-    (rows * 128 / (64 * mma.threads())).max(1) as usize
+    HeldBlocks::of(mma, [rows, 8]).rows
+}
+
+/// The blocks of rows and of eight columns of a tile that a thread has accumulators of.
+struct HeldBlocks {
+    rows: usize,
+    columns: usize,
+    /// Whether blocks of rows come before blocks of columns in the order of accumulators: with
+    /// mma.sync, whose instructions have eight columns.
+    rows_first: bool,
+}
+
+impl HeldBlocks {
+    fn of(mma: &TiledMma, [rows, columns]: [i64; 2]) -> HeldBlocks {
+        let atoms = |mode: usize| mma.atom_layout().mode(mode).map_or(1, |mode| mode.size());
+        let [height, width] = [0, 1].map(|mode| mma.atom().shape()[mode]);
+        // An instruction of a warpgroup has all columns.
+        let rows_first = mma.atom().threads().size() == LANES;
+        let own = if rows_first { width * atoms(1) } else { 8 };
+        let blocks = |extent: i64, own: i64| (extent / own).max(1) as usize;
+        HeldBlocks { rows: blocks(rows, height * atoms(0)), columns: blocks(columns, own), rows_first }
+    }
 }

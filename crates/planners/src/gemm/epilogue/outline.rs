@@ -43,6 +43,8 @@ pub(crate) struct Epilogue {
     pub(crate) by_strips: bool,
     /// Elements of a row of a panel.
     pub(crate) panel: i64,
+    /// Whether warps multiply by mma.sync; otherwise warpgroups do, by wgmma.
+    pub(crate) by_warps: bool,
     /// The tiled MMA whose result is a strip.
     pub(crate) part: TiledMma,
     /// Whether rows of a tile are columns of D.
@@ -132,12 +134,13 @@ impl Epilogue {
         let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
         let comes = fetches.contains(&Some(Fetch::Tile));
         let (panels, rest, [to_shared, from_shared]) = (cut.panels()?, cut.rest()?, cut.matrices());
-        let EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
+        let EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes, warps } =
+            cut;
         let moved = |name: &str, is: bool| match is && bytes == 2 {
             true => TiledCopy::of_operand_in(CopyAtom::named(name)?, &part, Operand::C, 16).map(Some),
             false => Ok(None),
         };
-        let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
+        let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some() && warps.is_none())?);
         let takers = problem.reductions().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
         let apart = bulk && takers.is_empty() && problem.row_groups().is_none() && implicit::of(problem).is_none();
@@ -157,6 +160,7 @@ impl Epilogue {
             teams,
             by_strips: teams > 1 && !functions.is_empty() && parts == 1 && !along_rows && !plain && strip == width,
             panel: width,
+            by_warps: warps.is_some(),
             through: stored.is_some(),
             along_rows,
             part,
@@ -206,9 +210,9 @@ fn fetches(
     cut: &EpilogueCut,
 ) -> Result<Vec<Option<Fetch>>, PlanError> {
     // No prefetch: tiles of row groups begin at any row, folded modes need boxes, and ping-pong has
-    // several tiles in flight.
+    // several tiles in flight. Without TMA, threads load inputs to registers.
     let first = &problems[0];
-    let ahead = !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
+    let ahead = plan.warps.is_none() && !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
     let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
         Some(stored) => {
             // A prefetched tile would use the same shared memory as a tile that threads store from
@@ -223,7 +227,7 @@ fn fetches(
     };
     let fetches: Vec<Option<Fetch>> = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
     let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
-    if problems.len() as i64 > MAX_READ_INPUTS && fetches.iter().flatten().count() < inputs {
+    if plan.warps.is_none() && problems.len() as i64 > MAX_READ_INPUTS && fetches.iter().flatten().count() < inputs {
         let what = "problems of a list with inputs that are not prefetched";
         return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MAX_READ_INPUTS });
     }

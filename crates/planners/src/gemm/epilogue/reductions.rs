@@ -23,7 +23,7 @@ use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::gemm::epilogue::inputs::count_of;
 use crate::gemm::index::{minus, times};
-use crate::gemm::plan::{Plan, WARPS};
+use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
@@ -52,8 +52,8 @@ pub(crate) fn steps(
     };
     let first = workspace(parts.bytes());
     if grouped {
-        let each = if plan.swapped { 1 } else { WARPS * plan.warpgroups };
-        let kernel = grouped::kept(by, problem, &parts, [rows_of(plan), each])?;
+        let each = if plan.swapped { 1 } else { plan.warps_along_rows() };
+        let kernel = grouped::kept(by, problem, &parts, [rows_of(plan), each], machine)?;
         let does = format!("reduces the partial results of each group: {by}");
         let step = Step::new(
             StepKind::Reduction,
@@ -145,7 +145,7 @@ impl Parts {
             Some(tiles) => [tiles, across],
             None => [along, across],
         };
-        let tiles = if rows { across } else { along * WARPS * plan.warpgroups };
+        let tiles = if rows { across } else { along * plan.warps_along_rows() };
         Parts { elements, tiles, batch: problem.batch() }
     }
 
@@ -177,15 +177,20 @@ impl Taker {
         let together = usize::from(along_rows);
         let covered = plan.tiles(problem)[together] * tile[together];
         let shape = (rows, strip).into_shape()?;
-        let (blocks, warps) = (count_of(part, rows) as i64, WARPS * plan.warpgroups);
+        let (blocks, warps) = (count_of(part, rows) as i64, plan.warps_along_rows());
         let own = 16 * blocks;
-        let apart = Distribution::new(
-            (own, warps, strip),
-            Layout::strided(
+        let all = own * warps;
+        let apart = match plan.warps {
+            None => Layout::strided(
                 ((4, 8, 4, plan.warpgroups), (2, 2, strip / 8, blocks)),
-                ((2 * own * warps, 1, own, 4 * own), (own * warps, 8, 8 * own * warps, 16)),
+                ((2 * all, 1, own, 4 * own), (all, 8, 8 * all, 16)),
             ),
-        )?;
+            Some([_, across]) => Layout::strided(
+                ((4, 8, warps, across), (2, 2, blocks, strip / 8 / across)),
+                ((2 * all, 1, own, 8 * all), (all, 8, 16, 8 * across * all)),
+            ),
+        };
+        let apart = Distribution::new((own, warps, strip), apart?)?;
         let Parts { elements, tiles, batch } = parts;
         let all = elements.saturating_mul(tiles);
         let layout = match along_rows {

@@ -17,7 +17,7 @@ use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grid::Grid;
 use crate::map::{MapOptions, MapTensor, map};
 use crate::product::tile_at;
-use crate::units::MOVE_THREADS;
+use crate::units::{MOVE_THREADS, follow_launches};
 
 /// The kernel that adds the partial accumulators of `split_k` blocks: `partials`, `(E,S):(1,E)`,
 /// into `d`, `E:1`.
@@ -34,8 +34,7 @@ pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Resul
         let partials = k.input::<f32>("partials", Layout::strided((elements, split_k), (1, elements)))?;
         let d = k.tensor_of(problem.result_type(), "d", Layout::strided(elements, 1), Role::Output)?;
         k.threads(MOVE_THREADS)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let of = |split: i64| {
             let own = partials.slice(Tree::flat([Slot::All, Slot::At(split.into())])?)?;
             own.local_tile(&tile.to_string(), k.block("x")?)?.load_distributed_predicated(&held)
@@ -63,7 +62,7 @@ pub(crate) fn partials_layout([rows, columns]: [i64; 2], split_k: i64, tiles: i6
 
 /// The kernel that adds the partial accumulators of the tail of a plan, [`partials_layout`], into
 /// D.
-pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
+pub(crate) fn last(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Kernel, PlanError> {
     let Plan { rows, columns, split_k, tail, raster_band: band, .. } = *plan;
     let [along, across] = plan.tiles(problem);
     let (chunks, pieces) = (columns / WIDTH, rows / ROWS);
@@ -75,8 +74,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
         let d = k.tensor_of(problem.result_type(), "d", problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
         k.grid(Axis::X, pieces * tail)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let digits = k.coordinate(&k.block_number(Axis::X), &[pieces, tail])?;
         let [piece, tile] = &digits[..] else { return Err(overflow()) };
         let of = |split: i64| {

@@ -10,7 +10,7 @@ use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::gemm::epilogue::inputs::{self, Fetch, Input};
 use crate::gemm::epilogue::outline::{Ends, Epilogue};
-use crate::gemm::index::{plus, times};
+use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::problem::Fused;
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
@@ -23,6 +23,28 @@ impl Epilogue {
         let blocks = inputs::count_of(&self.part, self.rows);
         let shape = ((2, 2, self.columns / 8), blocks, 1);
         (0..self.each).map(|_| k.register(self.accumulator, shape)).collect()
+    }
+
+    /// The accumulators of a tile of mma.sync. If gated, those of both columns of the pairs, as
+    /// slices of the same registers.
+    pub(crate) fn warp_accumulators<'k>(
+        &self,
+        all: &Fragment<'k>,
+        part: &[i64; 3],
+    ) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let [_, blocks, eights] = *part;
+        if self.each == 1 {
+            return Ok(vec![all.clone()]);
+        }
+        // Blocks of rows come before blocks of columns.
+        let (step, beside) = (4, 4 * blocks);
+        let halves = match self.swapped {
+            true => Layout::strided(((2, 2), blocks / 2, eights, 2), ((1, 2), step, beside, step * blocks / 2)),
+            false => Layout::strided(((2, 2), blocks, eights / 2, 2), ((1, 2), step, beside, beside * eights / 2)),
+        };
+        let halves = all.with_layout(&halves?)?;
+        let half = |number: i64| halves.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?);
+        Ok(vec![half(0)?, half(1)?])
     }
 
     /// The accumulators of half of the columns of a tile, in registers.
@@ -40,6 +62,20 @@ impl Epilogue {
 
     /// The accumulators of a strip.
     fn strip_of<'k>(&self, accumulators: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
+        if self.by_warps {
+            let steps: Vec<(i64, i64)> =
+                accumulators.layout().leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).collect();
+            let [_, _, (blocks, down), (eights, across)] = steps[..] else { return Err(overflow()) };
+            let count = self.columns / self.strip;
+            let shape = ((2, 2), blocks, eights / count, count);
+            let strips = Layout::strided(shape, ((1, 2), down, across, across * eights / count))?;
+            return accumulators.with_layout(&strips)?.slice(Tree::flat([
+                Slot::All,
+                Slot::All,
+                Slot::All,
+                Slot::At(number),
+            ])?);
+        }
         let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let (count, held) = (self.columns / self.strip, self.strip / 2);
         let all = Layout::strided(((2, 2, self.strip / 8), blocks, 1, count), ((1, 2, 4), own, 0, held))?;
@@ -208,6 +244,8 @@ impl Epilogue {
                 // Whoever allowed the inputs to be loaded has waited until the former tile had been
                 // read from shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
+                // Warps have left the operands, or the part before, in the same memory.
+                None if self.by_warps => k.barrier(),
                 None => {
                     self.single(k, || {
                         k.wait_bulk(under_way);

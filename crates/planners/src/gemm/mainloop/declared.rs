@@ -5,7 +5,7 @@ use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
 use crate::gemm::mainloop::scales::Scaling;
-use crate::gemm::panel::{swizzled, width};
+use crate::gemm::panel::{swizzled_at, width};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
@@ -51,18 +51,18 @@ impl<'a, 'k> Declared<'a, 'k> {
             let contiguous = operands[0][side].contiguous;
             k.shared_of(
                 problem.operand_type(),
-                ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], plan.stages),
+                ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], (plan.stages, 0)),
             )
         };
         let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
-        let beside = outline.epilogue.inputs(k)?;
+        let beside = outline.epilogue.inputs(k, None)?;
         let scaling = Scaling::declare(k, problem, plan)?;
         let [_, _, along] = outline.sizes();
         let steps = k.size(&format!("ceil({along}/{})", problem.k_tile()))?;
         let groups = GroupedTiles::declare(k, problem, plan, &steps)?;
         let written: Vec<&Written> = outline.written.iter().collect();
         let ends = outline.epilogue.ends(k, &written, beside)?;
-        let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k)?)).transpose()?;
+        let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k, None)?)).transpose()?;
         let pipeline = k.pipeline(plan.stages, outline.together() * plan.cluster as u32)?;
         let order = Order::new(k, plan, outline.steps())?;
         let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
@@ -78,7 +78,7 @@ impl<'a, 'k> Declared<'a, 'k> {
 
 /// Declares the operands of the problem of a number: the one along the rows of tiles, then the one
 /// along the columns.
-fn declare_operands<'k>(
+pub(crate) fn declare_operands<'k>(
     k: &'k Build,
     outline: &Outline<'_>,
     number: usize,
@@ -109,14 +109,14 @@ fn declare_operands<'k>(
 }
 
 /// The layout of the stages of an operand: lines of 128 bytes along K, or lines of up to 128 bytes
-/// along the other mode, which divide the rows of one instruction.
+/// along the other mode, which divide the rows of one instruction; from an element of memory on.
 ///
 /// Errors: an element has no offset that is a number.
-fn ring(
+pub(crate) fn ring(
     problem: &Problem,
     contiguous: Contiguous,
     [rows, together]: [i64; 2],
-    stages: i64,
+    (stages, first): (i64, i64),
 ) -> Result<LayoutArgument, LayoutError> {
     let depth = problem.k_tile();
     let stage = rows * depth;
@@ -124,11 +124,11 @@ fn ring(
         (Contiguous::Rows, _) => {
             let width = width(together, 2);
             let shape = ((width, rows / width), depth, stages);
-            swizzled(width, 2, Layout::strided(shape, ((1, width * depth), width, stage))?)
+            swizzled_at(first, width, 2, Layout::strided(shape, ((1, width * depth), width, stage))?)
         }
         (_, bytes) => {
             let swizzle = Swizzle::new(3, i64::from(4 - bytes.ilog2()), 3)?;
-            LayoutArgument::placed(Some(swizzle), 0, Layout::strided((rows, depth, stages), (depth, 1, stage))?)
+            LayoutArgument::placed(Some(swizzle), first, Layout::strided((rows, depth, stages), (depth, 1, stage))?)
         }
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Outline<'a> {
         let (epilogue, last) = epilogues(problems, (plan, machine), exact)?;
         let listed = (problems.len() > 1).then(|| Listed::of(problems, plan));
         let sides = if plan.ends_above(problem) { vec![true, false] } else { vec![plan.side_by_side()] };
-        let edges = |side_by_side| match exact && listed.is_none() {
+        let edges = |side_by_side| match exact && listed.is_none() && plan.warps.is_none() {
             true => Edges::of(problem, plan, along, side_by_side),
             false => Edges::none(),
         };
@@ -168,8 +168,28 @@ impl<'a> Outline<'a> {
     }
 }
 
+/// The instruction of a warp for operands of a type, by name, and its extent along K.
+pub(crate) fn warp_atom(operands: Element) -> (&'static str, i64) {
+    match operands {
+        Element::F16 => ("SM80_16x8x16_F32F16F16F32_TN", 16),
+        Element::F32 => ("SM80_16x8x8_F32TF32TF32F32_TN", 8),
+        Element::E4M3 => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
+        Element::E5M2 => ("SM89_16x8x32_F32E5M2E5M2F32_TN", 32),
+        Element::I8 => ("SM80_16x8x32_S32S8S8S32_TN", 32),
+        Element::U8 => ("SM80_16x8x32_S32U8U8S32_TN", 32),
+        _ => ("SM80_16x8x16_F32BF16BF16F32_TN", 16),
+    }
+}
+
 /// The tiled MMA: all columns of a tile, each half of a gated tile, or halves of the columns.
 fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
+    if let Some([along, across]) = plan.warps {
+        let (name, depth) = warp_atom(problem.operand_type());
+        // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
+        let order: Tiler = Tiler::from_shape(&(16 * along, 16 * across, depth).into_shape()?)?;
+        let arranged = Layout::compact(&(along, across, 1).into_shape()?)?;
+        return Ok(TiledMma::new(MmaAtom::named(name)?, &arranged, &order)?);
+    }
     let [rows, columns] = plan.tile_of_d(problem);
     let together = if halved { columns / 2 } else { columns };
     let order: Tiler = Tiler::from_shape(&(rows, together, problem.k_tile() / 4).into_shape()?)?;
@@ -186,6 +206,10 @@ fn epilogues(
     let problem = &problems[0];
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
+    let staged = match plan.warps {
+        Some(_) => problem.staged_by_warps().map(|contiguous| (contiguous, false)),
+        None => staged,
+    };
     if plan.tail == 0 {
         return Ok((Epilogue::of(problems, (plan, machine), staged)?, None));
     }

@@ -16,7 +16,7 @@ use crate::gemm::problem::scales::ScaleLayout;
 use crate::product::count;
 
 /// The largest number of blocks of a launch, of blocks on an SM, and of tiles in a raster band.
-const MOST: i64 = 4096;
+pub(crate) const MOST: i64 = 4096;
 
 /// The largest size of the mbarriers, in bytes.
 const MAX_BARRIER_BYTES: i64 = 512;
@@ -24,6 +24,9 @@ const MAX_BARRIER_BYTES: i64 = 512;
 impl Plan {
     /// Why the plan cannot be carried out; None if it can.
     pub(crate) fn refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
+        if self.warps.is_some() {
+            return self.warps_refusal(problem, machine);
+        }
         self.number_refusal(problem)
             .or_else(|| self.pairs_refusal(problem))
             .or_else(|| self.ping_pong_refusal(problem))
@@ -107,7 +110,7 @@ impl Plan {
 
     /// Refuses plans in which M decides how the terms of an element are added, if the GEMM is
     /// batch-invariant.
-    fn order_refusal(&self, problem: &Problem) -> Option<&'static str> {
+    pub(crate) fn order_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if !problem.is_batch_invariant() || problem.accumulator_type() == Element::I32 {
             return None;
         }
@@ -196,7 +199,7 @@ impl Plan {
     }
 
     /// Why the tail cannot be split; None if it can.
-    fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
+    pub(crate) fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let [along, across] = self.tiles(problem);
         let plain = problem.epilogue().is_none() && problem.scales().is_none() && problem.batch() == 1;
         if !plain || self.swapped || self.cluster > 1 {
@@ -212,7 +215,7 @@ impl Plan {
 
     /// Whether columns of one instruction are in several blocks of scales: each thread would load
     /// as many scales.
-    fn splits_scales(&self, problem: &Problem) -> bool {
+    pub(crate) fn splits_scales(&self, problem: &Problem) -> bool {
         let Some(wide) = wide(problem, self.swapped) else { return false };
         let [m, n, _] = problem.sizes();
         let paired = problem.pairs().is_some();

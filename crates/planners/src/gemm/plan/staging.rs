@@ -36,6 +36,9 @@ impl Plan {
     /// The same for equal parts: the tile as a whole if it fits; otherwise two small buffers for
     /// 32-bit elements, and one buffer for others, which leaves more room for stages.
     fn even_parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
+        if self.warps.is_some() {
+            return self.warp_parts(problem, machine);
+        }
         let step = if self.along_rows(problem) { 8 } else { self.panel_of_tile(problem) };
         let [rows, columns] = self.tile_of_d(problem);
         let bytes = rows * columns * i64::from(problem.result_type().bytes());
@@ -79,6 +82,9 @@ impl Plan {
     /// parts, because nothing else divides them. If rows are contiguous, a part has an odd multiple
     /// of 8 columns.
     fn uneven_columns(&self, problem: &Problem, machine: &Machine) -> Option<i64> {
+        if self.warps.is_some() {
+            return None;
+        }
         let [rows, columns] = self.tile_of_d(problem);
         let (bytes, along_rows) = (i64::from(problem.result_type().bytes()), self.along_rows(problem));
         let whole = problem.row_groups().is_none() && implicit::of(problem).is_none();
@@ -115,7 +121,8 @@ impl Plan {
 
     /// Bytes of shared memory in which a tile of D is staged.
     pub(crate) fn staged_bytes(&self, problem: &Problem, machine: &Machine) -> i64 {
-        if self.is_shared() || problem.staged().is_none() {
+        if self.warps.is_some() || self.is_shared() || problem.staged().is_none() {
+            // Warps stage D in the memory of the operands.
             0
         } else {
             // Prefetched vectors have up to 1 KB each.
@@ -163,7 +170,8 @@ impl Plan {
     }
 
     /// Whether lines of D go along the rows of a tile.
-    fn along_rows(&self, problem: &Problem) -> bool {
-        self.swapped != (problem.staged() == Some(Contiguous::Rows))
+    pub(crate) fn along_rows(&self, problem: &Problem) -> bool {
+        let staged = if self.warps.is_some() { problem.staged_by_warps() } else { problem.staged() };
+        self.swapped != (staged == Some(Contiguous::Rows))
     }
 }

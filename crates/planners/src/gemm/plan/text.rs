@@ -49,10 +49,11 @@ impl Plan {
         let mut plan = self.clone();
         let numbers = plan.numbers().map(|(name, number)| format!("{name}={number}")).join(" ");
         let choices = plan.choices().map(|(name, choice)| format!("{name}={choice}")).join(" ");
-        format!("{numbers} {choices}")
+        let warps = plan.warps.map_or(String::new(), |[rows, columns]| format!(" warps={rows}x{columns}"));
+        format!("{numbers} {choices}{warps}")
     }
 
-    /// Parses a line in which each field occurs exactly once.
+    /// Parses a line in which each field occurs exactly once, and `warps` at most once.
     pub fn from_line(line: &str) -> Option<Plan> {
         let mut given = std::collections::HashMap::new();
         for part in line.split_whitespace() {
@@ -75,12 +76,17 @@ impl Plan {
             blocks: 0,
             programmatic_launch: false,
             ping_pong: false,
+            warps: None,
         };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
         }
         for (name, choice) in plan.choices() {
             *choice = given.remove(name)?.parse().ok()?;
+        }
+        if let Some(warps) = given.remove("warps") {
+            let (rows, columns) = warps.split_once('x')?;
+            plan.warps = Some([rows.parse().ok()?, columns.parse().ok()?]);
         }
         given.is_empty().then_some(plan)
     }

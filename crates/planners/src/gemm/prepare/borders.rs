@@ -1,6 +1,7 @@
 //! The kernel that copies images and adds zero padding.
 
 use tilewright_kernel::Kernel;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_layout::symbolic::Expr;
@@ -12,11 +13,11 @@ use crate::gemm::prepare::pack::behind;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::unit;
 use crate::product::count;
-use crate::units::{GRID_BLOCKS, MOVE_THREADS};
+use crate::units::{GRID_BLOCKS, MOVE_THREADS, follow_launches};
 
 impl Images {
     /// The kernel that copies images with contiguous channels and adds padding.
-    pub(crate) fn border(&self) -> Result<Kernel, PlanError> {
+    pub(crate) fn border(&self, machine: &Machine) -> Result<Kernel, PlanError> {
         let ([channels, columns, rows, images], element) = (self.extents(), self.matrix().element());
         let [_, column, row, image] = self.strides();
         let (whole, [_, pixel, line, apart]) = (self.whole(), self.virtual_strides());
@@ -41,8 +42,7 @@ impl Images {
             for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, MOVE_THREADS), whole[1], images]) {
                 k.grid(axis, blocks)?;
             }
-            k.wait_launches();
-            k.launch_next();
+            follow_launches(k, machine);
             let [part, y, number] = Axis::ALL.map(|axis| k.block_number(axis));
             let chunk = plus(&times(&part, &Expr::from(MOVE_THREADS))?, &k.thread()?)?;
             let digits = k.coordinate(&chunk, &[all, whole[0] + MOVE_THREADS])?;

@@ -4,6 +4,7 @@
 //! Accesses are coalesced and as wide as the strides allow. If they allow only single elements, a
 //! thread copies the elements of a 4-byte word one after the other.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
@@ -12,7 +13,7 @@ use tilewright_layout::{Composed, Layout, LayoutError, Slot, Swizzle, Tree};
 use crate::error::PlanError;
 use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::{padded, unit};
-use crate::units::MOVE_THREADS;
+use crate::units::{MOVE_THREADS, follow_launches};
 
 /// Threads of a block that copies lines.
 const LINE_THREADS: i64 = 512;
@@ -48,6 +49,7 @@ pub(crate) fn packed(
     [lines, length, matrices]: [i64; 3],
     [line, step]: [i64; 2],
     offset: i64,
+    machine: &Machine,
 ) -> Result<Kernel, PlanError> {
     let (whole, apart) = (padded(length, element), spaced(length, element));
     let side = side(element, &[line, step, offset]);
@@ -65,8 +67,7 @@ pub(crate) fn packed(
         k.threads(LINE_THREADS)?;
         k.grid(Axis::X, lines)?;
         k.grid(Axis::Z, matrices)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let [number, _, matrix] = Axis::ALL.map(|axis| k.block_number(axis));
         let at = Tree::flat([Slot::At(number), Slot::All, Slot::At(matrix)])?;
         let read = from.slice(at.clone())?.local_tile(tile, k.block("y")?)?.load_distributed_predicated(&held)?;

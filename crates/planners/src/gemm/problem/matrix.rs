@@ -169,14 +169,29 @@ impl Matrix {
     /// Rows, columns and matrices as a kernel declares them, with padded rows.
     pub(crate) fn declared_extents(&self) -> [i64; 3] {
         let [rows, columns, matrices] = self.extents;
-        let unit = VECTOR / i64::from(self.element.bytes());
-        [rows, if self.whole_rows { (columns + unit - 1) / unit * unit } else { columns }, matrices]
+        match (self.whole_rows, self.strides) {
+            (false, _) => self.extents,
+            (true, Some([1, across, _])) if across != 1 => [padded(rows, self.element), columns, matrices],
+            _ => [rows, padded(columns, self.element), matrices],
+        }
     }
 
     /// The strides of rows, columns and matrices, if each is a single mode. Modes of extent 1 have
     /// stride 0.
     pub(crate) fn strides(&self) -> Option<[i64; 3]> {
         self.strides
+    }
+
+    /// Whether lines along a contiguous mode are whole chunks of 16 bytes, as kernels declare them.
+    pub(crate) fn has_whole_lines(&self, contiguous: Contiguous) -> bool {
+        let [rows, columns, _] = self.declared_extents();
+        let along = if contiguous == Contiguous::Columns { columns } else { rows };
+        along * i64::from(self.element.bytes()) % VECTOR == 0
+    }
+
+    /// Whether lines are declared with their padding.
+    pub(crate) fn is_in_whole_rows(&self) -> bool {
+        self.whole_rows
     }
 
     /// The layout that kernels declare; the third mode is omitted if all matrices are one.

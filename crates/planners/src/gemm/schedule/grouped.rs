@@ -10,6 +10,7 @@
 //! a tile and offset A and D to its rows. Tiles begin where their group does, so a tile may contain
 //! the end of its group; rows after that are not stored.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
@@ -22,6 +23,7 @@ use crate::gemm::plan::{Plan, WARPGROUP_THREADS};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::{TileRows, Unit, UnitPlace};
 use crate::product::count;
+use crate::units::follow_launches;
 
 /// The numbers of a table entry: the first row of the tile, the end of its group, the index of the
 /// group, and the number of tiles.
@@ -55,7 +57,7 @@ fn entries(tiles: i64) -> Result<Layout, LayoutError> {
 }
 
 /// The kernel that writes the table: a thread for each entry.
-pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
+pub(crate) fn table(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let (own, tiles) = (rows_of(plan), most_tiles(problem, rows_of(plan)));
     if rows > i64::from(i32::MAX) - own {
@@ -65,8 +67,7 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
         let ends = k.input::<i32>("ends", Layout::strided(groups, 1))?;
         let table = k.tensor_of(Element::I32, "tiles", entries(tiles), Role::Output)?;
         k.threads(WARPGROUP_THREADS)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let block = k.block("(x,0)")?;
         let entry = table.local_tile((WARPGROUP_THREADS, NUMBERS), block)?.thread_part()?;
         let tile = plus(&times(&k.block_number(Axis::X), &WARPGROUP_THREADS.into())?, &k.thread()?)?;

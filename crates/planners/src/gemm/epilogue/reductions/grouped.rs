@@ -5,6 +5,7 @@
 //! tiles of the group in their order. The sum of a group without rows is 0, and its maximum is
 //! minus infinity.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, Num};
@@ -19,6 +20,7 @@ use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::number;
 use crate::product::count;
 use crate::terms::Statistic;
+use crate::units::follow_launches;
 
 /// The kernel that combines the partial results of tiles of `rows` rows, with `each` numbers for a
 /// column, by the ends of the groups.
@@ -27,10 +29,11 @@ pub(crate) fn kept(
     problem: &Problem,
     parts: &Parts,
     [own, each]: [i64; 2],
+    machine: &Machine,
 ) -> Result<Kernel, PlanError> {
     match by.each {
-        Each::Row => of_rows(by, problem, parts),
-        Each::Column => of_columns(by, problem, parts, [own, each]),
+        Each::Row => of_rows(by, problem, parts, machine),
+        Each::Column => of_columns(by, problem, parts, [own, each], machine),
     }
 }
 
@@ -48,7 +51,12 @@ fn combine<'k>(by: &EpilogueReduction, held: &Fragment<'k>, found: Num<'k>) -> R
     held.set(&[if by.statistic == Statistic::Sum { before + found } else { before.max(found) }])
 }
 
-fn of_rows(by: &EpilogueReduction, problem: &Problem, parts: &Parts) -> Result<Kernel, PlanError> {
+fn of_rows(
+    by: &EpilogueReduction,
+    problem: &Problem,
+    parts: &Parts,
+    machine: &Machine,
+) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_rows", |k| {
@@ -56,8 +64,7 @@ fn of_rows(by: &EpilogueReduction, problem: &Problem, parts: &Parts) -> Result<K
         let ends = k.input::<i32>("ends", Layout::strided(groups, 1))?;
         let kept = k.tensor_of(Element::F32, "kept", Layout::strided(elements, 1), Role::Both)?;
         k.threads(WARPGROUP_THREADS)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let last = k.register(Element::I32, 1)?;
         last.set(&[number(k, 0)])?;
         k.range(groups, |group| {
@@ -82,6 +89,7 @@ fn of_columns(
     problem: &Problem,
     parts: &Parts,
     [own, each]: [i64; 2],
+    machine: &Machine,
 ) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
@@ -92,8 +100,7 @@ fn of_columns(
         k.threads(WARPGROUP_THREADS)?;
         k.grid(Axis::X, &count(elements, WARPGROUP_THREADS).to_string())?;
         k.grid(Axis::Y, groups)?;
-        k.wait_launches();
-        k.launch_next();
+        follow_launches(k, machine);
         let group = k.block_number(Axis::Y);
         let of = k.index(&group)?;
         // The tiles and rows of the groups before; then the first tile of this group, and its

@@ -1,0 +1,66 @@
+//! The plans of warps that are considered, for machines without wgmma.
+//!
+//! Law: all tiles of powers of two and of three times a power of two, by every grid of one to eight
+//! warps, whose warps have at most 64 x 64 or 32 x 128 accumulators, as the refusals of a plan say.
+
+use tilewright_kernel::machine::Machine;
+
+use crate::gemm::candidates::shares;
+use crate::gemm::fitted::TAIL_SPLITS;
+use crate::gemm::model::seconds;
+use crate::gemm::plan::{Plan, TileChoice};
+use crate::gemm::problem::Problem;
+use crate::product::count;
+
+/// Rows and columns of tiles.
+const SIDES: [i64; 8] = [16, 32, 64, 96, 128, 160, 192, 256];
+/// Warps along rows and columns.
+const WARPS: [[i64; 2]; 9] = [[1, 1], [1, 2], [2, 1], [1, 4], [2, 2], [4, 1], [2, 4], [4, 2], [8, 1]];
+/// The most blocks that share a multiprocessor.
+const MOST_RESIDENT: i64 = 4;
+
+/// All plans that can be carried out, each with its seconds.
+pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
+    let mut plans = Vec::new();
+    for swapped in [false, true] {
+        let [m, n, k] = problem.mma_sizes();
+        let [m, n] = if swapped { [n, m] } else { [m, n] };
+        let useful = |side: &i64, extent: i64| *side < 2 * count(extent, 16) * 16;
+        for rows in SIDES.into_iter().filter(|rows| useful(rows, m)) {
+            for columns in SIDES.into_iter().filter(|columns| useful(columns, n)) {
+                let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
+                for (warps, blocks_per_sm) in WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |resident| (warps, resident))) {
+                    let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
+                    let tile = |split_k| TileChoice {
+                        swapped,
+                        rows,
+                        columns,
+                        warpgroups: 1,
+                        split_k,
+                        cluster: 1,
+                        blocks_per_sm,
+                        ping_pong: false,
+                        warps: Some(warps),
+                    };
+                    let one = Plan::tiled(problem, machine, tile(1));
+                    // Fewer resident blocks have more stages.
+                    let fewer = one.blocks <= i64::from(machine.multiprocessors) * (blocks_per_sm - 1);
+                    if one.refusal(problem, machine).is_some() {
+                        continue;
+                    }
+                    for split_k in shares(tiles, slots, count(k, problem.k_tile())) {
+                        let plan = Plan::tiled(problem, machine, tile(split_k));
+                        let fewer = if split_k == 1 { fewer } else { plan.blocks <= slots - slots / blocks_per_sm };
+                        if fewer || plan.refusal(problem, machine).is_some() {
+                            continue;
+                        }
+                        let lasts = TAIL_SPLITS.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
+                        plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
+                        plans.push((seconds(&plan, problem, machine), plan));
+                    }
+                }
+            }
+        }
+    }
+    plans
+}

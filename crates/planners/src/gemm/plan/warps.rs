@@ -1,0 +1,146 @@
+//! Plans of warps that multiply by mma.sync.
+//!
+//! Law: the warps of a block are a grid over a tile, and each multiplies blocks of 16 rows and 16
+//! columns. All of them copy k-tiles to a ring of stages by cp.async. D is staged in the memory of
+//! the ring, after its last k-tile.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::Element;
+
+use crate::gemm::panel::width;
+use crate::gemm::plan::refusal::MOST;
+use crate::gemm::plan::{MAX_STAGES, Plan};
+use crate::gemm::problem::{LINE_BYTES, Problem};
+use crate::product::count;
+use crate::units::{LANES, VECTOR, block_shared};
+
+/// Rows and columns of the blocks that a warp multiplies: an instruction, and two side by side, so
+/// that one `ldmatrix` serves both.
+pub(crate) const WARP_BLOCK: i64 = 16;
+/// The most warps of a block.
+const MAX_WARPS: i64 = 16;
+/// The most rows or columns of a tile.
+const MAX_SIDE: i64 = 256;
+/// Bytes of shared memory for what is beside the stages: the partial results of reductions.
+const OTHER_BYTES: i64 = 1024;
+/// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives.
+const ADDRESS_REGISTERS: i64 = 40;
+
+impl Plan {
+    /// The stages that fit into the shared memory of a block.
+    pub(crate) fn most_warp_stages(&self, machine: &Machine) -> i64 {
+        (self.warp_room(machine) / self.stage_bytes().max(1)).min(MAX_STAGES)
+    }
+
+    /// Bytes of shared memory for the stages of a block.
+    fn warp_room(&self, machine: &Machine) -> i64 {
+        let own = i64::from(machine.multiprocessor.shared_bytes) / self.blocks_per_sm.max(1)
+            - i64::from(machine.multiprocessor.reserved_bytes);
+        own.min(block_shared(machine)) - OTHER_BYTES
+    }
+
+    /// The parts in which a tile of D is staged, in one buffer: few, each no larger than the
+    /// stages.
+    pub(crate) fn warp_parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
+        let [rows, columns] = self.tile_of_d(problem);
+        let bytes = rows * columns * i64::from(problem.result_type().bytes());
+        let room = self.warp_room(machine).min((self.stages * self.stage_bytes()).max(self.stage_bytes()));
+        let step = self.strip_step(problem);
+        let fits = |parts: &i64| columns % (parts * step) == 0 && bytes / parts <= room;
+        (1..=columns / step).find(fits).map_or((1, 1), |parts| (parts, 1))
+    }
+
+    /// Columns that a strip of the epilogue is a multiple of: those that all warps multiply, and
+    /// whole panels.
+    pub(crate) fn strip_step(&self, problem: &Problem) -> i64 {
+        let [_, columns] = self.tile_of_d(problem);
+        let across = self.warps.map_or(8, |[_, across]| WARP_BLOCK * across);
+        match self.along_rows(problem) || problem.staged_by_warps().is_none() {
+            true => across,
+            false => across.max(width(columns, i64::from(problem.result_type().bytes().max(2)))),
+        }
+    }
+
+    /// Bytes of shared memory of a block: the stages, or a part of D.
+    pub(crate) fn warp_bytes(&self, problem: &Problem, machine: &Machine) -> i64 {
+        let [rows, columns] = self.tile_of_d(problem);
+        let part = rows * columns * i64::from(problem.result_type().bytes()) / self.warp_parts(problem, machine).0;
+        let part = if self.is_shared() || problem.staged_by_warps().is_none() { 0 } else { part };
+        (self.stages * self.stage_bytes()).max(part)
+    }
+
+    /// Registers of a thread: accumulators, two sets of fragments, addresses.
+    fn warp_registers(&self, problem: &Problem, machine: &Machine, [along, across]: [i64; 2]) -> i64 {
+        let fragments = self.rows / along / 4 + self.columns / across / 4;
+        let scales = self.scale_loads(problem);
+        self.accumulators(problem, machine) + fragments + ADDRESS_REGISTERS + scales
+    }
+
+    /// Why warps cannot carry out the plan; None if they can.
+    pub(crate) fn warps_refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
+        let [along, across] = self.warps?;
+        let steps = count(self.extents(problem)[2], problem.k_tile());
+        if [self.raster_band, self.blocks, self.blocks_per_sm].iter().any(|number| !(1..=MOST).contains(number)) {
+            return Some("`raster_band`, `blocks` and `blocks_per_sm` are from 1 to 4096");
+        }
+        if !(1..=MAX_WARPS).contains(&along) || !(1..=MAX_WARPS).contains(&across) || along * across > MAX_WARPS {
+            return Some("a block has at most 16 warps");
+        }
+        let [rows, columns] = self.tile_of_d(problem);
+        let sides = [(self.rows, rows, along), (self.columns, columns, across)];
+        if sides.iter().any(|(all, own, warps)| {
+            !(WARP_BLOCK..=MAX_SIDE).contains(all) || *own < 1 || own % (WARP_BLOCK * warps) != 0
+        }) {
+            return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
+        }
+        // Each thread copies as many chunks of a k-tile as all others.
+        let lines = LANES * along * across * VECTOR / LINE_BYTES;
+        if self.rows % lines != 0 || self.columns % lines != 0 {
+            return Some("the threads of a block copy equal parts of the rows and of the columns of a k-tile");
+        }
+        if self.ping_pong || self.cluster != 1 || self.programmatic_launch || self.warpgroups != 1 {
+            return Some("warps have no clusters, no ping-pong and no programmatic launch");
+        }
+        if !(1..=steps).contains(&self.split_k) {
+            return Some("`split_k` is at most the number of k-tiles");
+        }
+        self.warp_sharing_refusal(problem)
+            .or_else(|| self.order_refusal(problem))
+            .or_else(|| self.warp_room_refusal(problem, machine, [along, across]))
+    }
+
+    /// Refuses plans whose blocks share tiles where they cannot.
+    fn warp_sharing_refusal(&self, problem: &Problem) -> Option<&'static str> {
+        if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
+            return self.tail_refusal(problem).or(Some("`tail` is less than 0"));
+        }
+        if self.split_k > 1 && problem.reductions().next().is_some() {
+            return Some("reductions of rows or columns need whole accumulators, so without split-K");
+        }
+        if self.split_k > 1 && problem.row_groups().is_some() {
+            return Some("row groups exclude split-K and clusters");
+        }
+        if self.split_k > 1 && problem.accumulator_type() == Element::I32 {
+            return Some("split-K needs accumulators in f32");
+        }
+        if problem.reductions().next().is_some() && self.warps.is_some_and(|[_, across]| across > 1) {
+            return Some("reductions of rows or columns need all columns of a tile in one warp");
+        }
+        self.splits_scales(problem).then_some("the columns of a tile have one block of scales")
+    }
+
+    /// Refuses plans that need too many registers or too much shared memory.
+    fn warp_room_refusal(&self, problem: &Problem, machine: &Machine, warps: [i64; 2]) -> Option<&'static str> {
+        if self.warp_registers(problem, machine, warps) > self.registers(machine) {
+            return Some("a thread has not enough registers for its accumulators");
+        }
+        if self.stages < 2 {
+            return Some("fewer than two stages fit into shared memory");
+        }
+        if self.stages > MAX_STAGES || self.warp_bytes(problem, machine) > self.warp_room(machine) {
+            return Some("the stages and the epilogue tile do not fit into shared memory");
+        }
+        (self.raster_band > count(self.extents(problem)[0], self.rows.max(1)))
+            .then_some("`raster_band` is more than the tiles along the rows")
+    }
+}
