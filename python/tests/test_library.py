@@ -389,7 +389,7 @@ def test_plans_are_for_the_device():
     twice = _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), "sm_80").launches[0][0]
     assert twice.shared_bytes <= 166912 and ".target sm_80" in twice.ptx("sm_80")
     batch = ("bf16", [256, 256, 2], [256, 1, 65536], 0)
-    with pytest.raises(ValueError, match="needs sm_90a"):
-        _native.plan_product(batch, batch, batch, PLAIN, "sm_80")
+    batched = _native.plan_product(batch, batch, batch, PLAIN, "sm_80").launches[0][0]
+    assert "mma.sync" in batched.ptx("sm_80")
     with pytest.raises(ValueError, match="sm_1"):
         _native.plan_softmax((128, "f32", 16, 1, 128, 128), "sm_1")

@@ -79,6 +79,21 @@ impl Device {
         self.compile_text(kernel.program(), &text, options)
     }
 
+    /// Writes a kernel as PTX for a target, which may be earlier than that of this device, and
+    /// compiles it.
+    ///
+    /// Errors: the text does not run on this device (E0804); the kernel has an instruction that the
+    /// target has not (E0921); as [`Device::load`].
+    pub fn compile_for(
+        &self,
+        kernel: &Kernel,
+        target: Target,
+        options: &ModuleOptions,
+    ) -> Result<DeviceKernel, GpuError> {
+        let (program, text) = (kernel.program().clone(), ptx::write(kernel.program(), target)?);
+        Ok(DeviceKernel { module: self.load(text.as_bytes(), options)?, program, target })
+    }
+
     /// Compiles a text for a program: as [`ptx::write`] writes it, or changed by hand. Its entry
     /// has the name and the parameters of the program. Nothing is shown of what the text does.
     ///

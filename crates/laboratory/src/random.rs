@@ -20,7 +20,7 @@ use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::planners::gemm::{
-    Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step, needs_wgmma,
+    Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step, needs_types,
 };
 use tilewright::planners::{PlanError, Unchecked, any_numbers, bits_at};
 use tilewright_cli::shared::{Failure, Terminal, to_plan_for};
@@ -184,7 +184,7 @@ impl Task {
     fn launched(&self, number: u64, machine: &Machine, device: &Device) -> Result<u64, Failure> {
         let made = self.build(machine).map_err(|error| Failure::refused(&error))?;
         let stream = device.stream()?;
-        let kernels = ready(device, made.steps())?;
+        let kernels = ready(device, made.steps(), machine)?;
         let problems = self.problems();
         let (mut all, mut blocks) = (Vec::new(), Vec::new());
         for (place, problem) in problems.iter().enumerate() {
@@ -368,6 +368,10 @@ fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
 /// Checks the problem, or the list, of a number; a failure says what it was.
 fn checked(number: u64, largest: i64, machine: &Machine, device: Option<&Device>) -> Result<u64, (String, Failure)> {
     let task = Task::of(number, largest).map_err(|error| (String::new(), Failure::refused(&error)))?;
+    // A machine without 8-bit floats has no plan for problems of these.
+    if task.problems().iter().any(|problem| needs_types(problem, machine).is_err()) {
+        return Ok(0);
+    }
     let checked = match device {
         Some(device) => task.launched(number, machine, device),
         None => task.interpreted(number, machine),
@@ -401,8 +405,6 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
     let largest = options.largest.map_or(if device { 5000 } else { 96 }, i64::from);
     let own = device.then(|| Device::open(0)).transpose()?;
     let machine = &to_plan_for(options.machine.as_deref(), own.as_ref())?;
-    // A machine that no GEMM is planned for is refused before any problem is made.
-    needs_wgmma(machine)?;
     let numbers = u64::from(options.first)..u64::from(options.first) + u64::from(options.count);
     let (first, count) = (numbers.start, numbers.end - numbers.start);
     let (next, compared, over) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));

@@ -1,4 +1,6 @@
-//! GEMM for Hopper: persistent, warp-specialized kernels, planned by a model of the machine.
+//! GEMM: persistent kernels, planned by a model of the machine. On Hopper, a producer warp issues
+//! TMA loads, and warpgroups multiply by wgmma. On all others, all warps copy by cp.async and
+//! multiply by mma.sync.
 //!
 //! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), ..)`. Accumulators are in f32, or in i32
 //! for integers. D is rounded once, after the epilogue function `f` of the accumulator and of
@@ -21,8 +23,9 @@
 //! model        how long a plan takes
 //! candidates   which plans are considered, and which one is chosen
 //! epilogue     from accumulators to D: inputs, stores, reductions, split-K
-//! mainloop     the kernel: a TMA producer, wgmma consumers, promotion, scales, ping-pong
-//! prepare      copies of operands that TMA cannot read
+//! mainloop     the kernel: a TMA producer, wgmma consumers, promotion, scales, ping-pong; or warps
+//!              that copy by cp.async and multiply by mma.sync
+//! prepare      copies of operands that TMA or cp.async cannot read
 //! lines        a plan in words                      definition what an element of D should be
 //! product      the kernels of a problem             products   the kernels of a list
 //! check        products run by the interpreter and compared with their definition
@@ -52,7 +55,7 @@ mod step;
 
 pub use check::ProductReport;
 pub use definition::Expected;
-pub use plan::{Plan, TileChoice};
+pub use plan::{Plan, TileChoice, needs_types};
 pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;

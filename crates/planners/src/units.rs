@@ -2,7 +2,7 @@
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
-use tilewright_kernel::ptx::Target;
+use tilewright_kernel::ptx::Feature;
 use tilewright_kernel::{Build, Element};
 
 /// Lanes of a warp.
@@ -56,17 +56,17 @@ pub(crate) fn block_shared(machine: &Machine) -> i64 {
 
 /// Whether a machine has wgmma, the MMA of warpgroups, and the TMA loads that feed it.
 pub(crate) fn has_wgmma(machine: &Machine) -> bool {
-    machine.target == Target::Sm90a
+    machine.target.has_wgmma()
 }
 
 /// Whether a launch may begin before the launch before it has ended (PDL).
 pub(crate) fn overlaps_launches(machine: &Machine) -> bool {
-    machine.target == Target::Sm90a
+    machine.target.has(Feature::DependentLaunches)
 }
 
 /// Whether a machine has MMA of 8-bit floats, and their conversions.
 pub(crate) fn has_float8(machine: &Machine) -> bool {
-    machine.target >= Target::Sm89
+    machine.target.has_float8()
 }
 
 /// Waits for the launch before, and lets the next one begin, where launches may overlap.

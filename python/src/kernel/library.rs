@@ -319,12 +319,7 @@ impl GemmOptions {
 #[pyfunction]
 pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOptions, machine: &str) -> PyResult<Plan> {
     let problem = asked.problem(py, [&a, &b, &d])?;
-    let name = machine;
-    let machine = self::machine(py, name)?;
-    if !machine.target.has_wgmma() {
-        return before_hopper(py, &problem, &machine);
-    }
-    let planner = planner(py, name)?;
+    let planner = planner(py, machine)?;
     let product = planner.gemm(&problem).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
@@ -352,24 +347,4 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
         Ok((program, step.operands().iter().map(number).collect::<PyResult<_>>()?))
     });
     Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())
-}
-
-/// The kernel for devices without wgmma: for row-major matrices without other options. It adds the
-/// terms of an element in the order of K, for every tile, so it is batch-invariant.
-fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResult<Plan> {
-    let [m, n, k] = problem.sizes();
-    let plain = Problem::of(
-        Matrix::rows(problem.operand_type(), [m, k]).map_err(|error| refusal::of(py, &error))?,
-        Matrix::rows(problem.operand_type(), [n, k]).map_err(|error| refusal::of(py, &error))?,
-        Matrix::rows(problem.result_type(), [m, n]).map_err(|error| refusal::of(py, &error))?,
-    );
-    let plain = if problem.is_batch_invariant() { plain.and_then(Problem::batch_invariant) } else { plain };
-    if !plain.is_ok_and(|plain| plain == *problem) {
-        return Err(PyValueError::new_err(format!(
-            "on {}, products are of matrices with rows one after another, without a function, a batch or tf32: \
-             {problem} needs sm_90a",
-            machine.name
-        )));
-    }
-    planned(py, planners::product(machine, problem.operand_type(), problem.result_type(), [m, n, k]))
 }

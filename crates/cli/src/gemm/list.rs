@@ -119,7 +119,7 @@ fn measured(
 ) -> Result<MeasuredList, Failure> {
     let stream = device.stream()?;
     let problems = products.problems().problems();
-    let kernels = ready(device, products.steps())?;
+    let kernels = ready(device, products.steps(), machine)?;
     let alone = problems.iter().map(|problem| Product::new(problem, machine)).collect::<Result<Vec<_>, _>>();
     let alone = alone.map_err(|error| Failure::refused(&error))?;
     let (mut all, mut elements) = (Vec::new(), Vec::new());
@@ -140,7 +140,8 @@ fn measured(
         worst = worst.max(compare(problem, &stream, elements, tensors)?[2]);
     }
     let compared = elements.iter().map(Vec::len).sum();
-    let ready_alone = alone.iter().map(|product| ready(device, product.steps())).collect::<Result<Vec<_>, _>>()?;
+    let ready_alone =
+        alone.iter().map(|product| ready(device, product.steps(), machine)).collect::<Result<Vec<_>, _>>()?;
     let mut rivals = problems.iter().map(|problem| Rival::of(device, problem)).collect::<Result<Vec<_>, String>>();
 
     let once = timed(device, &stream, 3, || Tensors::launch_all(&mut all, &stream, &kernels))?;

@@ -104,7 +104,7 @@ pub(super) fn measured(
 ) -> Result<MeasuredProduct, Failure> {
     let problem = product.problem();
     let stream = device.stream()?;
-    let kernels = ready(device, product.steps())?;
+    let kernels = ready(device, product.steps(), machine)?;
     let more = problem.epilogue().is_some() || problem.reductions().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
@@ -112,7 +112,7 @@ pub(super) fn measured(
         // Tensors are shared, and so is a workspace that is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();
-        if fits { Some(ready(device, bare.steps())?) } else { None }
+        if fits { Some(ready(device, bare.steps(), machine)?) } else { None }
     } else {
         None
     };

@@ -25,7 +25,8 @@ pub struct DeviceRunOptions {
     pub plan: bool,
     /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200, RTX
     /// 5090 or GB10, or `device` for the first one here; else the first GPU, or an H200 where there
-    /// is none. Plans need wgmma, which the H100 and the H200 have.
+    /// is none. With --device, a later GPU runs the plan of an earlier one, from the text for that
+    /// one.
     #[arg(long, value_name = "NAME", conflicts_with = "tune")]
     pub machine: Option<String>,
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.

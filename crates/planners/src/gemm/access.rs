@@ -58,23 +58,44 @@ impl Problem {
     }
 
     /// The contiguous modes of A and of B as the kernels of a machine read them, or why they must
-    /// be copied first. Without TMA, folded modes are always copied, and so are lines that end
-    /// inside a chunk of 16 bytes, which cp.async copies whole.
+    /// be copied first.
     pub(crate) fn readable_on(&self, machine: &Machine) -> [Result<Contiguous, &'static str>; 2] {
         if has_wgmma(machine) {
             return [self.readable_a(), self.readable_b()];
         }
-        let [a, b] = match implicit::of(self) {
-            None => [self.readable_a(), self.readable_b()],
-            Some(_) => [self.readable(self.a()), self.readable(self.b())],
+        self.copied_by_threads().map(|found| found.map(|(contiguous, _)| contiguous))
+    }
+
+    /// The contiguous modes in which threads copy A and B by cp.async, and the elements of a copy,
+    /// or why they must be copied first: folded modes always.
+    pub(crate) fn copied_by_threads(&self) -> [Result<(Contiguous, i64), &'static str>; 2] {
+        let of = |matrix: &Matrix| match matrix.copied_by_threads()? {
+            (Contiguous::Rows, _) if matrix.element().bytes() != 2 => {
+                Err("instructions for its type take K contiguous alone")
+            }
+            found => Ok(found),
         };
-        let whole = |found: Result<Contiguous, &'static str>, matrix: &Matrix| {
-            let contiguous = found?;
-            let ends = "its lines end inside a chunk of 16 bytes, which cp.async copies whole";
-            if matrix.has_whole_lines(contiguous) { Ok(contiguous) } else { Err(ends) }
+        let a = match of(self.a()) {
+            _ if self.images().is_some() => Err("its windows overlap"),
+            Ok((Contiguous::Rows, _)) if self.group_ends().is_some() => {
+                Err("row groups begin anywhere, and its rows are contiguous")
+            }
+            found => found,
         };
-        let firsts = self.firsts();
-        [whole(a, self.a()), whole(b, firsts.as_ref().map_or(self.b(), |firsts| &firsts.matrix))]
+        let b = match (self.pairs(), self.firsts()) {
+            (None, _) => of(self.b()),
+            (Some(_), None) => Err("its modes are folded"),
+            (Some(_), Some(firsts)) => of(&firsts.matrix).and_then(|(contiguous, width)| {
+                // The second columns of pairs begin as far from the first ones.
+                let divides = firsts.apart % width == 0;
+                if divides {
+                    Ok((contiguous, width))
+                } else {
+                    Err("the columns of a pair are apart by no whole copies")
+                }
+            }),
+        };
+        [a, b]
     }
 
     /// The contiguous mode of D as TMA stores it, or why it cannot.

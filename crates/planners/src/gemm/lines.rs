@@ -3,12 +3,15 @@
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::implicit;
-use crate::gemm::mainloop::outline::atom;
+use crate::gemm::mainloop::outline::{atom, warp_atom};
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 
 /// The lines of a plan that describe its kernel.
 pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
+    if plan.warps.is_some() {
+        return of_warps(problem, plan, machine);
+    }
     let epilogue = match problem.stored() {
         _ if plan.is_shared() => "accumulators from registers to the workspace".to_string(),
         Ok(_) => {
@@ -39,16 +42,46 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
             "the number of tiles along {across} is odd: the last {last} are neighbours along {down} in their clusters"
         )
     });
-    let along = if plan.swapped { "rows" } else { "columns" };
-    let pairs = problem.pairs().map(|_| format!("gated: two {along} of a tile make one column of D, in one thread"));
-    let promoted = problem.is_promoted().then(|| "accumulators of each 128 of K are promoted to f32".to_string());
-    let order = problem
-        .is_batch_invariant()
-        .then(|| "batch-invariant: an element adds its terms in the order of K, in one sum, for every M".to_string());
+    let [pairs, promoted, order] = of_problem(problem, plan);
     let registers = plan
         .shares(problem, machine)
         .map(|[few, many]| format!("{many} registers for each consumer thread, {few} for each producer thread"));
     let lines =
         above.into_iter().chain([mainloop]).chain(folded).chain(pairs).chain(promoted).chain(order).chain(registers);
     lines.chain([epilogue]).collect()
+}
+
+/// What a problem adds to its kernel, whoever multiplies: gated pairs, promotion, the order of
+/// terms.
+fn of_problem(problem: &Problem, plan: &Plan) -> [Option<String>; 3] {
+    let along = if plan.swapped { "rows" } else { "columns" };
+    let pairs = problem.pairs().map(|_| format!("gated: two {along} of a tile make one column of D, in one thread"));
+    let promoted = problem.is_promoted().then(|| "accumulators of each 128 of K are promoted to f32".to_string());
+    let order = problem
+        .is_batch_invariant()
+        .then(|| "batch-invariant: an element adds its terms in the order of K, in one sum, for every M".to_string());
+    [pairs, promoted, order]
+}
+
+/// The lines of a plan of warps.
+fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
+    let [along, across] = plan.warps.unwrap_or([1, 1]);
+    let (rows, columns) = (plan.rows / along, plan.columns / across);
+    let name = warp_atom(problem.operand_type()).0;
+    let mainloop = format!(
+        "{name} by {along} x {across} warps of {rows} x {columns}, which copy k-tiles by cp.async and load fragments by ldmatrix"
+    );
+    let epilogue = match problem.staged_by_warps() {
+        _ if plan.is_shared() => "accumulators from registers to the workspace".to_string(),
+        Some(contiguous) => {
+            let bytes = problem.stored_together(contiguous) * i64::from(problem.result_type().bytes());
+            let parts = match plan.parts(problem, machine).0 {
+                1 => String::new(),
+                parts => format!(" in {parts} parts"),
+            };
+            format!("D through the shared memory of the stages{parts}, stored by threads in chunks of {bytes} bytes")
+        }
+        None => "D from registers".to_string(),
+    };
+    [mainloop].into_iter().chain(of_problem(problem, plan).into_iter().flatten()).chain([epilogue]).collect()
 }

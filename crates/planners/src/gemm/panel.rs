@@ -20,12 +20,7 @@ pub(crate) fn swizzled(width: i64, bytes: i64, layout: Layout) -> Result<LayoutA
 /// The same from an element of the memory on.
 ///
 /// Errors: an element has no offset that is a number.
-pub(crate) fn swizzled_at(
-    first: i64,
-    width: i64,
-    bytes: i64,
-    layout: Layout,
-) -> Result<LayoutArgument, LayoutError> {
+pub(crate) fn swizzled_at(first: i64, width: i64, bytes: i64, layout: Layout) -> Result<LayoutArgument, LayoutError> {
     let base = i64::from(4 - bytes.ilog2());
     let swizzle = match width * bytes {
         128 => Some(Swizzle::new(3, base, 3)?),

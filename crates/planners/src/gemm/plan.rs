@@ -5,9 +5,9 @@
 //! order. [`Plan::refusal`] says why a plan cannot be carried out. `candidates.rs` chooses plans.
 
 mod refusal;
-mod warps;
 pub(crate) mod staging;
 mod text;
+mod warps;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -88,16 +88,32 @@ pub struct Plan {
     pub warps: Option<[i64; 2]>,
 }
 
-/// Refuses a machine without the MMA of the operand type: 8-bit floats need Ada or later.
+/// Refuses a machine that does not have a type of a problem: MMA and conversions of 8-bit floats
+/// need Ada or later.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::gemm::{Matrix, Problem, needs_types};
+///
+/// let of = |extents| Matrix::rows(Element::E4M3, extents).unwrap();
+/// let d = Matrix::rows(Element::Bf16, [64, 64]).unwrap();
+/// let problem = Problem::of(of([64, 32]), of([64, 32]), d).unwrap();
+/// assert!(needs_types(&problem, &Machine::named("RTX 4090").unwrap()).is_ok());
+/// assert!(needs_types(&problem, &Machine::named("A100").unwrap()).is_err());
+/// ```
 ///
 /// Errors: [`PlanError::Unknown`] for such a machine.
-pub(crate) fn needs_mma(problem: &Problem, machine: &Machine) -> Result<(), PlanError> {
-    if problem.operand_type() != Element::E4M3 && problem.operand_type() != Element::E5M2 || has_float8(machine) {
+pub fn needs_types(problem: &Problem, machine: &Machine) -> Result<(), PlanError> {
+    let inputs = problem.epilogue().iter().flat_map(|fused| &fused.inputs).collect::<Vec<_>>();
+    let mut all = [problem.a(), problem.b(), problem.d()].into_iter().chain(inputs);
+    let small = |matrix: &Matrix| matches!(matrix.element(), Element::E4M3 | Element::E5M2);
+    if has_float8(machine) || !all.any(small) {
         return Ok(());
     }
     let known = Machine::all().filter(has_float8).map(|own| own.name).collect::<Vec<_>>();
     let given = machine.name.clone();
-    Err(PlanError::Unknown { what: "machine with MMA of 8-bit floats", given, known: known.join(", ") })
+    Err(PlanError::Unknown { what: "machine with 8-bit floats", given, known: known.join(", ") })
 }
 
 /// Refuses a machine without wgmma.
@@ -148,8 +164,7 @@ impl Plan {
         let slots = processors * blocks_per_sm;
         // The fewest blocks that need no additional wave: idle SMs leave their power to the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
-        plan.programmatic_launch =
-            warps.is_none() && blocks_per_sm == 1 && plan.may_overlap(problem, processors);
+        plan.programmatic_launch = warps.is_none() && blocks_per_sm == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
         if plan.streams(problem) {
             plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes());

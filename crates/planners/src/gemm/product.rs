@@ -8,7 +8,7 @@ use crate::gemm::candidates;
 use crate::gemm::epilogue::{reductions, split_k};
 use crate::gemm::lines;
 use crate::gemm::mainloop;
-use crate::gemm::plan::{Plan, needs_mma, needs_wgmma};
+use crate::gemm::plan::{Plan, needs_types, needs_wgmma};
 use crate::gemm::prepare::Prepared;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped;
@@ -47,15 +47,16 @@ impl Product {
     /// use tilewright_planners::gemm::{Problem, Product};
     ///
     /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
-    /// let error = Product::new(&problem, &Machine::named("A100").unwrap()).unwrap_err();
-    /// assert_eq!(error.to_string(), "no machine with wgmma is called A100");
+    /// // Warps multiply by mma.sync.
+    /// let product = Product::new(&problem, &Machine::named("A100").unwrap()).unwrap();
+    /// assert!(product.plan().warps.is_some());
     /// ```
     ///
-    /// Errors: the machine has no wgmma ([`PlanError::Unknown`]); more tiles or elements than a
+    /// Errors: the machine has no 8-bit floats, and the problem does ([`PlanError::Unknown`]); more tiles or elements than a
     /// launch takes ([`PlanError::TooLarge`], [`PlanError::Kernel`]); no tile suits the row groups
     /// ([`PlanError::Plan`]).
     pub fn new(problem: &Problem, machine: &Machine) -> Result<Product, PlanError> {
-        needs_mma(problem, machine)?;
+        needs_types(problem, machine)?;
         let prepared = Prepared::of(problem, machine)?;
         let plan = match prepared.inner.row_groups() {
             None => Plan::of(&prepared.inner, machine),
@@ -72,7 +73,7 @@ impl Product {
     ///
     /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
-        needs_mma(problem, machine)?;
+        needs_types(problem, machine)?;
         Product::build(problem, Prepared::of(problem, machine)?, plan, machine)
     }
 
@@ -80,7 +81,7 @@ impl Product {
     ///
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
-        needs_mma(problem, machine)?;
+        needs_types(problem, machine)?;
         let inner = Prepared::of(problem, machine)?.inner;
         match inner.row_groups() {
             None => Ok(Plan::candidates(&inner, machine)),

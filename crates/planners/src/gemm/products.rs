@@ -14,7 +14,7 @@ use crate::gemm::fitted::BAND;
 use crate::gemm::lines;
 use crate::gemm::mainloop;
 use crate::gemm::model;
-use crate::gemm::plan::{Plan, TileChoice, needs_mma};
+use crate::gemm::plan::{Plan, TileChoice, needs_types};
 use crate::gemm::prepare::{Alike, Prepared};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::list::Problems;
@@ -59,7 +59,7 @@ impl Ready {
         // If K is contiguous in some problems only, it is made contiguous in all; bulk copies store
         // D.
         let alike = Alike {
-            along: [same(&|own| own.readable_a().ok()).is_none(), same(&|own| own.readable_b().ok()).is_none()],
+            along: [0, 1].map(|side| same(&|own| own.readable_on(machine)[side].ok()).is_none()),
             stored: same(&|own| own.stored().ok()).or(Some(Contiguous::Columns)),
         };
         let mut ready = Ready {
@@ -147,7 +147,7 @@ impl Products {
     /// an input that is not prefetched, or more arguments than a launch takes
     /// ([`PlanError::TooLarge`]).
     pub fn new(problems: &Problems, machine: &Machine) -> Result<Products, PlanError> {
-        needs_mma(&problems.problems()[0], machine)?;
+        problems.problems().iter().try_for_each(|problem| needs_types(problem, machine))?;
         let ready = Ready::of(problems, machine)?;
         let plans = ready.plans(machine)?;
         Products::build(problems, ready, &plans[0].1, machine)
@@ -157,7 +157,7 @@ impl Products {
     ///
     /// Errors: as [`Products::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problems: &Problems, plan: &Plan, machine: &Machine) -> Result<Products, PlanError> {
-        needs_mma(&problems.problems()[0], machine)?;
+        problems.problems().iter().try_for_each(|problem| needs_types(problem, machine))?;
         Products::build(problems, Ready::of(problems, machine)?, plan, machine)
     }
 
@@ -166,7 +166,7 @@ impl Products {
     ///
     /// Errors: as [`Products::new`].
     pub fn candidates(problems: &Problems, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
-        needs_mma(&problems.problems()[0], machine)?;
+        problems.problems().iter().try_for_each(|problem| needs_types(problem, machine))?;
         Ready::of(problems, machine)?.plans(machine)
     }
 

@@ -3,6 +3,7 @@
 //! Law: inputs repeat a block of numbers that is known here, and what is written is poisoned
 //! before the kernels run.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
 use tilewright_planners::{any_numbers, bits_at};
 
@@ -115,10 +116,13 @@ impl Tensors {
     }
 }
 
-/// The kernels of a product or of a list, compiled.
-pub fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, BenchError> {
+/// The kernels of a product or of a list that are planned for a machine, compiled: a later device
+/// runs the text for an earlier machine.
+pub fn ready(device: &Device, steps: &[Step], machine: &Machine) -> Result<Vec<Ready>, BenchError> {
+    let runs = machine.target.runs_on(device.capability());
+    let target = if runs { machine.target } else { device.target()? };
     let compiled = steps.iter().map(|step| {
-        let compiled = device.compile(step.kernel(), &without_cache())?;
+        let compiled = device.compile_for(step.kernel(), target, &without_cache())?;
         Ok((compiled.at(step.sizes())?, step.clone()))
     });
     compiled.collect()

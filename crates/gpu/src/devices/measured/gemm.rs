@@ -84,7 +84,7 @@ impl Stopwatch<Product> for TunedProducts<'_> {
 
     fn ready(&mut self, product: &Product) -> Result<(), BenchError> {
         let (device, stream, tensors) = (self.device, self.stream, &mut self.tensors);
-        let kernels = ready(device, product.steps())?;
+        let kernels = ready(device, product.steps(), &device.machine()?)?;
         tensors.poison(stream, self.problem)?;
         tensors.launch(stream, &kernels)?;
         stream.synchronize()?;

@@ -29,7 +29,9 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         for rows in SIDES.into_iter().filter(|rows| useful(rows, m)) {
             for columns in SIDES.into_iter().filter(|columns| useful(columns, n)) {
                 let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
-                for (warps, blocks_per_sm) in WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |resident| (warps, resident))) {
+                for (warps, blocks_per_sm) in
+                    WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |resident| (warps, resident)))
+                {
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
                     let tile = |split_k| TileChoice {
                         swapped,

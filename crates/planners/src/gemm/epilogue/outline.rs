@@ -212,7 +212,8 @@ fn fetches(
     // No prefetch: tiles of row groups begin at any row, folded modes need boxes, and ping-pong has
     // several tiles in flight. Without TMA, threads load inputs to registers.
     let first = &problems[0];
-    let ahead = plan.warps.is_none() && !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
+    let ahead =
+        plan.warps.is_none() && !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
     let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
         Some(stored) => {
             // A prefetched tile would use the same shared memory as a tile that threads store from

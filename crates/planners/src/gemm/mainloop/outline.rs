@@ -18,6 +18,7 @@ use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::edges::Edges;
 use crate::gemm::schedule::list::Listed;
 use crate::product::{count, fact};
+use crate::units::VECTOR;
 
 /// The instruction of a plan, by name.
 pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
@@ -51,6 +52,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) fold: Option<Fold>,
     /// The mode in which TMA reads A and B, and whether each has a batch mode.
     pub(crate) contiguous: [Contiguous; 2],
+    /// The elements of a copy by cp.async, of each; those of 16 bytes for TMA.
+    pub(crate) together: [i64; 2],
     pub(crate) batched: [bool; 2],
     /// Whether halves of the columns are multiplied by separate instructions: if accumulators are
     /// promoted, or too many for one instruction.
@@ -86,8 +89,23 @@ impl<'a> Outline<'a> {
         // If sizes have names, K is contiguous in A and B, and N in D.
         let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
         let because = |because| PlanError::Plan { because };
-        let [a, b] = [problem.readable_a(), problem.readable_b()].map(|found| whole(found).map_err(because));
-        let contiguous = [a?, b?];
+        let (contiguous, together) = match plan.warps {
+            Some(_) => {
+                let [a, b] = problem.copied_by_threads().map(|found| found.map_err(because));
+                let [(a, mut of_a), (b, mut of_b)] = [a?, b?];
+                // The narrowest copies of all problems of a list.
+                for other in &problems[1..] {
+                    let [a, b] = other.copied_by_threads().map(|found| found.map_err(because));
+                    (of_a, of_b) = (of_a.min(a?.1), of_b.min(b?.1));
+                }
+                ([a, b], [of_a, of_b])
+            }
+            None => {
+                let found = [problem.readable_a(), problem.readable_b()];
+                let [a, b] = found.map(|found| whole(found).map_err(because));
+                ([a?, b?], [VECTOR / i64::from(problem.operand_type().bytes()); 2])
+            }
+        };
         let along = if plan.swapped { [contiguous[1], contiguous[0]] } else { contiguous };
         let batched = [problem.a(), problem.b()].map(|operand| !exact || operand.is_batch());
         let (epilogue, last) = epilogues(problems, (plan, machine), exact)?;
@@ -111,6 +129,7 @@ impl<'a> Outline<'a> {
             listed,
             fold,
             contiguous,
+            together,
             batched,
             halved,
             mma,

@@ -44,21 +44,27 @@ impl OperandCopies {
     fn of(outline: &Outline<'_>, side: usize) -> Result<OperandCopies, PlanError> {
         let (plan, mma) = (outline.plan, &outline.mma);
         let element = outline.problem.operand_type();
-        let (bits, vector) = (i64::from(element.bits()), VECTOR / i64::from(element.bytes()));
+        let (bits, bytes) = (i64::from(element.bits()), i64::from(element.bytes()));
         let lines = [plan.rows, plan.columns][side];
-        let contiguous = outline.contiguous[if plan.swapped { 1 - side } else { side }];
-        let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+        let number = if plan.swapped { 1 - side } else { side };
+        let (contiguous, vector) = (outline.contiguous[number], outline.together[number]);
+        // Copies of fewer bytes go through the cache of the multiprocessor.
+        let copy = match vector * bytes {
+            VECTOR => CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+            width => CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{}_t>", 8 * width))?,
+        };
         // Threads along the contiguous mode first: whole lines of the ring where there are as many.
         let (to_shared, matrices) = match contiguous {
             Contiguous::Columns => {
-                let chunks = LINE_BYTES / VECTOR;
+                let chunks = LINE_BYTES / (vector * bytes);
                 let threads = Layout::strided((mma.threads() / chunks, chunks), (chunks, 1))?;
                 let own = Layout::compact(&(1, vector).into_shape()?)?;
                 (TiledCopy::new(copy, bits, &threads, &own)?, "SM75_U32x4_LDSM_N")
             }
             Contiguous::Rows => {
                 let divides = |chunks: &i64| lines % (chunks * vector) == 0 && mma.threads() % chunks == 0;
-                let chunks = [8, 4, 2].into_iter().find(divides).unwrap_or(1);
+                let most = LINE_BYTES / (vector * bytes);
+                let chunks = [32, 16, 8, 4, 2].into_iter().filter(|chunks| *chunks <= most).find(divides).unwrap_or(1);
                 let threads = Layout::strided((chunks, mma.threads() / chunks), (1, chunks))?;
                 let own = Layout::compact(&(vector, 1).into_shape()?)?;
                 (TiledCopy::new(copy, bits, &threads, &own)?, "SM75_U16x8_LDSM_T")
@@ -209,20 +215,11 @@ impl<'a, 'k> Warps<'a, 'k> {
     fn tiles(&self, unit: &Unit, number: usize) -> Result<[Vec<View<'k>>; 2], KernelError> {
         let (plan, depth) = (self.outline.plan, self.outline.problem.k_tile());
         let [left, right] = &self.operands[number];
-        Ok([
-            left.tiles(unit, [plan.rows, depth], &unit.row)?,
-            right.tiles(unit, [plan.columns, depth], &unit.column)?,
-        ])
+        Ok([left.tiles(unit, [plan.rows, depth], &unit.row)?, right.tiles(unit, [plan.columns, depth], &unit.column)?])
     }
 
     /// Issues the copies of a k-tile into a stage of the ring.
-    fn fetch(
-        &self,
-        tiles: &[[Vec<View<'k>>; 2]],
-        unit: &Unit,
-        step: &Expr,
-        stage: &Expr,
-    ) -> Result<(), KernelError> {
+    fn fetch(&self, tiles: &[[Vec<View<'k>>; 2]], unit: &Unit, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
         let (k, depth) = (self.k, self.outline.problem.k_tile());
         let (step, stage) = (at(&plus(&unit.first, step)?)?, at(stage)?);
         each(k, unit, tiles.len(), &|which| {
@@ -266,8 +263,10 @@ impl<'a, 'k> Warps<'a, 'k> {
     fn promote(&self, scales: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         let Some(totals) = &self.totals else { return Ok(()) };
         let epilogue = &self.outline.epilogue;
-        let (sums, totals) =
-            (epilogue.warp_accumulators(&self.accumulators, &self.part)?, epilogue.warp_accumulators(totals, &self.part)?);
+        let (sums, totals) = (
+            epilogue.warp_accumulators(&self.accumulators, &self.part)?,
+            epilogue.warp_accumulators(totals, &self.part)?,
+        );
         for (part, (total, sum)) in totals.iter().zip(&sums).enumerate() {
             let scales = self.scaling.as_ref().map(|scaling| scaling.of_part(&epilogue.part, scales, part));
             promote(total, sum, scales.unwrap_or_default())?;

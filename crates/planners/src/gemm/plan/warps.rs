@@ -4,8 +4,8 @@
 //! columns. All of them copy k-tiles to a ring of stages by cp.async. D is staged in the memory of
 //! the ring, after its last k-tile.
 
-use tilewright_kernel::machine::Machine;
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::MOST;
@@ -71,7 +71,8 @@ impl Plan {
 
     /// Registers of a thread: accumulators, two sets of fragments, addresses.
     fn warp_registers(&self, problem: &Problem, machine: &Machine, [along, across]: [i64; 2]) -> i64 {
-        let fragments = self.rows / along / 4 + self.columns / across / 4;
+        // 32 bytes along K of each row and column, twice.
+        let fragments = self.rows / along / 2 + self.columns / across / 2;
         let scales = self.scale_loads(problem);
         self.accumulators(problem, machine) + fragments + ADDRESS_REGISTERS + scales
     }

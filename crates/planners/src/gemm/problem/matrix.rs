@@ -182,6 +182,35 @@ impl Matrix {
         self.strides
     }
 
+    /// The contiguous mode in which threads copy it by cp.async, and the elements of a copy: those of
+    /// 16, 8 or 4 bytes that divide its lines, their steps and its offset. Otherwise, why they
+    /// cannot.
+    pub(crate) fn copied_by_threads(&self) -> Result<(Contiguous, i64), &'static str> {
+        let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };
+        let [height, width, count] = self.extents;
+        let contiguous = if columns == 1 || width == 1 && rows != 1 {
+            Contiguous::Columns
+        } else if rows == 1 || height == 1 {
+            Contiguous::Rows
+        } else {
+            return Err("neither mode is contiguous");
+        };
+        let [long, wide, _] = self.declared_extents();
+        let (line, step, lines) = match contiguous {
+            Contiguous::Columns => (wide, rows, height),
+            Contiguous::Rows => (long, columns, width),
+        };
+        let step = if lines > 1 { step } else { 0 };
+        let apart = if count > 1 { matrices } else { 0 };
+        if step < 0 || apart < 0 || lines > 1 && step == 0 {
+            return Err("its lines do not follow one another");
+        }
+        let bytes = i64::from(self.element.bytes());
+        let whole = |width: &i64| [line, step, apart, self.offset].iter().all(|number| number * bytes % width == 0);
+        let widest = [VECTOR, VECTOR / 2, VECTOR / 4].into_iter().find(whole);
+        widest.map(|width| (contiguous, width / bytes)).ok_or("its lines begin or end at no multiples of 4 bytes")
+    }
+
     /// Whether lines along a contiguous mode are whole chunks of 16 bytes, as kernels declare them.
     pub(crate) fn has_whole_lines(&self, contiguous: Contiguous) -> bool {
         let [rows, columns, _] = self.declared_extents();

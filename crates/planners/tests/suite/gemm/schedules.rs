@@ -319,7 +319,8 @@ fn three_groups_are_right() {
 fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
     let group = |sizes, rows, columns| {
-        let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, .. } = plan(rows, columns, 2);
+        let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, .. } =
+            plan(rows, columns, 2);
         let tile = TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps };
         Plan::tiled(&problem(sizes), &machine, tile).raster_band
     };

@@ -51,12 +51,7 @@ fn combine<'k>(by: &EpilogueReduction, held: &Fragment<'k>, found: Num<'k>) -> R
     held.set(&[if by.statistic == Statistic::Sum { before + found } else { before.max(found) }])
 }
 
-fn of_rows(
-    by: &EpilogueReduction,
-    problem: &Problem,
-    parts: &Parts,
-    machine: &Machine,
-) -> Result<Kernel, PlanError> {
+fn of_rows(by: &EpilogueReduction, problem: &Problem, parts: &Parts, machine: &Machine) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_rows", |k| {
