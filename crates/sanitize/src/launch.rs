@@ -1,34 +1,13 @@
 //! What a kernel is launched with: its grid, its shared memory, its arguments.
 
-use std::fmt;
 use std::path::Path;
 
 use crate::element::Element;
 use crate::npy;
+use crate::refusal::LaunchError;
 
 /// The most bytes of all arguments.
 pub const MAX_ARGUMENT_BYTES: u64 = 16 << 30;
-
-/// Why a launch is refused: an argument that cannot be read, or that does not fit the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchError {
-    /// What is wrong, and what would help.
-    pub message: String,
-}
-
-impl LaunchError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
-    }
-}
-
-impl fmt::Display for LaunchError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for LaunchError {}
 
 /// Who writes an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,10 +16,12 @@ pub mod isa;
 mod launch;
 pub mod npy;
 pub mod ptx;
+mod refusal;
 mod report;
 mod run;
 
 pub use element::Element;
-pub use launch::{Argument, Array, Direction, KernelLaunch, LaunchError, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
+pub use launch::{Argument, Array, Direction, KernelLaunch, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
+pub use refusal::LaunchError;
 pub use report::{Difference, Ending, Report, ResultArray, StatementSource};
 pub use run::{MAX_SHARED_BYTES, Options, sanitize};

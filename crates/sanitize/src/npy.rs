@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::element::Element;
-use crate::launch::LaunchError;
+use crate::refusal::LaunchError;
 
 /// Reads a file: the type, the shape and the bytes of its array, row after row.
 ///

@@ -8,8 +8,9 @@ use crate::check::GridChecker;
 use crate::check::checker::{Allocation, Checker, Launch as CheckedLaunch};
 use crate::check::finding::{Defect, Finding, Place};
 use crate::engine::{GLOBAL, Grid, Memory, Program, Region, Schedule, Stop, Words};
-use crate::launch::{Argument, Array, Direction, KernelLaunch, LaunchError, MapArray};
+use crate::launch::{Argument, Array, Direction, KernelLaunch, MapArray};
 use crate::ptx::{Module, parse};
+use crate::refusal::LaunchError;
 use crate::report::{Ending, Report, ResultArray, StatementSource};
 
 /// The most bytes of shared memory of a block: those of an H100.

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use tilewright_sanitize::isa::matrices;
-use tilewright_sanitize::isa::mma::{LANES, Lanes, Mma, Operands};
+use tilewright_sanitize::isa::mma::{LANES, LaneWords, Mma, Operands};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumModel, SumType};
-use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, Wgmma};
+use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 
 use crate::program::{Check, HEAD, Outcome, Program, Random, Shape};
 
@@ -94,13 +94,13 @@ struct Words(Vec<u32>);
 
 impl Words {
     /// A register of a warp.
-    fn register(&self, number: usize, warp: usize) -> Lanes {
+    fn register(&self, number: usize, warp: usize) -> LaneWords {
         let mut lanes = [0; LANES];
         lanes.copy_from_slice(&self.0[number * THREADS + warp * LANES..][..LANES]);
         lanes
     }
 
-    fn registers(&self, first: usize, count: usize, warp: usize) -> Vec<Lanes> {
+    fn registers(&self, first: usize, count: usize, warp: usize) -> Vec<LaneWords> {
         (first..first + count).map(|number| self.register(number, warp)).collect()
     }
 
@@ -187,7 +187,7 @@ fn compare(
     registers: usize,
     shape: Shape,
     models: &[SumModel],
-    evaluate: impl Fn(usize, Option<SumModel>) -> Vec<Lanes>,
+    evaluate: impl Fn(usize, Option<SumModel>) -> Vec<LaneWords>,
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let step = if shape == Shape::F64 { 2 } else { 1 };
@@ -195,7 +195,7 @@ fn compare(
         let (wanted, found) = (evaluate(warp, None), found.registers(0, registers, warp));
         for register in (0..registers).step_by(step) {
             for lane in 0..LANES {
-                let bits = |of: &[Lanes]| {
+                let bits = |of: &[LaneWords]| {
                     let upper = if step == 2 { u64::from(of[register + 1][lane]) << 32 } else { 0 };
                     u64::from(of[register][lane]) | upper
                 };
@@ -445,7 +445,7 @@ struct GroupCase {
 
 fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
     let GroupCase { n, operands: of, names, sums, ways, in_registers, saturate, negated, special } = *case;
-    let Some(wgmma) = Wgmma::new(n, of, sums, saturate) else { return };
+    let Some(wgmma) = GroupProduct::new(n, of, sums, saturate) else { return };
     let wgmma = wgmma.across(ways.map(|way| way.across)).negated(negated);
     let (k, registers) = (wgmma.k(), wgmma.registers());
     let (sum, class, sum_fill) = match (of, sums) {

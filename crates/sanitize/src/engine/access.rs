@@ -656,8 +656,8 @@ impl Cluster<'_> {
             });
             // Texts are read where their addresses stand.
             let line = line.into_iter().map(|piece| match piece {
-                super::print::Piece::Text(text) => text,
-                super::print::Piece::TextAt(address) => self.text(block, warp, lane, address),
+                super::print::PrintPiece::Text(text) => text,
+                super::print::PrintPiece::TextAt(address) => self.text(block, warp, lane, address),
             });
             let line = line.collect();
             self.grid.print(line);

@@ -17,9 +17,9 @@ use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, Reference, Row, Source, Target, Truth};
 use super::execute::Flow;
 use super::warp::{Fragment, Warp};
-use crate::isa::mbarrier::MbarrierState;
+use crate::isa::mbarrier::BarrierWord;
 use crate::isa::tensor_map::{MapElement, TensorMap};
-use crate::isa::wgmma::Wgmma;
+use crate::isa::wgmma::GroupProduct;
 
 pub(super) use reading::decode;
 
@@ -130,7 +130,7 @@ pub(crate) enum AsyncOp {
         reduces: Option<ReduceKind>,
     },
     Product {
-        wgmma: Wgmma,
+        wgmma: GroupProduct,
         d: Box<[Target]>,
         a: Result<Box<[Source]>, Source>,
         b: Source,
@@ -143,7 +143,7 @@ pub(crate) enum AsyncOp {
 
 /// A barrier, and who looked at it last without success.
 struct BarrierRecord {
-    state: MbarrierState,
+    state: BarrierWord,
     waiter: Option<(usize, u32, u32, u32)>,
 }
 
@@ -232,7 +232,7 @@ impl Cluster<'_> {
             }
             AsyncOp::Pending(d, state) => {
                 let frame = &mut warp.frames[fragment.frame];
-                let out: Row = frame.row(code, *state).map(|token| MbarrierState::pending_of(token).into());
+                let out: Row = frame.row(code, *state).map(|token| BarrierWord::pending_of(token).into());
                 frame.put(*d, &out, active, false);
             }
             AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(&by, warp, fragment, at, *adds),

@@ -7,7 +7,7 @@ use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Access, Kind, NoValues, Space, Values};
 use crate::check::finding::Defect;
 use crate::isa::matrices;
-use crate::isa::mma::Lanes;
+use crate::isa::mma::LaneWords;
 
 /// An instruction of a whole warp.
 pub(crate) enum MatrixOp {
@@ -58,12 +58,12 @@ impl Values for Stored<'_> {
 }
 
 /// Words of 32 bits of a register, from a bit on.
-pub(super) fn cut(row: &Row, shift: u32) -> Lanes {
+pub(super) fn cut(row: &Row, shift: u32) -> LaneWords {
     row.map(|value| (value >> shift) as u32)
 }
 
 /// A register of such words.
-pub(super) fn wide(lanes: &Lanes) -> Row {
+pub(super) fn wide(lanes: &LaneWords) -> Row {
     lanes.map(u64::from)
 }
 

@@ -1,14 +1,14 @@
 //! `printf` on the device.
 
 /// A piece of a line.
-pub(super) enum Piece {
+pub(super) enum PrintPiece {
     Text(String),
     /// A text at an address.
     TextAt(u64),
 }
 
 /// Formats; `next` gives the next argument, of so many bytes.
-pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<Piece> {
+pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
     let mut pieces = Vec::new();
     let mut line = String::new();
     let mut letters = text.chars().peekable();
@@ -60,8 +60,8 @@ pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<Piece>
             Some('e' | 'E') => exponent(f64::from_bits(next(8)), precision.unwrap_or(6)),
             Some('g' | 'G' | 'a' | 'A') => general(f64::from_bits(next(8)), precision.unwrap_or(6)),
             Some('s') => {
-                pieces.push(Piece::Text(std::mem::take(&mut line)));
-                pieces.push(Piece::TextAt(next(8)));
+                pieces.push(PrintPiece::Text(std::mem::take(&mut line)));
+                pieces.push(PrintPiece::TextAt(next(8)));
                 continue;
             }
             Some('%') => "%".to_string(),
@@ -85,7 +85,7 @@ pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<Piece>
             line += &shown;
         }
     }
-    pieces.push(Piece::Text(line));
+    pieces.push(PrintPiece::Text(line));
     pieces
 }
 

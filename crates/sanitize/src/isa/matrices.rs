@@ -4,7 +4,7 @@
 //! in register `j` the elements `2t` and `2t + 1` of row `g`; with `.trans` those of column `g` in
 //! rows `2t` and `2t + 1`. `movmatrix.trans` moves registers so from the first to the second form.
 
-use super::mma::{LANES, Lanes};
+use super::mma::{LANES, LaneWords};
 
 /// The rows of a matrix, as bytes.
 pub type Rows = [[u8; 16]; 8];
@@ -32,7 +32,7 @@ fn place(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
 /// assert_eq!(load(&rows, false)[4], 7 << 16);
 /// assert_eq!(load(&rows, true)[4], 7 << 16);
 /// ```
-pub fn load(rows: &Rows, transposed: bool) -> Lanes {
+pub fn load(rows: &Rows, transposed: bool) -> LaneWords {
     let mut register = [0; LANES];
     for (lane, word) in register.iter_mut().enumerate() {
         for half in 0..2 {
@@ -45,7 +45,7 @@ pub fn load(rows: &Rows, transposed: bool) -> Lanes {
 }
 
 /// The rows of a register: `stmatrix`.
-pub fn store(register: &Lanes, transposed: bool) -> Rows {
+pub fn store(register: &LaneWords, transposed: bool) -> Rows {
     let mut rows = [[0; 16]; 8];
     for (lane, word) in register.iter().enumerate() {
         for half in 0..2 {
@@ -59,6 +59,6 @@ pub fn store(register: &Lanes, transposed: bool) -> Rows {
 }
 
 /// `movmatrix.trans`.
-pub fn transpose(register: &Lanes) -> Lanes {
+pub fn transpose(register: &LaneWords) -> LaneWords {
     load(&store(register, false), true)
 }

@@ -14,9 +14,9 @@ pub const MAX_COUNT: u32 = (1 << 20) - 1;
 /// A barrier.
 ///
 /// ```
-/// use tilewright_sanitize::isa::mbarrier::MbarrierState;
+/// use tilewright_sanitize::isa::mbarrier::BarrierWord;
 ///
-/// let mut barrier = MbarrierState::new(2).unwrap();
+/// let mut barrier = BarrierWord::new(2).unwrap();
 /// barrier.expect(64).unwrap();
 /// assert!(!barrier.arrive(2).unwrap()); // the bytes are missing
 /// assert!(barrier.complete(64).unwrap());
@@ -24,7 +24,7 @@ pub const MAX_COUNT: u32 = (1 << 20) - 1;
 /// assert_eq!((barrier.phase(), barrier.pending(), barrier.bytes()), (1, 2, 0));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MbarrierState {
+pub struct BarrierWord {
     phase: u64,
     expected: u32,
     pending: u32,
@@ -45,15 +45,10 @@ pub enum MbarrierFlaw {
     Bytes(i64),
 }
 
-impl MbarrierState {
+impl BarrierWord {
     /// `mbarrier.init`. None of a count of 0 or above [`MAX_COUNT`].
-    pub fn new(count: u32) -> Option<MbarrierState> {
-        (1..=MAX_COUNT).contains(&count).then_some(MbarrierState {
-            phase: 0,
-            expected: count,
-            pending: count,
-            bytes: 0,
-        })
+    pub fn new(count: u32) -> Option<BarrierWord> {
+        (1..=MAX_COUNT).contains(&count).then_some(BarrierWord { phase: 0, expected: count, pending: count, bytes: 0 })
     }
 
     /// The number of the phase that is not over.
@@ -103,7 +98,7 @@ impl MbarrierState {
     ///
     /// # Errors
     ///
-    /// As [`MbarrierState::arrive`].
+    /// As [`BarrierWord::arrive`].
     pub fn arrive_drop(&mut self, count: u32) -> Result<bool, MbarrierFlaw> {
         if count > self.pending || count > self.expected {
             return Err(MbarrierFlaw::Arrivals { pending: self.pending, came: count });

@@ -22,7 +22,7 @@ use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
 pub const LANES: usize = 32;
 
 /// A register of 32 bits, of all lanes.
-pub type Lanes = [u32; LANES];
+pub type LaneWords = [u32; LANES];
 
 /// The types of A and B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -169,7 +169,7 @@ impl Mma {
     /// mma.multiply(&[ones], &[ones], &[[5; LANES]; 2], &mut d);
     /// assert_eq!(d, [[21; LANES]; 2]);
     /// ```
-    pub fn multiply(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    pub fn multiply(&self, a: &[LaneWords], b: &[LaneWords], c: &[LaneWords], d: &mut [LaneWords]) {
         let [in_a, in_b, in_c] = self.registers();
         let (Some(a), Some(b), Some(c), Some(d)) = (a.get(..in_a), b.get(..in_b), c.get(..in_c), d.get_mut(..in_c))
         else {
@@ -189,7 +189,15 @@ impl Mma {
         }
     }
 
-    fn multiply_floats(&self, first: Factor, second: Factor, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    fn multiply_floats(
+        &self,
+        first: Factor,
+        second: Factor,
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        d: &mut [LaneWords],
+    ) {
         let k = self.shape[2];
         // No floating-point instruction is deeper than 32.
         let mut rows = [Term::ZERO; ROWS * 32];
@@ -241,7 +249,14 @@ impl Mma {
     }
 
     /// The four products of `m8n8k4`.
-    fn multiply_quads(&self, [a_across, b_across]: [bool; 2], a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    fn multiply_quads(
+        &self,
+        [a_across, b_across]: [bool; 2],
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        d: &mut [LaneWords],
+    ) {
         d.fill([0; LANES]);
         for quad in 0..4 {
             let lanes = [0, 1, 2, 3, 16, 17, 18, 19].map(|lane| lane + 4 * quad);
@@ -250,7 +265,7 @@ impl Mma {
             for lane in lanes {
                 let (within, upper) = (lane % 4, lane / 16 * 4);
                 for at in 0..4 {
-                    let half = |operand: &[Lanes]| {
+                    let half = |operand: &[LaneWords]| {
                         Half::F16.widen((operand[at / 2][lane] >> (16 * (at % 2))) as u16).to_bits()
                     };
                     let (row, k) = if a_across { (at + upper, within) } else { (within + upper, at) };
@@ -277,9 +292,9 @@ impl Mma {
         }
     }
 
-    fn multiply_doubles(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    fn multiply_doubles(&self, a: &[LaneWords], b: &[LaneWords], c: &[LaneWords], d: &mut [LaneWords]) {
         let [m, _, k] = self.shape;
-        let double = |of: &[Lanes], number: usize, lane: usize| {
+        let double = |of: &[LaneWords], number: usize, lane: usize| {
             f64::from_bits(u64::from(of[2 * number + 1][lane]) << 32 | u64::from(of[2 * number][lane]))
         };
         let halves = m / 8;
@@ -302,10 +317,10 @@ impl Mma {
     fn multiply_integers(
         &self,
         (bits, a_signed, b_signed): (u32, bool, bool),
-        a: &[Lanes],
-        b: &[Lanes],
-        c: &[Lanes],
-        d: &mut [Lanes],
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        d: &mut [LaneWords],
     ) {
         let k = self.shape[2];
         let extend = |value: u32, signed: bool| {
@@ -325,7 +340,14 @@ impl Mma {
         });
     }
 
-    fn multiply_bits(&self, of: impl Fn(u32, u32) -> u32, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    fn multiply_bits(
+        &self,
+        of: impl Fn(u32, u32) -> u32,
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        d: &mut [LaneWords],
+    ) {
         let words = self.shape[2] / 32;
         let mut rows = [0; ROWS * DEPTH / 32];
         let mut columns = [0; COLUMNS * DEPTH / 32];
@@ -339,7 +361,7 @@ impl Mma {
     }
 
     /// The elements of A, of 8 rows or 16.
-    fn each_of_a(&self, a: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+    fn each_of_a(&self, a: &[LaneWords], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
         if self.shape[0] == 8 {
             each_of_b(a, bits, |value, at, row| visit(value, row, at));
         } else {
@@ -370,7 +392,7 @@ fn quad_sum(kind: SumType, lane: usize, at: usize) -> (usize, u32, usize) {
 
 /// Calls a function with the bits, the row and the column of each element of A with 16 rows.
 #[inline(always)]
-pub(crate) fn each_of_a(a: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+pub(crate) fn each_of_a(a: &[LaneWords], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
     let (packed, mask) = ((32 / bits) as usize, u32::MAX >> (32 - bits));
     for (number, register) in a.iter().enumerate() {
         for (lane, word) in register.iter().enumerate() {
@@ -385,7 +407,7 @@ pub(crate) fn each_of_a(a: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize
 
 /// Calls a function with the bits, the row and the column of each element of B.
 #[inline(always)]
-pub(crate) fn each_of_b(b: &[Lanes], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
+pub(crate) fn each_of_b(b: &[LaneWords], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
     let (packed, mask) = ((32 / bits) as usize, u32::MAX >> (32 - bits));
     for (number, register) in b.iter().enumerate() {
         for (lane, word) in register.iter().enumerate() {

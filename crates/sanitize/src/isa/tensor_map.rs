@@ -84,7 +84,7 @@ pub struct TensorMap {
 
 /// Bytes that lie side by side in both memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Piece {
+pub struct BoxPiece {
     /// The address in shared memory, swizzled.
     pub shared: u64,
     /// The address in global memory; none outside the tensor.
@@ -235,7 +235,7 @@ impl TensorMap {
 
     /// The pieces of the copy at some coordinates, the first dimension first, to or from `shared`.
     /// `offsets` are those of im2col. No piece crosses a unit of 16 bytes.
-    pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(Piece)) {
+    pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(BoxPiece)) {
         let bytes = self.element.bytes;
         let mut offset = 0_u64;
         let mut row = |inner: i64, count: u32, step: u32, rest: Option<u64>| {
@@ -252,7 +252,7 @@ impl TensorMap {
                 let first = inside(at);
                 let same = (1..contiguous).take_while(|more| inside(at + more) == first).count() as u32 + 1;
                 let global = rest.filter(|_| first).map(|rest| rest.wrapping_add(place(at) as u64 * u64::from(bytes)));
-                visit(Piece { shared: self.swizzled(shared + offset), global, bytes: same * bytes });
+                visit(BoxPiece { shared: self.swizzled(shared + offset), global, bytes: same * bytes });
                 offset += u64::from(same * bytes);
                 at += same;
             }

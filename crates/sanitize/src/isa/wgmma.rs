@@ -19,7 +19,7 @@
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
 
-use super::mma::{LANES, Lanes, each_of_a, for_each_sum};
+use super::mma::{LANES, LaneWords, each_of_a, for_each_sum};
 use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
 
 /// The rows of a warp.
@@ -113,7 +113,7 @@ impl Described {
 
 /// A `wgmma.mma_async`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Wgmma {
+pub struct GroupProduct {
     /// Columns.
     n: usize,
     operands: GroupOperands,
@@ -140,10 +140,10 @@ enum Elements {
     Words(Vec<u32>),
 }
 
-impl Wgmma {
+impl GroupProduct {
     /// An instruction without negation, both operands K-major. None where there is none of these
     /// types and columns.
-    pub fn new(n: usize, operands: GroupOperands, sums: SumType, saturate: bool) -> Option<Wgmma> {
+    pub fn new(n: usize, operands: GroupOperands, sums: SumType, saturate: bool) -> Option<GroupProduct> {
         let fits = match operands {
             GroupOperands::Floats(Factor::F16, Factor::F16) => true,
             GroupOperands::Floats(Factor::Bf16, Factor::Bf16) | GroupOperands::Floats(Factor::Tf32, Factor::Tf32) => {
@@ -159,22 +159,22 @@ impl Wgmma {
             GroupOperands::Floats(factor, _) => factor.hopper(32),
             _ => SumModel { depth: 1, bits: 0, kept: 23 },
         };
-        Some(Wgmma { n, operands, sums, saturate, across: [false; 2], negated: [false; 2], model })
+        Some(GroupProduct { n, operands, sums, saturate, across: [false; 2], negated: [false; 2], model })
     }
 
     /// With operands in shared memory that are MN-major (`imm-trans`), where elements have 16 bits.
-    pub fn across(self, across: [bool; 2]) -> Wgmma {
-        Wgmma { across, ..self }
+    pub fn across(self, across: [bool; 2]) -> GroupProduct {
+        GroupProduct { across, ..self }
     }
 
     /// With negated operands (`imm-scale` of -1).
-    pub fn negated(self, negated: [bool; 2]) -> Wgmma {
-        Wgmma { negated, ..self }
+    pub fn negated(self, negated: [bool; 2]) -> GroupProduct {
+        GroupProduct { negated, ..self }
     }
 
     /// With sums of another machine.
-    pub fn with_model(self, model: SumModel) -> Wgmma {
-        Wgmma { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
+    pub fn with_model(self, model: SumModel) -> GroupProduct {
+        GroupProduct { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
     }
 
     /// Columns.
@@ -217,7 +217,7 @@ impl Wgmma {
     }
 
     /// A of a warp, from its four registers. Missing ones count as 0.
-    pub fn a_of_registers(&self, registers: &[Lanes]) -> GroupMatrix {
+    pub fn a_of_registers(&self, registers: &[LaneWords]) -> GroupMatrix {
         let registers = registers.get(..4).unwrap_or(registers);
         let k = self.k();
         GroupMatrix(match self.operands {
@@ -314,7 +314,7 @@ impl Wgmma {
 
     /// Adds the product to the registers D of a warp, or sets them to it where `adds` is false.
     /// Matrices of another instruction, or too few registers: nothing is done.
-    pub fn multiply(&self, a: &GroupMatrix, b: &GroupMatrix, d: &mut [Lanes], adds: bool) {
+    pub fn multiply(&self, a: &GroupMatrix, b: &GroupMatrix, d: &mut [LaneWords], adds: bool) {
         let Some(d) = d.get_mut(..self.registers()) else { return };
         if !adds {
             d.fill([0; LANES]);

@@ -90,10 +90,10 @@ struct Parser<'a> {
     scopes: Vec<NameScope<'a>>,
 }
 
-type Read<T> = Result<T, PtxError>;
+type Parsed<T> = Result<T, PtxError>;
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Read<Self> {
+    fn new(text: &'a str) -> Parsed<Self> {
         let mut lexer = Lexer::new(text);
         let (token, line) = lexer.next()?;
         Ok(Self {
@@ -109,11 +109,11 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn error<T>(&self, message: impl Into<String>) -> Read<T> {
+    fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
         Err(PtxError::new(self.line, message))
     }
 
-    fn advance(&mut self) -> Read<Token<'a>> {
+    fn advance(&mut self) -> Parsed<Token<'a>> {
         let (token, line) = self.lexer.next()?;
         self.line = line;
         Ok(std::mem::replace(&mut self.token, token))
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         self.token == Token::Sign(sign)
     }
 
-    fn take_sign(&mut self, sign: u8) -> Read<bool> {
+    fn take_sign(&mut self, sign: u8) -> Parsed<bool> {
         let found = self.is_sign(sign);
         if found {
             self.advance()?;
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn expect(&mut self, sign: u8) -> Read<()> {
+    fn expect(&mut self, sign: u8) -> Parsed<()> {
         match self.take_sign(sign)? {
             true => Ok(()),
             false => self.error(format!("`{}` is expected, not {}", char::from(sign), self.shown())),
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn word(&mut self, what: &str) -> Read<&'a str> {
+    fn word(&mut self, what: &str) -> Parsed<&'a str> {
         match self.token {
             Token::Word(text) => {
                 self.advance()?;
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn integer(&mut self, what: &str) -> Read<u64> {
+    fn integer(&mut self, what: &str) -> Parsed<u64> {
         match self.token {
             Token::Integer(value) => {
                 self.advance()?;
@@ -171,14 +171,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn small(&mut self, what: &str) -> Read<u32> {
+    fn small(&mut self, what: &str) -> Parsed<u32> {
         let value = self.integer(what)?;
         u32::try_from(value).or_else(|_| self.error(format!("{value} is too large for {what}")))
     }
 
     // What stands outside functions.
 
-    fn module(&mut self) -> Read<()> {
+    fn module(&mut self) -> Parsed<()> {
         loop {
             match self.token {
                 Token::End => break,
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn directive(&mut self, directive: &'a str) -> Read<()> {
+    fn directive(&mut self, directive: &'a str) -> Parsed<()> {
         match directive {
             "version" => {
                 self.advance()?;
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip_statement(&mut self) -> Read<()> {
+    fn skip_statement(&mut self) -> Parsed<()> {
         while !self.is_sign(b';') {
             if self.token == Token::End {
                 return self.error("`;` is expected before the end of the text");
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip_braces(&mut self) -> Read<()> {
+    fn skip_braces(&mut self) -> Parsed<()> {
         self.expect(b'{')?;
         let mut depth = 1_usize;
         while depth > 0 {
@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn loc(&mut self) -> Read<()> {
+    fn loc(&mut self) -> Parsed<()> {
         self.advance()?;
         let file = self.small("the number of a file")?;
         let line = self.small("a line")?;
@@ -322,7 +322,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.visible .entry f(..) {..}`, `.func ..` or a variable.
-    fn definition(&mut self) -> Read<()> {
+    fn definition(&mut self) -> Parsed<()> {
         let mut is_extern = false;
         loop {
             let Token::Dot(word) = self.token else {
@@ -357,7 +357,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.space .align n .type name[n] = {..}, name ..;`
-    fn variable(&mut self, is_extern: bool) -> Read<Vec<Variable<'a>>> {
+    fn variable(&mut self, is_extern: bool) -> Parsed<Vec<Variable<'a>>> {
         let line = self.line;
         let space = match self.token {
             Token::Dot("global") => StateSpace::Global,
@@ -442,7 +442,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn alignment(&mut self) -> Read<u64> {
+    fn alignment(&mut self) -> Parsed<u64> {
         let align = self.integer("an alignment")?;
         match align.is_power_of_two() && align <= 1 << 20 {
             true => Ok(align),
@@ -450,7 +450,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn initial(&mut self, found: &mut Vec<Initial<'a>>, depth: usize) -> Read<()> {
+    fn initial(&mut self, found: &mut Vec<Initial<'a>>, depth: usize) -> Parsed<()> {
         if self.take_sign(b'{')? {
             if depth == MAX_NESTING {
                 return self.error(format!("more than {MAX_NESTING} braces are open"));
@@ -488,7 +488,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `+n` or `-n`, or nothing.
-    fn plus(&mut self) -> Read<i64> {
+    fn plus(&mut self) -> Parsed<i64> {
         let is_minus = self.is_sign(b'-');
         if !is_minus && !self.is_sign(b'+') {
             return Ok(0);
@@ -501,7 +501,7 @@ impl<'a> Parser<'a> {
 
     // Functions.
 
-    fn function(&mut self, is_entry: bool) -> Read<()> {
+    fn function(&mut self, is_entry: bool) -> Parsed<()> {
         let line = self.line;
         self.advance()?;
         while let Token::Dot(_) = self.token {
@@ -580,7 +580,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip_parentheses(&mut self) -> Read<()> {
+    fn skip_parentheses(&mut self) -> Parsed<()> {
         while !self.take_sign(b')')? {
             if self.token == Token::End {
                 return self.error("`)` is expected before the end of the text");
@@ -590,7 +590,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn three(&mut self) -> Read<[u32; 3]> {
+    fn three(&mut self) -> Parsed<[u32; 3]> {
         let mut found = [1; 3];
         for at in 0..3 {
             found[at] = self.small("a number of threads or blocks")?;
@@ -601,7 +601,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn parameters(&mut self, own: &mut PtxFunction<'a>) -> Read<Vec<Parameter<'a>>> {
+    fn parameters(&mut self, own: &mut PtxFunction<'a>) -> Parsed<Vec<Parameter<'a>>> {
         self.expect(b'(')?;
         let mut found = Vec::new();
         while !self.take_sign(b')')? {
@@ -663,7 +663,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn body(&mut self, own: &mut PtxFunction<'a>) -> Read<Vec<Statement<'a>>> {
+    fn body(&mut self, own: &mut PtxFunction<'a>) -> Parsed<Vec<Statement<'a>>> {
         let mut statements = Vec::new();
         self.expect(b'{')?;
         let mut depth = 1;
@@ -719,7 +719,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around it.
-    fn close(&mut self, own: &mut PtxFunction<'a>, statements: &mut [Statement<'a>], line: u32) -> Read<()> {
+    fn close(&mut self, own: &mut PtxFunction<'a>, statements: &mut [Statement<'a>], line: u32) -> Parsed<()> {
         let Some(scope) = self.scopes.pop() else { return self.error("`}` closes nothing") };
         let mut left = Vec::new();
         for mention in scope.mentions {
@@ -750,7 +750,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.reg .b32 %r<12>, %x;`
-    fn registers(&mut self) -> Read<()> {
+    fn registers(&mut self) -> Parsed<()> {
         self.advance()?;
         let mut element = None;
         while let Token::Dot(word) = self.token {
@@ -815,7 +815,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    fn statement(&mut self, own: &mut PtxFunction<'a>, statements: &mut Vec<Statement<'a>>) -> Read<()> {
+    fn statement(&mut self, own: &mut PtxFunction<'a>, statements: &mut Vec<Statement<'a>>) -> Parsed<()> {
         let line = self.line;
         let mut guard = None;
         if self.take_sign(b'@')? {
@@ -899,7 +899,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn operands(&mut self, own: &mut PtxFunction<'a>, end: u8, depth: usize) -> Read<Vec<Operand<'a>>> {
+    fn operands(&mut self, own: &mut PtxFunction<'a>, end: u8, depth: usize) -> Parsed<Vec<Operand<'a>>> {
         if depth == MAX_NESTING {
             return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
         }
@@ -913,7 +913,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn operand(&mut self, own: &mut PtxFunction<'a>, depth: usize) -> Read<Operand<'a>> {
+    fn operand(&mut self, own: &mut PtxFunction<'a>, depth: usize) -> Parsed<Operand<'a>> {
         if depth == MAX_NESTING {
             return self.error(format!("more than {MAX_NESTING} operands stand in each other"));
         }
@@ -982,7 +982,7 @@ impl<'a> Parser<'a> {
         Ok(operand)
     }
 
-    fn named(&mut self, own: &mut PtxFunction<'a>, name: &'a str) -> Read<Operand<'a>> {
+    fn named(&mut self, own: &mut PtxFunction<'a>, name: &'a str) -> Parsed<Operand<'a>> {
         let line = self.line;
         self.advance()?;
         if name == "_" {

@@ -1,8 +1,8 @@
 //! The tests of the sanitizer, a file for each topic.
 
 mod check;
-mod directions;
 mod control;
+mod directions;
 mod engines;
 mod instructions;
 mod isa;

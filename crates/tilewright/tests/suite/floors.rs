@@ -46,6 +46,17 @@ const REMAINING: &[(&str, &str, &[&str])] = &[
     ("layout", "value", &["kind", "layout", "number"]),
     ("notation", "derive", &["morphisms", "plan"]),
     ("notation", "functions", &["partitions", "tiled"]),
+    // A finding is reported to the checker that finds, and names places as it does.
+    ("sanitize", "check", &["checker", "finding"]),
+    // The checker of a launch gives one to each cluster, which shares its state.
+    ("sanitize", "check", &["cluster", "grid"]),
+    // The state of a cluster holds what each part of the engine keeps, and each part changes it;
+    // an operation of a program holds those of matrices and of the asynchronous engines.
+    (
+        "sanitize",
+        "engine",
+        &["access", "cluster", "code", "decode", "engines", "execute", "flow", "matrix", "together", "warp"],
+    ),
     ("tensor", "copy", &["pairs", "permuted", "plan"]),
     ("tensor", "gemm", &["plan", "product", "small", "source", "task"]),
     ("tensor", "simd", &["moves", "nontemporal"]),

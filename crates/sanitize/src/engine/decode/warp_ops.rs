@@ -5,7 +5,7 @@ use crate::check::checker::Order;
 use crate::engine::code::{Meeting, Op, Reduction, Row, Source, Target, Together, Truth, Window};
 use crate::engine::matrix::{MatrixOp, cut, wide};
 use crate::isa::matrices;
-use crate::isa::mma::{Lanes, Mma, Operands};
+use crate::isa::mma::{LaneWords, Mma, Operands};
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::ptx::{Operand, Scalar};
 
@@ -262,8 +262,8 @@ impl<'a> Decoder<'_, 'a> {
         }
         let from = [a, b, c].concat().into_boxed_slice();
         let f = move |rows: &[Row], results: &mut [Row]| {
-            let halves = |row: &Row| (0..words).map(|word| cut(row, 32 * word as u32)).collect::<Vec<Lanes>>();
-            let registers: Vec<Lanes> = rows.iter().flat_map(halves).collect();
+            let halves = |row: &Row| (0..words).map(|word| cut(row, 32 * word as u32)).collect::<Vec<LaneWords>>();
+            let registers: Vec<LaneWords> = rows.iter().flat_map(halves).collect();
             let mut sums = vec![[0; 32]; in_c];
             mma.multiply(&registers[..in_a], &registers[in_a..in_a + in_b], &registers[in_a + in_b..], &mut sums);
             for (result, sums) in results.iter_mut().zip(sums.chunks_exact(words)) {

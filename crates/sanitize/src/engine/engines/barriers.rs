@@ -8,7 +8,7 @@ use crate::engine::cluster::Cluster;
 use crate::engine::code::{Reference, Source, Target};
 use crate::engine::execute::Flow;
 use crate::engine::warp::{Fragment, Warp};
-use crate::isa::mbarrier::{MbarrierFlaw, MbarrierState};
+use crate::isa::mbarrier::{BarrierWord, MbarrierFlaw};
 
 /// The bytes of a barrier.
 const BYTES: u64 = 8;
@@ -69,7 +69,7 @@ impl Cluster<'_> {
         for lane in lanes_of(by.active) {
             let Some(key) = self.barrier_place(by, warp, fragment, at, lane) else { continue };
             let count = counts[lane] as u32;
-            let Some(state) = MbarrierState::new(count) else {
+            let Some(state) = BarrierWord::new(count) else {
                 let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
                 let defect = Defect::Arrivals { place, count, came: 0 };
                 self.found(by.block, warp.number, 1 << lane, by.at, defect);

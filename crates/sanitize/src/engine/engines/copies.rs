@@ -11,7 +11,7 @@ use crate::engine::warp::{Fragment, Warp};
 use crate::isa::float::{FloatMode, add32, add64};
 use crate::isa::format::Rounding;
 use crate::isa::half::{Half, HalfMode};
-use crate::isa::tensor_map::{MAP_BYTES, Piece, TensorMap, Walk};
+use crate::isa::tensor_map::{BoxPiece, MAP_BYTES, TensorMap, Walk};
 use crate::ptx::Scalar;
 
 /// Bytes of which copies in bulk consist.
@@ -326,7 +326,7 @@ impl Cluster<'_> {
         (_, coordinates, offsets, _): BoxPlace<'_>,
         lane: usize,
         shared: u64,
-    ) -> (Vec<Piece>, Vec<Span>) {
+    ) -> (Vec<BoxPiece>, Vec<Span>) {
         let frame = &warp.frames[fragment.frame];
         let mut at = [0; 5];
         for (into, source) in at.iter_mut().zip(coordinates) {

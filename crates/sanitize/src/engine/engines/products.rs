@@ -4,14 +4,14 @@
 //! the checker's.
 
 use super::Executes;
-use crate::check::checker::{Space, Span, Wgmma as ToldWgmma};
+use crate::check::checker::{Space, Span, Wgmma};
 use crate::check::finding::Defect;
 use crate::engine::access::Side;
 use crate::engine::cluster::Cluster;
 use crate::engine::code::{Source, Target, Truth};
 use crate::engine::warp::{Fragment, Warp};
-use crate::isa::mma::{LANES, Lanes};
-use crate::isa::wgmma::{Described, Wgmma};
+use crate::isa::mma::{LANES, LaneWords};
+use crate::isa::wgmma::{Described, GroupProduct};
 
 /// Rows of A that a warp has.
 const ROWS: usize = 16;
@@ -25,7 +25,7 @@ impl Cluster<'_> {
         by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &Fragment,
-        wgmma: &Wgmma,
+        wgmma: &GroupProduct,
         d: &[Target],
         (a, b): (&Result<Box<[Source]>, Source>, Source),
         adds: Truth,
@@ -36,7 +36,7 @@ impl Cluster<'_> {
         let described = |source: Source| Described::of_bits(frame.row(by.code, source)[first]);
         let of_b = described(b);
         let of_a = a.as_ref().err().map(|source| described(*source));
-        let rows = |sources: &[Source]| -> Vec<Lanes> {
+        let rows = |sources: &[Source]| -> Vec<LaneWords> {
             sources.iter().map(|source| frame.row(by.code, *source).map(|value| value as u32)).collect()
         };
         let held = a.as_ref().ok().map(|sources| rows(sources));
@@ -71,7 +71,7 @@ impl Cluster<'_> {
             Err(_) => Vec::new(),
         };
         let lanes = self.lanes(by.block, warp, fragment.mask);
-        self.check.wgmma(&ToldWgmma {
+        self.check.wgmma(&Wgmma {
             by: lanes,
             at: by.at,
             reads: &reads,

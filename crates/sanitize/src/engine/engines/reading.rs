@@ -5,7 +5,7 @@ use crate::check::checker::Order;
 use crate::engine::code::{Reference, Source, Truth, Window};
 use crate::engine::decode::Decoder;
 use crate::isa::tensor_core::{Factor, SumType};
-use crate::isa::wgmma::{GroupOperands, Wgmma};
+use crate::isa::wgmma::{GroupOperands, GroupProduct};
 use crate::ptx::{Operand, Scalar};
 
 type Read<T> = Result<T, String>;
@@ -306,7 +306,7 @@ impl<'a> Reader<'_, '_, 'a> {
             },
         };
         let sums = if *sum == "f16" { SumType::F16 } else { SumType::F32 };
-        let wgmma = Wgmma::new(n, operands, sums, self.has("satfinite")).filter(|wgmma| wgmma.k() == k);
+        let wgmma = GroupProduct::new(n, operands, sums, self.has("satfinite")).filter(|wgmma| wgmma.k() == k);
         let wgmma = wgmma.ok_or("there is no product of this shape and these types")?;
         let result = self.operand(0)?.clone();
         let d = self.decoder.targets(&result)?;

@@ -4,7 +4,7 @@
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand};
 use tilewright_sanitize::isa::matrices;
-use tilewright_sanitize::isa::mma::{LANES, Lanes, Mma, Operands};
+use tilewright_sanitize::isa::mma::{LANES, LaneWords, Mma, Operands};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 
 use super::random::Random;
@@ -34,7 +34,7 @@ pub(crate) fn fill(
     threads: &[usize],
     bits: u32,
     element: impl Fn(i64) -> u64,
-    registers: &mut Vec<Lanes>,
+    registers: &mut Vec<LaneWords>,
 ) {
     let values = layout.size() / threads.len() as i64;
     registers.resize((values as usize * bits as usize).div_ceil(32).max(registers.len()), [0; LANES]);

@@ -1,6 +1,6 @@
 //! Barriers in shared memory against a list of what has happened to them.
 
-use tilewright_sanitize::isa::mbarrier::{MAX_COUNT, MbarrierFlaw, MbarrierState};
+use tilewright_sanitize::isa::mbarrier::{BarrierWord, MAX_COUNT, MbarrierFlaw};
 
 use super::random::Random;
 
@@ -29,7 +29,7 @@ fn phases_are_over_when_arrivals_and_bytes_are_there() {
     let mut random = Random::new(60);
     for _ in 0..200 {
         let count = 1 + random.below(6) as i64;
-        let mut barrier = MbarrierState::new(count as u32).unwrap();
+        let mut barrier = BarrierWord::new(count as u32).unwrap();
         let mut history = History { expected: count, arrived: 0, bytes: 0, phases: 0 };
         // The arrivals of this phase; dropped ones count in it still.
         let mut now = count;
@@ -78,10 +78,10 @@ fn phases_are_over_when_arrivals_and_bytes_are_there() {
 
 #[test]
 fn counts_have_their_ends() {
-    assert!(MbarrierState::new(0).is_none());
-    assert!(MbarrierState::new(MAX_COUNT + 1).is_none());
-    let mut barrier = MbarrierState::new(MAX_COUNT).unwrap();
-    assert_eq!(MbarrierState::pending_of(barrier.token()), MAX_COUNT);
+    assert!(BarrierWord::new(0).is_none());
+    assert!(BarrierWord::new(MAX_COUNT + 1).is_none());
+    let mut barrier = BarrierWord::new(MAX_COUNT).unwrap();
+    assert_eq!(BarrierWord::pending_of(barrier.token()), MAX_COUNT);
     assert!(barrier.add_pending().is_err());
     assert!(barrier.expect(MAX_COUNT).is_ok());
     assert_eq!(barrier.expect(1), Err(MbarrierFlaw::Bytes(i64::from(MAX_COUNT) + 1)));

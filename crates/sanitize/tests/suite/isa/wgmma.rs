@@ -2,9 +2,9 @@
 
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::{Major, MatrixDescriptor, MmaAtom, SwizzleMode};
-use tilewright_sanitize::isa::mma::{LANES, Lanes};
+use tilewright_sanitize::isa::mma::{LANES, LaneWords};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
-use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, Wgmma};
+use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 
 use super::matrix::fill;
 use super::random::Random;
@@ -57,7 +57,7 @@ fn encode(value: i64, operands: GroupOperands) -> u64 {
 /// One instruction, for both ways of A.
 fn check(name: &str, n: i64, operands: GroupOperands, sums: SumType, ways: [(Major, SwizzleMode); 2]) {
     let mut random = Random::new(n as u64);
-    let wgmma = Wgmma::new(n as usize, operands, sums, false).unwrap();
+    let wgmma = GroupProduct::new(n as usize, operands, sums, false).unwrap();
     let wgmma = wgmma.across(ways.map(|(major, _)| major == Major::MN)).negated([false, true]);
     let integers = !matches!(operands, GroupOperands::Floats(..));
     let wgmma = if integers { wgmma.negated([false; 2]) } else { wgmma };
@@ -110,7 +110,7 @@ fn check(name: &str, n: i64, operands: GroupOperands, sums: SumType, ways: [(Maj
             let in_registers = registers(held.a().layout(), 8 * bytes as u32, &|at| encode(a[at as usize], operands));
             let matrices = [wgmma.a_of_shared(warp, &a_at, read), wgmma.a_of_registers(&in_registers)];
             assert_eq!(matrices[0], matrices[1], "{name}, warp {warp}");
-            let mut d: Vec<Lanes> = before.clone();
+            let mut d: Vec<LaneWords> = before.clone();
             wgmma.multiply(&matrices[0], &matrix_b, &mut d, adds);
             assert_eq!(d, after, "{name}, warp {warp}, {ways:?}");
         }
@@ -156,7 +156,7 @@ fn products_of_a_warpgroup_are_those_of_integers() {
 
 #[test]
 fn bits_of_a_warpgroup_are_counted() {
-    let wgmma = Wgmma::new(8, GroupOperands::AndPopc, SumType::F32, false).unwrap();
+    let wgmma = GroupProduct::new(8, GroupOperands::AndPopc, SumType::F32, false).unwrap();
     let mut random = Random::new(50);
     let a: Vec<[u8; 32]> = (0..64).map(|_| [0; 32].map(|_| random.bits() as u8)).collect();
     let b: Vec<[u8; 32]> = (0..8).map(|_| [0; 32].map(|_| random.bits() as u8)).collect();
