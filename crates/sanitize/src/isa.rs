@@ -11,7 +11,7 @@
 //! * [`float`]: f32 and f64 with all roundings; [`approximate`]: `.approx`.
 //! * [`half`]: f16 and bf16, alone and in pairs.
 //! * [`convert`]: `cvt` between all types.
-//! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups;
+//! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups; [`wmma`];
 //!   [`tensor_core`]: how their sums are rounded; [`matrices`]: `ldmatrix` and its like.
 //! * [`mbarrier`]: barriers in shared memory; [`tensor_map`]: which bytes a copy of a box moves.
 //!
@@ -32,3 +32,4 @@ pub mod mma;
 pub mod tensor_core;
 pub mod tensor_map;
 pub mod wgmma;
+pub mod wmma;

@@ -408,7 +408,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
         if let Some(op) = super::engines::decode(self, opcode, modifiers, operands) {
             let op = op?;
-            self.has_async = true;
+            self.has_async |= !matches!(op, super::engines::AsyncOp::Nothing);
             self.emit(Op::Async(op));
             return Ok(());
         }

@@ -8,6 +8,7 @@
 
 mod barriers;
 mod copies;
+mod fragments;
 mod products;
 mod reading;
 

@@ -319,3 +319,42 @@ WAIT:
     clean(&report);
     assert_eq!(words(&report.results[0].bytes), (0..64).map(|at| at ^ 32).collect::<Vec<u32>>());
 }
+
+/// One warp: D = A B + C with fragments from memory, A by rows and B by the order that is told.
+fn fragments(order: &str) -> Report {
+    let registers = |letter: char| (0..8).map(|at| format!("%{letter}{at}")).collect::<Vec<_>>().join(", ");
+    let (a, b, c) = (registers('a'), registers('b'), registers('c'));
+    let body = format!(
+        "
+    .reg .b32 %a<8>, %b<8>;
+    .reg .f32 %c<8>;
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    ld.param.u64 %d4, [p2];
+    mov.u32 %r2, 24;
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {{{a}}}, [%d2], %r2;
+    wmma.load.b.sync.aligned.{order}.m16n16k16.global.f16 {{{b}}}, [%d3];
+    wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {{{c}}}, [%d4], 16;
+    wmma.mma.sync.aligned.row.{order}.m16n16k16.f32.f32 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};
+    wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d4], {{{c}}}, 16;
+    ret;"
+    );
+    run(&body, 32, 1, &["in:f16[16,24]=range", "in:f16[16,16]=range", "inout:f32[16,16]=range"])
+}
+
+#[test]
+fn fragments_of_wmma_come_from_memory_and_go_there() {
+    for (order, by_columns) in [("row", false), ("col", true)] {
+        let report = fragments(order);
+        clean(&report);
+        let found: Vec<f32> = words(&report.results[0].bytes).into_iter().map(f32::from_bits).collect();
+        for row in 0..16 {
+            for column in 0..16 {
+                let b = |k: usize| if by_columns { column * 16 + k } else { k * 16 + column };
+                let product: usize = (0..16).map(|k| (row * 24 + k) * b(k)).sum();
+                let wanted = (row * 16 + column + product) as f32;
+                assert!((found[row * 16 + column] - wanted).abs() <= wanted * 1e-6, "{order} ({row}, {column})");
+            }
+        }
+    }
+}

@@ -11,3 +11,4 @@ mod random;
 mod sums;
 mod tensor_map;
 mod wgmma;
+mod wmma;

@@ -8,7 +8,7 @@ use crate::isa::tensor_core::{Factor, SumType};
 use crate::isa::wgmma::{GroupOperands, GroupProduct};
 use crate::ptx::{Operand, Scalar};
 
-type Read<T> = Result<T, String>;
+pub(super) type Read<T> = Result<T, String>;
 
 /// Makes an operation of a statement: its opcode, the words behind it, its operands. None where it
 /// is none of the engines'.
@@ -23,6 +23,7 @@ pub(in crate::engine) fn decode<'a>(
     Some(match (opcode, first) {
         ("mbarrier", _) => reader.barrier(first),
         ("wgmma", _) => reader.product(first),
+        ("wmma", _) => reader.fragment(first),
         ("st" | "red", "async") => reader.store_remote(opcode == "red"),
         ("cp", "async") if reader.has("mbarrier") => reader.copies_arrive(),
         ("cp", "async") if reader.has("bulk") => reader.bulk(false),
@@ -32,10 +33,10 @@ pub(in crate::engine) fn decode<'a>(
     })
 }
 
-struct Reader<'r, 'm, 'a> {
-    decoder: &'r mut Decoder<'m, 'a>,
-    modifiers: &'r [&'r str],
-    operands: &'r [Operand<'a>],
+pub(super) struct Reader<'r, 'm, 'a> {
+    pub(super) decoder: &'r mut Decoder<'m, 'a>,
+    pub(super) modifiers: &'r [&'r str],
+    pub(super) operands: &'r [Operand<'a>],
 }
 
 impl<'a> Reader<'_, '_, 'a> {
@@ -58,12 +59,12 @@ impl<'a> Reader<'_, '_, 'a> {
         self.operands.get(at).ok_or_else(|| format!("operand {} is missing", at + 1))
     }
 
-    fn source(&mut self, at: usize, kind: Scalar) -> Read<Source> {
+    pub(super) fn source(&mut self, at: usize, kind: Scalar) -> Read<Source> {
         let operand = self.operand(at)?.clone();
         self.decoder.source(&operand, kind)
     }
 
-    fn reference(&mut self, at: usize, window: Window, bytes: u64) -> Read<Reference> {
+    pub(super) fn reference(&mut self, at: usize, window: Window, bytes: u64) -> Read<Reference> {
         let operand = self.operand(at)?.clone();
         self.decoder.reference(&operand, window, bytes, 1, &[], Order::Weak)
     }

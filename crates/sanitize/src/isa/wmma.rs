@@ -1,0 +1,170 @@
+//! `wmma`: products of matrices whose fragments have no stated form.
+//!
+//! Law: `D = A B + C`. Which lane holds which element is open; a program may only hand fragments
+//! from loads to products to stores, or treat all elements alike. Here the elements of A and C lie
+//! in the order of their rows, those of B in that of its columns, as many in a row to each lane.
+//! Fragments of f16 have eight registers, so that they hold an element more than once where there
+//! are fewer. Sums are those of `mma.sync` ([`super::tensor_core`]).
+//!
+//! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
+
+use super::mma::{LANES, Lanes, Operands};
+use super::tensor_core::{Factor, SumType, Term, add_products};
+
+/// A matrix of the product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fragment {
+    /// A, of m x k.
+    A,
+    /// B, of k x n.
+    B,
+    /// C or D, of m x n.
+    C,
+}
+
+/// A `wmma` of a warp; f64 is not among them.
+///
+/// ```
+/// use tilewright_sanitize::isa::mma::Operands;
+/// use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
+/// use tilewright_sanitize::isa::wmma::{Fragment, Wmma};
+///
+/// let halves = Operands::Floats(Factor::F16, Factor::F16);
+/// let wmma = Wmma::new([16, 16, 16], halves, SumType::F32, false).unwrap();
+/// assert_eq!(wmma.registers(Fragment::A), 8);
+/// assert_eq!(wmma.place(Fragment::A, 3, 1), (1, 9)); // lane 3 has the second half of row 1
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wmma {
+    shape: [usize; 3],
+    operands: Operands,
+    sums: SumType,
+    saturate: bool,
+}
+
+impl Wmma {
+    /// An instruction; none where there is none of this shape and these types.
+    pub fn new(shape: [usize; 3], operands: Operands, sums: SumType, saturate: bool) -> Option<Wmma> {
+        let fits = match operands {
+            Operands::Floats(Factor::F16, Factor::F16) | Operands::Integers { bits: 8, .. } => {
+                matches!(shape, [16, 16, 16] | [32, 8, 16] | [8, 32, 16])
+            }
+            Operands::Floats(Factor::Bf16, Factor::Bf16) => {
+                sums == SumType::F32 && matches!(shape, [16, 16, 16] | [32, 8, 16] | [8, 32, 16])
+            }
+            Operands::Floats(Factor::Tf32, Factor::Tf32) => sums == SumType::F32 && shape == [16, 16, 8],
+            Operands::Integers { bits: 4, .. } => shape == [8, 8, 32],
+            Operands::XorPopc | Operands::AndPopc => shape == [8, 8, 128],
+            _ => false,
+        };
+        fits.then_some(Wmma { shape, operands, sums, saturate })
+    }
+
+    /// Rows and columns of a matrix.
+    pub fn extents(&self, fragment: Fragment) -> [usize; 2] {
+        let [m, n, k] = self.shape;
+        match fragment {
+            Fragment::A => [m, k],
+            Fragment::B => [k, n],
+            Fragment::C => [m, n],
+        }
+    }
+
+    /// Bits of an element of a matrix.
+    pub fn bits(&self, fragment: Fragment) -> usize {
+        match (fragment, self.operands) {
+            (Fragment::C, Operands::Floats(..)) if self.sums == SumType::F16 => 16,
+            (Fragment::C, _) => 32,
+            _ => self.operands.bits() as usize,
+        }
+    }
+
+    /// Elements that a lane has of a matrix, each counted once.
+    fn elements(&self, fragment: Fragment) -> usize {
+        self.extents(fragment).into_iter().product::<usize>() / LANES
+    }
+
+    /// Registers of a matrix.
+    pub fn registers(&self, fragment: Fragment) -> usize {
+        match (fragment, self.operands) {
+            (Fragment::A | Fragment::B, Operands::Floats(Factor::F16, _)) => 8,
+            _ => self.elements(fragment) * self.bits(fragment) / 32,
+        }
+    }
+
+    /// Row and column of the element that a lane has at a place, counted over its registers.
+    pub fn place(&self, fragment: Fragment, lane: usize, place: usize) -> (usize, usize) {
+        let elements = self.elements(fragment);
+        let index = lane * elements + place % elements;
+        let [rows, columns] = self.extents(fragment);
+        match fragment {
+            Fragment::B => (index % rows, index / rows),
+            _ => (index / columns, index % columns),
+        }
+    }
+
+    /// The bits of each element, row by row; of B column by column.
+    fn gather(&self, fragment: Fragment, registers: &[Lanes]) -> Vec<u32> {
+        let (bits, elements) = (self.bits(fragment), self.elements(fragment));
+        let (packed, mask) = (32 / bits, u32::MAX >> (32 - bits));
+        let all = (0..LANES * elements).map(|index| {
+            let (lane, place) = (index / elements, index % elements);
+            registers[place / packed][lane] >> (bits * (place % packed)) & mask
+        });
+        all.collect()
+    }
+
+    /// D. Where there are too few registers nothing is done.
+    pub fn multiply(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let count = |fragment| self.registers(fragment);
+        let (Some(a), Some(b), Some(c), Some(d)) = (
+            a.get(..count(Fragment::A)),
+            b.get(..count(Fragment::B)),
+            c.get(..count(Fragment::C)),
+            d.get_mut(..count(Fragment::C)),
+        ) else {
+            return;
+        };
+        let [m, n, k] = self.shape;
+        let (a, b) = (self.gather(Fragment::A, a), self.gather(Fragment::B, b));
+        let mut sums = self.gather(Fragment::C, c);
+        match self.operands {
+            Operands::Floats(first, second) => {
+                let rows: Vec<Term> = a.iter().map(|bits| first.decode(*bits)).collect();
+                let mut columns = vec![Term::ZERO; k * n];
+                for (index, bits) in b.iter().enumerate() {
+                    columns[index % k * n + index / k] = second.decode(*bits);
+                }
+                add_products(first.hopper(k), self.sums, (&rows, &columns), (n, k), &mut sums);
+            }
+            Operands::Integers { bits, a_signed, b_signed } => {
+                let extend = |value: u32, signed: bool| {
+                    let up = value << (32 - bits);
+                    if signed { up as i32 >> (32 - bits) } else { (up >> (32 - bits)) as i32 }
+                };
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    let pairs = a[at / n * k..][..k].iter().zip(&b[at % n * k..][..k]);
+                    let product: i32 = pairs.map(|(a, b)| extend(*a, a_signed) * extend(*b, b_signed)).sum();
+                    let total = i64::from(*sum as i32) + i64::from(product);
+                    let total = if self.saturate { total.clamp(i32::MIN.into(), i32::MAX.into()) } else { total };
+                    *sum = total as u32;
+                }
+            }
+            Operands::XorPopc | Operands::AndPopc => {
+                let xor = self.operands == Operands::XorPopc;
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    let pairs = a[at / n * k..][..k].iter().zip(&b[at % n * k..][..k]);
+                    *sum = sum.wrapping_add(pairs.map(|(a, b)| if xor { a ^ b } else { a & b }).sum());
+                }
+            }
+            Operands::F64 => {}
+        }
+        let (bits, elements) = (self.bits(Fragment::C), self.elements(Fragment::C));
+        let (packed, mask) = (32 / bits, u32::MAX >> (32 - bits));
+        d.fill([0; LANES]);
+        for (index, sum) in sums.iter().enumerate().take(m * n) {
+            let (lane, place) = (index / elements, index % elements);
+            d[place / packed][lane] |= (sum & mask) << (bits * (place % packed));
+        }
+    }
+}
