@@ -8,12 +8,12 @@
 //!
 //! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
 
-use super::mma::{LANES, Lanes, Operands};
+use super::mma::{LANES, LaneWords, Operands};
 use super::tensor_core::{Factor, SumType, Term, add_products};
 
 /// A matrix of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fragment {
+pub enum WmmaMatrix {
     /// A, of m x k.
     A,
     /// B, of k x n.
@@ -27,12 +27,12 @@ pub enum Fragment {
 /// ```
 /// use tilewright_sanitize::isa::mma::Operands;
 /// use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
-/// use tilewright_sanitize::isa::wmma::{Fragment, Wmma};
+/// use tilewright_sanitize::isa::wmma::{WmmaMatrix, Wmma};
 ///
 /// let halves = Operands::Floats(Factor::F16, Factor::F16);
 /// let wmma = Wmma::new([16, 16, 16], halves, SumType::F32, false).unwrap();
-/// assert_eq!(wmma.registers(Fragment::A), 8);
-/// assert_eq!(wmma.place(Fragment::A, 3, 1), (1, 9)); // lane 3 has the second half of row 1
+/// assert_eq!(wmma.registers(WmmaMatrix::A), 8);
+/// assert_eq!(wmma.place(WmmaMatrix::A, 3, 1), (1, 9)); // lane 3 has the second half of row 1
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Wmma {
@@ -61,50 +61,50 @@ impl Wmma {
     }
 
     /// Rows and columns of a matrix.
-    pub fn extents(&self, fragment: Fragment) -> [usize; 2] {
+    pub fn extents(&self, fragment: WmmaMatrix) -> [usize; 2] {
         let [m, n, k] = self.shape;
         match fragment {
-            Fragment::A => [m, k],
-            Fragment::B => [k, n],
-            Fragment::C => [m, n],
+            WmmaMatrix::A => [m, k],
+            WmmaMatrix::B => [k, n],
+            WmmaMatrix::C => [m, n],
         }
     }
 
     /// Bits of an element of a matrix.
-    pub fn bits(&self, fragment: Fragment) -> usize {
+    pub fn bits(&self, fragment: WmmaMatrix) -> usize {
         match (fragment, self.operands) {
-            (Fragment::C, Operands::Floats(..)) if self.sums == SumType::F16 => 16,
-            (Fragment::C, _) => 32,
+            (WmmaMatrix::C, Operands::Floats(..)) if self.sums == SumType::F16 => 16,
+            (WmmaMatrix::C, _) => 32,
             _ => self.operands.bits() as usize,
         }
     }
 
     /// Elements that a lane has of a matrix, each counted once.
-    fn elements(&self, fragment: Fragment) -> usize {
+    fn elements(&self, fragment: WmmaMatrix) -> usize {
         self.extents(fragment).into_iter().product::<usize>() / LANES
     }
 
     /// Registers of a matrix.
-    pub fn registers(&self, fragment: Fragment) -> usize {
+    pub fn registers(&self, fragment: WmmaMatrix) -> usize {
         match (fragment, self.operands) {
-            (Fragment::A | Fragment::B, Operands::Floats(Factor::F16, _)) => 8,
+            (WmmaMatrix::A | WmmaMatrix::B, Operands::Floats(Factor::F16, _)) => 8,
             _ => self.elements(fragment) * self.bits(fragment) / 32,
         }
     }
 
     /// Row and column of the element that a lane has at a place, counted over its registers.
-    pub fn place(&self, fragment: Fragment, lane: usize, place: usize) -> (usize, usize) {
+    pub fn place(&self, fragment: WmmaMatrix, lane: usize, place: usize) -> (usize, usize) {
         let elements = self.elements(fragment);
         let index = lane * elements + place % elements;
         let [rows, columns] = self.extents(fragment);
         match fragment {
-            Fragment::B => (index % rows, index / rows),
+            WmmaMatrix::B => (index % rows, index / rows),
             _ => (index / columns, index % columns),
         }
     }
 
     /// The bits of each element, row by row; of B column by column.
-    fn gather(&self, fragment: Fragment, registers: &[Lanes]) -> Vec<u32> {
+    fn gather(&self, fragment: WmmaMatrix, registers: &[LaneWords]) -> Vec<u32> {
         let (bits, elements) = (self.bits(fragment), self.elements(fragment));
         let (packed, mask) = (32 / bits, u32::MAX >> (32 - bits));
         let all = (0..LANES * elements).map(|index| {
@@ -115,19 +115,19 @@ impl Wmma {
     }
 
     /// D. Where there are too few registers nothing is done.
-    pub fn multiply(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    pub fn multiply(&self, a: &[LaneWords], b: &[LaneWords], c: &[LaneWords], d: &mut [LaneWords]) {
         let count = |fragment| self.registers(fragment);
         let (Some(a), Some(b), Some(c), Some(d)) = (
-            a.get(..count(Fragment::A)),
-            b.get(..count(Fragment::B)),
-            c.get(..count(Fragment::C)),
-            d.get_mut(..count(Fragment::C)),
+            a.get(..count(WmmaMatrix::A)),
+            b.get(..count(WmmaMatrix::B)),
+            c.get(..count(WmmaMatrix::C)),
+            d.get_mut(..count(WmmaMatrix::C)),
         ) else {
             return;
         };
         let [m, n, k] = self.shape;
-        let (a, b) = (self.gather(Fragment::A, a), self.gather(Fragment::B, b));
-        let mut sums = self.gather(Fragment::C, c);
+        let (a, b) = (self.gather(WmmaMatrix::A, a), self.gather(WmmaMatrix::B, b));
+        let mut sums = self.gather(WmmaMatrix::C, c);
         match self.operands {
             Operands::Floats(first, second) => {
                 let rows: Vec<Term> = a.iter().map(|bits| first.decode(*bits)).collect();
@@ -159,7 +159,7 @@ impl Wmma {
             }
             Operands::F64 => {}
         }
-        let (bits, elements) = (self.bits(Fragment::C), self.elements(Fragment::C));
+        let (bits, elements) = (self.bits(WmmaMatrix::C), self.elements(WmmaMatrix::C));
         let (packed, mask) = (32 / bits, u32::MAX >> (32 - bits));
         d.fill([0; LANES]);
         for (index, sum) in sums.iter().enumerate().take(m * n) {

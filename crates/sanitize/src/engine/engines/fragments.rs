@@ -4,9 +4,9 @@ use super::AsyncOp;
 use super::reading::{Read, Reader};
 use crate::engine::code::{Op, Reference, Row, Source, Target, Window};
 use crate::engine::matrix::MatrixOp;
-use crate::isa::mma::{Lanes, Operands};
+use crate::isa::mma::{LaneWords, Operands};
 use crate::isa::tensor_core::{Factor, SumType};
-use crate::isa::wmma::{Fragment, Wmma};
+use crate::isa::wmma::{Wmma, WmmaMatrix};
 use crate::ptx::{Operand, Scalar};
 
 /// The types of A and B by the word of one.
@@ -66,7 +66,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 let (d, a, b, c) = (d.clone(), a.clone(), b.clone(), c.clone());
                 let to = self.decoder.targets(&d)?;
                 let mut from = Vec::new();
-                for (operand, fragment) in [(a, Fragment::A), (b, Fragment::B), (c, Fragment::C)] {
+                for (operand, fragment) in [(a, WmmaMatrix::A), (b, WmmaMatrix::B), (c, WmmaMatrix::C)] {
                     let sources = self.decoder.sources(&operand, Scalar::B(32))?;
                     if sources.len() != wmma.registers(fragment) {
                         return Err(format!(
@@ -77,13 +77,13 @@ impl<'a> Reader<'_, '_, 'a> {
                     }
                     from.extend(sources);
                 }
-                if to.len() != wmma.registers(Fragment::C) {
-                    return Err(format!("{} registers are expected, not {}", wmma.registers(Fragment::C), to.len()));
+                if to.len() != wmma.registers(WmmaMatrix::C) {
+                    return Err(format!("{} registers are expected, not {}", wmma.registers(WmmaMatrix::C), to.len()));
                 }
                 let f = move |from: &[Row], to: &mut [Row]| {
-                    let words: Vec<Lanes> = from.iter().map(|row| row.map(|value| value as u32)).collect();
-                    let (a, rest) = words.split_at(wmma.registers(Fragment::A));
-                    let (b, c) = rest.split_at(wmma.registers(Fragment::B));
+                    let words: Vec<LaneWords> = from.iter().map(|row| row.map(|value| value as u32)).collect();
+                    let (a, rest) = words.split_at(wmma.registers(WmmaMatrix::A));
+                    let (b, c) = rest.split_at(wmma.registers(WmmaMatrix::B));
                     let mut d = vec![[0; 32]; to.len()];
                     wmma.multiply(a, b, c, &mut d);
                     for (into, sum) in to.iter_mut().zip(&d) {
@@ -102,23 +102,23 @@ impl<'a> Reader<'_, '_, 'a> {
         let words = self.type_words();
         let word = *words.last().ok_or("the type is missing")?;
         let fragment = match self.modifiers.get(1) {
-            Some(&"a") => Fragment::A,
-            Some(&"b") => Fragment::B,
-            _ => Fragment::C,
+            Some(&"a") => WmmaMatrix::A,
+            Some(&"b") => WmmaMatrix::B,
+            _ => WmmaMatrix::C,
         };
         // Of C any operands with sums of this type that have the shape.
         let operands = match (fragment, word) {
-            (Fragment::C, "f16" | "f32") if shape == [16, 16, 8] => operands_of("tf32", false),
-            (Fragment::C, "f16" | "f32") => operands_of("f16", false),
-            (Fragment::C, "s32") => match shape {
+            (WmmaMatrix::C, "f16" | "f32") if shape == [16, 16, 8] => operands_of("tf32", false),
+            (WmmaMatrix::C, "f16" | "f32") => operands_of("f16", false),
+            (WmmaMatrix::C, "s32") => match shape {
                 [8, 8, 32] => operands_of("s4", false),
                 [8, 8, 128] => operands_of("b1", false),
                 _ => operands_of("s8", false),
             },
-            (Fragment::C, _) => None,
+            (WmmaMatrix::C, _) => None,
             _ => operands_of(word, false),
         };
-        let sums = if fragment == Fragment::C && word == "f16" { SumType::F16 } else { SumType::F32 };
+        let sums = if fragment == WmmaMatrix::C && word == "f16" { SumType::F16 } else { SumType::F32 };
         let wmma = operands.and_then(|operands| Wmma::new(shape, operands, sums, false));
         let wmma = wmma.ok_or("there is no fragment of this shape and type")?;
         let (registers, address) = if loads { (0, 1) } else { (1, 0) };

@@ -1,13 +1,13 @@
 //! `wmma` against products of integers, by the places of its own fragments.
 
-use tilewright_sanitize::isa::mma::{LANES, Lanes, Operands};
+use tilewright_sanitize::isa::mma::{LANES, LaneWords, Operands};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
-use tilewright_sanitize::isa::wmma::{Fragment, Wmma};
+use tilewright_sanitize::isa::wmma::{Wmma, WmmaMatrix};
 
 use super::random::Random;
 
 /// Registers that hold a matrix, by the place of each part.
-fn registers(wmma: &Wmma, fragment: Fragment, element: impl Fn(usize, usize) -> u32) -> Vec<Lanes> {
+fn registers(wmma: &Wmma, fragment: WmmaMatrix, element: impl Fn(usize, usize) -> u32) -> Vec<LaneWords> {
     let bits = wmma.bits(fragment);
     let packed = 32 / bits;
     let mut all = vec![[0; LANES]; wmma.registers(fragment)];
@@ -34,10 +34,10 @@ fn check(shape: [usize; 3], operands: Operands, sums: SumType, range: i64, encod
         (Operands::Floats(..), SumType::F32) => (value as f32).to_bits(),
         _ => value as u32,
     };
-    let of_a = registers(&wmma, Fragment::A, |row, at| encode(a[row * k + at]));
-    let of_b = registers(&wmma, Fragment::B, |at, column| encode(b[at * n + column]));
-    let of_c = registers(&wmma, Fragment::C, |row, column| sum(c[row * n + column]));
-    let wanted = registers(&wmma, Fragment::C, |row, column| {
+    let of_a = registers(&wmma, WmmaMatrix::A, |row, at| encode(a[row * k + at]));
+    let of_b = registers(&wmma, WmmaMatrix::B, |at, column| encode(b[at * n + column]));
+    let of_c = registers(&wmma, WmmaMatrix::C, |row, column| sum(c[row * n + column]));
+    let wanted = registers(&wmma, WmmaMatrix::C, |row, column| {
         let term = |at: usize| match operands {
             Operands::XorPopc => (a[row * k + at] ^ b[at * n + column]) & 1,
             _ => a[row * k + at] * b[at * n + column],
@@ -48,7 +48,7 @@ fn check(shape: [usize; 3], operands: Operands, sums: SumType, range: i64, encod
     wmma.multiply(&of_a, &of_b, &of_c, &mut d);
     assert_eq!(d, wanted, "{shape:?} {operands:?}");
     // Each element is there, and as often as every other.
-    for fragment in [Fragment::A, Fragment::B, Fragment::C] {
+    for fragment in [WmmaMatrix::A, WmmaMatrix::B, WmmaMatrix::C] {
         let [rows, columns] = wmma.extents(fragment);
         let mut seen = vec![0; rows * columns];
         let places = wmma.registers(fragment) * 32 / wmma.bits(fragment);
