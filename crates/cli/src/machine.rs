@@ -15,15 +15,22 @@ use crate::terminal::Terminal;
 /// The name that stands for the first GPU of this computer.
 const FIRST_DEVICE: &str = "device";
 
-/// The machine of this name; `device` is the first GPU.
+/// The machine of this name; `device` is the first GPU. Behind an `@` may stand an earlier target that
+/// plans are held to: `device@sm_80`.
 pub fn named(name: &str) -> Result<Machine, Failure> {
-    if name.eq_ignore_ascii_case(FIRST_DEVICE) {
-        return Ok(Device::open(0)?.machine()?);
-    }
-    Machine::named(name).ok_or_else(|| {
-        let known = format!("{}, {FIRST_DEVICE}", Machine::NAMES.join(", "));
-        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
-    })
+    let (card, target) = name.split_once('@').map_or((name, None), |(card, target)| (card, Target::named(target)));
+    let found = match card.eq_ignore_ascii_case(FIRST_DEVICE) {
+        false => Machine::named(name),
+        true if card == name => return Ok(Device::open(0)?.machine()?),
+        true => Device::open(0)?.machine()?.held_to(target.ok_or_else(|| unknown(name))?),
+    };
+    found.ok_or_else(|| unknown(name))
+}
+
+/// No machine has this name.
+fn unknown(name: &str) -> Failure {
+    let known = format!("{}, {FIRST_DEVICE}", Machine::NAMES.join(", "));
+    PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
 }
 
 /// The machine to write text for: the one of this name, or a card that runs a target's code.

@@ -50,6 +50,10 @@ pub struct TuneCommandOptions {
     /// How many seconds all take, about. Problems share them equally.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
+    /// The GPU to plan for, such as device@sm_80: the first GPU, held to an earlier target. Plans that
+    /// are measured so are kept apart, and not used.
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
     /// The most plans of a problem, those first that the model takes for the fastest.
     #[arg(long, value_name = "COUNT", default_value_t = 16, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1000))]
     plans: u16,
@@ -76,8 +80,8 @@ pub fn run(options: &TuneCommandOptions, terminal: &mut Terminal) -> Result<(), 
         return Err(Failure::Usage("name a problem, such as 'gemm 4096 4096 4096 --type bf16', or a --list".into()));
     }
     let device = Device::open(0)?;
-    let planner = machine::of_device(&device, terminal)?;
-    let asked = lines.iter().map(|line| asked(line, &planner).map_err(|failure| failure.about(line)));
+    let machine = machine::to_plan_for(options.machine.as_deref(), Some(&device))?;
+    let asked = lines.iter().map(|line| asked(line, &machine).map_err(|failure| failure.about(line)));
     let asked: Vec<Asked> = asked.collect::<Result<_, _>>()?;
     let plans = MeasuredPlans::from_environment();
     let end = Instant::now() + Duration::from_secs(options.seconds.into());
@@ -86,7 +90,7 @@ pub fn run(options: &TuneCommandOptions, terminal: &mut Terminal) -> Result<(), 
         let own = end.saturating_duration_since(Instant::now()) / (asked.len() - number) as u32;
         let until = Some(Instant::now() + own);
         let tune = TuneOptions::new(options.plans.into());
-        let tune = TuneOptions { effort: Effort { until, ..tune.effort }, ..tune };
+        let tune = TuneOptions { effort: Effort { until, ..tune.effort }, machine: Some(&machine), ..tune };
         let progress = RefCell::new(Progress::new("measuring", tune.steps(options.plans.into()) as u64));
         let step = || progress.borrow_mut().step(1);
         let tuned = problem.tune(&device, &plans, TuneOptions { step: &step, ..tune });

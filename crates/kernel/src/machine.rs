@@ -155,7 +155,7 @@ impl Machine {
     }
 
     /// The card of this name: in upper or lower case, with or without spaces, `-`, `_` and the
-    /// words NVIDIA and GeForce.
+    /// words NVIDIA and GeForce. Behind an `@` may stand the target that plans are held to.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -163,8 +163,14 @@ impl Machine {
     /// assert_eq!(Machine::named("h200").unwrap().multiprocessors, 132);
     /// assert_eq!(Machine::named("rtx-4090"), Machine::named("NVIDIA GeForce RTX 4090"));
     /// assert_eq!(Machine::named("TPU"), None);
+    /// // An H200 that is held to what Ampere has.
+    /// assert_eq!(Machine::named("H200@sm_80").unwrap().target.name(), "sm_80");
+    /// assert_eq!(Machine::named("A100@sm_90a"), None);
     /// ```
     pub fn named(name: &str) -> Option<Machine> {
+        if let Some((name, target)) = name.split_once('@') {
+            return Machine::named(name)?.held_to(Target::named(target)?);
+        }
         let plain = |text: &str| {
             let kept = text.chars().filter(|letter| !matches!(letter, ' ' | '-' | '_'));
             kept.flat_map(char::to_lowercase).collect::<String>()
@@ -173,6 +179,16 @@ impl Machine {
         let own = own.strip_prefix("nvidia").unwrap_or(&own);
         let own = own.strip_prefix("geforce").unwrap_or(own);
         table::CARDS.iter().find(|card| plain(card.name) == own).map(table::Card::machine)
+    }
+
+    /// The same card for plans of an earlier target, whose code it runs too; none where it does not.
+    /// So a new card shows how plans for older ones perform.
+    pub fn held_to(self, target: Target) -> Option<Machine> {
+        if !target.runs_on(self.capability) {
+            return None;
+        }
+        let name = if self.target == target { self.name } else { format!("{}@{}", self.name, target.name()) };
+        Some(Machine { name, target, ..self })
     }
 
     /// The card for which plans are made where a target is all that is known.

@@ -6,7 +6,7 @@
 
 use tilewright_planners::gemm::{Expected, Problem, Product};
 
-use super::{Card, Kept, MeasuredPlans, Ranked, Stopwatch, TuneError, TuneOptions, rank};
+use super::{Kept, MeasuredPlans, Ranked, Stopwatch, TuneError, TuneOptions, rank};
 use crate::devices::bench::tensors::{Ready, Tensors, compare, ready, wanted};
 use crate::devices::bench::{BenchError, Round, timed};
 use crate::{Device, Stream};
@@ -44,7 +44,7 @@ pub fn tune_gemm<'a>(
     options: impl Into<TuneOptions<'a>>,
 ) -> Result<(Vec<Ranked<Product>>, Kept), TuneError> {
     let options = options.into();
-    let machine = device.machine()?;
+    let (machine, card) = options.planned_for(device)?;
     let candidates = Product::candidates(problem, &machine)?;
     let candidates = &candidates[..options.plans.clamp(1, candidates.len().max(1)).min(candidates.len())];
     let products = candidates.iter().map(|(_, plan)| Product::planned(problem, plan, &machine));
@@ -64,7 +64,7 @@ pub fn tune_gemm<'a>(
     let ranking = rank(products, options.effort, &mut on_device)?;
     let plan_of =
         |own: &Ranked<Product>| Ranked { plan: own.plan.plan().clone(), number: own.number, seconds: own.seconds };
-    let kept = plans.keep(&Card::of(device), problem, &ranking.iter().map(plan_of).collect::<Vec<_>>())?;
+    let kept = plans.keep(&card, problem, &ranking.iter().map(plan_of).collect::<Vec<_>>())?;
     Ok((ranking, kept))
 }
 
@@ -84,7 +84,8 @@ impl Stopwatch<Product> for TunedProducts<'_> {
 
     fn ready(&mut self, product: &Product) -> Result<(), BenchError> {
         let (device, stream, tensors) = (self.device, self.stream, &mut self.tensors);
-        let kernels = ready(device, product.steps(), &device.machine()?)?;
+        let (machine, _) = self.options.planned_for(device)?;
+        let kernels = ready(device, product.steps(), &machine)?;
         tensors.poison(stream, self.problem)?;
         tensors.launch(stream, &kernels)?;
         stream.synchronize()?;

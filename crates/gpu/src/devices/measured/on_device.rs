@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::{Device, GpuError, Stream};
+use tilewright_kernel::machine::Machine;
 use tilewright_planners::{Computation, PlanError, Planned};
 
 use super::{Card, Effort, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
@@ -72,6 +73,9 @@ pub struct TuneOptions<'a> {
     /// Milliseconds without work before each time: for GEMMs, whose speed falls with the
     /// temperature of the device. Without it, work precedes each time.
     pub rest_ms: Option<u32>,
+    /// The machine to plan for, where the device is held to an earlier target
+    /// ([`Machine::held_to`]): its plans are kept apart.
+    pub machine: Option<&'a Machine>,
     /// Called whenever a plan was checked or timed, for a display of the progress.
     pub step: &'a dyn Fn(),
 }
@@ -79,7 +83,22 @@ pub struct TuneOptions<'a> {
 impl TuneOptions<'_> {
     /// So many plans, in five rounds.
     pub fn new(plans: usize) -> TuneOptions<'static> {
-        TuneOptions { plans, effort: ROUNDS.into(), rest_ms: None, step: &|| () }
+        TuneOptions { plans, effort: ROUNDS.into(), rest_ms: None, machine: None, step: &|| () }
+    }
+
+    /// The machine that is planned for, and the card whose plans are kept.
+    ///
+    /// Errors: the device.
+    pub(super) fn planned_for(&self, device: &Device) -> Result<(Machine, Card), GpuError> {
+        let (own, card) = (device.machine()?, Card::of(device));
+        Ok(match self.machine {
+            Some(machine) if machine.target != own.target => {
+                let name = format!("{}@{}", card.name, machine.target.name());
+                (machine.clone(), Card { name, ..card })
+            }
+            Some(machine) => (machine.clone(), card),
+            None => (own, card),
+        })
     }
 
     /// How often [`TuneOptions::step`] is called for so many plans.
@@ -123,11 +142,12 @@ pub fn tune<'a>(
     options: impl Into<TuneOptions<'a>>,
 ) -> Result<(Vec<Ranked<Planned>>, Kept), TuneError> {
     let options = options.into();
-    let mut candidates = work.candidates(&device.machine()?)?;
+    let (machine, card) = options.planned_for(device)?;
+    let mut candidates = work.candidates(&machine)?;
     candidates.truncate(options.plans.max(1));
     let mut stopwatch = TimedKernels { device, stream: device.stream()?, step: options.step, ready: Vec::new() };
     let ranking = rank(candidates, options.effort, &mut stopwatch)?;
-    let kept = plans.keep(&Card::of(device), work, &ranking)?;
+    let kept = plans.keep(&card, work, &ranking)?;
     Ok((ranking, kept))
 }
 

@@ -25,9 +25,11 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        let useful = |side: &i64, extent: i64| *side < 2 * count(extent, 16) * 16;
-        for rows in SIDES.into_iter().filter(|rows| useful(rows, m)) {
-            for columns in SIDES.into_iter().filter(|columns| useful(columns, n)) {
+        // A warp has 16 columns of D at the least, which are 32 columns of gated pairs.
+        let least = |is_paired: bool| if is_paired && problem.pairs().is_some() { 32 } else { 16 };
+        let useful = |side: i64, extent: i64, least: i64| side < 2 * count(extent, least) * least;
+        for rows in SIDES.into_iter().filter(|rows| useful(*rows, m, least(swapped))) {
+            for columns in SIDES.into_iter().filter(|columns| useful(*columns, n, least(!swapped))) {
                 let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                 for (warps, blocks_per_sm) in
                     WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |resident| (warps, resident)))
