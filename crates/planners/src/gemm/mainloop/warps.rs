@@ -223,10 +223,10 @@ impl<'a, 'k> Warps<'a, 'k> {
         let (k, depth) = (self.k, self.outline.problem.k_tile());
         let (step, stage) = (at(&plus(&unit.first, step)?)?, at(stage)?);
         each(k, unit, tiles.len(), &|which| {
-            for side in 0..2 {
-                let (copies, to) = (&self.copies[side], self.rings[side].slice(stage.clone())?);
-                let operand = &self.operands[which][side];
-                for (number, from) in (0..).zip(&tiles[which][side]) {
+            let operands = tiles[which].iter().zip(&self.operands[which]);
+            for ((tiles, operand), (copies, ring)) in operands.zip(self.copies.iter().zip(&self.rings)) {
+                let to = ring.slice(stage.clone())?;
+                for (number, from) in (0..).zip(tiles) {
                     let to = match operand.paired {
                         true => operand.part(&to, [copies.lines, depth], depth, number)?,
                         false => to.clone(),
