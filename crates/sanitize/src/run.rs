@@ -16,6 +16,9 @@ use crate::report::{Ending, Report, ResultArray, StatementSource};
 /// The most bytes of shared memory of a block: those of an H100.
 pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 
+/// The most bytes of the host that registers and shared memory of a cluster take.
+const MAX_CLUSTER_BYTES: u64 = 2 << 30;
+
 /// How a launch is run.
 pub struct Options<'s> {
     /// In how many schedules; results of the later ones are compared with those of the first.
@@ -343,6 +346,12 @@ fn run(
         printed: Mutex::new(Vec::new()),
         stop,
     };
+    if grid.cluster_bytes() > MAX_CLUSTER_BYTES {
+        return Err(LaunchError::new(format!(
+            "registers and shared memory of a cluster take {} bytes here; {MAX_CLUSTER_BYTES} are possible",
+            grid.cluster_bytes()
+        )));
+    }
     let stopped = {
         let checkers = |number: u64| -> Box<dyn Checker + Send + '_> {
             match options.checks {

@@ -61,7 +61,18 @@ pub(crate) struct Grid<'g> {
     pub(crate) stop: &'g (dyn Fn() -> bool + Sync),
 }
 
+/// The bytes of a row of registers.
+const ROW_BYTES: u64 = 256;
+
 impl Grid<'_> {
+    /// The bytes that the registers and the shared memory of a cluster take.
+    pub(crate) fn cluster_bytes(&self) -> u64 {
+        let product = |own: [u32; 3]| own.iter().map(|own| u64::from(*own)).product::<u64>();
+        let code = &self.program.functions[self.program.entry.function as usize];
+        let warps = product(self.block).div_ceil(32);
+        product(self.cluster) * (self.shared_bytes + warps * ROW_BYTES * u64::from(code.slots))
+    }
+
     pub(super) fn print(&self, line: String) {
         if let Ok(mut printed) = self.printed.lock()
             && printed.len() < MAX_PRINTED

@@ -11,6 +11,8 @@ use crate::check::finding::Defect;
 
 /// The most calls within each other.
 const MAX_CALLS: usize = 512;
+/// The most registers of all functions that lanes of a warp are in.
+const MAX_ROWS: usize = 1 << 18;
 /// The most bytes of local memory of a thread.
 pub(super) const MAX_LOCAL: u64 = 512 << 10;
 
@@ -507,6 +509,10 @@ impl Cluster<'_> {
             return Err(Stop::Refused(at, format!("more than {MAX_CALLS} calls within each other")));
         }
         let target = &program.functions[number as usize];
+        let rows: usize = warp.frames.iter().filter(|frame| frame.live != 0).map(|frame| frame.rows.len()).sum();
+        if rows + target.slots as usize > MAX_ROWS {
+            return Err(Stop::Refused(at, format!("the functions that are called use more than {MAX_ROWS} registers")));
+        }
         let local = warp.frames[fragment.frame].local + u64::from(code.local_bytes.next_multiple_of(16));
         if local + u64::from(target.local_bytes) > MAX_LOCAL {
             return Err(Stop::Refused(at, format!("a thread uses more than {MAX_LOCAL} bytes of local memory")));

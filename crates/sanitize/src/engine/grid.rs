@@ -12,8 +12,10 @@ use std::time::Duration;
 use super::cluster::{Cluster, Grid, Stop, Turn};
 use crate::check::checker::Checker;
 
-/// The most clusters that a core holds at once.
-const MAX_RESIDENT: usize = 65_536;
+/// The most clusters that a core holds at once, and the most bytes of their registers and shared
+/// memory.
+const MAX_RESIDENT: u64 = 65_536;
+const MAX_RESIDENT_BYTES: u64 = 4 << 30;
 /// The most clusters of which is told where they hang.
 const MAX_TOLD: usize = 4;
 /// What a core that has no work left says.
@@ -88,6 +90,7 @@ impl<'g> Common<'g> {
 fn work(common: &Common<'_>, core: usize) {
     let mut active: Vec<Cluster<'_>> = Vec::new();
     let resident = common.grid.schedule.resident();
+    let most = (MAX_RESIDENT_BYTES / common.grid.cluster_bytes().max(1)).clamp(resident as u64, MAX_RESIDENT);
     while !common.is_stopping.load(SeqCst) {
         while active.len() < resident
             && let Some(cluster) = common.take()
@@ -126,7 +129,7 @@ fn work(common: &Common<'_>, core: usize) {
             common.idle[core].store(0, SeqCst);
             continue;
         }
-        if active.len() < MAX_RESIDENT
+        if (active.len() as u64) < most
             && let Some(cluster) = common.take()
         {
             active.push(cluster);

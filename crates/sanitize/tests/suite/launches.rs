@@ -158,6 +158,23 @@ fn what_is_printed_and_asserted_is_told() {
 }
 
 #[test]
+fn what_takes_too_much_memory_is_refused() {
+    // So many registers that those of a block of the host do not fit.
+    let many: String = (0..20_000).map(|at| format!("mov.b32 %q{at}, 0;\n")).collect();
+    let text = kernel(1, &format!(".reg .b32 %q<20000>;\n{many}"));
+    assert!(run(&text, 1, 32, &["inout:u32[1]"]).unwrap().is_clean());
+    let mut launch = KernelLaunch::new("f", [16, 1, 1], [1024, 1, 1]).cluster([16, 1, 1]);
+    launch = launch.argument(Argument::read("", "inout:u32[1]", 0).unwrap());
+    let refusal = sanitize(&text, &launch, &Options::default()).unwrap_err().to_string();
+    assert!(refusal.contains("2147483648 are possible"), "{refusal}");
+    // A table that would be larger than memory, in each of its forms.
+    for variable in [".global .b8 g[99999999999];", ".shared .b8 s[9999999];", ".local .b8 l[9999999];"] {
+        let refusal = run(&kernel(1, variable), 1, 32, &["inout:u32[1]"]).unwrap_err().to_string();
+        assert!(refusal.contains("exceed"), "{refusal}");
+    }
+}
+
+#[test]
 fn a_run_ends_where_it_is_asked_to() {
     let text = kernel(1, "L: add.u32 %r1, %r1, 1; bra L;");
     let stop = || true;
