@@ -44,7 +44,8 @@ struct WarpState {
     view: WarpView,
     /// The count of its events now.
     count: u32,
-    /// The lanes that have not ended.
+    /// The lanes that there are, and those that have not ended.
+    lanes: u32,
     live: u32,
     /// Its groups of `cp.async`, bulk copies and products.
     copies: Groups,
@@ -107,6 +108,7 @@ impl<'g> ClusterChecker<'g> {
             WarpState {
                 view: WarpView::One(Arc::clone(&view)),
                 count: FIRST_COUNT,
+                lanes: u32::MAX >> (32 - lanes),
                 live: u32::MAX >> (32 - lanes),
                 copies: Groups::default(),
                 bulk: Groups::default(),
@@ -235,7 +237,7 @@ impl<'g> ClusterChecker<'g> {
     fn add_own(&self, known: &mut Known, by: Lanes) {
         let warp = &self.warps[self.warp_at(by)];
         let local = self.grid.code.local(by.warp, Agency::Thread);
-        let mask = if by.mask & warp.live == warp.live { u32::MAX } else { by.mask };
+        let mask = if by.mask & warp.lanes == warp.lanes { u32::MAX } else { by.mask };
         known.raise(by.rank, local, warp.count, mask);
     }
 

@@ -67,7 +67,10 @@ pub(super) struct Code {
 }
 
 const LANE_BITS: u32 = 5;
-const STRENGTH_BITS: u32 = 2;
+/// Two for the scope, one for whether a strong access writes.
+const STRENGTH_BITS: u32 = 3;
+/// The bit of a strong access that writes.
+pub(super) const STRONG_WRITE: u32 = 4;
 
 fn bits_for(values: u64) -> u32 {
     u64::BITS - values.saturating_sub(1).leading_zeros()
@@ -171,6 +174,12 @@ impl Code {
     #[inline]
     pub(super) fn strength(&self, event: Event) -> u32 {
         (event.0 >> (self.count_bits + self.place_bits)) as u32 & 3
+    }
+
+    /// Whether it is a strong access that writes.
+    #[inline]
+    pub(super) fn is_strong_write(&self, event: Event) -> bool {
+        (event.0 >> (self.count_bits + self.place_bits)) as u32 & STRONG_WRITE != 0
     }
 
     /// The block and the agent in one number.

@@ -149,7 +149,11 @@ impl Told<'_> {
                 })
             }
             Defect::PendingAtExit { work } => {
-                let what = named(*work).trim_end_matches(',');
+                let what = match work {
+                    Work::BulkRead | Work::BulkWrite => "a bulk store",
+                    Work::Wgmma => "a wgmma",
+                    work => named(*work),
+                };
                 write!(f, "the thread ends while {what} may be in flight; {}", ending(*work))
             }
             Defect::BarrierNotReached { barrier, came, expected, missing, missing_at } => {

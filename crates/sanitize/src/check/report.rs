@@ -1,6 +1,6 @@
 //! Findings, one for each pair of statements, counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::checker::At;
 use super::finding::{Defect, Finding};
@@ -71,9 +71,17 @@ impl Reports {
         self.all.len() >= MAX_FINDINGS || self.overflowed
     }
 
-    /// All findings, by instruction.
+    /// All findings, by instruction. Reads of what nobody has written are left out where the same
+    /// statement races with a write: the write came later in this run.
     pub(super) fn sorted(&self) -> Vec<Finding> {
-        let mut all: Vec<Finding> = self.all.values().cloned().collect();
+        let races = |finding: &&Finding| matches!(finding.code(), "E1016" | "E1017" | "E1018");
+        let racing: BTreeSet<At> = (self.all.values().filter(races))
+            .flat_map(|finding| [finding.at, other(&finding.defect).0].into_iter().flatten())
+            .collect();
+        let follows = |finding: &Finding| {
+            matches!(finding.defect, Defect::Unwritten { .. }) && finding.at.is_some_and(|at| racing.contains(&at))
+        };
+        let mut all: Vec<Finding> = self.all.values().filter(|finding| !follows(finding)).cloned().collect();
         all.sort_by_key(|finding| (finding.at, finding.thread, finding.code()));
         all
     }

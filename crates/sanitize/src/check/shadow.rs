@@ -1,9 +1,11 @@
 //! Shadow memory: for each byte the last write, and the reads since.
 //!
 //! A page covers 4096 bytes by cells that are as wide as its accesses allow: it begins with the
-//! width of its first access and is cut finer when a narrower one comes. The reads of a cell are
-//! entries of a warp, an instruction and a count, with a bit for each lane. A read that is ordered
-//! after another replaces it: what comes after the later one comes after both.
+//! width of its first access and is cut finer when a narrower one comes. A cell has its last weak
+//! write, and what came since: reads, and strong writes, which do not conflict with each other and so
+//! need no order among them. These are entries of a warp, an instruction and a count, with a bit for
+//! each lane. One that is ordered after another of its kind replaces it: what comes after the later
+//! one comes after both.
 
 use super::event::{Code, Event};
 
@@ -17,7 +19,7 @@ const MAX_WIDTH: u32 = 4;
 /// read it that nothing orders; the first are kept.
 const MAX_READERS: usize = 64;
 
-/// Reads of a cell by lanes of a warp.
+/// Reads, or strong writes, of a cell by lanes of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     /// The event, of lane 0.
@@ -29,9 +31,9 @@ pub(super) struct Reading {
 /// The history of some bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// The last write.
+    /// The last weak write.
     pub(super) write: Event,
-    /// The last read since; none if the mask is 0.
+    /// The last read or strong write since; none if the mask is 0.
     read: Event,
     mask: u32,
     /// One more than the index of other reads; 0 for none.
@@ -48,6 +50,8 @@ pub(super) struct Page {
     free: Vec<u32>,
     /// Whether it holds a barrier, whose bytes nobody else may touch.
     pub(super) barriers: bool,
+    /// Whether strong accesses have written in it.
+    pub(super) strong: bool,
 }
 
 impl Page {
@@ -56,7 +60,7 @@ impl Page {
         let width = fitting(address, bytes);
         let cell = Cell { write: initial, read: Event::NONE, mask: 0, more: 0 };
         let cells = vec![cell; (PAGE_BYTES >> width) as usize];
-        Page { width, cells, more: Vec::new(), free: Vec::new(), barriers: false }
+        Page { width, cells, more: Vec::new(), free: Vec::new(), barriers: false, strong: false }
     }
 
     /// Cuts cells so that an access is whole cells.
@@ -109,6 +113,16 @@ impl Page {
         }
     }
 
+    /// Bytes have values, by a strong write.
+    #[inline]
+    pub(super) fn set_written(&mut self, at: usize) {
+        let write = &mut self.cells[at].write;
+        if *write == Event::NONE {
+            *write = Event::INITIAL;
+        }
+        self.strong = true;
+    }
+
     /// The only read since the last write, if there is at most one.
     #[inline]
     pub(super) fn single(&self, at: usize) -> Option<Reading> {
@@ -138,7 +152,7 @@ impl Page {
                 return;
             }
             let old = Reading { event: cell.read, mask: cell.mask };
-            if replaces(code, old, new) || is_before(old) {
+            if stands_for(code, old, new) && (follows(code, old, new) || is_before(old)) {
                 (cell.read, cell.mask) = (new.event, new.mask);
                 return;
             }
@@ -164,7 +178,7 @@ impl Page {
             same.mask |= new.mask;
             return;
         }
-        let gone = |old: Reading| replaces(code, old, new) || is_before(old);
+        let gone = |old: Reading| stands_for(code, old, new) && (follows(code, old, new) || is_before(old));
         list.retain(|old| !gone(*old));
         if gone(Reading { event: cell.read, mask: cell.mask }) {
             (cell.read, cell.mask) = (new.event, new.mask);
@@ -179,12 +193,21 @@ impl Page {
     }
 }
 
-/// Whether a read of a warp makes an earlier one of the same lanes needless: by program order.
-fn replaces(code: &Code, old: Reading, new: Reading) -> bool {
+/// Whether all that conflicts with one entry conflicts with a later one too: a strong read conflicts
+/// with least.
+#[inline]
+fn stands_for(code: &Code, old: Reading, new: Reading) -> bool {
+    let kind = |reading: Reading| (code.strength(reading.event), code.is_strong_write(reading.event));
+    let (old, new) = (kind(old), kind(new));
+    old == new || (old.0 > 0 && !old.1 && (new.0 == 0 || new.0 <= old.0))
+}
+
+/// Whether an entry comes after another of the same lanes by program order.
+#[inline]
+fn follows(code: &Code, old: Reading, new: Reading) -> bool {
     code.agent(old.event) == code.agent(new.event)
         && old.mask & !new.mask == 0
-        && code.strength(new.event) <= code.strength(old.event)
-        && code.agency(code.local_of(new.event)).is_some_and(|(_, agency)| agency == super::event::Agency::Thread)
+        && code.is_thread(code.local_of(new.event))
 }
 
 /// The widest cells of which an access is whole ones, as a logarithm.

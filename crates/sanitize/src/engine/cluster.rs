@@ -323,6 +323,7 @@ impl<'g> Cluster<'g> {
         if !self.blocks[block].is_done && self.blocks[block].warps.iter().all(|warp| warp.live == 0) {
             self.blocks[block].is_done = true;
             let rank = self.blocks[block].rank;
+            self.check_bytes(rank);
             self.check.block_exit(rank);
             self.tell_news();
         }

@@ -14,10 +14,12 @@ mod reading;
 
 use std::collections::{HashMap, VecDeque};
 
+use super::access::Side;
 use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, Reference, Row, Source, Target, Truth};
 use super::execute::Flow;
 use super::warp::{Fragment, Warp};
+use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
 use crate::isa::tensor_map::{MapElement, TensorMap};
 use crate::isa::wgmma::GroupProduct;
@@ -291,6 +293,25 @@ impl Cluster<'_> {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// Tells of the barriers of a block that ends whose bytes are not those that were expected.
+    pub(super) fn check_bytes(&mut self, rank: u32) {
+        let mut left: Vec<(u64, i64)> = Vec::new();
+        for ((of, address), record) in &self.asynchronous.barriers {
+            let flying = self.asynchronous.transfers.iter().filter_map(|transfer| transfer.barrier);
+            let flying = flying.filter(|(rank, at, _)| (rank, at) == (of, address));
+            let bytes = record.state.bytes() - flying.map(|(_, _, bytes)| i64::from(bytes)).sum::<i64>();
+            if *of == rank && bytes != 0 {
+                left.push((*address, bytes));
+            }
+        }
+        left.sort_unstable();
+        for (address, expects) in left {
+            let (place, _) = self.place(Side::Shared(rank), address, 8);
+            let defect = Defect::TransactionBytes { place, expects };
+            self.check.report(Finding { defect, at: None, thread: None, count: 1 });
+        }
     }
 
     /// What a fragment that polls by an operation of the engines waits for.

@@ -2,7 +2,7 @@
 
 use super::super::checker::{Access, At, Kind, Lanes, Order, Scope, Space, Span};
 use super::super::clock::{Here, Known};
-use super::super::event::{Agency, Code, Event, strength};
+use super::super::event::{Agency, Code, Event, STRONG_WRITE, strength};
 use super::super::finding::{Defect, Missing, Party, Place, Work};
 use super::super::grid::needed;
 use super::super::shadow::{PAGE_BYTES, Page, Reading};
@@ -66,6 +66,7 @@ impl Actor<'_> {
             let generic = matches!(code.agency(code.local_of(event)), Some((_, Agency::Thread | Agency::Copy)));
             return match known {
                 true if !generic || !writes || fenced.covers(code, self.here, event, mask) => Ordering::Ordered,
+                _ if self.is_morally_strong(event) => Ordering::Ordered,
                 true => Ordering::Unfenced,
                 false => Ordering::Unordered,
             };
@@ -109,6 +110,7 @@ pub(super) enum Conflict {
 struct Effect {
     reads: bool,
     writes: bool,
+    strong: bool,
     coherent: bool,
 }
 
@@ -150,28 +152,41 @@ fn touch(
                 found.get_or_insert(Conflict::With { event: write, lane, wrote: true, unfenced });
             }
         }
-        if effect.writes {
+        if effect.writes || page.strong {
             let mut skip = false;
             let mut check = |reading: Reading| {
-                if reading.mask != 0 && actor.order(reading.event, reading.mask, false) != Ordering::Ordered {
-                    if !effect.reads && unchanged(None) {
-                        skip = true;
-                        return;
-                    }
-                    let mask = reading.mask;
-                    let mask = if code.agent(reading.event) == actor.thread { mask & !(1 << actor.lane) } else { mask };
-                    let lane = actor.unknown_lane(reading.event, mask);
-                    found.get_or_insert(Conflict::With { event: reading.event, lane, wrote: false, unfenced: false });
+                let wrote = code.is_strong_write(reading.event);
+                if reading.mask == 0 || !(effect.writes || wrote) {
+                    return;
                 }
+                let ordering = actor.order(reading.event, reading.mask, wrote);
+                if ordering == Ordering::Ordered {
+                    return;
+                }
+                if effect.writes && !effect.reads && unchanged(None) {
+                    skip = true;
+                    return;
+                }
+                let mask = reading.mask;
+                let mask = if code.agent(reading.event) == actor.thread { mask & !(1 << actor.lane) } else { mask };
+                let lane = actor.unknown_lane(reading.event, mask);
+                let unfenced = ordering == Ordering::Unfenced;
+                found.get_or_insert(Conflict::With { event: reading.event, lane, wrote, unfenced });
             };
             match page.single(at) {
                 Some(reading) => check(reading),
                 None => page.readings(at).for_each(check),
             }
-            if !skip {
-                page.set_write(at, code.with_lane(actor.event, actor.lane));
+            if skip {
+                continue;
             }
+        }
+        if effect.writes && !effect.strong {
+            page.set_write(at, code.with_lane(actor.event, actor.lane));
         } else {
+            if effect.writes {
+                page.set_written(at);
+            }
             let new = Reading { event: actor.event, mask: 1 << actor.lane };
             page.note_read(code, at, new, |old| actor.is_before(old));
         }
@@ -204,8 +219,10 @@ impl ClusterChecker<'_> {
         let effect = Effect {
             reads: access.kind == Kind::Read || atomic,
             writes: access.kind != Kind::Read,
+            strong: strength > 0,
             coherent: access.order != Order::NonCoherent,
         };
+        let strength = if effect.strong && effect.writes { strength | STRONG_WRITE } else { strength };
         let local = self.grid.code.local(access.by.warp, Agency::Thread);
         match access.space {
             Space::Shared { rank } => {
@@ -280,7 +297,7 @@ impl ClusterChecker<'_> {
             let known = &warp.view.of(lane).known;
             let floor = known.floor(by.rank);
             let actor = Actor { code, here, block, lane, known, floor, fenced: None, thread, event };
-            if strength == 0 && effect.writes && !page.flags.is_empty() {
+            if !effect.strong && effect.writes && !page.flags.is_empty() {
                 page.flags.remove(&address);
             }
             let unchanged = |other| is_unchanged(access, lane, other);
@@ -329,7 +346,7 @@ impl ClusterChecker<'_> {
         let fenced = proxy.then(|| view.fenced[usize::from(global)].as_deref().unwrap_or(&nothing));
         let floor = view.known.floor(by.rank);
         let actor = Actor { code, here, block, lane, known: &view.known, floor, fenced, thread, event };
-        let effect = Effect { reads: !writes, writes, coherent: true };
+        let effect = Effect { reads: !writes, writes, strong: strength > 0, coherent: true };
         let end = span.address + u64::from(span.bytes);
         let mut address = span.address;
         while address < end {

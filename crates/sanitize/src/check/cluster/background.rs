@@ -1,7 +1,7 @@
 //! Work that goes on behind a thread: `cp.async`, bulk copies, products; and their groups.
 
 use super::super::checker::{At, Bulk, Completion, CopyAsync, Lanes, Space, Span, Wgmma};
-use super::super::event::{Agency, FIRST_COUNT};
+use super::super::event::{Agency, FIRST_COUNT, STRONG_WRITE};
 use super::{ClusterChecker, lanes};
 
 /// The groups of one kind of work of a warp. All counts are those of the warp: a group holds what
@@ -80,8 +80,8 @@ impl ClusterChecker<'_> {
     pub(super) fn finish(&mut self, by: Lanes, agency: Agency, done: &[(u32, u32)]) {
         let local = self.grid.code.local(by.warp, agency);
         for (count, mask) in done {
-            let live = self.warps[self.warp_at(by)].live;
-            let known = if mask & live == live { u32::MAX } else { *mask };
+            let all = self.warps[self.warp_at(by)].lanes;
+            let known = if mask & all == all { u32::MAX } else { *mask };
             self.learn(Lanes { mask: *mask, ..by }, |view| view.known.raise(by.rank, local, *count, known));
         }
     }
@@ -104,14 +104,14 @@ impl ClusterChecker<'_> {
     pub(super) fn issue_bulk(&mut self, bulk: &Bulk<'_>) {
         let (by, code) = (bulk.by, self.grid.code);
         let now = self.warps[self.warp_at(by)].count;
-        let strength = if bulk.reduces { 3 } else { 0 };
+        let written = if bulk.reduces { 3 | STRONG_WRITE } else { 0 };
         match bulk.completion {
             Completion::Mbarrier(barrier) => {
                 self.uses_barrier(by, bulk.at, barrier);
                 let (slot, phase) = self.loads_at(barrier, bulk.at);
                 let local = code.loads(slot);
                 let count = phase.saturating_add(FIRST_COUNT).min(code.max_count());
-                for (spans, writes) in [(bulk.reads, false), (bulk.writes, true)] {
+                for (spans, writes, strength) in [(bulk.reads, false, 0), (bulk.writes, true, written)] {
                     for span in spans {
                         self.touch_span(by, bulk.at, *span, local, barrier.rank, count, writes, strength, true);
                     }
@@ -123,10 +123,10 @@ impl ClusterChecker<'_> {
                 warp.bulk.issue(now, by.mask, bulk.at);
                 warp.bulk_read.issue(now, by.mask, bulk.at);
                 for span in bulk.reads {
-                    self.touch_span(by, bulk.at, *span, read, by.rank, now, false, strength, true);
+                    self.touch_span(by, bulk.at, *span, read, by.rank, now, false, 0, true);
                 }
                 for span in bulk.writes {
-                    self.touch_span(by, bulk.at, *span, write, by.rank, now, true, strength, true);
+                    self.touch_span(by, bulk.at, *span, write, by.rank, now, true, written, true);
                 }
             }
         }

@@ -116,6 +116,35 @@ fn memory_that_nobody_wrote() {
     silent(&found(|checker| global(read(lane(0, 0), 1, 0)).tell(checker)));
 }
 
+#[test]
+fn a_read_that_came_before_its_write_is_one_finding() {
+    // In this run the reader was first: what it read was not written yet, and that is the race.
+    let findings = found(|checker| {
+        read(warp(1), 2, 0).row().tell(checker);
+        write(warp(0), 1, 0).row().tell(checker);
+    });
+    let text = one(&findings, "E1016");
+    assert!(text.contains("this write") && text.contains("the read of block (0,0,0) warp 1 lane 0"), "{text}");
+}
+
+#[test]
+fn lanes_that_have_ended_are_not_spoken_for() {
+    // Lane 0 arrives at a barrier in memory when the others have ended, and they have not met.
+    const BARRIER: Mbarrier = Mbarrier { rank: 0, address: 1024 };
+    let findings = found(|checker| {
+        checker.mbarrier_init(lane(0, 0), 1, BARRIER);
+        barrier(checker, 0, 2);
+        write(warp(0), 2, 0).row().tell(checker);
+        checker.exit(Lanes { mask: !1, ..warp(0) }, 3);
+        checker.mbarrier_arrive(lane(0, 0), 4, BARRIER, true);
+        checker.mbarrier_complete(BARRIER, 0);
+        checker.mbarrier_wait(warp(1), 5, BARRIER, 0, true);
+        read(warp(1), 6, 0).row().tell(checker);
+    });
+    let text = one(&findings, "E1016");
+    assert!(text.contains("warp 0 lane 1,") && text.contains("[31 times]"), "{text}");
+}
+
 /// The same value is written, or another.
 struct Written(u8, u8);
 

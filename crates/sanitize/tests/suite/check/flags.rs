@@ -204,6 +204,28 @@ fn strong_accesses_do_not_race_and_weak_ones_do() {
 }
 
 #[test]
+fn a_strong_write_does_not_hide_the_weak_one_before_it() {
+    // A counter is set to zero by one lane and counted up by all, which do not know of the zero.
+    let history = |meets: bool| {
+        found(move |checker| {
+            write(lane(0, 0), 1, 0).tell(checker);
+            if meets {
+                barrier(checker, 0, 2);
+            }
+            for number in 0..2 {
+                same(warp(number), 2, SHARED, Kind::Atomic, 0).strong(Order::Relaxed, Scope::Device).tell(checker);
+            }
+            if meets {
+                barrier(checker, 0, 2);
+            }
+            read(warp(1), 3, 0).tell(checker);
+        })
+    };
+    silent(&history(true));
+    assert_eq!(codes(&history(false)), ["E1016", "E1016"]);
+}
+
+#[test]
 fn the_non_coherent_cache_sees_no_write_of_the_launch() {
     let history = |order| {
         found(|checker| {

@@ -45,6 +45,7 @@ struct Done {
     thread: usize,
     bytes: (u64, u64),
     writes: bool,
+    strong: bool,
 }
 
 #[derive(Default)]
@@ -59,15 +60,41 @@ struct Oracle {
 
 impl Oracle {
     /// An access; whether it conflicts with one that the thread does not know of.
-    fn access(&mut self, thread: usize, first: u64, bytes: u64, writes: bool) -> bool {
+    fn access(&mut self, thread: usize, first: u64, bytes: u64, writes: bool, strong: bool) -> bool {
         let known = &self.minds[thread].known;
         let conflicts = self.done.iter().enumerate().any(|(number, done)| {
             let meets = done.bytes.0 < first + bytes && first < done.bytes.1;
-            meets && (writes || done.writes) && done.thread != thread && !known.contains(&number)
+            meets
+                && (writes || done.writes)
+                && !(strong && done.strong)
+                && done.thread != thread
+                && !known.contains(&number)
         });
         self.minds[thread].known.insert(self.done.len());
-        self.done.push(Done { thread, bytes: (first, first + bytes), writes });
+        self.done.push(Done { thread, bytes: (first, first + bytes), writes, strong });
         conflicts
+    }
+
+    /// What a relaxed access of data, or a weak write to it, does to it as a flag.
+    fn flag(&mut self, thread: usize, address: u64, kind: Kind, strong: bool) {
+        if !strong {
+            if kind == Kind::Write {
+                self.flags.remove(&address);
+            }
+            return;
+        }
+        if matches!(kind, Kind::Read | Kind::Atomic) {
+            let mind = self.flags.entry(address).or_default().clone();
+            self.minds[thread].pending.extend(&mind.known);
+        }
+        let published = self.minds[thread].published.clone();
+        match kind {
+            Kind::Write => {
+                self.flags.insert(address, Mind { known: published, ..Mind::default() });
+            }
+            Kind::Atomic => self.flags.entry(address).or_default().known.extend(&published),
+            _ => {}
+        }
     }
 
     fn meet(&mut self, threads: &[usize]) {
@@ -109,8 +136,15 @@ fn run(seed: u64) -> bool {
                 let first = chance.below(64 / bytes) * bytes;
                 let kind = if chance.below(5) == 0 { Kind::Write } else { Kind::Read };
                 let touch = global(same(by, step, SHARED, kind, first));
-                Touch { bytes: bytes as u32, ..touch }.tell(checker);
-                if oracle.access(thread, first, bytes, kind == Kind::Write) {
+                let strong = chance.below(3) == 0;
+                let touch = Touch { bytes: bytes as u32, ..touch };
+                let kind = if strong && kind == Kind::Write && chance.below(2) == 0 { Kind::Atomic } else { kind };
+                match strong {
+                    true => Touch { kind, ..touch }.strong(Order::Relaxed, Scope::Device).tell(checker),
+                    false => touch.tell(checker),
+                }
+                oracle.flag(thread, first, kind, strong);
+                if oracle.access(thread, first, bytes, kind != Kind::Read, strong) {
                     drop(checkers);
                     let findings = grid.findings();
                     assert!(
