@@ -65,6 +65,10 @@ pub struct SanitizeOptions {
     /// A result that is written to a file.
     #[arg(long, value_name = "OUT=FILE.npy")]
     save: Vec<String>,
+    /// Writes the findings as SARIF, for the lines of a pull request. Paths of sources are those of
+    /// the current folder.
+    #[arg(long, value_name = "FILE.sarif")]
+    sarif: Option<PathBuf>,
     /// What random numbers and random schedules are made of.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
@@ -149,6 +153,11 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
         let (result, path) = named(own, &report.results)?;
         let bytes = npy::write(result.element, &result.shape, &result.bytes);
         std::fs::write(&path, bytes).map_err(|error| Failure::file(&path, error))?;
+    }
+    if let Some(path) = &options.sarif {
+        let root = std::env::current_dir().map_or(String::new(), |root| root.display().to_string());
+        let log = report.to_sarif(&options.file.display().to_string(), &root);
+        std::fs::write(path, log).map_err(|error| Failure::file(path, error))?;
     }
     let mut differences = Vec::new();
     for own in &options.expect {

@@ -19,6 +19,7 @@ pub mod ptx;
 mod refusal;
 mod report;
 mod run;
+mod sarif;
 
 pub use element::Element;
 pub use launch::{Argument, Array, Direction, KernelLaunch, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};

@@ -235,7 +235,7 @@ impl fmt::Display for Report {
 }
 
 /// A text of JSON.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {
         match letter {
