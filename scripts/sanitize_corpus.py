@@ -77,7 +77,11 @@ class Nvrtc:
         text = ctypes.create_string_buffer(size.value)
         self.check(self.library.nvrtcGetPTX(program, text))
         self.library.nvrtcDestroyProgram(ctypes.byref(program))
-        return text.value.decode().replace(str(path.parent) + "/", "")
+        # Paths as they are in the corpus, whoever compiles.
+        found = text.value.decode()
+        for folder in [f"{path.parent}/", f"{os.getcwd()}/", f"{self.include}/"]:
+            found = found.replace(f'"{folder}', '"')
+        return re.sub(r'(?m)^(\s*\.file\s+\d+ )"(\w+\.cuh?)"', r'\1"cuda/\2"', found)
 
 
 def runs_of(path):
@@ -183,7 +187,9 @@ def run_one(command, folder, run, limit):
         if run.get(key):
             line += [f"--{key}", run[key]]
     for argument in run["args"].split():
-        line += ["--arg", argument]
+        # What an array holds is said only where it matters.
+        plain = re.match(r"(in|inout):[^=]*$", argument)
+        line += ["--arg", f"{argument}=random" if plain else argument]
     begin = time.monotonic()
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=limit)
@@ -234,15 +240,15 @@ def keep(folder, destination):
     """Copies the PTX of single kernels that tests read: the zoo of what needs few arguments."""
     destination.mkdir(parents=True, exist_ok=True)
     runs = json.loads((folder / "runs.json").read_text())
-    kept = []
+    lines = ["# name\tgrid\tblock\tcluster\tshared\targuments\tfindings; by scripts/sanitize-corpus --keep"]
     for run in runs:
-        text = (folder / run["ptx"]).read_text()
         if run["name"] in KEPT:
-            target = destination / f"{run['name']}.ptx"
-            target.write_text(only(text, run["entry"]))
-            kept.append({**run, "ptx": target.name})
-    (destination / "runs.json").write_text(json.dumps(kept, indent=1) + "\n")
-    print(f"{len(kept)} kept")
+            text = (folder / run["ptx"]).read_text()
+            (destination / f"{run['name']}.ptx").write_text(only(text, run["entry"]))
+            keys = ["name", "grid", "block", "cluster", "shared", "args", "finds"]
+            lines.append("\t".join(run.get(key, "") for key in keys))
+    (destination / "runs.tsv").write_text("\n".join(lines) + "\n")
+    print(f"{len(lines) - 1} kept")
 
 
 def only(text, entry):
@@ -252,7 +258,8 @@ def only(text, entry):
     files = re.findall(r"(?m)^\s*\.file.*$", text)
     body = bodies[0]
     end = re.search(r"(?m)^}", body)
-    return head + body[: end.end()] + "\n" + "\n".join(line for line in files if line not in head) + "\n"
+    head = "\n".join(line for line in head.splitlines() if not line.endswith("has been demoted"))
+    return head + "\n" + body[: end.end()] + "\n" + "\n".join(line for line in files if line not in head) + "\n"
 
 
 KEPT = [

@@ -538,7 +538,7 @@ extern "C" __global__ void match_groups(const int* in, int* out) {
     u32 peers = __match_any_sync(~0u, in[threadIdx.x] / 4);
     out[threadIdx.x] = __reduce_max_sync(peers, in[threadIdx.x]);
 }
-// @run compact grid=2 block=128 args="in:i32[256] out:i32[256]=zeros inout:i32[1]=zeros"
+// @run compact grid=2 block=128 args="in:i32[256] inout:i32[256]=zeros inout:i32[1]=zeros"
 extern "C" __global__ void compact(const int* in, int* out, int* count) {
     int value = in[blockIdx.x * 128 + threadIdx.x];
     bool keep = value > 0;

@@ -123,20 +123,19 @@ template <bool right> __device__ void warp_sum(const float* in, float* out) {
 extern "C" __global__ void warp_sum_wrong(const float* in, float* out) { warp_sum<false>(in, out); }
 extern "C" __global__ void warp_sum_right(const float* in, float* out) { warp_sum<true>(in, out); }
 
-// A barrier in a branch that not all threads take.
+// A barrier in a branch that not all threads take, before one that all take.
 // @run barrier_in_branch_wrong grid=1 block=128 args="in:f32[128] out:f32[128]" finds=any
 // @run barrier_in_branch_right grid=1 block=128 args="in:f32[128] out:f32[128]"
 template <bool right> __device__ void barrier_in_branch(const float* in, float* out) {
     __shared__ float row[128];
     row[threadIdx.x] = in[threadIdx.x];
-    if (right) {
-        __syncthreads();
-        if (threadIdx.x < 40) out[threadIdx.x] = row[127 - threadIdx.x];
-    } else if (threadIdx.x < 40) {
-        __syncthreads();
+    if (right) __syncthreads();
+    if (threadIdx.x < 40) {
+        if (!right) __syncthreads();
         out[threadIdx.x] = row[127 - threadIdx.x];
     }
-    if (threadIdx.x >= 40) out[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x >= 40) out[threadIdx.x] = row[threadIdx.x - 40];
 }
 extern "C" __global__ void barrier_in_branch_wrong(const float* in, float* out) { barrier_in_branch<false>(in, out); }
 extern "C" __global__ void barrier_in_branch_right(const float* in, float* out) { barrier_in_branch<true>(in, out); }
@@ -175,7 +174,8 @@ extern "C" __global__ void barrier_count_right(int* out) { barrier_count<64>(out
 template <bool right> __device__ void past_the_end(const float* in, float* out, int count) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     float value = !right || at < count ? in[at] : 0;
-    if (at < count) out[at] = 2 * value;
+    // The comparison needs the value, so the compiler cannot move the load behind it.
+    if (at < count + (value > 1e30f)) out[at] = 2 * value;
 }
 extern "C" __global__ void past_the_end_wrong(const float* in, float* out, int count) { past_the_end<false>(in, out, count); }
 extern "C" __global__ void past_the_end_right(const float* in, float* out, int count) { past_the_end<true>(in, out, count); }

@@ -294,6 +294,28 @@ def flag_released(x, data, flag, out, BLOCK: tl.constexpr):
         tl.store(out + at, tl.load(data + at))
 
 
+@triton.jit
+def unlock_early(x, out, lock, BLOCK: tl.constexpr):
+    # Reported to Triton: one warp gives a lock back while others are still at work behind it. Today's
+    # compiler puts a barrier of the block before the atomic operation.
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + tl.program_id(0) * BLOCK + at)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(out + at, tl.load(out + at) + value)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def store_then_load(x, between, out, N: tl.constexpr, BARRIER: tl.constexpr):
+    # Reported to Triton: what one loop has stored is loaded by other threads of the program.
+    row = tl.arange(0, N)
+    tl.store(between + row[:, None] * N + row[None, :], tl.load(x + row[:, None] * N + row[None, :]) * 2)
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(out + row[:, None] * N + row[None, :], tl.load(between + (row[:, None] * N + row[None, :] + 4 * N) % (N * N)))
+
+
 SHORT = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "i32": "i32"}
 
 
@@ -393,3 +415,9 @@ def cases():
     lone = "in:f32[128] inout:f32[128] inout:i32[1]=zeros out:f32[128]"
     yield case("triton_flag_relaxed_wrong", flag_relaxed, flags, {"BLOCK": 128}, "2", lone, finds="E1017")
     yield case("triton_flag_released_right", flag_released, flags, {"BLOCK": 128}, "2", lone)
+    tiles = {"x": "*fp32", "between": "*fp32", "out": "*fp32"}
+    square = "in:f32[32,32] inout:f32[32,32] out:f32[32,32]"
+    yield case("report_store_then_load_wrong", store_then_load, tiles, {"N": 32, "BARRIER": False}, "1", square, finds="E1016")
+    yield case("report_store_then_load_right", store_then_load, tiles, {"N": 32, "BARRIER": True}, "1", square)
+    yield case("report_unlock_early_right", unlock_early, {"x": "*fp32", "out": "*fp32", "lock": "*i32"},
+               {"BLOCK": 128}, "4", "in:f32[512] inout:f32[128]=zeros inout:i32[1]=zeros")

@@ -1,6 +1,7 @@
 //! The tests of the sanitizer, a file for each topic.
 
 mod check;
+mod corpus;
 mod control;
 mod directions;
 mod engines;
