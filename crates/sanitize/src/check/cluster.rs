@@ -18,7 +18,7 @@ use super::grid::{Flag, GridChecker};
 use super::report::Reports;
 use super::shadow::{PAGE_BYTES, Page};
 use background::Groups;
-use barriers::{Contribution, MbarrierState};
+use barriers::{BarrierHistory, Contribution};
 use registers::RegisterFile;
 
 /// What the lanes of a warp know: mostly the same.
@@ -66,7 +66,7 @@ type FlagKey = (Option<u32>, u64);
 struct SharedMemory {
     pages: Vec<Option<Box<Page>>>,
     flags: HashMap<u64, Flag>,
-    barriers: BTreeMap<u64, MbarrierState>,
+    barriers: BTreeMap<u64, BarrierHistory>,
     /// How many barriers were ever initialised.
     barriers_made: u32,
     /// Who has arrived at each barrier of the block.

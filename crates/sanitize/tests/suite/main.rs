@@ -1,8 +1,8 @@
 //! The tests of the sanitizer, a file for each topic.
 
 mod check;
-mod corpus;
 mod control;
+mod corpus;
 mod directions;
 mod engines;
 mod instructions;

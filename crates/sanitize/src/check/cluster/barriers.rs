@@ -22,7 +22,7 @@ const PHASES: usize = 4;
 
 /// A barrier in shared memory.
 #[derive(Debug)]
-pub(super) struct MbarrierState {
+pub(super) struct BarrierHistory {
     /// Its number among those of the block, for the bulk loads that arrive there.
     slot: u32,
     /// Who initialised it, when.
@@ -134,7 +134,7 @@ impl ClusterChecker<'_> {
         let slot = memory.barriers_made % BARRIERS.min(if self.grid.launch.asynchronous { BARRIERS } else { 1 });
         memory.barriers_made += 1;
         // A slot that a barrier of the block has had keeps counting its phases.
-        let state = MbarrierState {
+        let state = BarrierHistory {
             slot,
             made,
             lane,
