@@ -164,6 +164,28 @@ fn a_plain_store_to_a_flag_begins_anew() {
 }
 
 #[test]
+fn a_weak_store_to_a_flag_passes_nothing_on() {
+    // The flag is set by a release, and then again by a weak store of the same thread: the reader races
+    // with that, and learns nothing of the data.
+    let history = |weak: bool| {
+        two(|first, second| {
+            data(warp(0), 1, Kind::Write).tell(first);
+            first.warp_sync(warp(0));
+            flag(lane(0, 0), 2, Kind::Write, Order::Release).tell(first);
+            if weak {
+                flag(lane(0, 0), 3, Kind::Write, Order::Weak).tell(first);
+            }
+            flag(lane(0, 0), 4, Kind::Read, Order::Acquire).tell(second);
+            second.warp_sync(warp(0));
+            data(warp(0), 5, Kind::Read).tell(second);
+        })
+    };
+    silent(&history(false));
+    let findings = history(true);
+    assert_eq!(findings.iter().map(|finding| finding.at).collect::<Vec<_>>(), [Some(4), Some(5)]);
+}
+
+#[test]
 fn knowledge_goes_from_block_to_block() {
     // As in a scan with look-back: each block learns from the one before it.
     let chain = |broken: Option<usize>| {
