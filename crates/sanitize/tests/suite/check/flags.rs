@@ -164,6 +164,25 @@ fn a_plain_store_to_a_flag_begins_anew() {
 }
 
 #[test]
+fn a_fence_reaches_no_further_than_the_write_behind_it() {
+    // The fence is for the device, and the flag is written for the block alone.
+    let history = |scope| {
+        two(|first, second| {
+            data(warp(0), 1, Kind::Write).tell(first);
+            first.warp_sync(warp(0));
+            first.fence(lane(0, 0), Fence::Memory(Scope::Device));
+            flag(lane(0, 0), 2, Kind::Write, Order::Relaxed).strong(Order::Relaxed, scope).tell(first);
+            flag(lane(0, 0), 3, Kind::Read, Order::Acquire).tell(second);
+            second.warp_sync(warp(0));
+            data(warp(0), 4, Kind::Read).tell(second);
+        })
+    };
+    silent(&history(Scope::Device));
+    let findings = history(Scope::Block);
+    assert_eq!(findings.iter().map(|finding| finding.at).collect::<Vec<_>>(), [Some(3), Some(4)]);
+}
+
+#[test]
 fn a_weak_store_to_a_flag_passes_nothing_on() {
     // The flag is set by a release, and then again by a weak store of the same thread: the reader races
     // with that, and learns nothing of the data.
