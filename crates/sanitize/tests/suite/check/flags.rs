@@ -110,8 +110,12 @@ fn scopes_have_to_include_the_other_block() {
 
 /// The last of several blocks to be counted reads what all have written.
 fn counted(order: Order, fence: bool, fence_all: bool, acquire_fence: bool) -> Vec<Finding> {
-    let grid = grid(4, 64);
-    let mut blocks: Vec<ClusterChecker<'_>> = (0..4).map(|number| grid.cluster(number)).collect();
+    counted_of(4, order, fence, fence_all, acquire_fence)
+}
+
+fn counted_of(count: u32, order: Order, fence: bool, fence_all: bool, acquire_fence: bool) -> Vec<Finding> {
+    let grid = grid(count, 64);
+    let mut blocks: Vec<ClusterChecker<'_>> = (0..count).map(|number| grid.cluster(number)).collect();
     for (number, block) in blocks.iter_mut().enumerate() {
         global(write(lane(1, 5), 1, 8 * number as u64)).tell(block);
         if fence_all {
@@ -125,11 +129,11 @@ fn counted(order: Order, fence: bool, fence_all: bool, acquire_fence: bool) -> V
         flag(lane(0, 0), 2, Kind::Atomic, order).tell(block);
         barrier(block, 0, 2);
     }
-    let last = &mut blocks[3];
+    let last = &mut blocks[count as usize - 1];
     if acquire_fence {
         last.fence(warp(0), Fence::Memory(Scope::Device));
     }
-    for number in 0..4 {
+    for number in 0..u64::from(count) {
         global(read(warp(0), 3, 8 * number)).tell(last);
     }
     drop(blocks);
@@ -145,6 +149,13 @@ fn a_counter_of_blocks_passes_on_what_all_have_written() {
     assert!(text.contains("written without a release"), "{text}");
     let text = one(&counted(Order::Relaxed, true, false, false), "E1017");
     assert!(text.contains("read without an acquire"), "{text}");
+}
+
+#[test]
+fn a_counter_of_many_blocks_passes_on_what_all_have_written() {
+    silent(&counted_of(30, Order::AcquireRelease, false, false, false));
+    silent(&counted_of(30, Order::Relaxed, true, false, true));
+    one(&counted_of(30, Order::Relaxed, false, false, true), "E1017");
 }
 
 #[test]
