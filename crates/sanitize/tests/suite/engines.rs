@@ -358,3 +358,23 @@ fn fragments_of_wmma_come_from_memory_and_go_there() {
         }
     }
 }
+
+#[test]
+fn a_copy_that_is_only_fast_enough_shows_in_another_schedule() {
+    // Instead of a wait, some thousand instructions.
+    let body = BULK_LOAD.replace(
+        "    mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n    @!%p2 bra WAIT;",
+        "    add.u32 %r9, %r9, 1;\n    setp.lt.u32 %p2, %r9, 4000;\n    @%p2 bra WAIT;",
+    );
+    let body = format!("    mov.u32 %r9, 0;\n{body}");
+    let text = format!(
+        ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1)\n{{\n{HEAD}{body}\n}}\n"
+    );
+    let launch = KernelLaunch::new("k", [1, 1, 1], [256, 1, 1])
+        .argument(Argument::read("p0", "in:u32[256]=range", 7).unwrap())
+        .argument(Argument::read("p1", "out:u32[256]", 7).unwrap());
+    let options = Options { schedules: 2, checks: false, ..Options::default() };
+    let report = sanitize(&text, &launch, &options).unwrap();
+    assert_eq!(codes(&report), ["E1028"]);
+    assert_eq!(words(&report.results[0].bytes), (0..256).collect::<Vec<u32>>());
+}
