@@ -175,7 +175,7 @@ impl Sizes {
         if !(1..=16).contains(&blocks) {
             return wrong(format!("a cluster of {cluster:?} blocks; 1 to 16 are possible"));
         }
-        if (0..3).any(|axis| launch.grid[axis] % cluster[axis] != 0) {
+        if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(cluster[axis])) {
             return wrong(format!("a grid of {:?} blocks is not made of clusters of {cluster:?}", launch.grid));
         }
         let shared_bytes = program.static_shared.saturating_add(launch.shared_bytes);

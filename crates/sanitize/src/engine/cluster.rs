@@ -397,7 +397,7 @@ impl<'g> Cluster<'g> {
     pub(super) fn settle_cluster(&mut self) {
         let live: u32 =
             self.blocks.iter().flat_map(|block| &block.warps).map(|warp| warp.live.count_ones()).sum::<u32>();
-        if self.arrived == 0 && !self.blocks.iter().flat_map(|block| &block.warps).any(|warp| has_waiter(warp)) {
+        if self.arrived == 0 && !self.blocks.iter().flat_map(|block| &block.warps).any(has_waiter) {
             return;
         }
         // Lanes that have ended do not come any more.

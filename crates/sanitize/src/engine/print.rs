@@ -32,10 +32,8 @@ pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintP
             digits.parse::<usize>().ok().map(|value| value.min(4096))
         };
         let width = number(&mut next, &mut letters).unwrap_or(0);
-        let precision = match letters.next_if_eq(&'.') {
-            Some(_) => Some(number(&mut next, &mut letters).unwrap_or(0)),
-            None => None,
-        };
+        let has_precision = letters.next_if_eq(&'.').is_some();
+        let precision = has_precision.then(|| number(&mut next, &mut letters).unwrap_or(0));
         let mut is_long = false;
         while let Some(letter) = letters.next_if(|letter| "hlLjzt".contains(*letter)) {
             is_long |= "lLjzt".contains(letter);

@@ -592,8 +592,8 @@ impl<'a> Parser<'a> {
 
     fn three(&mut self) -> Parsed<[u32; 3]> {
         let mut found = [1; 3];
-        for at in 0..3 {
-            found[at] = self.small("a number of threads or blocks")?;
+        for (at, own) in found.iter_mut().enumerate() {
+            *own = self.small("a number of threads or blocks")?;
             if at == 2 || !self.take_sign(b',')? {
                 break;
             }
@@ -640,7 +640,7 @@ impl<'a> Parser<'a> {
             if self.take_sign(b'[')? {
                 let count = if self.is_sign(b']') { 0 } else { self.integer("a size")? };
                 self.expect(b']')?;
-                bytes = bytes.checked_mul(count).unwrap_or(u64::MAX);
+                bytes = bytes.saturating_mul(count);
             }
             if bytes > MAX_PARAMETER_BYTES || found.len() == MAX_PARAMETERS {
                 return self.error(format!("the parameter `{name}` exceeds {MAX_PARAMETER_BYTES} bytes"));

@@ -104,7 +104,7 @@ fn lanes_call_different_functions_by_address() {
     let found = words(&run(&text, 1, 32, &["out:u32[32]"]).unwrap(), 0);
     for (at, found) in found.into_iter().enumerate() {
         let at = at as u32;
-        assert_eq!(found, if at % 2 == 0 { 2 * at } else { at * at });
+        assert_eq!(found, if at.is_multiple_of(2) { 2 * at } else { at * at });
     }
 }
 

@@ -58,8 +58,8 @@ fn integers() {
     agrees("sub.u32 %r3, %r1, %r2;", u32::wrapping_sub);
     agrees("add.sat.s32 %r3, %r1, %r2;", |a, b| (a as i32).saturating_add(b as i32) as u32);
     agrees("mul.lo.s32 %r3, %r1, %r2;", u32::wrapping_mul);
-    agrees("mul.hi.s32 %r3, %r1, %r2;", |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32);
-    agrees("mul.hi.u32 %r3, %r1, %r2;", |a, b| (u64::from(a) * u64::from(b) >> 32) as u32);
+    agrees("mul.hi.s32 %r3, %r1, %r2;", |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
+    agrees("mul.hi.u32 %r3, %r1, %r2;", |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32);
     agrees("mad.lo.u32 %r3, %r1, %r2, 7;", |a, b| a.wrapping_mul(b).wrapping_add(7));
     agrees("min.s32 %r3, %r1, %r2;", |a, b| (a as i32).min(b as i32) as u32);
     agrees("max.u32 %r3, %r1, %r2;", u32::max);
@@ -132,7 +132,7 @@ fn registers_are_packed_and_converted() {
     agrees("mov.b32 {%h1, %h2}, %r1; mov.b32 %r3, {%h2, %h1};", |a, _| a.rotate_left(16));
     agrees(
         "cvt.s64.s32 %d20, %r1; cvt.s64.s32 %d21, %r2; add.s64 %d20, %d20, %d21; shr.s64 %d20, %d20, 1; cvt.u32.u64 %r3, %d20;",
-        |a, b| (i64::from(a as i32) + i64::from(b as i32) >> 1) as u32,
+        |a, b| ((i64::from(a as i32) + i64::from(b as i32)) >> 1) as u32,
     );
     agrees("cvt.s8.s32 %r3, %r1;", |a, _| i32::from(a as i8) as u32);
     agrees("cvt.u16.u32 %h1, %r1; cvt.u32.u16 %r3, %h1;", |a, _| a & 0xffff);

@@ -692,7 +692,7 @@ fn packed_integers(opcode: &str, signed: bool, modifiers: &[&str]) -> Decode<Fun
     let of = |f: fn(u32, u32) -> u32| Ok(two(move |a, b| u64::from(f(a as u32, b as u32))));
     match (opcode, signed, relu) {
         ("add", ..) => of(|a, b| integer::pairwise::<u16>(a, b, |a, b| a.add(b))),
-        ("sub", ..) => of(|a, b| integer::pairwise::<u16>(a, b, |a, b| Integer::sub(a, b))),
+        ("sub", ..) => of(|a, b| integer::pairwise::<u16>(a, b, Integer::sub)),
         ("min", false, _) => of(|a, b| integer::pairwise::<u16>(a, b, Ord::min)),
         ("max", false, _) => of(|a, b| integer::pairwise::<u16>(a, b, Ord::max)),
         ("min", true, false) => of(|a, b| integer::pairwise::<i16>(a, b, Ord::min)),
@@ -884,7 +884,7 @@ fn ternary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Option<Func
     let amount = amount(modifiers);
     Ok(Some(match opcode {
         "mad" if modifiers.contains(&"wide") => match kind {
-            Scalar::U(16) => three(|a, b, c| (a & 0xffff) * (b & 0xffff) + c & 0xffff_ffff),
+            Scalar::U(16) => three(|a, b, c| ((a & 0xffff) * (b & 0xffff) + c) & 0xffff_ffff),
             Scalar::S(16) => {
                 three(|a, b, c| u64::from((i32::from(a as i16) * i32::from(b as i16)).wrapping_add(c as i32) as u32))
             }

@@ -57,13 +57,13 @@ fn window(modifiers: &[&str]) -> Window {
 }
 
 fn vector(modifiers: &[&str]) -> u8 {
-    let sizes = modifiers.iter().filter_map(|word| match *word {
+    let mut sizes = modifiers.iter().filter_map(|word| match *word {
         "v2" => Some(2),
         "v4" => Some(4),
         "v8" => Some(8),
         _ => None,
     });
-    sizes.last().unwrap_or(1)
+    sizes.next_back().unwrap_or(1)
 }
 
 impl<'a> Decoder<'_, 'a> {

@@ -42,10 +42,10 @@ fn random_map(random: &mut Random, rank: usize) -> TensorMap {
     map.steps[0] = step;
     map.extents[0] = 1 + random.below(3 * u64::from(boxes[0]));
     let mut stride = (map.extents[0] * u64::from(element.bytes)).next_multiple_of(16);
-    for at in 1..rank {
+    for (at, own) in boxes.iter_mut().enumerate().take(rank).skip(1) {
         map.extents[at] = 1 + random.below(6);
         map.steps[at] = 1 + random.below(2) as u32;
-        boxes[at] = 1 + random.below(5) as u32;
+        *own = 1 + random.below(5) as u32;
         map.strides[at - 1] = stride + 16 * random.below(3);
         stride = map.strides[at - 1] * map.extents[at];
     }
@@ -65,11 +65,10 @@ fn boxes_are_walked_element_by_element() {
         let coordinates = [0; 5].map(|_| random.below(9) as i32 - 4);
         let shared = 1024 * random.below(4);
         let found = bytes(&map, coordinates, [0; 3], shared);
-        let mut number = 0_u64;
         let size = u64::from(map.element.bytes);
         let counts: Vec<u32> = (0..5).map(|at| if at < rank { boxes[at].div_ceil(map.steps[at]) } else { 1 }).collect();
         let total: u32 = counts.iter().product();
-        for index in 0..total {
+        for (number, index) in (0_u64..).zip(0..total) {
             let mut left = index;
             let (mut address, mut inside) = (map.address as i64, true);
             for at in 0..rank {
@@ -87,7 +86,6 @@ fn boxes_are_walked_element_by_element() {
                 let wanted = inside.then_some(address as u64 + byte);
                 assert_eq!(found.get(&swizzled), Some(&wanted), "{map:?} {coordinates:?}: element {index}");
             }
-            number += 1;
         }
     }
 }

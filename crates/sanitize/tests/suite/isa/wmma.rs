@@ -12,10 +12,10 @@ fn registers(wmma: &Wmma, fragment: WmmaMatrix, element: impl Fn(usize, usize) -
     let packed = 32 / bits;
     let mut all = vec![[0; LANES]; wmma.registers(fragment)];
     for place in 0..all.len() * packed {
-        for lane in 0..LANES {
+        for (lane, word) in all[place / packed].iter_mut().enumerate() {
             let (row, column) = wmma.place(fragment, lane, place);
             let mask = u32::MAX >> (32 - bits);
-            all[place / packed][lane] |= (element(row, column) & mask) << (bits * (place % packed));
+            *word |= (element(row, column) & mask) << (bits * (place % packed));
         }
     }
     all
