@@ -26,14 +26,24 @@ def test_the_blocks_of_the_chapter_on_models_run() -> None:
     test_blocks_run(ROOT / "docs" / "book" / "src" / "models.md")
 
 
+def test_the_blocks_of_the_chapter_on_the_sanitizer_run() -> None:
+    import tilewright as tw
+
+    try:
+        tw.cuda.compile("")
+    except ImportError:
+        pytest.skip("NVRTC is not installed")
+    test_blocks_run(ROOT / "docs" / "book" / "src" / "sanitize.md")
+
+
 def test_doctests() -> None:
     import doctest
 
     import tilewright
-    from tilewright import _collective, _more, _study, _tile, gpu, mesh
+    from tilewright import _collective, _more, _sanitize, _study, _tile, gpu, mesh
     from tilewright.ops import _attention, _elements, _embedding, _experts, _losses, _products, _rows
 
     operators = (_attention, _elements, _embedding, _experts, _losses, _products, _rows)
-    for module in (tilewright, _collective, _more, _study, _tile, gpu, mesh, *operators):
+    for module in (tilewright, _collective, _more, _sanitize, _study, _tile, gpu, mesh, *operators):
         failed, tried = doctest.testmod(module)
         assert tried > 2 and not failed
