@@ -3,15 +3,16 @@
 //! Law: products are exact. So many of them as [`SumModel::depth`] says, in order of K, are added
 //! at once, with the sum so far: each term is cut, toward zero, after [`SumModel::bits`] bits below
 //! the highest exponent of all terms; what is left is added exactly, and the sum is cut to f32, of
-//! which [`SumModel::kept`] bits after the point are kept, or rounded to the nearest f16. The exponent of a product is the sum of those of its factors, of
-//! subnormal numbers the least one; products with 0 have none. A sum that is 0 is +0. An infinity
-//! or NaN among the terms gives what exact sums give; NaN is the one of the hardware.
+//! which [`SumModel::kept`] bits after the point are kept, or rounded to the nearest f16. The
+//! exponent of a product is the sum of those of its factors, of subnormal numbers the least one;
+//! products with 0 have none. A sum that is 0 is +0. An infinity or NaN among the terms gives what
+//! exact sums give; NaN is the one of the hardware.
 //!
-//! The PTX ISA leaves order and rounding of these sums open. An H200 agrees bit by bit with 25
-//! bits and 16 products of f16 and bf16, 8 of tf32. Of bytes in `wgmma` it agreed with 13 bits and 32
+//! The PTX ISA leaves order and rounding of these sums open. An H200 agrees bit by bit with 25 bits
+//! and 16 products of f16 and bf16, 8 of tf32. Of bytes in `wgmma` it agreed with 13 bits and 32
 //! products where sums are f16; that sums of f32 keep 13 bits too follows from the results that
-//! differed without. Sums of f64 are a chain of `fma` in order of K.
-//! Integers are exact, and wrap or, with `.satfinite`, are clamped at the end.
+//! differed without. Sums of f64 are a chain of `fma` in order of K. Integers are exact, and wrap
+//! or, with `.satfinite`, are clamped at the end.
 
 use super::float::canonical;
 use super::format::Rounding;
