@@ -1,4 +1,5 @@
-//! Tries each instruction on a device with random operands, and compares with `tilewright_sanitize::isa`.
+//! Tries each instruction on a device with random operands, and compares with
+//! `tilewright_sanitize::isa`.
 //!
 //! ```text
 //! cargo run --release -p tilewright-sanitize --example ptx_instructions              # all, at most 9 minutes
@@ -6,11 +7,11 @@
 //! .. -- --ptxas PATH                                                                 # no device: only assemble
 //! ```
 //!
-//! It needs the CUDA driver and `python3`, which runs the kernels through the driver alone. For each
-//! instruction there is a kernel. The table says how many results agree bit by bit; of those that
-//! do not, how many are NaN with other bits, the largest distance in last places, and examples.
-//! Where the PTX ISA leaves last places open, it says `open`; of sums of tensor cores it says which
-//! order and rounding agree better. The command fails if an exact instruction disagrees.
+//! It needs the CUDA driver and `python3`, which runs the kernels through the driver alone. For
+//! each instruction there is a kernel. The table says how many results agree bit by bit; of those
+//! that do not, how many are NaN with other bits, the largest distance in last places, and
+//! examples. Where the PTX ISA leaves last places open, it says `open`; of sums of tensor cores it
+//! says which order and rounding agree better. The command fails if an exact instruction disagrees.
 
 mod lanes;
 mod program;

@@ -357,8 +357,8 @@ fn products(all: &mut Vec<Program>) {
     }
 }
 
-/// The beginning of a kernel with an image of shared memory, which is the block's part of the input.
-/// `%image` is its address.
+/// The beginning of a kernel with an image of shared memory, which is the block's part of the
+/// input. `%image` is its address.
 fn with_image(text: &mut String) {
     let _ = write!(
         text,

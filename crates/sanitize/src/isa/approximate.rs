@@ -2,10 +2,11 @@
 //!
 //! Law: the result is the exact value rounded to nearest (of f64 to the bits that the instruction
 //! has), which is within every bound that the PTX ISA states. The hardware may differ from it in
-//! the last places. The argument of `sin` and `cos` is multiplied by 1 / 2 pi in f32 first, cut toward
-//! 0, as on an H200, where nothing is stated for large arguments. Beyond the bounds, the results at zeros, infinities and NaN are those of the
-//! ISA's tables. Values are computed in f64, of whose 53 bits the last may be wrong; so the result
-//! is the nearest number but for values that lie between two within 2^-50.
+//! the last places. The argument of `sin` and `cos` is multiplied by 1 / 2 pi in f32 first, cut
+//! toward 0, as on an H200, where nothing is stated for large arguments. Beyond the bounds, the
+//! results at zeros, infinities and NaN are those of the ISA's tables. Values are computed in f64,
+//! of whose 53 bits the last may be wrong; so the result is the nearest number but for values that
+//! lie between two within 2^-50.
 
 use super::float::{canonical, flush32};
 use super::format::{BF16, F16, F32, Format, Rounding, Value};
@@ -76,8 +77,8 @@ fn turned(function: Function, a: u32) -> f64 {
     function.of(if part == 0.0 { part.copysign(turns) } else { part * std::f64::consts::TAU })
 }
 
-/// `div.approx.f32` and `div.full.f32`: where `|b|` is above 2^126, `.approx` gives 0, and NaN of an
-/// infinity.
+/// `div.approx.f32` and `div.full.f32`: where `|b|` is above 2^126, `.approx` gives 0, and NaN of
+/// an infinity.
 #[inline]
 pub fn div_approx32(a: u32, b: u32, full: bool, flush: bool) -> u32 {
     let (a, b) = (flush32(a, flush), flush32(b, flush));

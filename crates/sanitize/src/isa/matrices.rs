@@ -1,8 +1,9 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`: 8 x 8 matrices of 16 bits.
 //!
-//! Law: row `r` of matrix `j` is 16 bytes at the address that lane `8j + r` gives. Lane `4g + t` has
-//! in register `j` the elements `2t` and `2t + 1` of row `g`; with `.trans` those of column `g` in
-//! rows `2t` and `2t + 1`. `movmatrix.trans` moves registers so from the first to the second form.
+//! Law: row `r` of matrix `j` is 16 bytes at the address that lane `8j + r` gives. Lane `4g + t`
+//! has in register `j` the elements `2t` and `2t + 1` of row `g`; with `.trans` those of column `g`
+//! in rows `2t` and `2t + 1`. `movmatrix.trans` moves registers so from the first to the second
+//! form.
 
 use super::mma::{LANES, LaneWords};
 

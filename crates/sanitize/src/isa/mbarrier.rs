@@ -1,10 +1,10 @@
 //! Barriers in shared memory: `mbarrier`.
 //!
-//! Law: a barrier counts the arrivals of its phase that are missing, and bytes of transactions. When
-//! none of both is left, the phase is over: the next has as many arrivals as the barrier expects,
-//! less those that were dropped. A phase begins with no bytes; they may be completed before they
-//! are expected. Phases count from 0, and a wait for a parity holds where the last phase that is
-//! over has it; before the first, that is parity 1.
+//! Law: a barrier counts the arrivals of its phase that are missing, and bytes of transactions.
+//! When none of both is left, the phase is over: the next has as many arrivals as the barrier
+//! expects, less those that were dropped. A phase begins with no bytes; they may be completed
+//! before they are expected. Phases count from 0, and a wait for a parity holds where the last
+//! phase that is over has it; before the first, that is parity 1.
 //!
 //! (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".)
 

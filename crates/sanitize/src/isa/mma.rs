@@ -419,8 +419,8 @@ pub(crate) fn each_of_b(b: &[LaneWords], bits: u32, mut visit: impl FnMut(u32, u
     }
 }
 
-/// Calls a function with the register, the shift within it, the lane, the row and the column of each
-/// sum; registers are those of 16 rows and any number of blocks of eight columns.
+/// Calls a function with the register, the shift within it, the lane, the row and the column of
+/// each sum; registers are those of 16 rows and any number of blocks of eight columns.
 #[inline(always)]
 pub(crate) fn for_each_sum(kind: SumType, registers: usize, mut visit: impl FnMut(usize, u32, usize, usize, usize)) {
     let per_register = if kind == SumType::F16 { 2 } else { 1 };

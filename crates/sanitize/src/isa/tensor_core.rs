@@ -181,8 +181,8 @@ fn cut(value: f64) -> f64 {
 /// The most columns that are added at a time.
 const COLUMNS: usize = 8;
 
-/// `sums += a * b`: `a` has rows of `k` terms, `b` has `k` rows of `n` terms, and `sums` are rows of
-/// `n`, as bits.
+/// `sums += a * b`: `a` has rows of `k` terms, `b` has `k` rows of `n` terms, and `sums` are rows
+/// of `n`, as bits.
 pub(crate) fn add_products(
     model: SumModel,
     kind: SumType,

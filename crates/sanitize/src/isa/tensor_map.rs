@@ -7,8 +7,8 @@
 //! spatial dimensions and then along images, within a box that begins at the lower corner and ends
 //! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
 //! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of
-//! 16 bytes change places: bits 4 up of an address in shared memory are changed by as many bits from
-//! 7 up.
+//! 16 bytes change places: bits 4 up of an address in shared memory are changed by as many bits
+//! from 7 up.
 //!
 //! Interleaved layouts are refused when a map is made.
 //!

@@ -2,9 +2,9 @@
 //!
 //! Law: `D = A B + D` or `D = A B`, with A of 64 x K, B of K x N; K is 32 bytes of elements. Warp
 //! `w` of the four has rows `16w` to `16w + 15` of A and D, as 16 x 8 blocks side by side, each as
-//! the D of `mma.sync`; A in registers is that of `mma.sync`. Operands in shared memory lie as their
-//! descriptor says: with `e` bytes an element, `T = 16 / e` and `W` units of 16 bytes in a line of
-//! the swizzle, element `(mn, k)` is this many bytes behind the start:
+//! the D of `mma.sync`; A in registers is that of `mma.sync`. Operands in shared memory lie as
+//! their descriptor says: with `e` bytes an element, `T = 16 / e` and `W` units of 16 bytes in a
+//! line of the swizzle, element `(mn, k)` is this many bytes behind the start:
 //!
 //! ```text
 //!                 swizzled                                    not swizzled
@@ -13,8 +13,8 @@
 //!                 + k/8 stride + k%8 16W
 //! ```
 //!
-//! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three, two
-//! or one (128, 64 or 32 bytes), counted from the base offset.
+//! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three,
+//! two or one (128, 64 or 32 bytes), counted from the base offset.
 //!
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
@@ -92,7 +92,8 @@ impl Described {
         Described { start: field(0), leading: field(16), stride: field(32), base_offset, units }
     }
 
-    /// The address of element `(mn, k)`; addresses wrap at 2^18, as the fields of the descriptor do.
+    /// The address of element `(mn, k)`; addresses wrap at 2^18, as the fields of the descriptor
+    /// do.
     #[inline]
     pub fn byte(&self, [mn, k]: [u32; 2], element_bytes: u32, mn_major: bool) -> u32 {
         let (line, unit) = (16 * self.units, 16 / element_bytes);
@@ -198,8 +199,8 @@ impl GroupProduct {
         self.operands.bits().div_ceil(8)
     }
 
-    /// The addresses of the units of 16 bytes that are read of an operand in shared memory: those of
-    /// rows `first` to `first + count` of A, or columns of B.
+    /// The addresses of the units of 16 bytes that are read of an operand in shared memory: those
+    /// of rows `first` to `first + count` of A, or columns of B.
     pub fn units(&self, described: &Described, of_b: bool, first: usize, count: usize) -> Vec<u32> {
         let bytes = self.element_bytes();
         let unit = 16 / bytes;
@@ -273,7 +274,8 @@ impl GroupProduct {
             let held = last.1[from..].iter().take(bytes as usize).rev();
             held.fold(0, |bits, byte| bits << 8 | u32::from(*byte))
         };
-        // Neighbours along the contiguous dimension one after the other, so that a unit is read once.
+        // Neighbours along the contiguous dimension one after the other, so that a unit is read
+        // once.
         let across = self.across[which];
         let order = (0..count as u32 * depth).map(|at| {
             if across { ((at % count as u32) as usize, at / count as u32) } else { ((at / depth) as usize, at % depth) }

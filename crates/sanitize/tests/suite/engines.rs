@@ -203,7 +203,8 @@ fn product(first_fence: &str, wait: &str) -> String {
         "
     ld.param.u64 %d2, [p0];
     ld.param.u64 %d3, [p1];
-    // A has 64 rows, and B 8 columns, of 32 bytes; thread t moves row t, at t / 8 * 256 + t % 8 * 16.
+    // A has 64 rows, and B 8 columns, of 32 bytes; thread t moves row t, at t / 8 * 256 + t % 8 *
+    // 16.
     setp.ge.u32 %p3, %r1, 72;
     @%p3 bra MOVED;
     mul.wide.u32 %d4, %r1, 32;

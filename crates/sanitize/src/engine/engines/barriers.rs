@@ -275,7 +275,8 @@ impl Cluster<'_> {
         Flow::Next
     }
 
-    /// Tells of barriers whose phase lacks bytes only, or has too many, while somebody waits for it.
+    /// Tells of barriers whose phase lacks bytes only, or has too many, while somebody waits for
+    /// it.
     pub(in crate::engine) fn tell_barriers(&mut self) {
         let waited: Vec<_> = self
             .asynchronous

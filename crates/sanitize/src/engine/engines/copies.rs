@@ -26,8 +26,8 @@ pub(super) type BoxPlace<'x> = (&'x Reference, &'x [Source], &'x [Source], bool)
 type Seat = (u32, u64);
 
 impl Cluster<'_> {
-    /// The memory and the address of an operand of one lane, of which so many bytes may be accessed;
-    /// none where they may not, which is told.
+    /// The memory and the address of an operand of one lane, of which so many bytes may be
+    /// accessed; none where they may not, which is told.
     #[allow(clippy::too_many_arguments)]
     fn spot(
         &mut self,

@@ -93,7 +93,8 @@ fn terms_are_cut_below_the_highest_exponent() {
                 mma.multiply(&a, &b, &c, &mut d);
                 for row in 0..16 {
                     for column in 0..8 {
-                        // Bytes begin at 0, with the lower halves of registers, and C is added at the end.
+                        // Bytes begin at 0, with the lower halves of registers, and C is added at
+                        // the end.
                         let bytes = width == 8;
                         let mut order: Vec<usize> = (0..k).collect();
                         if bytes {

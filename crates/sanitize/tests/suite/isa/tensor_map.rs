@@ -92,7 +92,8 @@ fn boxes_are_walked_element_by_element() {
 
 #[test]
 fn pixels_are_walked_as_a_convolution_does() {
-    // An image of 3 x 8 x 6 pixels of 16 halves, three images; a filter of 3 x 3 with a margin of 1.
+    // An image of 3 x 8 x 6 pixels of 16 halves, three images; a filter of 3 x 3 with a margin of
+    // 1.
     let mut map =
         TensorMap::of_array(MapElement { bytes: 2, nan: 0x7fff }, &[3, 6, 8, 16], 0x10000, &[1, 1, 1, 8], 1).unwrap();
     let (channels, pixels) = (8_u32, 64_u32);
