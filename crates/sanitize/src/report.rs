@@ -129,6 +129,30 @@ impl Sources for Report {
 }
 
 impl Report {
+    /// Findings of the same lines of the source become one: a compiler makes several statements of
+    /// one, as of the body of a loop that it unrolls.
+    pub(crate) fn join_lines(&mut self) {
+        let place = |at: Option<At>| {
+            let own = self.places.get(&at?)?;
+            Some((own.function.as_str(), own.file.as_ref()?, own.source.as_ref()?))
+        };
+        let mut kept: Vec<Finding> = Vec::new();
+        for finding in &self.findings {
+            let same = |own: &&mut Finding| {
+                own.code() == finding.code()
+                    && place(finding.at).is_some()
+                    && place(own.at) == place(finding.at)
+                    && place(own.other()) == place(finding.other())
+                    && own.other().is_some() == finding.other().is_some()
+            };
+            match kept.iter_mut().find(same) {
+                Some(own) => own.count = own.count.saturating_add(finding.count),
+                None => kept.push(finding.clone()),
+            }
+        }
+        self.findings = kept;
+    }
+
     /// Whether nothing was found and all was run.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.ending == Ending::Complete

@@ -89,7 +89,8 @@ pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Resu
     let mut report: Option<Report> = None;
     for schedule in &schedules {
         let own = run(&program, launch, &sizes, options, *schedule, schedules.len() > 1)?;
-        let own = Report { places: places(&module, &program, &own), ..own };
+        let mut own = Report { places: places(&module, &program, &own), ..own };
+        own.join_lines();
         match &mut report {
             None => report = Some(own),
             Some(first) => merge(first, own, [&schedules[0], schedule]),
