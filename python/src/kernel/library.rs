@@ -8,9 +8,7 @@ use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, LaunchArguments};
 use tilewright_layout::Layout;
 use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, ProductTensor, Scales};
-use tilewright_planners::{
-    self as planners, Computation, Expression, Norm, Place, PlanError, Planned, Planner, RowMatrix, Statistic,
-};
+use tilewright_planners::{Computation, Expression, Norm, Place, PlanError, Planned, Planner, RowMatrix, Statistic};
 
 use super::operand;
 use super::program::{Program, of_setup};
