@@ -1,9 +1,10 @@
-//! Writes kernels of operators as PTX for Hopper, into a folder.
+//! Writes kernels of operators as PTX for a card, into a folder.
 //!
 //! ```text
-//! cargo run -p tilewright-ops --example kernels -- FOLDER < crates/ops/kernels.txt
+//! cargo run -p tilewright-ops --example kernels -- FOLDER [MACHINE] < crates/ops/kernels.txt
 //! ```
 //!
+//! The machine is an H200 unless it is named, as `A100` or `RTX 4090`; the text is for its target.
 //! Each line of the input is `forward` or `both`, the name of an operator and its options,
 //! `name=value`; lines that begin with `#` say nothing. A file is named by its line, the pass and
 //! the number of the launch.
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::ptx::{self, Target};
+use tilewright_kernel::ptx;
 use tilewright_ops::{OptionValue, Options, operator_kernels};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&folder)?;
     let mut lines = String::new();
     io::stdin().read_to_string(&mut lines)?;
-    let machine: Machine = "H200".parse()?;
+    let machine: Machine = env::args().nth(2).unwrap_or("H200".into()).parse()?;
     for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         write(&folder, line, &machine).map_err(|error| format!("{line}: {error}"))?;
     }
@@ -46,7 +47,7 @@ fn write(folder: &Path, line: &str, machine: &Machine) -> Result<(), Box<dyn Err
         }
         let made = operator_kernels(name, &options, is_backward, machine)?;
         for (number, kernel) in made.kernels.iter().enumerate() {
-            let text = ptx::write(kernel.program(), Target::Sm90a)?;
+            let text = ptx::write(kernel.program(), machine.target)?;
             let pass = if is_backward { "backward" } else { "forward" };
             let file = [name, &given.join(","), pass, &(number + 1).to_string()].join(" ");
             fs::write(folder.join(file + ".ptx"), text)?;

@@ -14,6 +14,7 @@ mod one_kernel;
 mod packed;
 mod scores;
 mod text;
+mod tiles;
 
 pub use append::AppendToCache;
 pub use decode::AttentionDecode;
@@ -24,6 +25,7 @@ use tilewright_tile::{Element, Program, Sequence, TileError};
 use self::one_kernel::OneKernel;
 use self::scores::{Bias, Logits};
 use self::text::Heads;
+use self::tiles::Tiles;
 use crate::error::OperatorError;
 use crate::options::options;
 use crate::{Operator, OperatorKernels, row_tiles};
@@ -186,34 +188,47 @@ impl Attention {
     }
 }
 
+impl Attention {
+    /// The programs of the forward, by tiles for a machine.
+    fn forward_in(&self, tiles: Tiles) -> Result<Sequence, OperatorError> {
+        let (heads, logits) = self.checked()?;
+        match self.packed {
+            true => packed::forward(heads, &logits, self.alignment),
+            false => forward::dense(&text::Dense::new(heads, self.alignment, self.same_length), &logits, tiles),
+        }
+    }
+
+    /// The programs of the backward, by tiles for a machine.
+    fn backward_in(&self, tiles: Tiles) -> Result<Sequence, OperatorError> {
+        let (heads, logits) = self.checked()?;
+        match self.packed {
+            true => packed::backward(heads, &logits, self.alignment, self.lse_gradient),
+            false => {
+                let dense = text::Dense::new(heads, self.alignment, self.same_length);
+                backward::dense(&dense, &logits, self.lse_gradient, tiles)
+            }
+        }
+    }
+}
+
 impl Operator for Attention {
     fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
         if is_backward && let Some(own) = self.backward_in_one_kernel(machine)? {
             return Ok(own);
         }
-        let sequence = if is_backward { self.backward()? } else { self.forward()? };
+        let tiles = Tiles::of(Some(machine));
+        let sequence = if is_backward { self.backward_in(tiles)? } else { self.forward_in(tiles)? };
         OperatorKernels::compiled(&sequence, machine)
     }
 
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        let (heads, logits) = self.checked()?;
-        match self.packed {
-            true => packed::forward(heads, &logits, self.alignment),
-            false => forward::dense(&text::Dense::new(heads, self.alignment, self.same_length), &logits),
-        }
+        self.forward_in(Tiles::of(None))
     }
 
     /// Reads the inputs of the forward, `o`, `lse`, `d_o`, and `d_lse` if `lse_gradient`. Writes
     /// `d_q`, `d_k` and `d_v`; `d_sinks` if there are sinks, and `d_bias` if there is a tensor of
     /// it. `delta` is a workspace.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        let (heads, logits) = self.checked()?;
-        match self.packed {
-            true => packed::backward(heads, &logits, self.alignment, self.lse_gradient),
-            false => {
-                let dense = text::Dense::new(heads, self.alignment, self.same_length);
-                backward::dense(&dense, &logits, self.lse_gradient)
-            }
-        }
+        self.backward_in(Tiles::of(None))
     }
 }

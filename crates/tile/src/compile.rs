@@ -17,7 +17,7 @@ use crate::assign::{Assignment, Conversions, Costs, assign};
 use crate::by_hand::{self, ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
-use crate::lower::SharedArrays;
+use crate::lower::{Room, SharedArrays};
 use crate::memory;
 use crate::operand_staging::{self, Copies};
 use crate::padding::padded;
@@ -30,6 +30,10 @@ use crate::weights::Weights;
 
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
+
+/// How often rings are given less room, and how many bytes less at least.
+const ATTEMPTS: usize = 3;
+const LESS_BYTES: i64 = 8 << 10;
 
 /// The machine whose costs decide where none is named: the kernel runs on every target.
 fn of_any_target() -> Machine {
@@ -114,9 +118,11 @@ impl Program {
     pub fn compile<'m>(&self, machine: impl Into<Option<&'m Machine>>) -> Result<Compiled, TileError> {
         self.verify()?;
         let (own, by_hand) = by_hand::taken(&padded(self)?)?;
-        let Some(machine) = machine.into() else { return self.by_threads(&of_any_target(), &own, &by_hand) };
+        let Some(machine) = machine.into() else {
+            return self.by_threads(&of_any_target(), (&own, &by_hand), Room::of(None));
+        };
         if !machine.target.has_wgmma() {
-            return self.by_threads(machine, &own, &by_hand);
+            return self.by_threads(machine, (&own, &by_hand), Room::of(Some(machine)));
         }
         let because = match self.by_roles(machine, &own, &by_hand) {
             Ok(compiled) => return Ok(compiled),
@@ -125,11 +131,19 @@ impl Program {
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
             return Err(by_hand.refused(value, &format!("a warpgroup kernel does not fit: {because}")).into());
         }
-        Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(machine, &own, &by_hand)? })
+        Ok(Compiled {
+            roles: Some(Err(because)),
+            ..self.by_threads(machine, (&own, &by_hand), Room::of(Some(machine)))?
+        })
     }
 
     /// The kernel whose warps all do the same, of a program without the names of instructions.
-    fn by_threads(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
+    fn by_threads(
+        &self,
+        machine: &Machine,
+        (own, by_hand): (&Program, &ByHand),
+        room: Room,
+    ) -> Result<Compiled, TileError> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
             let because = "it is a wgmma instruction, which a kernel for sm_90a has where the whole program fits";
@@ -139,7 +153,7 @@ impl Program {
         let sizes = memory::typical(own)?;
         let staged = operand_staging::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
         passes.took("operands");
-        passes.compiled(self, staged, ((warps, machine), None), by_hand, &sizes)
+        passes.compiled(self, staged, ((warps, machine, room), None), by_hand, &sizes)
     }
 
     /// The kernel of [`Program::compile`], and other kernels for the same program: without
@@ -168,13 +182,14 @@ impl Program {
     pub fn candidates(&self, machine: &Machine) -> Result<Vec<Compiled>, TileError> {
         let first = self.compile(machine)?;
         let (own, by_hand) = by_hand::taken(&padded(self)?)?;
-        let alike = self.by_threads(machine, &own, &by_hand);
+        let room = Room::of(Some(machine));
+        let alike = self.by_threads(machine, (&own, &by_hand), room);
         let warps = alike.as_ref().ok().map(Compiled::warps).filter(|_| own.warps.is_none());
         let others =
             warps.into_iter().flat_map(|warps| [warps / 2, warps * 2]).filter(|warps| (1..=16).contains(warps));
         let others = others.map(|warps| {
             let own = Program { warps: u32::try_from(warps).ok(), ..own.clone() };
-            self.by_threads(machine, &own, &by_hand)
+            self.by_threads(machine, (&own, &by_hand), room)
         });
         let mut all = vec![first];
         for other in [alike].into_iter().chain(others).flatten() {
@@ -198,7 +213,9 @@ impl Program {
         let roles = roles::plan(machine, &staged)?;
         passes.took("operands");
         let warps = 4 * roles.groups;
-        passes.compiled(self, staged, ((warps, machine), Some(roles)), by_hand, &sizes).map_err(refusal)
+        passes
+            .compiled(self, staged, ((warps, machine, Room::of(Some(machine))), Some(roles)), by_hand, &sizes)
+            .map_err(refusal)
     }
 }
 
@@ -215,12 +232,12 @@ impl Passes {
         self.since = now;
     }
 
-    /// The passes behind the operands.
+    /// The passes behind the operands: for a machine that the kernel is to fit, or for every target.
     fn compiled(
         mut self,
         source: &Program,
         staged: Program,
-        ((warps, machine), roles): ((i64, &Machine), Option<Roles>),
+        ((warps, machine, room), roles): ((i64, &Machine, Room), Option<Roles>),
         by_hand: &ByHand,
         sizes: &Values,
     ) -> Result<Compiled, TileError> {
@@ -234,13 +251,29 @@ impl Passes {
         let taken = SharedArrays::default();
         let kernel = match &roles {
             Some(roles) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
-            None => crate::lower::lower(&placed, resident(&placed, warps), &taken),
+            None => by_threads(&placed, resident(&placed, warps), room, &taken),
         };
         let kernel = kernel.map_err(|error| no_room(error, taken.into_inner()))?;
         self.took("kernel");
         let (source, times) = (source.clone(), self.times);
         Ok(Compiled { source, pools, assignment, placed, kernel, warps, roles: roles.map(Ok), times })
     }
+}
+
+/// The kernel whose warps all do the same. Where other arrays take more room than rings leave, rings
+/// have fewer stages.
+fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) -> Result<Kernel, KernelError> {
+    let mut room = room;
+    for _ in 0..ATTEMPTS {
+        let kernel = crate::lower::lower(placed, (resident, &room), taken)?;
+        let over = i64::from(kernel.program().shared_bytes) - room.block;
+        if over <= 0 {
+            return Ok(kernel);
+        }
+        room.others += over.max(LESS_BYTES);
+        taken.borrow_mut().clear();
+    }
+    crate::lower::lower(placed, (resident, &room), taken)
 }
 
 /// The refusal of a kernel; where it is shared memory that lacks, with who takes how much of it.

@@ -21,19 +21,22 @@ pub(crate) use roles::{lower as lower_by_roles, tma_layout};
 pub(crate) use stage::staged_layout;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::Location;
+use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, View};
-use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Stride};
 
 use self::functions::reductions;
 use self::stage::staged;
 use crate::held::Held;
 use crate::place::Placed;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
+use crate::roles::{Masks, masks};
 
 /// The most iterations of a loop that is written out.
 const MOST_TURNS: i64 = 8;
@@ -45,7 +48,11 @@ const LINE: i64 = 128;
 const SECTOR: i64 = 32;
 
 /// The kernel of a program whose values have layouts, with a number of resident blocks.
-pub(crate) fn lower(placed: &Placed, resident: u32, taken: &SharedArrays) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(
+    placed: &Placed,
+    (resident, room): (u32, &Room),
+    taken: &SharedArrays,
+) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -63,8 +70,46 @@ pub(crate) fn lower(placed: &Placed, resident: u32, taken: &SharedArrays) -> Res
         if resident > 1 {
             k.resident(resident)?;
         }
-        Lowering::new(k, placed, tensors, taken).body(&program.body)
+        Lowering { room: *room, ..Lowering::new(k, placed, tensors, taken) }.body(&program.body)
     })
+}
+
+/// The shared memory for tiles that go through it, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// What a block may have.
+    pub(crate) block: i64,
+    /// What a multiprocessor has, and of it what is reserved for each block.
+    pub(crate) multiprocessor: i64,
+    pub(crate) reserved: i64,
+    /// What other arrays of the block take.
+    pub(crate) others: i64,
+}
+
+impl Room {
+    /// The room of a machine; without one, what every target has.
+    pub(crate) fn of(machine: Option<&Machine>) -> Room {
+        let all = || Target::ALL.into_iter().map(Multiprocessor::of).min_by_key(|own| own.block_shared_bytes);
+        let least = |own: Multiprocessor| Room {
+            block: own.block_shared_bytes.into(),
+            multiprocessor: own.shared_bytes.into(),
+            reserved: own.reserved_bytes.into(),
+            others: 0,
+        };
+        match machine {
+            Some(machine) => {
+                let own = least(machine.multiprocessor);
+                let target = Multiprocessor::of(machine.target).block_shared_bytes;
+                Room { block: own.block.min(target.into()), ..own }
+            }
+            None => least(all().unwrap_or(Multiprocessor::of(Target::Sm86))),
+        }
+    }
+
+    /// What a block may have if so many are to be resident.
+    fn of_blocks(&self, blocks: i64) -> i64 {
+        self.block.min(self.multiprocessor / blocks.max(1) - self.reserved) - self.others
+    }
 }
 
 /// The arrays in shared memory: the statement and its bytes.
@@ -81,6 +126,8 @@ enum ThreadValue<'k> {
     Widened(Distributed<'k>, Element),
     /// An operand of a product, as the instruction takes it: a fragment for each 16 along K.
     Operand(Vec<Fragment<'k>>),
+    /// An operand that is read where it is multiplied, step by step: its ring, and which stage.
+    InStage(Rc<stage::StageRing<'k>>, Expr),
 }
 
 struct Lowering<'k, 'p> {
@@ -94,6 +141,14 @@ struct Lowering<'k, 'p> {
     early: HashMap<early::Key, ThreadValue<'k>>,
     /// The operands that are in shared memory: their rings, and which stage.
     in_stage: HashMap<ValueId, (Rc<stage::StageRing<'k>>, Expr)>,
+    /// The rings of the innermost loop, if its copies take turns.
+    turn: Option<stage::Turn<'k>>,
+    /// Selections that select their first tile in all iterations that are being written.
+    whole: HashSet<ValueId>,
+    /// The shared memory that there is, and what operands hold of it for good.
+    room: Room,
+    kept_bytes: i64,
+    kept: Vec<(ValueId, Rc<stage::StageRing<'k>>)>,
     /// The iterations that are being written out.
     written: early::Iterations,
     /// How many loops are open.
@@ -124,6 +179,11 @@ impl<'k, 'p> Lowering<'k, 'p> {
             iterations,
             early,
             in_stage,
+            turn: None,
+            whole: HashSet::new(),
+            room: Room::of(None),
+            kept_bytes: 0,
+            kept: Vec::new(),
             written,
             depth: 0,
             block: None,
@@ -168,6 +228,11 @@ impl<'k, 'p> Lowering<'k, 'p> {
             Some(ThreadValue::Tile(tile)) => tile.fragment().numbers(),
             Some(ThreadValue::Widened(tile, element)) => tile.to(*element)?.fragment().numbers(),
             Some(ThreadValue::Operand(parts)) => {
+                let parts = parts.iter().map(Fragment::numbers).collect::<Result<Vec<_>, _>>()?;
+                Ok(parts.concat())
+            }
+            Some(ThreadValue::InStage(ring, stage)) => {
+                let parts = self.fragments(value, ring, stage)?;
                 let parts = parts.iter().map(Fragment::numbers).collect::<Result<Vec<_>, _>>()?;
                 Ok(parts.concat())
             }
@@ -223,18 +288,24 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 // The operands of a loop are there where its iteration begins.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     place.during(|| {
-                        if !self.take_staged(*result)? {
-                            self.staged_at_once(statement)?;
-                            self.take_staged(*result)?;
+                        if !self.take_staged(*result) {
+                            self.staged_at_once(*result, statement)?;
                         }
                         Ok::<_, KernelError>(())
                     })?;
+                }
+                Statement::Let { result, operation: Operation::Select(_), operands, .. }
+                    if self.whole.contains(result) =>
+                {
+                    let numbers = self.numbers(operands[2])?;
+                    self.values.insert(*result, ThreadValue::Numbers(numbers));
                 }
                 Statement::Let { result, operation, operands, place } => {
                     if let Some(own) = self.early.remove(&(*result, self.written.clone())) {
                         self.values.insert(*result, own);
                         continue;
                     }
+                    self.turns(operation, operands, *place)?;
                     let k = self.k;
                     let mut given = || place.during(|| self.given(*result, operation, operands));
                     let is_read = matches!(operation, Operation::Load { .. } | Operation::Gather { .. });
@@ -242,7 +313,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     self.values.insert(*result, own);
                 }
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
-                Statement::Loop(own) => own.place.during(|| self.iterations(own))?,
+                Statement::Loop(own) => {
+                    own.place.during(|| self.iterations(own))?;
+                    self.give_kept_back(&body[number + 1..]);
+                }
             }
             self.note(statement.place());
             self.let_go(&body[number..=number], &body[number + 1..])?;
@@ -273,23 +347,71 @@ impl<'k, 'p> Lowering<'k, 'p> {
         if self.groups.is_none() && self.early_iterations(own, &carried)? {
             return self.ended(own, &carried);
         }
+        let around = self.turn.take();
         let rings = if self.groups.is_some() { Vec::new() } else { self.begin_rings(own, self.depth > 0)? };
         self.depth += 1;
-        k.range(count, |iteration| {
-            self.iterations.insert(own.iteration, iteration.clone());
-            self.iteration_rings(own, &rings, &iteration)?;
-            for (parameter, fragment) in own.parameters.iter().zip(&carried) {
-                self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
-            }
-            self.body(&own.body)?;
-            for (next, fragment) in own.next.iter().zip(&carried) {
-                fragment.set(&self.numbers(*next)?)?;
-            }
-            Ok(())
-        })?;
+        for (first, count, whole) in self.parts(own, count)? {
+            let left_out = std::mem::replace(&mut self.whole, whole);
+            k.range(count, |iteration| {
+                let iteration = Stride::plus(&first, &iteration).ok_or_else(over)?;
+                self.iterations.insert(own.iteration, iteration.clone());
+                self.iteration_rings(own, &rings, &iteration)?;
+                for (parameter, fragment) in own.parameters.iter().zip(&carried) {
+                    self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
+                }
+                self.body(&own.body)?;
+                for (next, fragment) in own.next.iter().zip(&carried) {
+                    fragment.set(&self.numbers(*next)?)?;
+                }
+                Ok(())
+            })?;
+            self.whole = left_out;
+        }
         self.depth -= 1;
         self.end_rings(&rings);
+        self.turn = around;
         self.ended(own, &carried)
+    }
+
+    /// The iterations of a loop in parts: the first of each, their number, and the masks that are
+    /// true everywhere in them. A loop without products, or whose masks are always needed, is one
+    /// part.
+    fn parts(&mut self, own: &Loop, count: Expr) -> Result<Vec<(Expr, Expr, HashSet<ValueId>)>, KernelError> {
+        let zero = Expr::from(0);
+        let multiplies =
+            |own: &Statement| matches!(own, Statement::Let { operation: Operation::Dot, .. } | Statement::Loop(_));
+        if self.groups.is_some() || !own.body.iter().any(multiplies) {
+            return Ok(vec![(zero, count, HashSet::new())]);
+        }
+        let Masks { first, early, last, late } = masks(&self.placed.program, own);
+        if early.is_empty() && late.is_empty() {
+            return Ok(vec![(zero, count, HashSet::new())]);
+        }
+        let k = self.k;
+        let there = k.index(&count)?;
+        let least = |most: i64| -> Result<Expr, KernelError> {
+            let none = there.like(0.0);
+            k.index_of(there.max(none).min(there.like(most as f64)))
+        };
+        let mut found = Vec::new();
+        let mut begin = zero;
+        if !early.is_empty() && first > 0 {
+            let own = least(first)?;
+            found.push((begin, own.clone(), HashSet::new()));
+            begin = own;
+        }
+        let rest = count.minus(&begin).ok_or_else(over)?;
+        if late.is_empty() {
+            found.push((begin, rest, early));
+            return Ok(found);
+        }
+        let rest_number = k.index(&rest)?;
+        let end = k.index_of(rest_number.max(rest_number.like(0.0)).min(rest_number.like(last as f64)))?;
+        let between = rest.minus(&end).ok_or_else(over)?;
+        let behind = Stride::plus(&begin, &between).ok_or_else(over)?;
+        found.push((begin, between, early.union(&late).copied().collect()));
+        found.push((behind, end, early));
+        Ok(found)
     }
 
     /// The results of a loop.

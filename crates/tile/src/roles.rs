@@ -7,6 +7,8 @@
 //! program does not fit this scheme, [`plan`] says why, and `dot` uses `mma.sync`.
 
 mod masks;
+
+pub(crate) use masks::{Masks, masks};
 mod overlap;
 
 use std::collections::{HashMap, HashSet};

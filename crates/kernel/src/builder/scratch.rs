@@ -13,10 +13,43 @@ use super::role::barrier_of;
 use super::tensor::View;
 use crate::arguments::IntoLayout;
 use crate::element::Element;
-use crate::error::Reason;
+use crate::error::{KernelError, Reason};
 use crate::program::memory::{Role, Space};
+use crate::program::{Location, Source};
 
 impl Build {
+    /// An array in shared memory that [`Build::give_back`] frees: later areas take its place once a
+    /// barrier has followed. All threads of the block come here.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let kernel = Kernel::build("areas", |k| {
+    ///     k.threads(32)?;
+    ///     for _ in 0..2 {
+    ///         let area = k.area_of(tilewright_kernel::Element::F32, "(8,32):(1,8)")?;
+    ///         k.give_back(&area);
+    ///         k.barrier();
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(kernel.program().shared_bytes, 1024);
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    ///
+    /// Errors: the layout is not known, or a block has not as many bytes.
+    #[track_caller]
+    pub fn area_of(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "area", location });
+        self.take_scratch(element, layout).map_err(|refusal| refusal.at("area", location))
+    }
+
+    /// Gives an area of [`Build::area_of`] back: nothing reads or writes it any more.
+    pub fn give_back(&self, area: &View<'_>) {
+        self.return_scratch(area);
+    }
+
     /// An array in shared memory until it is given back. Every thread of the block, or of
     /// the role, comes here.
     pub(crate) fn take_scratch(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {

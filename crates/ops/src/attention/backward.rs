@@ -9,9 +9,10 @@ use std::f64::consts::LOG2_E;
 
 use tilewright_tile::{Element, Program, Sequence};
 
-use super::forward::{Tile, keys_of_queries};
+use super::forward::keys_of_queries;
 use super::scores::{Bias, Found, Logits};
 use super::text::{Dense, Heads, number};
+use super::tiles::{OfKeys, Tile, Tiles};
 use crate::error::OperatorError;
 use crate::row_tiles::program;
 
@@ -20,44 +21,23 @@ const ROWS_OF_DELTA: i64 = 32;
 /// Queries that a block of `d_sinks` takes in an iteration.
 const ROWS_OF_SINKS: i64 = 1024;
 
-/// The tiles of `d_q`. Those of a bias take shared memory, too.
-fn tile_of_queries(heads: Heads, logits: &Logits) -> Tile {
-    match heads.tiles() {
-        [..=64, ..=64] => Tile::new(128, 64, 8),
-        [..=128, ..=128] if logits.bias.is_none() => Tile::new(128, 64, 8),
-        _ => Tile::new(128, 32, 8),
-    }
-}
-
-/// Which derivatives a program with rows of keys has.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum OfKeys {
-    Both,
-    Keys,
-    Values,
-}
-
-/// The programs for `d_k` and `d_v`: one, or one for each where a thread has no registers for both
-/// sums.
-pub(super) fn programs_of_keys(heads: Heads) -> Vec<(OfKeys, Tile)> {
-    match heads.tiles() {
-        [..=128, ..=128] => vec![(OfKeys::Both, Tile::new(128, 64, 8))],
-        _ => vec![(OfKeys::Keys, Tile::new(128, 32, 8)), (OfKeys::Values, Tile::new(128, 64, 8))],
-    }
-}
-
 /// The backward.
-pub(super) fn dense(dense: &Dense, logits: &Logits, lse_gradient: bool) -> Result<Sequence, OperatorError> {
+pub(super) fn dense(
+    dense: &Dense,
+    logits: &Logits,
+    lse_gradient: bool,
+    tiles: Tiles,
+) -> Result<Sequence, OperatorError> {
     let mut programs = vec![delta(dense, lse_gradient)?];
-    for (of, tile) in programs_of_keys(dense.heads) {
+    for (of, tile) in tiles.of_keys(dense.heads) {
         programs.push(keys(dense, logits, of, tile)?);
     }
-    programs.push(queries(dense, logits)?);
+    programs.push(queries(dense, logits, tiles)?);
     if logits.sinks {
         programs.push(sinks(dense)?);
     }
     if let Some(own) = logits.bias {
-        programs.push(bias(dense, logits, own)?);
+        programs.push(bias(dense, logits, own, tiles)?);
     }
     Ok(Sequence::new(programs))
 }
@@ -238,11 +218,11 @@ fn keys(dense: &Dense, logits: &Logits, of: OfKeys, tile: Tile) -> Result<Progra
 }
 
 /// `d_q`: rows of queries.
-fn queries(dense: &Dense, logits: &Logits) -> Result<Program, OperatorError> {
+fn queries(dense: &Dense, logits: &Logits, tiles: Tiles) -> Result<Program, OperatorError> {
     let heads = dense.heads;
     let Heads { group, kv, element, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = tile_of_queries(heads, logits);
+    let tile = tiles.of_queries(heads, logits);
     let Tile { rows, columns, warps } = tile;
     let walk = keys_of_queries(dense, logits, tile, false);
     let end = format!("size({})", dense.keys());
@@ -336,11 +316,11 @@ fn sinks(dense: &Dense) -> Result<Program, OperatorError> {
 }
 
 /// `d_bias`: a block has a tile of it, and sums over the heads and the sequences that share it.
-fn bias(dense: &Dense, logits: &Logits, own: Bias) -> Result<Program, OperatorError> {
+fn bias(dense: &Dense, logits: &Logits, own: Bias, tiles: Tiles) -> Result<Program, OperatorError> {
     let heads = dense.heads;
     let Heads { group, kv, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = if wide.max(value) > 128 { Tile::new(64, 32, 4) } else { Tile::new(64, 64, 4) };
+    let tile = tiles.of_bias(heads);
     let Tile { rows, columns, warps } = tile;
     // The head of `k` and the batch, of the blocks along z and of a loop.
     let (grid, turns, head) = match (own.heads, own.batch) {

@@ -10,35 +10,9 @@ use tilewright_tile::Sequence;
 
 use super::scores::{Found, Logits};
 use super::text::{Dense, Heads, number};
+use super::tiles::{Tile, Tiles};
 use crate::error::OperatorError;
 use crate::row_tiles::program;
-
-/// The tiles of a block.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tile {
-    /// Rows that a block has, and columns of an iteration.
-    pub(super) rows: i64,
-    pub(super) columns: i64,
-    pub(super) warps: i64,
-}
-
-impl Tile {
-    pub(super) const fn new(rows: i64, columns: i64, warps: i64) -> Tile {
-        Tile { rows, columns, warps }
-    }
-}
-
-/// The tiles of the forward: measured on an H200. Those of a bias take shared memory, too.
-fn tile(heads: Heads, logits: &Logits) -> Tile {
-    match heads.tiles() {
-        [..=64, ..=64] if logits.bias.is_some() => Tile::new(128, 64, 8),
-        [..=128, ..=128] if logits.bias.is_some() => Tile::new(128, 32, 8),
-        _ if logits.bias.is_some() => Tile::new(64, 32, 4),
-        [..=64, ..=64] => Tile::new(256, 64, 16),
-        [..=128, ..=128] => Tile::new(128, 128, 8),
-        _ => Tile::new(128, 64, 8),
-    }
-}
 
 /// The tiles of keys that a block of queries takes.
 pub(super) struct Walk {
@@ -138,11 +112,11 @@ pub(super) fn settled(logits: &Logits, sink: &str) -> String {
 }
 
 /// The forward: `o` and `lse`.
-pub(super) fn dense(dense: &Dense, logits: &Logits) -> Result<Sequence, OperatorError> {
+pub(super) fn dense(dense: &Dense, logits: &Logits, tiles: Tiles) -> Result<Sequence, OperatorError> {
     let heads = dense.heads;
     let Heads { group, kv, element, .. } = heads;
     let [wide, value] = heads.tiles();
-    let tile = tile(heads, logits);
+    let tile = tiles.forward(heads, logits);
     let Tile { rows, columns, warps } = tile;
     // Measured on an H200: heads of 128 are faster from the diagonal backwards, since the first
     // iteration alone is masked; others are slower.

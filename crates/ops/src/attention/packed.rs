@@ -6,10 +6,11 @@
 
 use tilewright_tile::{Program, Sequence};
 
-use super::backward::{OfKeys, by_products, negative, powers};
-use super::forward::{Tile, settled, softmax_step};
+use super::backward::{by_products, negative, powers};
+use super::forward::{settled, softmax_step};
 use super::scores::{Found, Logits};
 use super::text::{Heads, number, strides};
+use super::tiles::{OfKeys, Tile};
 use crate::error::OperatorError;
 use crate::row_tiles::program;
 

@@ -4,6 +4,7 @@
 //! derivatives by the formulas.
 
 mod cache;
+mod machines;
 mod one_kernel;
 
 use tilewright_kernel::machine::Machine;

@@ -4,10 +4,15 @@
 //! change layouts rename numbers; loads, reductions, scans and conversions are those of distributed
 //! tiles, and `dot` is MMA on fragments.
 
+use std::rc::Rc;
+
 use tilewright_kernel::{Element, Fragment, KernelError, Num};
+use tilewright_layout::atoms::Operand;
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 
 use super::functions::{binary, compared, divided_by, reductions, unary};
+use super::stage::StageRing;
 use super::{LINE, Lowering, SECTOR, ThreadValue, smooth, top};
 use crate::held::bits;
 use crate::program::{Binary, Index, Name, Operation, Program, Unary, ValueId};
@@ -239,9 +244,12 @@ impl<'k> Lowering<'k, '_> {
             fragment.set(numbers)?;
             Ok::<_, KernelError>(fragment)
         };
-        let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Vec<Fragment<'k>>, KernelError> {
+        let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Steps<'k>, KernelError> {
             if let Some(ThreadValue::Operand(parts)) = self.values.get(&value) {
-                return Ok(parts.clone());
+                return Ok(Steps::Held(parts.clone()));
+            }
+            if let Some(ThreadValue::InStage(ring, stage)) = self.values.get(&value) {
+                return Ok(Steps::InStage(value, ring.clone(), stage.clone()));
             }
             if let Some(ThreadValue::Tile(tile)) = self.values.get(&value) {
                 let each = values * count;
@@ -250,19 +258,37 @@ impl<'k> Lowering<'k, '_> {
                 let fragment = tile.fragment();
                 let fragment = fragment.with_layout(&fragment.layout().compose(&parts)?)?;
                 let part = |step: i64| fragment.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(step)])?);
-                return (0..steps).map(part).collect();
+                return Ok(Steps::Held((0..steps).map(part).collect::<Result<_, _>>()?));
             }
             let numbers = self.numbers(value)?;
-            numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1])).collect()
+            let parts = numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1]));
+            Ok(Steps::Held(parts.collect::<Result<_, _>>()?))
         };
         let depth = crate::matrix::depth(self.placed.program.type_of(operands[0]).element);
         let (a, b) = (steps(operands[0], [depth / 2, rows])?, steps(operands[1], [depth / 4, columns])?);
         let sums = fragment(&self.numbers(operands[2])?, [4, rows, columns])?;
-        for (a, b) in a.iter().zip(&b) {
-            k.mma(&tiling.mma, &sums, a, b, &sums)?;
+        let read = |own: &Steps<'k>, operand: Operand, step: i64| match own {
+            Steps::Held(parts) => Ok(parts.get(step as usize).cloned()),
+            Steps::InStage(value, ring, stage) => self.operand_step(*value, (ring, stage), (tiling, operand), step),
+        };
+        let both = |step: i64| -> Result<Option<(Fragment<'k>, Fragment<'k>)>, KernelError> {
+            Ok(read(&a, Operand::A, step)?.zip(read(&b, Operand::B, step)?))
+        };
+        let mut step = 0;
+        while let Some((a, b)) = both(step)? {
+            step += 1;
+            k.mma(&tiling.mma, &sums, &a, &b, &sums)?;
         }
         sums.numbers()
     }
+}
+
+/// The steps of an operand along K.
+enum Steps<'k> {
+    /// In registers.
+    Held(Vec<Fragment<'k>>),
+    /// In a stage of a ring.
+    InStage(ValueId, Rc<StageRing<'k>>, Expr),
 }
 
 /// The bytes of each cache line that a tile reads, if that is a part of the line, and the next

@@ -6,7 +6,9 @@
 
 use std::rc::Rc;
 
+use tilewright_kernel::machine::Multiprocessor;
 use tilewright_kernel::program::Location;
+use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
@@ -23,6 +25,14 @@ use crate::staged_copy::StagedCopy;
 /// few warps leave room for other blocks, whose warps compute while one waits. Measured on an H200.
 const BYTES: i64 = 96 << 10;
 const BYTES_OF_WARP: i64 = 48 << 10;
+/// Warps of a multiprocessor that multiply: two of each of its four schedulers, so that one
+/// multiplies while the other computes.
+const WARPS: i64 = 8;
+/// The warps of a block that multiplies more than it reads.
+const LEAST_WARPS: i64 = 4;
+/// The most registers of a thread, and those that are neither sums of products nor operands.
+const MOST_REGISTERS: i64 = 255;
+const OTHER_REGISTERS: i64 = 96;
 /// The most stages of a ring, and the least where these fit: copies are under way while an
 /// iteration computes.
 const STAGES: i64 = 4;
@@ -33,7 +43,8 @@ const LANES: i64 = tilewright_kernel::program::WARP_LANES as i64;
 
 /// The contents of a stage, and how it is filled and read.
 pub(super) struct StageRing<'k> {
-    value: ValueId,
+    /// The operands that it has: as it is, or transposed.
+    values: Vec<ValueId>,
     tensor: usize,
     shape: Vec<i64>,
     at: Vec<Index>,
@@ -59,9 +70,57 @@ enum Copy {
     Rows(Box<CopyAtom>, StagedCopy),
 }
 
+/// The rings of a loop with one stage each, whose copies take turns: the tiles of one product are
+/// copied while the other product is computed.
+///
+/// Law: a tile is copied behind a barrier that follows its last reader, and is read behind a
+/// barrier that follows its copy. At the beginning of an iteration the early tiles are there, and
+/// the late ones of this iteration are copied. Before the first product of late tiles these are
+/// there, and the early ones of the next iteration are copied.
+pub(super) struct Turn<'k> {
+    own: Rc<Loop>,
+    early: Vec<Rc<StageRing<'k>>>,
+    late: Vec<Rc<StageRing<'k>>>,
+    /// The iteration, until its second turn came.
+    open: Option<Expr>,
+}
+
 /// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
 /// and the value that says where along a mode.
 type StagedTile<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, ValueId)>);
+
+/// The operands that one tile is, and where it is written.
+type StagedValues<'s> = (Vec<ValueId>, StagedTile<'s>, Location);
+
+/// The two modes of a tile in the order of the tensor.
+fn kept(modes: &[usize; 2]) -> [usize; 2] {
+    [modes[0].min(modes[1]), modes[0].max(modes[1])]
+}
+
+/// The tiles of a body whose copies may take turns: those of the first product that takes any, and
+/// the others; none where a product takes one of the first behind the first of the others, or a
+/// loop within takes one.
+fn in_two(body: &[Statement], tiles: &[&[ValueId]]) -> Option<(Vec<usize>, Vec<usize>)> {
+    let takes = |statement: &Statement, tile: &[ValueId]| match statement {
+        Statement::Let { operands, .. } => operands.iter().any(|own| tile.contains(own)),
+        _ => false,
+    };
+    let is_product = |own: &Statement| matches!(own, Statement::Let { operation: Operation::Dot, .. });
+    // Who takes each tile: products of this body alone.
+    let mut taken: Vec<Vec<usize>> = Vec::new();
+    for tile in tiles {
+        let all = (0..body.len()).filter(|at| takes(&body[*at], tile)).collect::<Vec<_>>();
+        if all.is_empty() || !all.iter().all(|at| is_product(&body[*at])) {
+            return None;
+        }
+        taken.push(all);
+    }
+    let first = *taken.iter().flatten().min()?;
+    let (early, late): (Vec<usize>, Vec<usize>) = (0..tiles.len()).partition(|tile| taken[*tile].contains(&first));
+    let last = early.iter().flat_map(|tile| &taken[*tile]).max()?;
+    let begin = late.iter().flat_map(|tile| &taken[*tile]).min()?;
+    (last < begin).then_some((early, late))
+}
 
 impl<'k> Lowering<'k, '_> {
     /// The coordinate that the operand of a staged tile says.
@@ -75,7 +134,7 @@ impl<'k> Lowering<'k, '_> {
     fn rings<'s>(
         &self,
         body: impl Iterator<Item = &'s Statement>,
-        most: i64,
+        (most, in_turns): (i64, impl Fn(&[StagedValues<'_>]) -> bool),
     ) -> Result<Vec<Rc<StageRing<'k>>>, KernelError> {
         let mut found = Vec::new();
         for statement in body {
@@ -91,20 +150,30 @@ impl<'k> Lowering<'k, '_> {
             let picked = picked.zip(operands.first().copied());
             found.push((*result, (*tensor, shape, at, modes, picked), statement.place()));
         }
-        let bytes: i64 = found.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
+        // A tile that is taken as it is and transposed is copied once.
+        let mut apart: Vec<StagedValues<'_>> = Vec::new();
+        for (value, own, place) in found {
+            let same = |(_, other, _): &&mut StagedValues<'_>| {
+                (own.0, own.1, own.2, kept(own.3), own.4) == (other.0, other.1, other.2, kept(other.3), other.4)
+            };
+            match apart.iter_mut().find(same) {
+                Some((values, ..)) => values.push(value),
+                None => apart.push((vec![value], own, place)),
+            }
+        }
+        let bytes: i64 = apart.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
         let threads = self.placed.layouts.values().next().map_or(LANES, crate::held::Held::threads);
-        let fit = BYTES / bytes.max(1);
-        let stages = fit.min((BYTES_OF_WARP * (threads / LANES) / bytes.max(1)).max(LEAST_STAGES));
-        let stages = stages.clamp(1, STAGES).min(most);
-        let ring = |(value, (tensor, shape, at, modes, picked), place): (ValueId, StagedTile<'_>, Location)| {
+        let stages = self.stages(bytes, threads / LANES, in_turns(&apart)).min(most);
+        let ring = |(values, (tensor, shape, at, modes, picked), place): StagedValues<'_>| {
             place.during(|| {
-                let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
+                let kept = kept(modes);
                 let [first, second] = kept.map(|mode| shape[mode]);
                 let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
                 let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
                 let layout = layout([first, second], inner, Some((stages, first * second)))?;
                 let element = self.placed.program.tensors[tensor].element;
-                let ring = self.k.shared_of(element, &layout)?;
+                // Behind the products, other arrays have the room.
+                let ring = self.k.area_of(element, &layout)?;
                 self.note(place);
                 let own = StagedCopy::new(run, rows, threads);
                 let atom = CopyAtom::named(match own.chunk {
@@ -125,7 +194,7 @@ impl<'k> Lowering<'k, '_> {
                     }
                 };
                 Ok::<_, KernelError>(Rc::new(StageRing {
-                    value,
+                    values,
                     tensor,
                     shape: shape.clone(),
                     at: at.clone(),
@@ -138,7 +207,21 @@ impl<'k> Lowering<'k, '_> {
                 }))
             })
         };
-        found.into_iter().map(ring).collect()
+        apart.into_iter().map(ring).collect()
+    }
+
+    /// The stages of rings whose tiles of an iteration have so many bytes: as many as fit while as
+    /// many blocks are resident as keep the schedulers busy; else with fewer blocks. One stage is
+    /// enough where copies take turns.
+    fn stages(&self, bytes: i64, warps: i64, in_turns: bool) -> i64 {
+        let least = if in_turns { 1 } else { LEAST_STAGES };
+        let most = (BYTES / bytes.max(1)).min((BYTES_OF_WARP * warps / bytes.max(1)).max(LEAST_STAGES));
+        let fit = |blocks: i64| (self.room.of_blocks(blocks) - self.kept_bytes) / bytes.max(1);
+        // Blocks of fewer warps wait for memory, and not for each other.
+        let wanted = if warps < LEAST_WARPS { 1 } else { (WARPS / warps).max(1) };
+        let blocks = (1..=wanted).rev();
+        let found = blocks.map(fit).find(|stages| *stages >= least).unwrap_or_else(|| fit(1));
+        found.min(most).clamp(1, STAGES)
     }
 
     fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
@@ -230,32 +313,58 @@ impl<'k> Lowering<'k, '_> {
     /// The operands of an iteration are in this stage of their rings.
     fn has_staged(&mut self, rings: &[Rc<StageRing<'k>>], stage: &Expr) {
         for ring in rings {
-            self.in_stage.insert(ring.value, (ring.clone(), stage.clone()));
+            for value in &ring.values {
+                self.in_stage.insert(*value, (ring.clone(), stage.clone()));
+            }
         }
     }
 
-    /// Reads an operand of the iteration from its stage; false where it is in none.
-    pub(super) fn take_staged(&mut self, value: ValueId) -> Result<bool, KernelError> {
-        let Some((ring, stage)) = self.in_stage.get(&value).cloned() else { return Ok(false) };
-        let fragments = self.fragments(&ring, &stage)?;
-        self.values.insert(value, super::ThreadValue::Operand(fragments));
-        Ok(true)
+    /// Takes an operand of the iteration from its stage, where it is multiplied; false where it is
+    /// in none.
+    pub(super) fn take_staged(&mut self, value: ValueId) -> bool {
+        let Some((ring, stage)) = self.in_stage.get(&value).cloned() else { return false };
+        self.values.insert(value, super::ThreadValue::InStage(ring, stage));
+        true
     }
 
-    fn fragments(&self, ring: &StageRing<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
-        let held = self.held(ring.value)?;
+    /// All steps of an operand in a stage, as the product that takes it has them.
+    pub(super) fn fragments(
+        &self,
+        value: ValueId,
+        ring: &StageRing<'k>,
+        stage: &Expr,
+    ) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let held = self.held(value)?;
         let multiplies = |tiling: &&Tiling| tiling.a == *held || tiling.b == *held;
         let tiling = self.placed.tilings.values().find(multiplies).ok_or_else(over)?;
-        let left = tiling.a == *held;
-        let shape = &self.placed.program.type_of(ring.value).shape;
+        let operand = if tiling.a == *held { Operand::A } else { Operand::B };
+        let mut found = Vec::new();
+        while let Some(part) = self.operand_step(value, (ring, stage), (tiling, operand), found.len() as i64)? {
+            found.push(part);
+        }
+        Ok(found)
+    }
+
+    /// A step along K of an operand in a stage; none behind the last.
+    pub(super) fn operand_step(
+        &self,
+        value: ValueId,
+        (ring, stage): (&StageRing<'k>, &Expr),
+        (tiling, operand): (&Tiling, Operand),
+        step: i64,
+    ) -> Result<Option<Fragment<'k>>, KernelError> {
+        let left = matches!(operand, Operand::A);
+        let shape = &self.placed.program.type_of(value).shape;
         let (rows, depth) = if left { (shape[0], shape[1]) } else { (shape[1], shape[0]) };
+        if step >= depth / STEP {
+            return Ok(None);
+        }
         // Instructions have the rows of both operands first, and K behind.
-        let Operation::Stage { modes, .. } = self.stage_of(ring.value)? else { return Err(over()) };
+        let Operation::Stage { modes, .. } = self.stage_of(value)? else { return Err(over()) };
         let along = if left { modes } else { [modes[1], modes[0]] };
         let tile = ring.ring.slice(staged(stage)?)?;
         let tile = if along[0] < along[1] { tile } else { tile.select(&[1, 0])? };
         let beside = self.is_contiguous(ring.tensor, along[1]);
-        let operand = if left { Operand::A } else { Operand::B };
         let name = match (beside, left || tiling.beside == 16) {
             (true, true) => "SM75_U32x4_LDSM_N",
             (true, false) => "SM75_U32x2_LDSM_N",
@@ -263,15 +372,11 @@ impl<'k> Lowering<'k, '_> {
             (false, false) => "SM75_U16x4_LDSM_T",
         };
         let load = TiledCopy::of_operand(CopyAtom::named(name)?, &tiling.mma, operand)?;
-        let mut found = Vec::new();
-        for step in 0..depth / STEP {
-            let at: Coord<Expr> = Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(step))])?;
-            let part = tile.local_tile((rows, STEP), at)?;
-            let fragment = part.partition_mma(&tiling.mma, operand)?.fragment()?;
-            self.k.copy(&load, &part, &fragment.retile(&load, CopyEnd::Destination)?)?;
-            found.push(fragment);
-        }
-        Ok(found)
+        let at: Coord<Expr> = Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(step))])?;
+        let part = tile.local_tile((rows, STEP), at)?;
+        let fragment = part.partition_mma(&tiling.mma, operand)?.fragment()?;
+        self.k.copy(&load, &part, &fragment.retile(&load, CopyEnd::Destination)?)?;
+        Ok(Some(fragment))
     }
 
     pub(super) fn stage_of(&self, value: ValueId) -> Result<Operation, KernelError> {
@@ -285,23 +390,82 @@ impl<'k> Lowering<'k, '_> {
         find(&self.placed.program.body, value).ok_or_else(over)
     }
 
-    /// An operand outside of loops: copied, waited for and read.
-    pub(super) fn staged_at_once(&mut self, statement: &Statement) -> Result<(), KernelError> {
-        let rings = self.rings(std::iter::once(statement), 1)?;
+    /// An operand outside of loops: copied, waited for, and read if threads have the registers; else
+    /// it stays in shared memory, and is read wherever it is multiplied.
+    pub(super) fn staged_at_once(&mut self, value: ValueId, statement: &Statement) -> Result<(), KernelError> {
+        let rings = self.rings(std::iter::once(statement), (1, |_: &[StagedValues<'_>]| true))?;
         self.fetch(&rings, None, &Expr::from(0))?;
         self.k.wait_async(0);
         self.k.barrier();
         self.has_staged(&rings, &Expr::from(0));
+        if !self.take_staged(value) {
+            return Err(over());
+        }
+        let Some(ring) = rings.first() else { return Ok(()) };
+        let program = &self.placed.program;
+        if self.operand_registers()? > self.most_registers() - OTHER_REGISTERS {
+            self.kept_bytes += program.type_of(value).size() * i64::from(program.type_of(value).element.bytes());
+            self.kept.push((value, ring.clone()));
+            return Ok(());
+        }
+        let parts = self.fragments(value, ring, &Expr::from(0))?;
+        self.values.insert(value, super::ThreadValue::Operand(parts));
+        self.k.give_back(&ring.ring);
         Ok(())
+    }
+
+    /// The registers of a thread.
+    fn most_registers(&self) -> i64 {
+        let threads = self.placed.layouts.values().next().map_or(LANES, crate::held::Held::threads);
+        let all = Multiprocessor::of(Target::Sm80).registers;
+        (i64::from(all) / threads.max(1)).min(MOST_REGISTERS)
+    }
+
+    /// The registers that the sums of all products take, and the operands outside of loops.
+    fn operand_registers(&self) -> Result<i64, KernelError> {
+        fn values(body: &[Statement], outside: bool, found: &mut Vec<ValueId>) {
+            for statement in body {
+                match statement {
+                    Statement::Let { result, operation: Operation::Dot, .. } => found.push(*result),
+                    Statement::Let { result, operation: Operation::Stage { .. }, .. } if outside => found.push(*result),
+                    Statement::Loop(own) => values(&own.body, false, found),
+                    _ => {}
+                }
+            }
+        }
+        let program = &self.placed.program;
+        let mut found = Vec::new();
+        values(&program.body, true, &mut found);
+        found
+            .iter()
+            .map(|value| Ok(self.held(*value)?.values() * i64::from(program.type_of(*value).element.bits()) / 32))
+            .sum()
     }
 
     /// The rings of a loop, the first iterations under way.
     pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Rc<StageRing<'k>>>, KernelError> {
-        let rings = self.rings(own.body.iter(), STAGES)?;
+        if self.depth == 0 && own.body.iter().any(is_stage) {
+            // What operands outside of the loop have read is free.
+            self.k.barrier();
+        }
+        let two = |tiles: &[StagedValues<'_>]| {
+            let tiles: Vec<&[ValueId]> = tiles.iter().map(|own| own.0.as_slice()).collect();
+            in_two(&own.body, &tiles).is_some()
+        };
+        let rings = self.rings(own.body.iter(), (STAGES, two))?;
         let Some(first) = rings.first() else { return Ok(rings) };
         if inner {
             // The loop was here before: all threads have read what it left.
             self.k.barrier();
+        }
+        let tiles: Vec<&[ValueId]> = rings.iter().map(|own| own.values.as_slice()).collect();
+        let two = in_two(&own.body, &tiles).filter(|_| first.stages == 1);
+        if let Some((early, late)) = two {
+            let of = |numbers: &[usize]| numbers.iter().map(|at| rings[*at].clone()).collect::<Vec<_>>();
+            let turn = Turn { own: Rc::new(own.clone()), early: of(&early), late: of(&late), open: None };
+            self.fetch(&turn.early, Some((own, &Expr::from(0))), &Expr::from(0))?;
+            self.turn = Some(turn);
+            return Ok(rings);
         }
         for iteration in 0..(first.stages - 1) {
             self.fetch(&rings, Some((own, &Expr::from(iteration))), &Expr::from(iteration))?;
@@ -318,6 +482,15 @@ impl<'k> Lowering<'k, '_> {
         iteration: &Expr,
     ) -> Result<(), KernelError> {
         let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
+        if let Some(mut turn) = self.turn.take() {
+            self.k.wait_async(0);
+            self.k.barrier();
+            self.fetch(&turn.late, Some((own, iteration)), &Expr::from(0))?;
+            self.has_staged(rings, &Expr::from(0));
+            turn.open = Some(iteration.clone());
+            self.turn = Some(turn);
+            return Ok(());
+        }
         if stages == 1 {
             self.k.barrier();
             self.fetch(rings, Some((own, iteration)), &Expr::from(0))?;
@@ -336,12 +509,71 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// The end of a loop: no copy is under way.
+    /// The second turn of an iteration, if this operation is the first to take a late tile.
+    pub(super) fn turns(
+        &mut self,
+        operation: &Operation,
+        operands: &[ValueId],
+        place: Location,
+    ) -> Result<(), KernelError> {
+        let Some(turn) = &self.turn else { return Ok(()) };
+        let takes = turn.late.iter().any(|ring| operands.iter().any(|own| ring.values.contains(own)));
+        if !takes || !matches!(operation, Operation::Dot) {
+            return Ok(());
+        }
+        let Some(mut turn) = self.turn.take() else { return Ok(()) };
+        if let Some(iteration) = turn.open.take() {
+            place.during(|| {
+                self.k.wait_async(0);
+                self.k.barrier();
+                let next = Stride::plus(&iteration, &Expr::from(1)).ok_or_else(over)?;
+                self.fetch(&turn.early, Some((&turn.own, &next)), &Expr::from(0))
+            })?;
+        }
+        self.turn = Some(turn);
+        Ok(())
+    }
+
+    /// The end of a loop: no copy is under way, and others may have the room.
     pub(super) fn end_rings(&self, rings: &[Rc<StageRing<'k>>]) {
-        if !rings.is_empty() {
-            self.k.wait_async(0);
+        if rings.is_empty() {
+            return;
+        }
+        self.k.wait_async(0);
+        rings.iter().for_each(|ring| self.k.give_back(&ring.ring));
+        if self.depth == 0 {
+            self.k.barrier();
         }
     }
+
+    /// Behind a loop of the program itself: operands in shared memory that no later statement takes
+    /// give their room to others.
+    pub(super) fn give_kept_back(&mut self, behind: &[Statement]) {
+        if self.depth > 0 || self.kept.is_empty() {
+            return;
+        }
+        let (over, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.kept).into_iter().partition(|(value, _)| !takes(behind, *value));
+        self.kept = kept;
+        if over.is_empty() {
+            return;
+        }
+        over.iter().for_each(|(_, ring)| self.k.give_back(&ring.ring));
+        self.k.barrier();
+    }
+}
+
+/// Whether a statement takes a value.
+fn takes(body: &[Statement], value: ValueId) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operands, .. } => operands.contains(&value),
+        Statement::Loop(own) => takes(&own.body, value),
+        Statement::Store { .. } => false,
+    })
+}
+
+fn is_stage(statement: &Statement) -> bool {
+    matches!(statement, Statement::Let { operation: Operation::Stage { .. }, .. })
 }
 
 /// The layout of a tile in shared memory that is contiguous along `inner`, with a mode of stages if

@@ -3,7 +3,7 @@
 //! Law: a tensor asks for coalesced lanes of its tiles, `dot` asks for the layouts of its
 //! instructions for accumulators and operands, and the author asks for given layouts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tilewright_kernel::program::Location;
 use tilewright_layout::symbolic::Values;
@@ -181,7 +181,15 @@ impl Seeds<'_> {
     /// The tilings of a `dot`.
     fn tilings(&self, (result, operands): (ValueId, &[ValueId]), extents: [i64; 3]) -> Result<Vec<Tiling>, Reason> {
         let element = self.program.type_of(operands[0]).element;
-        let Some(roles) = self.roles else { return matrix::tilings(element, extents, self.warps) };
+        let Some(roles) = self.roles else {
+            let mut found = matrix::tilings(element, extents, self.warps)?;
+            if multiplies_products(&self.program.body) {
+                // The one with most rows of warps: accumulators become operands in the same warp,
+                // and no iteration waits for other warps to exchange them.
+                found.truncate(1);
+            }
+            return Ok(found);
+        };
         let brought = |at: usize| {
             let value = operands[at];
             let bits = self.program.type_of(value).bits() as usize;
@@ -197,4 +205,23 @@ impl Seeds<'_> {
         let how = (columns, roles.groups, roles.crosses.contains(&operands[1]));
         matrix::of_groups(element, extents, how, brought(0).as_ref(), &b)
     }
+}
+
+/// Whether a product multiplies what is computed of another product of the same body, as the second
+/// one of attention does.
+fn multiplies_products(body: &[Statement]) -> bool {
+    let mut products: HashSet<ValueId> = HashSet::new();
+    body.iter().any(|statement| match statement {
+        Statement::Let { result, operation, operands, .. } => {
+            let is_product = matches!(operation, Operation::Dot);
+            let from = |operands: &[ValueId]| operands.iter().any(|own| products.contains(own));
+            let found = is_product && operands.first().is_some_and(|rows| products.contains(rows));
+            if is_product || from(operands) {
+                products.insert(*result);
+            }
+            found
+        }
+        Statement::Loop(own) => multiplies_products(&own.body),
+        Statement::Store { .. } => false,
+    })
 }

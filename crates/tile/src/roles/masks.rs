@@ -30,7 +30,7 @@ pub(crate) struct Masks {
 }
 
 /// The selections of a loop that select only their first tile in most iterations.
-pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
+pub(crate) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
     let iteration = SumTerm::Name(Name::Iteration(own.iteration));
     let mut found = Masks::default();
