@@ -103,7 +103,7 @@ enum Runs {
 }
 
 /// What a target has.
-struct Row {
+struct TargetRow {
     name: &'static str,
     capability: (u32, u32),
     runs: Runs,
@@ -145,7 +145,7 @@ impl Target {
         Target::Sm121,
     ];
 
-    const fn row(self) -> Row {
+    const fn row(self) -> TargetRow {
         use Feature::{BlockScaledMma, Clusters, Float8, RegisterReallocation, Wgmma};
         use Runs::{Alone, AndLater, InFamily};
         let blackwell = SINCE_90.with(RegisterReallocation).with(BlockScaledMma);
@@ -161,7 +161,7 @@ impl Target {
             Target::Sm120 => ("sm_120", (12, 0), InFamily, (8, 7), blackwell),
             Target::Sm121 => ("sm_121", (12, 1), InFamily, (8, 8), blackwell),
         };
-        Row { name, capability, runs, version, features }
+        TargetRow { name, capability, runs, version, features }
     }
 
     /// The name: `sm_80`.

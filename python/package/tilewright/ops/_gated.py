@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _definitions as definitions
-from .. import _native, gpu
+from .. import gpu
 from .._arrays import compact, empty, is_torch
 from .._definitions import is_jax
-from .._operators import machine_of
 from ._common import autocast, by_definition, contiguous, records, stored, strides_of, through_jax, through_torch
-from ._elements import activation, activation_backward
+from ._elements import activation_backward
 from ._invariance import is_invariant
 from ._products import flat_rows, linear, product_into, sum_of_products
 
-#: The targets of machines, by their names.
-_targets: dict[str, str] = {}
 #: The functions of an element in the words of epilogues.
 _TEXTS = {"identity": "{}", "relu_squared": "relu({0}) * relu({0})"}
 
@@ -36,8 +33,7 @@ def gated_linear(
     two "halves", or as "neighbours", rows 2 j and 2 j + 1. ``bias``, (2 N), is in the same order. The
     functions are those of ``activation``, and ``invariant`` is that of ``linear``.
 
-    Nothing is saved for the backward: it computes both products again, rounded to the type of ``x``. On
-    devices without wgmma, the layers are two products.
+    Nothing is saved for the backward: it computes both products again, rounded to the type of ``x``.
 
     >>> import numpy as np
     >>> gated_linear(np.ones((2, 8), np.float16), np.ones((6, 8), np.float16), function="relu").tolist()
@@ -53,11 +49,7 @@ def gated_linear(
         return through_torch("gated_linear", x, weight, bias, function, pairs, is_same)
     if by_definition(on, x, weight):
         return stored(out, definitions.gated_linear(x, weight, bias, function, pairs, is_same))
-    both = definitions.pair(weight, pairs, 0)
     biases = (None, None) if bias is None else definitions.pair(bias, pairs, 0)
-    if not has_wgmma(x):
-        first, second = (linear(x, own, of, invariant=is_same, on=on) for own, of in zip(both, biases))
-        return activation(first, function, up=second, out=out, on=on)
     of = {} if bias is None else {"gate_bias": biases[0], "up_bias": biases[1]}
     gate, up = ("x", "y") if bias is None else ("(x + gate_bias)", "(y + up_bias)")
     text = f"{_TEXTS.get(function, function + '({0})').format(gate)} * {up}"
@@ -74,14 +66,6 @@ def _check(x: Any, weight: Any, bias: Any, function: str, pairs: str) -> None:
         raise ValueError(f"x is (..., K) and weight (2 N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
         raise ValueError(f"bias has the shape {tuple(bias.shape)}, and weight {weight.shape[0]} rows")
-
-
-def has_wgmma(x: Any) -> bool:
-    """Whether the machine of an array multiplies by wgmma."""
-    machine = machine_of(x)
-    if machine not in _targets:
-        _targets[machine] = _native.target_of_machine(machine)
-    return _targets[machine] == "sm_90a"
 
 
 def gated_linear_backward(

@@ -343,10 +343,10 @@ def feed_forward(
     if records(x, gate, up, down, on=on):
         return through_torch("feed_forward", x, gate, up, down, function, is_same)[0]
     if not is_same and not by_definition(on, x, gate, up, down):
-        from ._gated import as_one, gated_linear, has_wgmma
+        from ._gated import as_one, gated_linear
 
         both = as_one(gate, up)
-        if both is not None and has_wgmma(x):
+        if both is not None:
             return linear(gated_linear(x, both, function=function, invariant=False, on=on), down, invariant=False, on=on)
     return feed_forward_parts(x, gate, up, down, function, is_same, on)[0]
 
