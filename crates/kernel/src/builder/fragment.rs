@@ -146,8 +146,7 @@ impl Core {
 
     /// Gives elements the parts of a register of 32 bits.
     pub(crate) fn set_word(&mut self, cell: usize, elements: &[usize], word: Register) {
-        if let [one] = elements {
-            // An element of 32 bits.
+        if let ([one], 32) = (elements, self.cells[cell].bits) {
             self.cells[cell].slots[*one] = Slot::Whole(word);
             return;
         }

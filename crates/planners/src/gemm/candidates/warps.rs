@@ -25,8 +25,9 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        // A warp has 16 columns of D at the least, which are 32 columns of gated pairs.
-        let least = |is_paired: bool| if is_paired && problem.pairs().is_some() { 32 } else { 16 };
+        // A warp has 16 columns of D at the least. Pairs have 64 bytes of columns of each half.
+        let of_pairs = (128 / i64::from(problem.operand_type().bytes())).max(32);
+        let least = |is_paired: bool| if is_paired && problem.pairs().is_some() { of_pairs } else { 16 };
         let useful = |side: i64, extent: i64, least: i64| side < 2 * count(extent, least) * least;
         for rows in SIDES.into_iter().filter(|rows| useful(*rows, m, least(swapped))) {
             for columns in SIDES.into_iter().filter(|columns| useful(*columns, n, least(!swapped))) {

@@ -14,6 +14,8 @@ use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 use crate::units::{LANES, VECTOR, block_shared};
 
+/// Bytes of the shortest line that a block copies at once.
+const HALF_LINE_BYTES: i64 = 64;
 /// Rows and columns of the blocks that a warp multiplies: an instruction, and two side by side, so
 /// that one `ldmatrix` serves both.
 pub(crate) const WARP_BLOCK: i64 = 16;
@@ -93,6 +95,11 @@ impl Plan {
             !(WARP_BLOCK..=MAX_SIDE).contains(all) || *own < 1 || own % (WARP_BLOCK * warps) != 0
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
+        }
+        // The columns of each half of the pairs are copied apart, and lines of them are 64 bytes.
+        let paired = if self.swapped { self.rows } else { self.columns };
+        if problem.pairs().is_some() && paired / 2 * i64::from(problem.operand_type().bytes()) % HALF_LINE_BYTES != 0 {
+            return Some("a tile has at least 64 bytes of columns of each half of the pairs");
         }
         // Each thread copies as many chunks of a k-tile as all others.
         let lines = LANES * along * across * VECTOR / LINE_BYTES;
