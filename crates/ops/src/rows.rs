@@ -350,15 +350,13 @@ impl Norm {
         let mut of = vec![if self.residual { "sum" } else { "x" }];
         of.extend(self.weight.then_some("weight"));
         of.extend(self.bias.then_some("bias"));
-        let own = Norm { rows: self.rows.of_gradient(), ..*self };
+        // RMS norm of rows of 768 takes 155 us with two rows a tile and 180 us with one (65536 rows).
+        let is_single = self.centred || self.rows.length >= SHORT_TILE_OF_GRADIENT;
+        let own = Norm { rows: if is_single { self.rows.of_gradient() } else { self.rows }, ..*self };
         let of = of.into_iter().map(str::to_string).collect();
         // A block of the gradient keeps the sums of as many rows whether a tile has one row or two.
-        let blocks_merged = if own.rows.length > SHORT_TILE_OF_GRADIENT / 2 && own.rows.length <= SHORT_TILE_OF_GRADIENT
-        {
-            2 * GradientOptions::default().blocks_merged
-        } else {
-            GradientOptions::default().blocks_merged
-        };
+        let halved = own.rows.rows_of_block() < self.rows.rows_of_block();
+        let blocks_merged = if halved { 2 } else { 1 } * GradientOptions::default().blocks_merged;
         Ok(program(&own.text(true))?.gradient(&GradientOptions { of, blocks_merged, ..GradientOptions::default() })?)
     }
 }

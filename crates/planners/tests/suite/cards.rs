@@ -181,7 +181,8 @@ fn constants(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Planners have few numbers of their own, and each says what it counts.
+/// Planners have few numbers of their own, and each says what it counts: 80 at most, and 20 of the
+/// products by warps, whose law of time has ten.
 #[test]
 fn numbers_of_planners_are_few_and_say_what_they_count() {
     let mut files = Vec::new();
@@ -193,7 +194,7 @@ fn numbers_of_planners_are_few_and_say_what_they_count() {
             assert!(!comment.trim().is_empty(), "{}: {name} has no comment", file.display());
         }
     }
-    assert!((60..=80).contains(&all), "{all} numeric constants");
+    assert!((60..=100).contains(&all), "{all} numeric constants");
 }
 
 #[test]
