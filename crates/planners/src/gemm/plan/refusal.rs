@@ -14,6 +14,7 @@ use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::scales::ScaleLayout;
 use crate::product::count;
+use crate::units::has_wgmma;
 
 /// The largest number of blocks of a launch, of blocks on an SM, and of tiles in a raster band.
 pub(crate) const MOST: i64 = 4096;
@@ -26,6 +27,9 @@ impl Plan {
     pub(crate) fn refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
         if self.warps.is_some() {
             return self.warps_refusal(problem, machine);
+        }
+        if !has_wgmma(machine) {
+            return Some("the machine has no wgmma: a plan for it says how its `warps` multiply");
         }
         self.number_refusal(problem)
             .or_else(|| self.pairs_refusal(problem))
