@@ -15,8 +15,8 @@ use crate::terminal::Terminal;
 /// The name that stands for the first GPU of this computer.
 const FIRST_DEVICE: &str = "device";
 
-/// The machine of this name; `device` is the first GPU. Behind an `@` may stand an earlier target that
-/// plans are held to: `device@sm_80`.
+/// The machine of this name; `device` is the first GPU. Behind an `@` may stand an earlier target
+/// that plans are held to: `device@sm_80`.
 pub fn named(name: &str) -> Result<Machine, Failure> {
     let (card, target) = name.split_once('@').map_or((name, None), |(card, target)| (card, Target::named(target)));
     let found = match card.eq_ignore_ascii_case(FIRST_DEVICE) {

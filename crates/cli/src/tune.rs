@@ -50,8 +50,8 @@ pub struct TuneCommandOptions {
     /// How many seconds all take, about. Problems share them equally.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
-    /// The GPU to plan for, such as device@sm_80: the first GPU, held to an earlier target. Plans that
-    /// are measured so are kept apart, and not used.
+    /// The GPU to plan for, such as device@sm_80: the first GPU, held to an earlier target. Plans
+    /// that are measured so are kept apart, and not used.
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// The most plans of a problem, those first that the model takes for the fastest.

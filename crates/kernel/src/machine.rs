@@ -181,8 +181,8 @@ impl Machine {
         table::CARDS.iter().find(|card| plain(card.name) == own).map(table::Card::machine)
     }
 
-    /// The same card for plans of an earlier target, whose code it runs too; none where it does not.
-    /// So a new card shows how plans for older ones perform.
+    /// The same card for plans of an earlier target, whose code it runs too; none where it does
+    /// not. So a new card shows how plans for older ones perform.
     pub fn held_to(self, target: Target) -> Option<Machine> {
         if !target.runs_on(self.capability) {
             return None;

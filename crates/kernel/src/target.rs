@@ -265,8 +265,8 @@ impl Target {
         self.has(Feature::Wgmma)
     }
 
-    /// Whether it has bulk copies, with tensor maps (TMA) and without, and barriers that count their
-    /// bytes.
+    /// Whether it has bulk copies, with tensor maps (TMA) and without, and barriers that count
+    /// their bytes.
     pub fn has_tma(self) -> bool {
         self.has(Feature::BulkCopies)
     }

@@ -1,8 +1,8 @@
 //! Runs the PTX of any compiler without a GPU, and finds what is wrong with it.
 //!
-//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`KernelLaunch`] and [`Options`], and gives
-//! a [`Report`]: races, reads of what nobody wrote, accesses out of bounds, waits that never end,
-//! each with the thread and the lines of the source that take part, beside the results.
+//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`KernelLaunch`] and [`Options`], and
+//! gives a [`Report`]: races, reads of what nobody wrote, accesses out of bounds, waits that never
+//! end, each with the thread and the lines of the source that take part, beside the results.
 //!
 //! * [`ptx`]: the text as a module of functions, variables and statements, each with its line.
 //! * [`isa`]: what each instruction computes, from bits to bits.

@@ -29,7 +29,8 @@ pub struct Options<'s> {
     pub limit: u64,
     /// On how many cores; without, on all. Several schedules run on one each.
     pub cores: Option<usize>,
-    /// Whether accesses and synchronisation are checked; without, only what the engine itself finds.
+    /// Whether accesses and synchronisation are checked; without, only what the engine itself
+    /// finds.
     pub checks: bool,
     /// Asked now and then; true ends the run.
     pub stop: Option<&'s (dyn Fn() -> bool + Sync)>,

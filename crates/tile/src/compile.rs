@@ -232,7 +232,8 @@ impl Passes {
         self.since = now;
     }
 
-    /// The passes behind the operands: for a machine that the kernel is to fit, or for every target.
+    /// The passes behind the operands: for a machine that the kernel is to fit, or for every
+    /// target.
     fn compiled(
         mut self,
         source: &Program,
@@ -260,8 +261,8 @@ impl Passes {
     }
 }
 
-/// The kernel whose warps all do the same. Where other arrays take more room than rings leave, rings
-/// have fewer stages.
+/// The kernel whose warps all do the same. Where other arrays take more room than rings leave,
+/// rings have fewer stages.
 fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) -> Result<Kernel, KernelError> {
     let mut room = room;
     for _ in 0..ATTEMPTS {

@@ -22,7 +22,7 @@ _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 class Finding:
     """Something that is wrong with a kernel."""
 
-    #: The stable code, such as "E1016"; ``explain(code)`` is the page about it.
+    #: The stable code, such as "E1016"; ``explain(code)`` is the page about it, where there is one.
     code: str
     #: What is wrong, which threads and statements take part, and what would help.
     message: str

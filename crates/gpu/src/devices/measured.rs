@@ -2,9 +2,9 @@
 //!
 //! A planner chooses by a model. Where plans were measured, the measurement decides instead:
 //! [`MeasuredPlans::best`] gives the plan that was kept for a problem; [`tune`] and [`tune_gemm`]
-//! measure the candidates and keep the fastest. Everything with several plans takes part, by the trait
-//! [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library and a
-//! [`TileWork`].
+//! measure the candidates and keep the fastest. Everything with several plans takes part, by the
+//! trait [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library
+//! and a [`TileWork`].
 //!
 //! Law: the cache returns the plan that was kept for the same problem on a device of the same name,
 //! with the same driver and the same version of the library, or nothing. The plans of one device

@@ -63,8 +63,8 @@ pub(super) const AMPERE: Multiprocessor =
 pub(super) const AMPERE_86: Multiprocessor =
     Multiprocessor { threads: 1536, blocks: 16, shared_bytes: 100 << 10, block_shared_bytes: 99 << 10, ..HOPPER };
 
-/// Compute capability 8.7: CUDA C++ Programming Guide, "Compute Capabilities": the threads and blocks
-/// of 8.6, the shared memory of 8.0.
+/// Compute capability 8.7: CUDA C++ Programming Guide, "Compute Capabilities": the threads and
+/// blocks of 8.6, the shared memory of 8.0.
 pub(super) const AMPERE_87: Multiprocessor =
     Multiprocessor { shared_bytes: AMPERE.shared_bytes, block_shared_bytes: AMPERE.block_shared_bytes, ..AMPERE_86 };
 
@@ -149,10 +149,10 @@ const A10: Card = Card {
     },
 };
 
-/// NVIDIA Jetson AGX Orin (64 GB). Bandwidth and clock: its data sheet. Multiprocessors (2048 cores,
-/// 128 of each), L2 cache, and rates: Jetson AGX Orin technical brief, 5.3 TFLOPS on f32, 170 TOPS
-/// on sparse 8-bit integers, and half of that for each doubling of bits. f64 as on other cards of
-/// 8.6 and later.
+/// NVIDIA Jetson AGX Orin (64 GB). Bandwidth and clock: its data sheet. Multiprocessors (2048
+/// cores, 128 of each), L2 cache, and rates: Jetson AGX Orin technical brief, 5.3 TFLOPS on f32,
+/// 170 TOPS on sparse 8-bit integers, and half of that for each doubling of bits. f64 as on other
+/// cards of 8.6 and later.
 pub(super) const ORIN: Card = Card {
     name: "Orin",
     capability: (8, 7),
@@ -304,10 +304,11 @@ pub(super) const RTX_5090: Card = Card {
     },
 };
 
-/// NVIDIA GB10, of DGX Spark. Cores (6144, 128 of each multiprocessor) and bandwidth: DGX Spark data
-/// sheet. Its petaflop on sparse 4-bit floats is 500 TFLOPS on dense ones, and half of that for each
-/// doubling of bits. f32 and L2 cache: what NVIDIA showed of GB10 at Hot Chips 2025. Clock: the one
-/// that gives its f32 rate with 256 operations a cycle and multiprocessor. f64 as on the RTX 5090.
+/// NVIDIA GB10, of DGX Spark. Cores (6144, 128 of each multiprocessor) and bandwidth: DGX Spark
+/// data sheet. Its petaflop on sparse 4-bit floats is 500 TFLOPS on dense ones, and half of that
+/// for each doubling of bits. f32 and L2 cache: what NVIDIA showed of GB10 at Hot Chips 2025.
+/// Clock: the one that gives its f32 rate with 256 operations a cycle and multiprocessor. f64 as on
+/// the RTX 5090.
 pub(super) const GB10: Card = Card {
     name: "GB10",
     capability: (12, 1),

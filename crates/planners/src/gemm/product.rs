@@ -52,9 +52,9 @@ impl Product {
     /// assert!(product.plan().warps.is_some());
     /// ```
     ///
-    /// Errors: the machine has no 8-bit floats, and the problem does ([`PlanError::Unknown`]); more tiles or elements than a
-    /// launch takes ([`PlanError::TooLarge`], [`PlanError::Kernel`]); no tile suits the row groups
-    /// ([`PlanError::Plan`]).
+    /// Errors: the machine has no 8-bit floats, and the problem does ([`PlanError::Unknown`]); more
+    /// tiles or elements than a launch takes ([`PlanError::TooLarge`], [`PlanError::Kernel`]); no
+    /// tile suits the row groups ([`PlanError::Plan`]).
     pub fn new(problem: &Problem, machine: &Machine) -> Result<Product, PlanError> {
         needs_types(problem, machine)?;
         let prepared = Prepared::of(problem, machine)?;

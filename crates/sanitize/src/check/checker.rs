@@ -1,9 +1,9 @@
 //! What an engine tells a checker while it runs a kernel.
 //!
 //! One [`Checker`] watches one cluster of blocks (one block, where a launch has no clusters). The
-//! engine tells it of each access and of each synchronisation, for whole warps, in an order in which
-//! they may happen. Clusters may run in parallel, each with its own checker; checkers share what
-//! they know of global memory. Two rules make that right:
+//! engine tells it of each access and of each synchronisation, for whole warps, in an order in
+//! which they may happen. Clusters may run in parallel, each with its own checker; checkers share
+//! what they know of global memory. Two rules make that right:
 //!
 //! 1. *An access is told before it is done.* A checker asks [`Values`] for what is in memory and for
 //!    what will be, and only where two accesses conflict.

@@ -53,7 +53,8 @@ struct WarpState {
     products: Groups,
     /// The groups of bulk copies that have read their sources.
     bulk_read: Groups,
-    /// The last flag that it has read: its place, its version, by which lanes, whether by an acquire.
+    /// The last flag that it has read: its place, its version, by which lanes, whether by an
+    /// acquire.
     acquired: Option<(FlagKey, u64, u32, bool)>,
     registers: Option<Box<RegisterFile>>,
 }
@@ -80,8 +81,8 @@ struct SharedMemory {
     remote: BTreeMap<u64, (Event, u32, Place)>,
 }
 
-/// Told of all that happens in one cluster; made by [`GridChecker::cluster`]. Its findings are those
-/// of the grid once it is dropped.
+/// Told of all that happens in one cluster; made by [`GridChecker::cluster`]. Its findings are
+/// those of the grid once it is dropped.
 #[derive(Debug)]
 pub struct ClusterChecker<'g> {
     grid: &'g GridChecker,

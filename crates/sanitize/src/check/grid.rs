@@ -26,8 +26,8 @@ pub(super) struct Release {
 /// A location that strong accesses have written.
 #[derive(Debug, Default)]
 pub(super) struct Flag {
-    /// What its last write passes on, and those before it of which it is the continuation: an atomic
-    /// operation continues the one before it.
+    /// What its last write passes on, and those before it of which it is the continuation: an
+    /// atomic operation continues the one before it.
     pub(super) releases: Vec<Release>,
     /// Whether one of these writes passes nothing on.
     pub(super) plain: bool,
@@ -153,7 +153,8 @@ impl Flag {
         }
     }
 
-    /// Adds to what is passed on; what goes to all threads is joined, so that a counter stays small.
+    /// Adds to what is passed on; what goes to all threads is joined, so that a counter stays
+    /// small.
     fn add(&mut self, release: Release) {
         let same = |old: &Release| old.scope == release.scope && old.block == release.block;
         if let Some(old) = self.releases.iter_mut().find(|old| same(old)) {

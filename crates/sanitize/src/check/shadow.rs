@@ -2,10 +2,10 @@
 //!
 //! A page covers 4096 bytes by cells that are as wide as its accesses allow: it begins with the
 //! width of its first access and is cut finer when a narrower one comes. A cell has its last weak
-//! write, and what came since: reads, and strong writes, which do not conflict with each other and so
-//! need no order among them. These are entries of a warp, an instruction and a count, with a bit for
-//! each lane. One that is ordered after another of its kind replaces it: what comes after the later
-//! one comes after both.
+//! write, and what came since: reads, and strong writes, which do not conflict with each other and
+//! so need no order among them. These are entries of a warp, an instruction and a count, with a bit
+//! for each lane. One that is ordered after another of its kind replaces it: what comes after the
+//! later one comes after both.
 
 use super::event::{Code, Event};
 
@@ -193,8 +193,8 @@ impl Page {
     }
 }
 
-/// Whether all that conflicts with one entry conflicts with a later one too: a strong read conflicts
-/// with least.
+/// Whether all that conflicts with one entry conflicts with a later one too: a strong read
+/// conflicts with least.
 #[inline]
 fn stands_for(code: &Code, old: Reading, new: Reading) -> bool {
     let kind = |reading: Reading| (code.strength(reading.event), code.is_strong_write(reading.event));

@@ -144,8 +144,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Takes from `left` the lanes whose memory is that of its first, and puts their addresses there
-    /// into `row`.
+    /// Takes from `left` the lanes whose memory is that of its first, and puts their addresses
+    /// there into `row`.
     fn group(&self, block: usize, window: Window, addresses: &Row, left: &mut u32, row: &mut Row) -> (Side, u32) {
         let first = left.trailing_zeros() as usize & 31;
         let (side, _) = self.side(block, window, addresses[first]);

@@ -246,8 +246,8 @@ impl<'g> Cluster<'g> {
         if is_moved {
             return Ok(Turn::More);
         }
-        // Nothing moves: what the engines have put off is done, and what waits only for order within
-        // its warp is let go.
+        // Nothing moves: what the engines have put off is done, and what waits only for order
+        // within its warp is let go.
         if self.force_transfer() {
             return Ok(Turn::More);
         }

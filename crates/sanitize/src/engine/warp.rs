@@ -1,8 +1,8 @@
 //! A warp: its frames of registers, and the parts of it that have gone different ways.
 //!
 //! Lanes that part at a branch become two *fragments*, which run one after another and meet at the
-//! join of the branch. A fragment at a join waits for the lanes that are expected there; where these
-//! wait for it in turn (a lock that one lane holds and another wants), it is let go.
+//! join of the branch. A fragment at a join waits for the lanes that are expected there; where
+//! these wait for it in turn (a lock that one lane holds and another wants), it is let go.
 
 use super::code::{FunctionCode, NOWHERE, Row, Source, Target, Truth};
 

@@ -145,7 +145,8 @@ impl StateSpace {
 pub enum Initial<'a> {
     /// Bits of an element.
     Bits(u64),
-    /// The address of a variable or function, and what is added; `generic` asks for the generic one.
+    /// The address of a variable or function, and what is added; `generic` asks for the generic
+    /// one.
     Address {
         /// The name.
         name: &'a str,

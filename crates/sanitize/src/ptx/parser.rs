@@ -718,7 +718,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around it.
+    /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around
+    /// it.
     fn close(&mut self, own: &mut PtxFunction<'a>, statements: &mut [Statement<'a>], line: u32) -> Parsed<()> {
         let Some(scope) = self.scopes.pop() else { return self.error("`}` closes nothing") };
         let mut left = Vec::new();

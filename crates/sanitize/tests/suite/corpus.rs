@@ -1,5 +1,5 @@
-//! Kernels of CUDA C++ from `crates/sanitize/corpus`, as NVRTC compiled them: in the right ones nothing
-//! is found, and in the wrong ones what the corpus says, at a line of the source.
+//! Kernels of CUDA C++ from `crates/sanitize/corpus`, as NVRTC compiled them: in the right ones
+//! nothing is found, and in the wrong ones what the corpus says, at a line of the source.
 //! `scripts/sanitize-corpus --keep` writes them anew.
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! The reader of PTX: what it keeps, and what it refuses.
 //!
-//! Law: a name means what the innermost scope says; each statement has its line and its place in the
-//! source; damaged text and text out of the limits is refused with a line, in linear time.
+//! Law: a name means what the innermost scope says; each statement has its line and its place in
+//! the source; damaged text and text out of the limits is refused with a line, in linear time.
 
 use tilewright_sanitize::ptx::{MAX_NESTING, Operand, Scalar, StatementKind, parse};
 

@@ -21,8 +21,9 @@ use crate::program::ahead;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 use crate::staged_copy::StagedCopy;
 
-/// The most bytes of shared memory of all rings of a loop, and for each warp of the block. Blocks of
-/// few warps leave room for other blocks, whose warps compute while one waits. Measured on an H200.
+/// The most bytes of shared memory of all rings of a loop, and for each warp of the block. Blocks
+/// of few warps leave room for other blocks, whose warps compute while one waits. Measured on an
+/// H200.
 const BYTES: i64 = 96 << 10;
 const BYTES_OF_WARP: i64 = 48 << 10;
 /// Warps of a multiprocessor that multiply: two of each of its four schedulers, so that one
@@ -390,8 +391,8 @@ impl<'k> Lowering<'k, '_> {
         find(&self.placed.program.body, value).ok_or_else(over)
     }
 
-    /// An operand outside of loops: copied, waited for, and read if threads have the registers; else
-    /// it stays in shared memory, and is read wherever it is multiplied.
+    /// An operand outside of loops: copied, waited for, and read if threads have the registers;
+    /// else it stays in shared memory, and is read wherever it is multiplied.
     pub(super) fn staged_at_once(&mut self, value: ValueId, statement: &Statement) -> Result<(), KernelError> {
         let rings = self.rings(std::iter::once(statement), (1, |_: &[StagedValues<'_>]| true))?;
         self.fetch(&rings, None, &Expr::from(0))?;

@@ -1,7 +1,7 @@
 //! Problems that planners were asked for, and their tuning.
 //!
-//! Law: an [`AskedPlanner`] gives the plans of its planner, and remembers each problem once, however
-//! often it is asked for.
+//! Law: an [`AskedPlanner`] gives the plans of its planner, and remembers each problem once,
+//! however often it is asked for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,8 @@
 //! Plans of a GEMM, measured on a device.
 //!
 //! Law: every plan that counts has left the right numbers of D in this run, at places spread over
-//! all of it. Plans alternate on one set of tensors, so that the clock of the device is the same for
-//! all.
+//! all of it. Plans alternate on one set of tensors, so that the clock of the device is the same
+//! for all.
 
 use tilewright_planners::gemm::{Expected, Problem, Product};
 

@@ -1,7 +1,7 @@
 //! Attention on cards without products of warpgroups.
 //!
-//! Law: each kernel that is planned for a card fits it, so its text is written for the card's target;
-//! and it computes what its program means.
+//! Law: each kernel that is planned for a card fits it, so its text is written for the card's
+//! target; and it computes what its program means.
 
 use std::collections::HashSet;
 

@@ -182,8 +182,8 @@ impl Matrix {
         self.strides
     }
 
-    /// The contiguous mode in which threads copy it by cp.async, and the elements of a copy: those of
-    /// 16, 8 or 4 bytes that divide its lines, their steps and its offset. Otherwise, why they
+    /// The contiguous mode in which threads copy it by cp.async, and the elements of a copy: those
+    /// of 16, 8 or 4 bytes that divide its lines, their steps and its offset. Otherwise, why they
     /// cannot.
     pub(crate) fn copied_by_threads(&self) -> Result<(Contiguous, i64), &'static str> {
         let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };

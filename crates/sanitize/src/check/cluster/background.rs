@@ -27,7 +27,8 @@ impl Groups {
         self.closed.push((count, mask));
     }
 
-    /// Lanes wait until at most `pending` groups are in flight: up to which count their work is over.
+    /// Lanes wait until at most `pending` groups are in flight: up to which count their work is
+    /// over.
     pub(super) fn wait(&mut self, mask: u32, pending: u32) -> Vec<(u32, u32)> {
         let pending = pending as usize;
         let mut done: Vec<(u32, u32)> = Vec::new();

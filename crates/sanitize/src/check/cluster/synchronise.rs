@@ -2,8 +2,8 @@
 //!
 //! A write passes on what is known to its thread, if it is a release, or what a fence before it
 //! published. A read learns it, if it is an acquire, or keeps it for a fence after it. Both hold
-//! only where each scope includes the other thread. What a fence has published, and what waits for a
-//! fence, goes with barriers: a fence of each thread, a barrier and then one relaxed atomic
+//! only where each scope includes the other thread. What a fence has published, and what waits for
+//! a fence, goes with barriers: a fence of each thread, a barrier and then one relaxed atomic
 //! operation of one thread pass on what all have written.
 
 use std::sync::Arc;

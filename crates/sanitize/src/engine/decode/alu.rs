@@ -281,7 +281,8 @@ impl<'a> Decoder<'_, 'a> {
             4 => {
                 let Some(f) = ternary(opcode, kind, modifiers)? else { return Ok(false) };
                 let [d, a, b, c] = exactly(operands)?;
-                // A product that is wide is added to what is wide; `slct` chooses by its second type.
+                // A product that is wide is added to what is wide; `slct` chooses by its second
+                // type.
                 let (first, last) = match opcode {
                     "mad" if modifiers.contains(&"wide") => (kind, Scalar::B((2 * kind.bits()).min(64) as u8)),
                     "slct" => (all.first().copied().unwrap_or(kind), kind),

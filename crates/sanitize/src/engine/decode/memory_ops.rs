@@ -86,7 +86,8 @@ impl<'a> Decoder<'_, 'a> {
         Ok(Reference { window, base, offset, bytes: bytes as u8, count, order, scope })
     }
 
-    /// The slot of a parameter of a call at which a statement reads or writes, and the offset in it.
+    /// The slot of a parameter of a call at which a statement reads or writes, and the offset in
+    /// it.
     fn parameter_slot(&self, operand: &Operand<'a>) -> Option<(u32, u64)> {
         let Operand::Address(base, offset) = operand else { return None };
         let slot = match &**base {

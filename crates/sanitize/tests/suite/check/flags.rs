@@ -102,7 +102,8 @@ fn scopes_have_to_include_the_other_block() {
         })
     };
     silent(&scoped(Scope::Device, Scope::System));
-    // Atomic operations whose scope is the block race with those of other blocks, and order nothing.
+    // Atomic operations whose scope is the block race with those of other blocks, and order
+    // nothing.
     let findings = scoped(Scope::Block, Scope::Device);
     assert_eq!(codes(&findings), ["E1017", "E1017"]);
     assert_eq!(codes(&scoped(Scope::Device, Scope::Block)), ["E1017", "E1017"]);
@@ -195,8 +196,8 @@ fn a_fence_reaches_no_further_than_the_write_behind_it() {
 
 #[test]
 fn a_weak_store_to_a_flag_passes_nothing_on() {
-    // The flag is set by a release, and then again by a weak store of the same thread: the reader races
-    // with that, and learns nothing of the data.
+    // The flag is set by a release, and then again by a weak store of the same thread: the reader
+    // races with that, and learns nothing of the data.
     let history = |weak: bool| {
         two(|first, second| {
             data(warp(0), 1, Kind::Write).tell(first);
