@@ -7,7 +7,7 @@
 //!
 //! * [`integer`], [`bits`]: integers of 16, 32 and 64 bits, and their bits.
 //! * [`compare`]: comparisons of numbers, and what selects by them.
-//! * [`format`]: binary floating-point formats, exact numbers, and how they are rounded.
+//! * [`mod@format`]: binary floating-point formats, exact numbers, and how they are rounded.
 //! * [`float`]: f32 and f64 with all roundings; [`approximate`]: `.approx`.
 //! * [`half`]: f16 and bf16, alone and in pairs.
 //! * [`convert`]: `cvt` between all types.
