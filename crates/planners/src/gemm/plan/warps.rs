@@ -10,6 +10,7 @@ use tilewright_kernel::machine::Machine;
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::MOST;
 use crate::gemm::plan::{MAX_STAGES, Plan};
+use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 use crate::units::{LANES, VECTOR, block_shared};
@@ -96,9 +97,11 @@ impl Plan {
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }
-        // The columns of each half of the pairs are copied apart, and lines of them are 64 bytes.
-        let paired = if self.swapped { self.rows } else { self.columns };
-        if problem.pairs().is_some() && paired / 2 * i64::from(problem.operand_type().bytes()) % HALF_LINE_BYTES != 0 {
+        // The columns of each half of the pairs are copied apart, in lines where they are contiguous.
+        let half_bytes =
+            if self.swapped { self.rows } else { self.columns } / 2 * i64::from(problem.operand_type().bytes());
+        let in_lines = problem.pairs().is_some() && problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
+        if in_lines && half_bytes % HALF_LINE_BYTES != 0 {
             return Some("a tile has at least 64 bytes of columns of each half of the pairs");
         }
         // Each thread copies as many chunks of a k-tile as all others.
