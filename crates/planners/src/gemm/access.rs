@@ -85,6 +85,7 @@ impl Problem {
         let b = match (self.pairs(), self.firsts()) {
             (None, _) => of(self.b()),
             (Some(_), None) => Err("its modes are folded"),
+            (Some(_), _) if self.b().offset() != 0 => Err("the columns of pairs begin behind its first element"),
             (Some(_), Some(firsts)) => of(&firsts.matrix).and_then(|(contiguous, width)| {
                 // The second columns of pairs begin as far from the first ones.
                 let divides = firsts.apart % width == 0;

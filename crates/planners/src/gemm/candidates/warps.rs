@@ -9,7 +9,8 @@ use crate::gemm::candidates::shares;
 use crate::gemm::fitted::TAIL_SPLITS;
 use crate::gemm::model::seconds;
 use crate::gemm::plan::{Plan, TileChoice};
-use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
 /// Rows and columns of tiles.
@@ -25,8 +26,9 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        // A warp has 16 columns of D at the least. Pairs have 64 bytes of columns of each half.
-        let of_pairs = (128 / i64::from(problem.operand_type().bytes())).max(32);
+        // A warp has 16 columns of D at the least. Pairs have a whole line of each half.
+        let in_lines = problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
+        let of_pairs = if in_lines { 2 * LINE_BYTES / i64::from(problem.operand_type().bytes()) } else { 32 };
         let least = |is_paired: bool| if is_paired && problem.pairs().is_some() { of_pairs } else { 16 };
         let useful = |side: i64, extent: i64, least: i64| side < 2 * count(extent, least) * least;
         for rows in SIDES.into_iter().filter(|rows| useful(*rows, m, least(swapped))) {

@@ -15,8 +15,6 @@ use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 use crate::units::{LANES, VECTOR, block_shared};
 
-/// Bytes of the shortest line that a block copies at once.
-const HALF_LINE_BYTES: i64 = 64;
 /// Rows and columns of the blocks that a warp multiplies: an instruction, and two side by side, so
 /// that one `ldmatrix` serves both.
 pub(crate) const WARP_BLOCK: i64 = 16;
@@ -98,11 +96,11 @@ impl Plan {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }
         // The columns of each half of the pairs are copied apart, in lines where they are contiguous.
-        let half_bytes =
-            if self.swapped { self.rows } else { self.columns } / 2 * i64::from(problem.operand_type().bytes());
+        let paired = if self.swapped { self.rows } else { self.columns };
+        let line = width(paired, i64::from(problem.operand_type().bytes()));
         let in_lines = problem.pairs().is_some() && problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
-        if in_lines && half_bytes % HALF_LINE_BYTES != 0 {
-            return Some("a tile has at least 64 bytes of columns of each half of the pairs");
+        if in_lines && paired / 2 % line != 0 {
+            return Some("each half of the pairs of a tile has whole lines of contiguous columns");
         }
         // Each thread copies as many chunks of a k-tile as all others.
         let lines = LANES * along * across * VECTOR / LINE_BYTES;

@@ -294,3 +294,21 @@ fn plans_of_the_model_are_right() {
         }
     }
 }
+
+#[test]
+fn every_plan_of_pairs_is_right() {
+    let gate = || function("max(x, 0) * y", &["x", "y"], vec![]);
+    let a100 = machine("A100");
+    for ([a, b, d], first) in [
+        (["(40,26):(1,56)", "(80,26):(26,1)", "(40,40):(80,2)"], 0),
+        (["(40,26):(1,56)", "(80,26):(26,1)", "(40,40):(40,1)"], 2),
+        (["(8,3):(3,1)", "(16,3):(1,16)", "(8,8):(9,1)"], 6),
+        (["(8,24):(24,1)", "(16,24):(24,1)", "(8,8):(8,1)"], 8),
+    ] {
+        let [a, b, d] = [a, b, d].map(|lies| matrix(BF16, lies));
+        let problem = Problem::gated(a, b.at(first).unwrap(), d, Pairs::Halves, gate()).unwrap();
+        for (_, plan) in Product::candidates(&problem, &a100).unwrap() {
+            right_on(&a100, &problem, &plan);
+        }
+    }
+}

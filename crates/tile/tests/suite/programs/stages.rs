@@ -4,6 +4,7 @@
 
 use super::run::{Case, kernel};
 use super::{agrees, numbers};
+use tilewright_kernel::machine::Machine;
 use tilewright_tile::Program;
 
 /// The strides of a matrix whose second mode lies side by side, or the first.
@@ -110,6 +111,8 @@ tile wide {
         }
     }
     let case = Case::new(&[("T", t as i64), ("S", s as i64)], &[("k", k), ("q", q)]);
-    let compiled = text.parse::<Program>().unwrap().compile(None).unwrap();
+    // The tiles of both operands take more room than every card has.
+    let a100 = Machine::named("A100").unwrap();
+    let compiled = text.parse::<Program>().unwrap().compile(&a100).unwrap();
     assert_eq!(kernel(&compiled, &case, "d"), wanted);
 }
