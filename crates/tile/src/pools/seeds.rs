@@ -183,7 +183,9 @@ impl Seeds<'_> {
         let element = self.program.type_of(operands[0]).element;
         let Some(roles) = self.roles else {
             let mut found = matrix::tilings(element, extents, self.warps)?;
-            if multiplies_products(&self.program.body) {
+            // Then each warp has all columns: registers of 32 bits of its 32 lanes.
+            let registers = extents[1] * extents[2] * i64::from(element.bits()) / (32 * 32);
+            if registers <= MOST_REGISTERS_OF_COLUMNS && multiplies_products(&self.program.body) {
                 // The one with most rows of warps: accumulators become operands in the same warp,
                 // and no iteration waits for other warps to exchange them.
                 found.truncate(1);
@@ -206,6 +208,9 @@ impl Seeds<'_> {
         matrix::of_groups(element, extents, how, brought(0).as_ref(), &b)
     }
 }
+
+/// The most registers of a thread for an operand of which each warp has all columns.
+const MOST_REGISTERS_OF_COLUMNS: i64 = 128;
 
 /// Whether a product multiplies what is computed of another product of the same body, as the second
 /// one of attention does.

@@ -112,7 +112,7 @@ tile wide {
     }
     let case = Case::new(&[("T", t as i64), ("S", s as i64)], &[("k", k), ("q", q)]);
     // The tiles of both operands take more room than every card has.
-    let a100 = Machine::named("A100").unwrap();
-    let compiled = text.parse::<Program>().unwrap().compile(&a100).unwrap();
+    let h200 = Machine::named("H200@sm_80").unwrap();
+    let compiled = text.parse::<Program>().unwrap().compile(&h200).unwrap();
     assert_eq!(kernel(&compiled, &case, "d"), wanted);
 }
