@@ -12,11 +12,11 @@ FlashAttention-2 for heads of 64 and 128.
 from __future__ import annotations
 
 import math
-import statistics
 import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from turns import in_turns, table
 
 import tilewright as tw
 from tilewright.ops import _attention
@@ -25,34 +25,6 @@ functional = torch.nn.functional
 #: The largest difference to the definition, over the largest element.
 MOST = 2e-2
 wrong = []
-
-
-def in_turns(works, turn=0.015, turns=9):
-    """Milliseconds of each work on the device, by events, the works taking turns."""
-    counts, taken = {}, {name: [] for name in works}
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-
-    def timed(work, count):
-        begin.record()
-        for _ in range(count):
-            work()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / count
-
-    for name, work in works.items():
-        timed(work, 2)
-        counts[name] = max(1, int(1e3 * turn / max(timed(work, 2), 1e-3)))
-    for _ in range(turns):
-        for name, work in works.items():
-            taken[name].append(timed(work, counts[name]))
-    return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def table(heads, lines):
-    print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for line in lines:
-        print("| " + " | ".join(str(cell) for cell in line) + " |", flush=True)
 
 
 def definition(q, k, v, causal):

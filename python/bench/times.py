@@ -3,21 +3,17 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
-import statistics
 import time
 
 import in_triton
 import torch
 from page_kernels import staged_gemm, tiled_add, tiled_gemm
 from tensors import close, numbers, poisoned, same
+from turns import in_turns, median, table
 
 import tilewright as tw
 
 functional = torch.nn.functional
-
-
-def median(values):
-    return statistics.median(values)
 
 
 def host(work, count=100, rounds=25):
@@ -32,34 +28,6 @@ def host(work, count=100, rounds=25):
         found.append((time.perf_counter() - begun) / count)
     torch.cuda.synchronize()
     return f"{1e6 * median(found):.1f} ({1e6 * min(found):.1f})"
-
-
-def in_turns(works, turn=0.015, turns=9):
-    """Milliseconds of each work on the device, by events, the works taking turns."""
-    counts, taken = {}, {name: [] for name in works}
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-
-    def timed(work, count):
-        begin.record()
-        for _ in range(count):
-            work()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / count
-
-    for name, work in works.items():
-        timed(work, 2)
-        counts[name] = max(1, int(1e3 * turn / max(timed(work, 2), 1e-3)))
-    for _ in range(turns):
-        for name, work in works.items():
-            taken[name].append(timed(work, counts[name]))
-    return {name: median(times) for name, times in taken.items()}
-
-
-def table(heads, lines):
-    print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for line in lines:
-        print("| " + " | ".join(line) + " |", flush=True)
 
 
 def launches():

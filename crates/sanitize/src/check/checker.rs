@@ -5,9 +5,9 @@
 //! which they may happen. Clusters may run in parallel, each with its own checker; checkers share
 //! what they know of global memory. Two rules make that right:
 //!
-//! 1. *An access is told before it is done.* A checker asks [`Values`] for what is in memory and for
+//! 1. *The engine reports an access before it performs it.* A checker asks [`Values`] for what is in memory and for
 //!    what will be, and only where two accesses conflict.
-//! 2. *Strong accesses are told and done in one piece.* An access with an order other than
+//! 2. *The engine reports and performs a strong access in one step.* An access with an order other than
 //!    [`Order::Weak`] and [`Order::NonCoherent`] may synchronise. The engine holds a lock of its own
 //!    for the address while it tells of the access and does it, so that accesses to one address are
 //!    told in the order in which they take effect. Weak accesses need no lock.
@@ -171,7 +171,8 @@ pub enum Completion {
 }
 
 /// A copy, or a reduction, by the asynchronous proxy (`cp.async.bulk`, with or without a tensor
-/// map), issued by one thread. Of a multicast copy each destination is told in a call of its own.
+/// map), issued by one thread. The engine reports each destination of a multicast copy in a call of
+/// its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Bulk<'a> {
     /// The one lane that issues it.
@@ -285,7 +286,7 @@ pub trait Checker {
     fn barrier_complete(&mut self, _rank: u32, _barrier: u32, _waiters: &[Lanes]) {}
 
     /// Lanes of a warp have met at `bar.warp.sync`. Votes, shuffles and `match` order no memory and
-    /// are not told.
+    /// are not reported.
     fn warp_sync(&mut self, _by: Lanes) {}
 
     /// Lanes arrive at the barrier of the cluster, with release or without.
@@ -308,7 +309,7 @@ pub trait Checker {
     fn mbarrier_arrive(&mut self, _by: Lanes, _at: At, _barrier: Mbarrier, _release: bool) {}
 
     /// The copies by `cp.async` that lanes have issued arrive at a barrier when they are over
-    /// (`cp.async.mbarrier.arrive`); told when the instruction is executed.
+    /// (`cp.async.mbarrier.arrive`); reported when the instruction is executed.
     fn mbarrier_arrive_copies(&mut self, _by: Lanes, _at: At, _barrier: Mbarrier) {}
 
     /// A phase of a barrier is over: the first has number 0. Told after the arrival, or the bytes,
@@ -316,7 +317,7 @@ pub trait Checker {
     fn mbarrier_complete(&mut self, _barrier: Mbarrier, _phase: u64) {}
 
     /// Lanes have seen that a phase is over; -1 is the one before the first, which counts as over.
-    /// `acquire` is false for `.relaxed`. A test that fails is not told.
+    /// `acquire` is false for `.relaxed`. A test that fails is not reported.
     fn mbarrier_wait(&mut self, _by: Lanes, _at: At, _barrier: Mbarrier, _phase: i64, _acquire: bool) {}
 
     /// Lanes issue `cp.async`.
@@ -354,7 +355,7 @@ pub trait Checker {
     /// A warp has waited until at most `pending` of its groups of products are in flight.
     fn wgmma_wait(&mut self, _by: Lanes, _pending: u32) {}
 
-    /// Whether accesses of a warp to registers are to be told ([`registers`](Self::registers)):
+    /// Whether accesses of a warp to registers are to be reported ([`registers`](Self::registers)):
     /// only where it has products. The answer changes with `wgmma` alone: once true it stays.
     fn watches_registers(&self, _rank: u32, _warp: u32) -> bool {
         false
@@ -363,7 +364,7 @@ pub trait Checker {
     /// A warp reads and writes registers, by their numbers, other than by `wgmma`.
     fn registers(&mut self, _by: Lanes, _at: At, _reads: &[u32], _writes: &[u32]) {}
 
-    /// A warp copies one register to another by `mov`, which is told instead of
+    /// A warp copies one register to another by `mov`, which the engine reports instead of
     /// [`registers`](Self::registers): compilers write such moves while a product is in flight, and
     /// the assembler removes them.
     fn register_copy(&mut self, _by: Lanes, _from: u32, _to: u32) {}

@@ -48,7 +48,7 @@ pub(super) struct GlobalPage {
 ///
 /// Pages of global memory have a lock each, so that clusters may run in parallel. Which of two
 /// accesses that nothing orders comes first depends on the run; that they conflict does not, and
-/// findings are told with the smaller instruction first and sorted.
+/// findings are sorted, each with the smaller instruction first.
 #[derive(Debug)]
 pub struct GridChecker {
     pub(super) launch: Launch,

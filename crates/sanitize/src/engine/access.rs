@@ -1,4 +1,5 @@
-//! Accesses to memory: where they go, whether they may, what the checker is told, what they do.
+//! Accesses to memory: where they go, whether they may, what is reported to the checker, what they
+//! do.
 
 use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, Reference, Row, Source, Target, Truth, Update, Window};
@@ -98,6 +99,20 @@ fn is_strong(order: Order) -> bool {
     !matches!(order, Order::Weak | Order::NonCoherent)
 }
 
+/// The factor of the hash FNV-1a of 64 bits.
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// Puts a row of each element into its register.
+fn put_rows(warp: &mut Warp, fragment: &Fragment, active: u32, to: &[Option<Target>], rows: &[Row]) {
+    let full = active == warp.live;
+    let frame = &mut warp.frames[fragment.frame];
+    for (target, values) in to.iter().zip(rows) {
+        if let Some(target) = target {
+            frame.put(*target, values, active, full);
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// The address of each lane.
     #[inline]
@@ -165,7 +180,7 @@ impl Cluster<'_> {
         (side, mask)
     }
 
-    /// The lanes whose access of so many bytes is inside and aligned; the others are told of.
+    /// The lanes whose access of so many bytes is inside and aligned; the others are reported.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn allowed(
         &mut self,
@@ -350,23 +365,20 @@ impl Cluster<'_> {
             self.fetch(warp, side, good, &row, from, rows);
             drop(lock);
         }
-        let full = active == warp.live;
-        let frame = &mut warp.frames[fragment.frame];
-        for (target, values) in to.iter().zip(rows.iter()) {
-            if let Some(target) = target {
-                frame.put(*target, values, active, full);
-            }
+        put_rows(warp, fragment, active, to, rows);
+        Ok(if is_strong(from.order) { self.given_way(fragment, active, rows) } else { Flow::Next })
+    }
+
+    /// Parks a fragment that has read the same values again and again.
+    fn given_way(&mut self, fragment: &mut Fragment, active: u32, rows: &[Row]) -> Flow {
+        let seen = lanes(active).fold(u64::from(active), |all, lane| {
+            rows.iter().fold(all, |all, values| all.rotate_left(7).wrapping_mul(FNV_PRIME) ^ values[lane])
+        });
+        if !self.poll(fragment, seen) {
+            return Flow::Next;
         }
-        if is_strong(from.order) {
-            let seen = lanes(active).fold(u64::from(active), |all, lane| {
-                rows.iter().fold(all, |all, values| all.rotate_left(7).wrapping_mul(0x100_0000_01b3) ^ values[lane])
-            });
-            if self.poll(fragment, seen) {
-                fragment.pc += 1;
-                return Ok(Flow::Parked);
-            }
-        }
-        Ok(Flow::Next)
+        fragment.pc += 1;
+        Flow::Parked
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -487,25 +499,12 @@ impl Cluster<'_> {
             self.near = near;
             drop(lock);
         }
-        let full = active == warp.live;
-        let frame = &mut warp.frames[fragment.frame];
-        for (target, values) in operands.to.iter().zip(&old) {
-            if let Some(target) = target {
-                frame.put(*target, values, active, full);
-            }
-        }
+        put_rows(warp, fragment, active, operands.to, &old);
         if is_changed {
             self.tell_news();
-        } else {
-            let seen = lanes(active).fold(u64::from(active), |all, lane| {
-                old.iter().fold(all, |all, values| all.rotate_left(7).wrapping_mul(0x100_0000_01b3) ^ values[lane])
-            });
-            if self.poll(fragment, seen) {
-                fragment.pc += 1;
-                return Ok(Flow::Parked);
-            }
+            return Ok(Flow::Next);
         }
-        Ok(Flow::Next)
+        Ok(self.given_way(fragment, active, &old))
     }
 
     /// `cp.async`: the bytes are there at once; what may not be seen of them yet is the checker's.

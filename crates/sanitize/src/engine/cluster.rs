@@ -55,7 +55,7 @@ pub(crate) struct Grid<'g> {
     pub(crate) limit: u64,
     /// Counts what may let a waiting thread go on.
     pub(crate) news: AtomicU64,
-    /// Held while an access that may synchronise is told and done.
+    /// Held while an access that may synchronise is reported and performed.
     pub(crate) strong: Mutex<()>,
     pub(crate) printed: Mutex<Vec<String>>,
     pub(crate) stop: &'g (dyn Fn() -> bool + Sync),

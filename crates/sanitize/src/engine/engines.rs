@@ -2,9 +2,10 @@
 //!
 //! [`decode`] makes an operation of a statement of theirs; [`Cluster::asynchronous`] executes it.
 //!
-//! Law: the checker is told of a transfer when it is issued. Its bytes move at a moment that the
-//! schedule chooses between then and the first wait that needs them: at once, as late as possible,
-//! or at random. So what is read too early, or overwritten too early, is wrong under some schedule.
+//! Law: the engine reports a transfer to the checker when it is issued. Its bytes move at a moment
+//! that the schedule chooses between then and the first wait that needs them: at once, as late as
+//! possible, or at random. So what is read too early, or overwritten too early, is wrong under some
+//! schedule.
 
 mod barriers;
 mod copies;

@@ -16,7 +16,7 @@ use crate::check::checker::Checker;
 /// memory.
 const MAX_RESIDENT: u64 = 65_536;
 const MAX_RESIDENT_BYTES: u64 = 4 << 30;
-/// The most clusters of which is told where they hang.
+/// The most clusters whose waiting threads the report names.
 const MAX_TOLD: usize = 4;
 /// What a core that has no work left says.
 const FINISHED: u64 = u64::MAX;

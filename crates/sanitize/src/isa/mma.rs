@@ -7,7 +7,7 @@
 //! products of `m8n8k4` of f16 belong to lanes `4q` to `4q + 3` and the same plus 16.
 //!
 //! Registers are of 32 bits; an f64 is two of them, the lower half first. How sums of
-//! floating-point products are rounded is told in [`super::tensor_core`]. Two kinds are code for
+//! floating-point products are rounded is in [`super::tensor_core`]. Two kinds are code for
 //! Hopper, which has no such instruction, and follow it bit by bit: bytes are widened to f16, and
 //! their products added up from 0, those of the lower halves of registers first; `m8n8k4` of f16 is
 //! a chain of `fma.f32` in order of K. Both then add C in f32.

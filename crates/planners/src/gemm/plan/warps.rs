@@ -95,7 +95,7 @@ impl Plan {
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }
-        // The columns of each half of the pairs are copied apart, in lines where they are contiguous.
+        // Each half of the pairs is copied apart, in lines where its columns are contiguous.
         let paired = if self.swapped { self.rows } else { self.columns };
         let line = width(paired, i64::from(problem.operand_type().bytes()));
         let in_lines = problem.pairs().is_some() && problem.readable_on(machine)[1] == Ok(Contiguous::Rows);

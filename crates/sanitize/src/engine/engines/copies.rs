@@ -27,7 +27,7 @@ type Seat = (u32, u64);
 
 impl Cluster<'_> {
     /// The memory and the address of an operand of one lane, of which so many bytes may be
-    /// accessed; none where they may not, which is told.
+    /// accessed; none where they may not, which is reported.
     #[allow(clippy::too_many_arguments)]
     fn spot(
         &mut self,
@@ -315,7 +315,8 @@ impl Cluster<'_> {
         Ok(map)
     }
 
-    /// The moves of a box, and the spans of global memory; those that may not be accessed are told.
+    /// The moves of a box, and the spans of global memory; those that may not be accessed are
+    /// reported.
     #[allow(clippy::too_many_arguments)]
     fn box_moves(
         &mut self,
@@ -426,7 +427,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Whether spans of global memory are inside; the first that is not is told.
+    /// Whether spans of global memory are inside; the first that is not is reported.
     fn spans_fit(&mut self, by: &Executes<'_>, warp: &Warp, lane: usize, spans: &[Span], writes: bool) -> bool {
         spans
             .iter()
