@@ -3,8 +3,9 @@
 //! A module is decoded once: each statement becomes operations on numbered registers (`decode`,
 //! `code`), and each branch knows where its lanes meet again (`flow`). A cluster of blocks runs on
 //! one thread of the host (`cluster`), a warp at a time (`warp`, `execute`), an operation for all
-//! lanes at once. What reads and writes memory (`access`), what lanes do together (`together`,
-//! `matrix`) and the asynchronous engines (`engines`) tell the checker of it.
+//! lanes at once; where these part and call functions is in `parting`. What reads and writes memory
+//! (`access`, `perform`), what lanes do together (`meeting`, `together`, `matrix`) and the
+//! asynchronous engines (`engines`) tell the checker of it.
 
 mod access;
 mod cluster;
@@ -15,9 +16,13 @@ mod execute;
 mod flow;
 mod grid;
 mod matrix;
+mod meeting;
 mod memory;
+mod parting;
+mod perform;
 mod print;
 mod schedule;
+mod special;
 mod together;
 mod warp;
 mod windows;

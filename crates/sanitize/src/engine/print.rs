@@ -1,14 +1,19 @@
-//! `printf` on the device.
+//! What the device calls of the run time: `printf` and failing assertions.
+
+use super::access::{Side, lanes, local_read};
+use super::cluster::Cluster;
+use super::code::{FunctionCode, Source, Window};
+use super::warp::{Fragment, Warp};
 
 /// A piece of a line.
-pub(super) enum PrintPiece {
+enum PrintPiece {
     Text(String),
     /// A text at an address.
     TextAt(u64),
 }
 
 /// Formats; `next` gives the next argument, of so many bytes.
-pub(super) fn format(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
+fn pieces(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
     let mut pieces = Vec::new();
     let mut line = String::new();
     let mut letters = text.chars().peekable();
@@ -114,5 +119,80 @@ fn general(value: f64, precision: usize) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
+    }
+}
+
+impl Cluster<'_> {
+    /// A byte at a generic address; none where nothing is.
+    fn byte(&mut self, block: usize, warp: &Warp, lane: usize, address: u64) -> Option<u8> {
+        let (side, offset) = self.side(block, Window::Generic, address);
+        Some(match side {
+            Side::Global => {
+                let region = self.grid.memory.find(offset, &mut self.near)?;
+                region.words.read(offset - region.address, 1) as u8
+            }
+            Side::Shared(rank) => self.blocks.get(rank as usize)?.shared.read(offset, 1) as u8,
+            Side::Parameters => self.grid.parameters.read(offset, 1) as u8,
+            Side::Local => local_read(warp, lane, offset, 1) as u8,
+        })
+    }
+
+    fn text(&mut self, block: usize, warp: &Warp, lane: usize, address: u64) -> String {
+        let bytes = (0..4096).map_while(|at| self.byte(block, warp, lane, address + at).filter(|byte| *byte != 0));
+        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    }
+
+    /// `vprintf`.
+    pub(super) fn print(
+        &mut self,
+        block: usize,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        code: &FunctionCode,
+        active: u32,
+        arguments: &[Source],
+    ) {
+        let row =
+            |at: usize| arguments.get(at).map_or([0; 32], |source| *warp.frames[fragment.frame].row(code, *source));
+        let (formats, buffers) = (row(0), row(1));
+        for lane in lanes(active) {
+            let format = self.text(block, warp, lane, formats[lane]);
+            let mut at = buffers[lane];
+            let line = pieces(&format, |bytes| {
+                at = at.next_multiple_of(bytes);
+                let value = (0..bytes).fold(0, |value, byte| {
+                    value | u64::from(self.byte(block, warp, lane, at + byte).unwrap_or(0)) << (8 * byte)
+                });
+                at += bytes;
+                value
+            });
+            // Texts are read where their addresses stand.
+            let line = line.into_iter().map(|piece| match piece {
+                PrintPiece::Text(text) => text,
+                PrintPiece::TextAt(address) => self.text(block, warp, lane, address),
+            });
+            let line = line.collect();
+            self.grid.print(line);
+        }
+    }
+
+    /// `__assertfail`: the assertion, its file and its line.
+    pub(super) fn assertion(
+        &mut self,
+        block: usize,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        code: &FunctionCode,
+        active: u32,
+        arguments: &[Source],
+    ) -> String {
+        let lane = active.trailing_zeros() as usize & 31;
+        let value =
+            |at: usize| arguments.get(at).map_or(0, |source| warp.frames[fragment.frame].row(code, *source)[lane]);
+        let (what, file, line, function) = (value(0), value(1), value(2) as u32, value(3));
+        let what = self.text(block, warp, lane, what);
+        let file = self.text(block, warp, lane, file);
+        let function = self.text(block, warp, lane, function);
+        format!("the assertion `{what}` fails, {file}:{line} in {function}")
     }
 }
