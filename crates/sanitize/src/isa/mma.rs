@@ -16,7 +16,7 @@
 
 use super::float::{FloatMode, add32, fma32};
 use super::half::Half;
-use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
+use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The lanes of a warp.
 pub const LANES: usize = 32;
@@ -130,9 +130,9 @@ impl Mma {
         }
     }
 
-    /// With sums of another machine.
+    /// With sums of another machine, of at most 27 bits.
     pub fn with_model(self, model: SumModel) -> Mma {
-        Mma { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
+        Mma { model: SumModel { depth: model.depth.max(1), bits: model.bits.min(MAX_BITS), ..model }, ..self }
     }
 
     /// M, N and K.
@@ -200,35 +200,49 @@ impl Mma {
     ) {
         let k = self.shape[2];
         // No floating-point instruction is deeper than 32.
-        let mut rows = [Term::ZERO; ROWS * 32];
-        let mut columns = [Term::ZERO; COLUMNS * 32];
-        each_of_a(a, first.bits(), |bits, row, at| rows[row * k + at] = first.decode(bits));
-        each_of_b(b, second.bits(), |bits, at, column| columns[at * COLUMNS + column] = second.decode(bits));
+        let mut rows = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
+        let mut columns = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
+        each_number_of_a(a, first, |value, exponent, row, at| {
+            (rows.0[row * k + at], rows.1[row * k + at]) = (value, exponent);
+        });
+        for (number, register) in b.iter().enumerate() {
+            let packed = 32 / second.bits() as usize;
+            for part in 0..packed {
+                let (values, exponents) = second.decode_words(register, part as u32);
+                for lane in 0..LANES {
+                    let place = (packed * (4 * number + lane % 4) + part) * COLUMNS + lane / 4;
+                    (columns.0[place], columns.1[place]) = (values[lane], exponents[lane]);
+                }
+            }
+        }
         let mut old = [0; ROWS * COLUMNS];
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
             old[row * COLUMNS + column] = c[register][lane] >> shift;
         });
         let mut sums = old;
         if first.bits() == 8 {
-            let (mut halves, mut of_b) = ([Term::ZERO; ROWS * 32], [Term::ZERO; COLUMNS * 32]);
+            let mut halves = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
+            let mut of_b = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
             for at in 0..k {
                 // Of four elements of a register, the first two belong to the first half.
                 let to = at / 4 * 2 + at % 2 + k / 2 * (at % 4 / 2);
                 for row in 0..ROWS {
-                    halves[row * k + to] = rows[row * k + at];
+                    halves.0[row * k + to] = rows.0[row * k + at];
+                    halves.1[row * k + to] = rows.1[row * k + at];
                 }
-                of_b[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns[at * COLUMNS..][..COLUMNS]);
+                of_b.0[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns.0[at * COLUMNS..][..COLUMNS]);
+                of_b.1[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns.1[at * COLUMNS..][..COLUMNS]);
             }
             sums.fill(0);
             let model = SumModel { depth: self.model.depth.min(k / 2), ..self.model };
-            let terms = (&halves[..ROWS * k], &of_b[..COLUMNS * k]);
-            add_products(model, SumType::F32, terms, (COLUMNS, k), &mut sums);
+            let factors = (terms(&halves.0, &halves.1, ROWS * k), terms(&of_b.0, &of_b.1, COLUMNS * k));
+            add_products(model, SumType::F32, factors, (COLUMNS, k), &mut sums);
             for (sum, old) in sums.iter_mut().zip(old) {
                 *sum = self.add_sum(*sum, old);
             }
         } else {
-            let terms = (&rows[..ROWS * k], &columns[..COLUMNS * k]);
-            add_products(self.model, self.sums, terms, (COLUMNS, k), &mut sums);
+            let factors = (terms(&rows.0, &rows.1, ROWS * k), terms(&columns.0, &columns.1, COLUMNS * k));
+            add_products(self.model, self.sums, factors, (COLUMNS, k), &mut sums);
         }
         d.fill([0; LANES]);
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
@@ -386,6 +400,27 @@ fn quad_sum(kind: SumType, lane: usize, at: usize) -> (usize, u32, usize) {
         SumType::F32 => {
             let (row, column) = ((lane & 1) + (at & 2) + upper, (at & 4) + (lane & 2) + (at & 1));
             (at, 0, row * 8 + column)
+        }
+    }
+}
+
+/// The first factors of many.
+fn terms<'a>(values: &'a [f64], exponents: &'a [i16], count: usize) -> Terms<'a> {
+    Terms { values: &values[..count], exponents: &exponents[..count] }
+}
+
+/// Calls a function with the number, the exponent, the row and the column of each element of A with
+/// 16 rows.
+#[inline(always)]
+pub(crate) fn each_number_of_a(a: &[LaneWords], factor: Factor, mut visit: impl FnMut(f64, i16, usize, usize)) {
+    let packed = (32 / factor.bits()) as usize;
+    for (number, register) in a.iter().enumerate() {
+        for part in 0..packed {
+            let (values, exponents) = factor.decode_words(register, part as u32);
+            for lane in 0..LANES {
+                let row = lane / 4 + 8 * (number % 2);
+                visit(values[lane], exponents[lane], row, packed * (4 * (number / 2) + lane % 4) + part);
+            }
         }
     }
 }

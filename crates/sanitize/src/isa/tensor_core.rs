@@ -64,9 +64,9 @@ impl Factor {
         }
     }
 
-    /// The number, and 2 to its exponent (0 for what is 0 or not finite).
+    /// The number and its exponent.
     #[inline(always)]
-    pub(crate) fn decode(self, bits: u32) -> Term {
+    pub(crate) fn decode(self, bits: u32) -> (f64, i16) {
         match self {
             Factor::F16 => decode::<5, 10, true>(bits & 0xffff),
             Factor::Bf16 => decode::<8, 7, true>(bits & 0xffff),
@@ -75,17 +75,31 @@ impl Factor {
             Factor::E5m2 => decode::<5, 2, true>(bits & 0xff),
         }
     }
+
+    /// The numbers and exponents of element `part` of each word.
+    #[inline]
+    pub(crate) fn decode_words<const N: usize>(self, words: &[u32; N], part: u32) -> ([f64; N], [i16; N]) {
+        // Loops over one kind become vector instructions.
+        match self {
+            Factor::F16 => decode_all::<5, 10, true, N>(words, 16 * part, 0xffff),
+            Factor::Bf16 => decode_all::<8, 7, true, N>(words, 16 * part, 0xffff),
+            Factor::Tf32 => decode_all::<8, 10, true, N>(words, 13, 0x7_ffff),
+            Factor::E4m3 => decode_all::<4, 3, false, N>(words, 8 * part, 0xff),
+            Factor::E5m2 => decode_all::<5, 2, true, N>(words, 8 * part, 0xff),
+        }
+    }
 }
 
-/// A number and 2 to its exponent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Term {
-    pub(crate) value: f64,
-    pub(crate) power: f64,
-}
+/// The exponent of 0: so low that no sum of two of them is one of numbers.
+pub(crate) const OF_ZERO: i16 = -8192;
+/// The exponent of what is not finite.
+const OF_SPECIAL: i16 = 8192;
 
-impl Term {
-    pub(crate) const ZERO: Term = Term { value: 0.0, power: 0.0 };
+/// Factors: their numbers and their exponents.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) values: &'a [f64],
+    pub(crate) exponents: &'a [i16],
 }
 
 /// `2^exponent` of normal numbers.
@@ -96,24 +110,34 @@ fn power_of_two(exponent: i32) -> f64 {
 
 /// A number of a format with so many bits of exponent and fraction, with infinities or not.
 #[inline(always)]
-fn decode<const E: u32, const F: u32, const INFINITIES: bool>(bits: u32) -> Term {
+fn decode<const E: u32, const F: u32, const INFINITIES: bool>(bits: u32) -> (f64, i16) {
     let bias = (1 << (E - 1)) - 1;
     let magnitude = bits & ((1 << (E + F)) - 1);
-    let field = magnitude >> F;
+    let field = (magnitude >> F) as i32;
     // The fields in their places in f64; the exponents differ by the difference of the biases,
     // which takes subnormal numbers along.
     let scaled = f64::from_bits(u64::from(magnitude) << (52 - F)) * power_of_two(1023 - bias);
     let greatest = if INFINITIES { (((1 << E) - 1) << F) - 1 } else { (1 << (E + F)) - 2 };
-    let value = if magnitude <= greatest {
-        scaled
-    } else if INFINITIES && magnitude == greatest + 1 {
-        f64::INFINITY
-    } else {
-        f64::NAN
-    };
-    let finite = magnitude != 0 && magnitude <= greatest;
-    let power = if finite { power_of_two(field.max(1) as i32 - bias) } else { 0.0 };
-    Term { value: if bits >> (E + F) & 1 == 1 { -value } else { value }, power }
+    let special = if INFINITIES && magnitude == greatest + 1 { f64::INFINITY } else { f64::NAN };
+    let value = if magnitude <= greatest { scaled } else { special };
+    let exponent = field.max(1) - bias;
+    let exponent = if magnitude == 0 { i32::from(OF_ZERO) } else { exponent };
+    let exponent = if magnitude <= greatest { exponent } else { i32::from(OF_SPECIAL) };
+    let sign = u64::from(bits >> (E + F) & 1) << 63;
+    (f64::from_bits(value.to_bits() | sign), exponent as i16)
+}
+
+#[inline(always)]
+fn decode_all<const E: u32, const F: u32, const INFINITIES: bool, const N: usize>(
+    words: &[u32; N],
+    shift: u32,
+    mask: u32,
+) -> ([f64; N], [i16; N]) {
+    let (mut values, mut exponents) = ([0.0; N], [0; N]);
+    for at in 0..N {
+        (values[at], exponents[at]) = decode::<E, F, INFINITIES>(words[at] >> shift & mask);
+    }
+    (values, exponents)
 }
 
 /// What sums are.
@@ -130,20 +154,22 @@ impl SumType {
     #[inline(always)]
     pub(crate) fn widen(self, bits: u32) -> f64 {
         match self {
-            SumType::F16 => decode::<5, 10, true>(bits & 0xffff).value,
+            SumType::F16 => decode::<5, 10, true>(bits & 0xffff).0,
             SumType::F32 => f32::from_bits(bits).into(),
         }
     }
 
-    /// 2 to the exponent of a sum; 0 of what is 0 or not finite.
+    /// The exponent of a sum.
     #[inline(always)]
-    fn power(self, value: f64) -> f64 {
-        let (least, bits) = match self {
-            SumType::F16 => (-14, value.to_bits()),
-            SumType::F32 => (-126, value.to_bits()),
+    fn exponent(self, value: f64) -> i16 {
+        let least = match self {
+            SumType::F16 => -14,
+            SumType::F32 => -126,
         };
-        let field = (bits >> 52 & 0x7ff) as i32;
-        if field == 0 || field == 0x7ff { 0.0 } else { power_of_two((field - 1023).max(least)) }
+        match (value.to_bits() >> 52 & 0x7ff) as i32 {
+            0 => OF_ZERO,
+            field => (field - 1023).max(least) as i16,
+        }
     }
 
     /// The bits of a sum that is exact: of f32 cut toward 0, and infinite if it is too large.
@@ -178,31 +204,33 @@ fn cut(value: f64) -> f64 {
     below.copysign(value)
 }
 
-/// The most columns that are added at a time.
+/// The columns that are added at a time.
 const COLUMNS: usize = 8;
 
+/// The most bits that a model may keep: [`add_block`] says why.
+pub(crate) const MAX_BITS: u32 = 27;
+
 /// `sums += a * b`: `a` has rows of `k` terms, `b` has `k` rows of `n` terms, and `sums` are rows
-/// of `n`, as bits.
+/// of `n`, as bits. `n` is a multiple of 8.
 pub(crate) fn add_products(
     model: SumModel,
     kind: SumType,
-    (a, b): (&[Term], &[Term]),
+    (a, b): (Terms<'_>, Terms<'_>),
     (n, k): (usize, usize),
     sums: &mut [u32],
 ) {
-    let special = a.iter().chain(b).any(|term| !term.value.is_finite());
+    let special = a.exponents.iter().chain(b.exponents).fold(i16::MIN, |most, own| most.max(*own)) == OF_SPECIAL;
     for (row, sums) in sums.chunks_mut(n).enumerate() {
-        let a = &a[row * k..][..k];
-        for first in (0..n).step_by(COLUMNS) {
-            let count = COLUMNS.min(n - first);
-            let sums = &mut sums[first..][..count];
+        for (block, sums) in sums.as_chunks_mut::<COLUMNS>().0.iter_mut().enumerate() {
             for from in (0..k).step_by(model.depth) {
-                let depth = model.depth.min(k - from);
-                let terms = (&a[from..][..depth], &b[from * n + first..]);
+                let own = row * k + from..row * k + k.min(from + model.depth);
+                let a = Terms { values: &a.values[own.clone()], exponents: &a.exponents[own] };
+                let first = from * n + block * COLUMNS;
+                let b = Terms { values: &b.values[first..], exponents: &b.exponents[first..] };
                 if special || sums.iter().any(|sum| !kind.widen(*sum).is_finite()) {
-                    add_special(model, kind, terms, n, sums);
+                    add_special(model, kind, (a, b), n, sums);
                 } else {
-                    add_block(model, kind, terms, n, sums);
+                    add_block(model, kind, (a, b), n, sums);
                 }
             }
         }
@@ -210,51 +238,64 @@ pub(crate) fn add_products(
 }
 
 /// Adds products of finite numbers to sums side by side.
+///
+/// A product has at most 22 bits, so one that is no integer is at least 2^-22 below the next, and
+/// where 1/2 - 2^-23 is taken off, the nearest integer is the one next to 0. Below 2^29, which are
+/// products of at most 27 bits below the highest exponent, nothing of this difference is lost. The
+/// integer is then in the lower bits of the number, where it is added as one.
 #[inline(always)]
-fn add_block(model: SumModel, kind: SumType, (a, b): (&[Term], &[Term]), n: usize, sums: &mut [u32]) {
-    let mut old = [0.0; COLUMNS];
-    let mut highest = [0.0_f64; COLUMNS];
-    for (at, sum) in sums.iter().enumerate() {
-        old[at] = kind.widen(*sum);
-        highest[at] = kind.power(old[at]);
-    }
-    let count = sums.len();
-    for (a, row) in a.iter().zip(b.chunks(n)) {
-        for (highest, b) in highest.iter_mut().zip(&row[..count.min(row.len())]) {
-            let power = a.power * b.power;
-            *highest = if power > *highest { power } else { *highest };
+fn add_block(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: usize, sums: &mut [u32; COLUMNS]) {
+    const INTEGERS: f64 = 6_755_399_441_055_744.0;
+    const NEARLY_HALF: f64 = 0.5 - 1.0 / 8_388_608.0;
+    let old = sums.map(|sum| kind.widen(sum));
+    let mut highest = old.map(|old| kind.exponent(old));
+    let rows = |values: usize| b.exponents[values * n..].first_chunk::<COLUMNS>();
+    for (at, a) in a.exponents.iter().enumerate() {
+        let Some(row) = rows(at) else { break };
+        for (highest, b) in highest.iter_mut().zip(row) {
+            *highest = (*highest).max(a + b);
         }
     }
-    let unit = power_of_two(-(model.bits as i32));
-    let mut scale = [0.0; COLUMNS];
-    let mut total = [0.0; COLUMNS];
-    for at in 0..count {
-        // Nothing but zeros: any scale will do.
-        scale[at] = if highest[at] == 0.0 { 1.0 } else { 1.0 / (highest[at] * unit) };
-        total[at] = cut(old[at] * scale[at]);
-    }
-    for (a, row) in a.iter().zip(b.chunks(n)) {
-        let columns = total.iter_mut().zip(&scale).zip(&row[..count.min(row.len())]);
-        for ((total, scale), b) in columns {
-            *total += cut(a.value * b.value * scale);
+    // Nothing but zeros: any scale will do.
+    let shifts = highest.map(|highest| if highest < OF_ZERO / 2 { 0 } else { model.bits as i32 - i32::from(highest) });
+    let scale = shifts.map(power_of_two);
+    let mut total = [0_u64; COLUMNS];
+    for (at, a) in a.values.iter().enumerate() {
+        let Some(row) = b.values[at * n..].first_chunk::<COLUMNS>() else { break };
+        for column in 0..COLUMNS {
+            let term = a * row[column] * scale[column];
+            let term = (term - NEARLY_HALF.copysign(term)) + INTEGERS;
+            total[column] = total[column].wrapping_add(term.to_bits());
         }
     }
-    for (at, sum) in sums.iter_mut().enumerate() {
-        // Powers of two, so that the quotient is exact.
-        *sum = kind.narrow(total[at] / scale[at], model.kept);
+    let offset = INTEGERS.to_bits().wrapping_mul(a.values.len() as u64);
+    for column in 0..COLUMNS {
+        let products = total[column].wrapping_sub(offset) as i64;
+        let total = products as f64 + cut(old[column] * scale[column]);
+        sums[column] = kind.narrow(total * power_of_two(-shifts[column]), model.kept);
     }
 }
 
 /// The same where a term may be no number.
 #[cold]
-fn add_special(model: SumModel, kind: SumType, (a, b): (&[Term], &[Term]), n: usize, sums: &mut [u32]) {
-    for (at, sum) in sums.iter_mut().enumerate() {
-        let b: Vec<Term> = b.chunks(n).take(a.len()).map(|row| row[at]).collect();
-        let total = a.iter().zip(&b).fold(kind.widen(*sum), |total, (a, b)| total + a.value * b.value);
-        if total.is_finite() {
-            add_block(model, kind, (a, &b), 1, std::slice::from_mut(sum));
-        } else {
-            *sum = kind.narrow(total, model.kept);
+fn add_special(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: usize, sums: &mut [u32; COLUMNS]) {
+    for at in 0..COLUMNS {
+        let column = |own: &[f64]| -> Vec<f64> { own.chunks(n).take(a.values.len()).map(|row| row[at]).collect() };
+        let values = column(b.values);
+        let products = a.values.iter().zip(&values).map(|(a, b)| a * b);
+        let total = products.fold(kind.widen(sums[at]), |total, product| total + product);
+        if !total.is_finite() {
+            sums[at] = kind.narrow(total, model.kept);
+            continue;
         }
+        // The other columns are 0.
+        let mut own = [0; COLUMNS];
+        own[0] = sums[at];
+        let (mut all, mut exponents) = (vec![0.0; COLUMNS * values.len()], vec![OF_ZERO; COLUMNS * values.len()]);
+        for (row, value) in values.iter().enumerate() {
+            (all[COLUMNS * row], exponents[COLUMNS * row]) = (*value, b.exponents[row * n + at]);
+        }
+        add_block(model, kind, (a, Terms { values: &all, exponents: &exponents }), COLUMNS, &mut own);
+        sums[at] = own[0];
     }
 }

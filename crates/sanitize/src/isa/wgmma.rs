@@ -19,8 +19,8 @@
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
 
-use super::mma::{LANES, LaneWords, each_of_a, for_each_sum};
-use super::tensor_core::{Factor, SumModel, SumType, Term, add_products};
+use super::mma::{LANES, LaneWords, each_number_of_a, each_of_a, for_each_sum};
+use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The rows of a warp.
 const ROWS: usize = 16;
@@ -133,8 +133,8 @@ pub struct GroupMatrix(Elements);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Elements {
-    /// A by rows; B by K.
-    Terms(Vec<Term>),
+    /// A by rows; B by K: numbers and exponents.
+    Terms(Vec<f64>, Vec<i16>),
     /// By rows of A and columns of B: bytes extended.
     Integers(Vec<i32>),
     /// By rows of A and columns of B: 32 bits each.
@@ -173,9 +173,10 @@ impl GroupProduct {
         GroupProduct { negated, ..self }
     }
 
-    /// With sums of another machine.
+    /// With sums of another machine, of at most 27 bits.
     pub fn with_model(self, model: SumModel) -> GroupProduct {
-        GroupProduct { model: SumModel { depth: model.depth.max(1), ..model }, ..self }
+        let model = SumModel { depth: model.depth.max(1), bits: model.bits.min(MAX_BITS), ..model };
+        GroupProduct { model, ..self }
     }
 
     /// Columns.
@@ -223,11 +224,12 @@ impl GroupProduct {
         let k = self.k();
         GroupMatrix(match self.operands {
             GroupOperands::Floats(factor, _) => {
-                let mut terms = vec![Term::ZERO; ROWS * k];
-                each_of_a(registers, factor.bits(), |bits, row, at| {
-                    terms[row * k + at] = self.term(factor, bits, 0);
+                let (mut values, mut exponents) = (vec![0.0; ROWS * k], vec![OF_ZERO; ROWS * k]);
+                each_number_of_a(registers, factor, |value, exponent, row, at| {
+                    values[row * k + at] = if self.negated[0] { -value } else { value };
+                    exponents[row * k + at] = exponent;
                 });
-                Elements::Terms(terms)
+                Elements::Terms(values, exponents)
             }
             GroupOperands::Integers { a_signed, .. } => {
                 let mut bytes = vec![0; ROWS * k];
@@ -260,58 +262,70 @@ impl GroupProduct {
         of_b: bool,
         mut read: impl FnMut(u32) -> [u8; 16],
     ) -> GroupMatrix {
-        let bytes = self.element_bytes();
         // Elements along K; of bits, bytes of them.
-        let depth = BYTES / bytes;
+        let bytes = self.element_bytes();
+        let depth = (BYTES / bytes) as usize;
         let which = usize::from(of_b);
-        let mut last = (u32::MAX, [0; 16]);
-        let mut element = |mn: usize, k: u32| {
-            let at = described.byte([(first + mn) as u32, k], bytes, self.across[which]);
-            if last.0 != at & !15 {
-                last = (at & !15, read(at & !15));
-            }
-            let from = (at & 15) as usize;
-            let held = last.1[from..].iter().take(bytes as usize).rev();
-            held.fold(0, |bits, byte| bits << 8 | u32::from(*byte))
-        };
-        // Neighbours along the contiguous dimension one after the other, so that a unit is read
-        // once.
         let across = self.across[which];
-        let order = (0..count as u32 * depth).map(|at| {
-            if across { ((at % count as u32) as usize, at / count as u32) } else { ((at / depth) as usize, at % depth) }
+        // The elements of 16 bytes in a row are neighbours along the contiguous dimension.
+        let unit = (16 / bytes) as usize;
+        let mut words = |mn: usize, k: usize| {
+            let held = read(described.byte([(first + mn) as u32, k as u32], bytes, across));
+            let mut words = [0; 4];
+            for (word, bytes) in words.iter_mut().zip(held.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+            words
+        };
+        // Each unit: where its first element is, and the next one's distance.
+        let units = (0..count * depth / unit).map(|number| match across {
+            true => (number % (count / unit) * unit, number / (count / unit)),
+            false => (number / (depth / unit), number % (depth / unit) * unit),
         });
-        let k = depth as usize;
+        let step = if across { (1, 0) } else { (0, 1) };
+        let of_words = |words: [u32; 4], at: usize| {
+            let byte = at * bytes as usize;
+            words[byte / 4] >> (8 * (byte % 4)) & u32::MAX >> (32 - 8 * bytes)
+        };
         GroupMatrix(match self.operands {
             GroupOperands::Floats(a, b) => {
                 let factor = if of_b { b } else { a };
-                let mut terms = vec![Term::ZERO; count * k];
-                for (mn, at) in order {
-                    let place = if of_b { at as usize * count + mn } else { mn * k + at as usize };
-                    terms[place] = self.term(factor, element(mn, at), which);
+                let (mut values, mut exponents) = (vec![0.0; count * depth], vec![OF_ZERO; count * depth]);
+                for (mn, k) in units {
+                    let words = words(mn, k);
+                    for part in 0..4 / bytes {
+                        let decoded = factor.decode_words(&words, part);
+                        for (word, (value, exponent)) in decoded.0.into_iter().zip(decoded.1).enumerate() {
+                            let at = word * (4 / bytes) as usize + part as usize;
+                            let (mn, k) = (mn + at * step.0, k + at * step.1);
+                            let place = if of_b { k * count + mn } else { mn * depth + k };
+                            values[place] = if self.negated[which] { -value } else { value };
+                            exponents[place] = exponent;
+                        }
+                    }
                 }
-                Elements::Terms(terms)
+                Elements::Terms(values, exponents)
             }
             GroupOperands::Integers { a_signed, b_signed } => {
                 let signed = if of_b { b_signed } else { a_signed };
-                let mut values = vec![0; count * k];
-                for (mn, at) in order {
-                    values[mn * k + at as usize] = extend(element(mn, at) as u8, signed);
+                let mut values = vec![0; count * depth];
+                for (mn, k) in units {
+                    let words = words(mn, k);
+                    for at in 0..unit {
+                        values[(mn + at * step.0) * depth + k + at * step.1] =
+                            extend(of_words(words, at) as u8, signed);
+                    }
                 }
                 Elements::Integers(values)
             }
             GroupOperands::AndPopc => {
-                let mut words = vec![0; count * 8];
-                for (mn, at) in order {
-                    words[mn * 8 + at as usize / 4] |= element(mn, at) << (8 * (at % 4));
+                let mut all = vec![0; count * 8];
+                for (mn, k) in units {
+                    all[mn * 8 + k / 4..][..4].copy_from_slice(&words(mn, k));
                 }
-                Elements::Words(words)
+                Elements::Words(all)
             }
         })
-    }
-
-    fn term(&self, factor: Factor, bits: u32, which: usize) -> Term {
-        let term = factor.decode(bits);
-        if self.negated[which] { Term { value: -term.value, ..term } } else { term }
     }
 
     /// Adds the product to the registers D of a warp, or sets them to it where `adds` is false.
@@ -323,12 +337,13 @@ impl GroupProduct {
         }
         let (n, k) = (self.n, self.k());
         match (&a.0, &b.0) {
-            (Elements::Terms(a), Elements::Terms(b)) if a.len() == ROWS * k && b.len() == n * k => {
+            (Elements::Terms(a, of_a), Elements::Terms(b, of_b)) if a.len() == ROWS * k && b.len() == n * k => {
                 let mut sums = vec![0; ROWS * n];
                 for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {
                     sums[row * n + column] = d[register][lane] >> shift;
                 });
-                add_products(self.model, self.sums, (a, b), (n, k), &mut sums);
+                let factors = (Terms { values: a, exponents: of_a }, Terms { values: b, exponents: of_b });
+                add_products(self.model, self.sums, factors, (n, k), &mut sums);
                 d.fill([0; LANES]);
                 let mask = if self.sums == SumType::F16 { 0xffff } else { u32::MAX };
                 for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {

@@ -9,7 +9,7 @@
 //! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
 
 use super::mma::{LANES, LaneWords, Operands};
-use super::tensor_core::{Factor, SumType, Term, add_products};
+use super::tensor_core::{Factor, OF_ZERO, SumType, Terms, add_products};
 
 /// A matrix of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,12 +130,15 @@ impl Wmma {
         let mut sums = self.gather(WmmaMatrix::C, c);
         match self.operands {
             Operands::Floats(first, second) => {
-                let rows: Vec<Term> = a.iter().map(|bits| first.decode(*bits)).collect();
-                let mut columns = vec![Term::ZERO; k * n];
+                let (values, exponents): (Vec<f64>, Vec<i16>) = a.iter().map(|bits| first.decode(*bits)).unzip();
+                let rows = Terms { values: &values, exponents: &exponents };
+                let (mut values, mut exponents) = (vec![0.0; k * n], vec![OF_ZERO; k * n]);
                 for (index, bits) in b.iter().enumerate() {
-                    columns[index % k * n + index / k] = second.decode(*bits);
+                    let place = index % k * n + index / k;
+                    (values[place], exponents[place]) = second.decode(*bits);
                 }
-                add_products(first.hopper(k), self.sums, (&rows, &columns), (n, k), &mut sums);
+                let columns = Terms { values: &values, exponents: &exponents };
+                add_products(first.hopper(k), self.sums, (rows, columns), (n, k), &mut sums);
             }
             Operands::Integers { bits, a_signed, b_signed } => {
                 let extend = |value: u32, signed: bool| {
