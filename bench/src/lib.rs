@@ -5,9 +5,9 @@
 //! tilewright-peers copy KIND THREADS SECONDS AXES ORDER [AXES ORDER ..]
 //! ```
 //!
-//! The first computes products of `KIND` (`f32` or `f64`) for about so many seconds and prints, for
-//! each crate, its name and the operations a second of the best run. A is `M x K`, B is `K x N`,
-//! each by `rows` or by `columns`; C lies by rows.
+//! The first computes products of `KIND` (`f32` or `f64`) for about this many seconds and prints,
+//! for each crate, its name and the operations a second of the best run. A is `M x K`, B is `K x
+//! N`, each by `rows` or by `columns`; C lies by rows.
 //!
 //! The second moves arrays of `KIND` (`f32`, `f64`, `f16` or `u8`) of the given axes in C order to
 //! arrays whose axis `k` is axis `ORDER[k]` of the first, and prints the number of the array, the
@@ -37,7 +37,7 @@ pub fn run() {
     }
 }
 
-/// The seconds of the best of some runs, three at the least, which take so many seconds together.
+/// The seconds of the best of some runs, three at the least, which take this many seconds together.
 fn best(seconds: f64, mut run: impl FnMut()) -> f64 {
     let (begin, mut best, mut runs) = (Instant::now(), f64::INFINITY, 0);
     while runs < 3 || begin.elapsed().as_secs_f64() < seconds {

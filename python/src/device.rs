@@ -84,7 +84,7 @@ struct Ready {
 
 impl Ready {
     /// Launches the kernel on arrays of the shapes and strides that it was prepared for, each from
-    /// so many elements before its first one on.
+    /// this many elements before its first one on.
     fn launch<'a>(
         &mut self,
         stream: usize,
@@ -167,7 +167,7 @@ impl Launcher {
 
     /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there,
     /// and returns immediately. For arrays of the host it does nothing and returns False. An array
-    /// with a number is passed from so many elements before its first one on.
+    /// with a number is passed from this many elements before its first one on.
     #[pyo3(signature = (arrays, numbers = None, sizes = None, grid = None))]
     fn launch(
         &self,

@@ -130,7 +130,7 @@ impl Array {
             let (shape, strides): (SmallVec<[i64; 6]>, SmallVec<[i64; 6]>) = match axes {
                 0 => (SmallVec::new(), SmallVec::new()),
                 _ if tensor.shape.is_null() || tensor.strides.is_null() => return None,
-                // SAFETY: the table guarantees that so many numbers are there, during this call.
+                // SAFETY: the table guarantees that this many numbers are there, during this call.
                 _ => unsafe {
                     let numbers = |from: *mut i64| std::slice::from_raw_parts(from, axes);
                     (numbers(tensor.shape).into(), numbers(tensor.strides).into())
@@ -267,7 +267,7 @@ impl Array {
         )))
     }
 
-    /// The memory from so many elements before the first one on, as one axis.
+    /// The memory from this many elements before the first one on, as one axis.
     ///
     /// The caller guarantees that they are in the same allocation.
     pub fn since(self, before: i64) -> Array {
@@ -286,7 +286,7 @@ impl Array {
         format!("({}):({})", list(&self.shape), list(&self.strides))
     }
 
-    /// The memory, for a launch: from so many elements before the first one to the last.
+    /// The memory, for a launch: from this many elements before the first one to the last.
     pub fn memory(&self, device: &Device, before: i64) -> BorrowedMemory {
         let (elements, bytes) = (self.span().unwrap_or(0).saturating_add(before), u64::from(self.element.bytes()));
         let address = self.address.saturating_sub(before.unsigned_abs() * bytes);

@@ -234,8 +234,8 @@ impl Sharded {
         self.layout.placements().map_err(refused(py))
     }
 
-    /// The plan from this layout to another, for elements of so many bytes, on a machine such as "8
-    /// x 450 GB/s 5 us, 50 GB/s 10 us": nodes of eight devices, their links inside, and those
+    /// The plan from this layout to another, for elements of this many bytes, on a machine such as
+    /// "8 x 450 GB/s 5 us, 50 GB/s 10 us": nodes of eight devices, their links inside, and those
     /// between nodes; the default is nodes of eight H200.
     #[pyo3(signature = (to, bytes, machine = None))]
     fn reshard(&self, py: Python<'_>, to: &Sharded, bytes: i64, machine: Option<&str>) -> PyResult<Resharding> {
@@ -245,8 +245,8 @@ impl Sharded {
     }
 
     /// The fastest plan of `D = A B` on a machine, for A under this layout, B under `b` and D under
-    /// `to`, with elements of so many bytes. `rate` is the floating-point operations per second of
-    /// a device, counting a multiply-add as two; `machine` is as in `reshard`.
+    /// `to`, with elements of this many bytes. `rate` is the floating-point operations per second
+    /// of a device, counting a multiply-add as two; `machine` is as in `reshard`.
     #[pyo3(signature = (b, to, bytes, rate = 7e14, machine = None))]
     fn multiply(
         &self,
@@ -261,7 +261,7 @@ impl Sharded {
     }
 
     /// The plan of an elementwise function of tensors under this layout and `others`, with elements
-    /// of so many bytes, and a result under `to`; `machine` is as in `reshard`.
+    /// of this many bytes, and a result under `to`; `machine` is as in `reshard`.
     #[pyo3(signature = (others, to, bytes, machine = None))]
     fn map(
         own: PyRef<'_, Self>,

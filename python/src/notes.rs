@@ -21,7 +21,7 @@ pub fn of_program(py: Python<'_>, notes: &[Note]) -> PyResult<()> {
     notes.iter().filter(|note| note.is_refused_when_strict()).try_for_each(|note| tell(py, &note.message))
 }
 
-/// Warns of the possible meanings of a swizzle over elements of so many bits.
+/// Warns of the possible meanings of a swizzle over elements of this many bits.
 pub fn of_width(py: Python<'_>, layout: &Value, bits: i64) -> PyResult<()> {
     let Value::Layout(layout) = layout else { return Ok(()) };
     match tilewright_draw::explain::requests::bytes_or_elements(layout, bits) {

@@ -258,8 +258,7 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
 /// in multiplications and additions per second: one slice of about a millisecond.
 ///
 /// The clock of a processor changes with what it and its neighbours do, so that one slice says
-/// little: whoever wants the peak takes the most of many, between the runs that it is compared
-/// with.
+/// little: the peak is the greatest of many, measured between the runs that it is compared with.
 pub fn peak<S: Numbers>(atom: &MmaAtom) -> f64 {
     let rates = rayon::broadcast(|_| {
         let (start, mut multiplications) = (Instant::now(), 0);

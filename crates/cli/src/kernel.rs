@@ -112,7 +112,7 @@ pub enum KernelAction {
         /// The file of the program, or the name of a library program.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// The inputs by which is derived, separated by commas. The default is all of
+        /// The inputs whose gradients are wanted, separated by commas. The default is all of
         /// floating-point types.
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         of: Vec<String>,

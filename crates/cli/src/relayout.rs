@@ -71,8 +71,8 @@ pub struct RelayoutOptions {
     /// with --device that kernel is what runs.
     #[arg(long, value_name = "NAME", conflicts_with = "tune")]
     machine: Option<String>,
-    /// Measure so many plans on the device, those first that the planner takes for the fastest. The
-    /// fastest one is kept in a file, which --device reads afterwards.
+    /// Measure this many plans on the device, those first that the planner takes for the fastest.
+    /// The fastest one is kept in a file, which --device reads afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
     /// The most threads that share the work; else as many as there are processors.

@@ -137,7 +137,7 @@ impl Terminal {
     }
 }
 
-/// Text whose lines have at most so many columns, broken between words where they have more.
+/// Text whose lines have at most this many columns, broken between words where they have more.
 ///
 /// What goes on stands below where the last column of a table begins, or the text of the line. A
 /// line of a picture stays as it is, and so does a word that is longer than a line. Colours take no

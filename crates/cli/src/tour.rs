@@ -181,7 +181,7 @@ impl Tour {
     }
 }
 
-/// The words of a paragraph in lines of at most so many characters.
+/// The words of a paragraph in lines of at most this many characters.
 fn wrapped(paragraph: &str, line: usize) -> String {
     let mut text = String::new();
     let mut used = 0;

@@ -44,7 +44,7 @@ static DIGITS: &str = match std::str::from_utf8(&BELOW_1000) {
 };
 
 /// Appends the last `PLACES` digits of a number, at most three. How many is known when this is
-/// compiled, so it is a move of so many bytes.
+/// compiled, so it is a move of this many bytes.
 #[inline]
 fn push_places<const PLACES: usize>(out: &mut String, value: u64) {
     let end = 3 * (value % 1000) as usize + 3;

@@ -178,7 +178,7 @@ impl Scene {
         u32::try_from(self.text.len()).unwrap_or(u32::MAX)
     }
 
-    /// Makes room for the texts of so many tiles.
+    /// Makes room for the texts of this many tiles.
     pub(crate) fn expect(&mut self, tiles: usize) {
         self.text.reserve(48 * tiles);
     }

@@ -287,7 +287,7 @@ fn levels_of(panel: &Panel<'_>) -> usize {
     if let Body::Grid(grid) = &panel.body { grid.columns.levels() } else { 0 }
 }
 
-/// A panel whose body begins as low as one with so many lines of ticks.
+/// A panel whose body begins as low as one with this many lines of ticks.
 fn panel_picture(panel: &Panel<'_>, levels: usize, window: Window, colours: Colours) -> Picture {
     let body = match &panel.body {
         Body::Grid(grid) => Picture::of_grid(grid, window),

@@ -236,7 +236,7 @@ struct SlicePart<'s> {
 }
 
 impl<'s> SlicePart<'s> {
-    /// So many elements from an address on.
+    /// This many elements from an address on.
     fn of<T: Element>(elements: usize, (address, guard): (u64, SyncOnDrop<'s>)) -> SlicePart<'s> {
         // A slice has at most as many bytes as its allocation, which 64 bits count.
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);

@@ -124,7 +124,7 @@ impl Device {
         Ok(self.context.call(|driver| driver.memory_left())?.0)
     }
 
-    /// Allocates so many bytes of device memory. Their content is undefined.
+    /// Allocates this many bytes of device memory. Their content is undefined.
     ///
     /// Errors: there is not so much (E0805).
     pub fn allocate(&self, bytes: u64) -> Result<Memory, GpuError> {

@@ -359,7 +359,7 @@ fn number(element: ElementType, value: u64) -> Argument<'static> {
     }
 }
 
-/// The parameters of the text of a program: its tensors of so many bytes, its numbers, and its
+/// The parameters of the text of a program: its tensors of this many bytes, its numbers, and its
 /// tensor maps, which are of the memory of the tensors.
 fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
     let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {

@@ -85,7 +85,7 @@ impl Memory {
     /// # }
     /// ```
     ///
-    /// Errors: there are not so many bytes (E0813).
+    /// Errors: there are not that many bytes (E0813).
     pub fn part(&self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
         Ok(self.inside(at, bytes, false)?.into())
     }
@@ -125,7 +125,7 @@ impl Memory {
 
     /// Copies the bytes from `at` on to the host.
     ///
-    /// Errors: there are not so many (E0813); the stream is of another device (E0814); a kernel
+    /// Errors: there are not that many (E0813); the stream is of another device (E0814); a kernel
     /// failed (E0807).
     pub fn read(&self, stream: &Stream, at: u64, into: &mut [u8]) -> Result<(), GpuError> {
         let address = self.place(stream, at, into.len() as u64)?;
@@ -152,10 +152,10 @@ impl Memory {
         self.fill(stream, &[value])
     }
 
-    /// Repeats bytes from the beginning, until so many are written; the last time perhaps not all
+    /// Repeats bytes from the beginning, until this many are written; the last time perhaps not all
     /// of them. They are copied from the host once, and the rest on the device.
     ///
-    /// Errors: as [`Memory::write`]; there are not so many bytes (E0813). Of no bytes nothing is
+    /// Errors: as [`Memory::write`]; there are not that many bytes (E0813). Of no bytes nothing is
     /// written.
     pub fn repeat(&mut self, stream: &Stream, bytes: u64, pattern: &[u8]) -> Result<(), GpuError> {
         let address = self.place(stream, 0, bytes)?;
@@ -196,7 +196,7 @@ impl Memory {
         }
     }
 
-    /// The address of so many bytes from `at` on, which a stream of this device is about to use.
+    /// The address of this many bytes from `at` on, which a stream of this device is about to use.
     fn place(&self, stream: &Stream, at: u64, bytes: u64) -> Result<u64, GpuError> {
         self.context.same(stream.context(), "the stream")?;
         match at.checked_add(bytes) {

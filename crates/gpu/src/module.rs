@@ -105,7 +105,7 @@ impl LoadedModule {
 impl Drop for LoadedModule {
     fn drop(&mut self) {
         self.context.give_back(|driver| {
-            // Kernels may still run. Whoever waits for them learns whether they failed.
+            // Kernels may still run. A later synchronization reports whether they failed.
             let _ = driver.synchronize_context();
             driver.unload_module(self.handle)
         });

@@ -96,7 +96,7 @@ impl PeerMemory<'_> {
 
     /// `bytes` bytes from `at` on.
     ///
-    /// Errors: there are not so many (E0813).
+    /// Errors: there are not that many (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
         Ok(PeerMemory { range: part(self.range, at, bytes)?, ..self })
     }
@@ -115,7 +115,7 @@ impl PeerMemoryMut<'_> {
 
     /// `bytes` bytes from `at` on.
     ///
-    /// Errors: there are not so many (E0813).
+    /// Errors: there are not that many (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
         Ok(PeerMemoryMut { range: part(self.range, at, bytes)?, ..self })
     }

@@ -261,7 +261,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// The rules of a row of a box, of so many bytes.
+    /// The rules of a row of a box, of this many bytes.
     fn check_row(&self, row: i64) -> Result<(), GpuError> {
         if row % 16 != 0 {
             return refuse("a row of the box must be a multiple of 16 bytes, but is", row);

@@ -366,7 +366,7 @@ impl Build {
     /// How many blocks should run on one processor at once: the assembler gives a thread no more
     /// registers than that allows. It changes nothing but speed.
     ///
-    /// Errors: it was said to be another number; threads of so many blocks are more than 2048.
+    /// Errors: it was said to be another number; threads of this many blocks are more than 2048.
     #[track_caller]
     pub fn resident(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();

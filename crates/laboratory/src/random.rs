@@ -29,7 +29,7 @@ use self::problem::Chance;
 
 /// Elements that are compared on a device, of each problem, or of all of a list.
 const COMPARED: u64 = 300;
-/// Numbers of a tensor repeat after so many: a prime.
+/// Numbers of a tensor repeat after this many: a prime.
 const PERIOD: usize = 65_521;
 /// The largest size of problems for the interpreter.
 const SMALL: i64 = 256;

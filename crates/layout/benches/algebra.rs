@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// A layout of so many leaves: up to thirty extents of 2, spread out, that no merging shortens;
+/// A layout of this many leaves: up to thirty extents of 2, spread out, that no merging shortens;
 /// between them extents of 1.
 fn broadcast(rank: usize) -> Layout {
     let moving = rank.min(30);

@@ -3,7 +3,7 @@
 //! One line a case: its name, a tab, and the median of nanoseconds a call. Each sample times a
 //! batch of calls; inputs and results pass through `black_box`.
 //!
-//! `--list` prints the names of the cases, and `--once CASE [CALLS]` makes so many calls of one
+//! `--list` prints the names of the cases, and `--once CASE [CALLS]` makes this many calls of one
 //! case and measures nothing: that is for instruction counters, see `scripts/instructions`.
 
 use std::hint::black_box;
@@ -51,7 +51,7 @@ impl Run {
     }
 }
 
-/// Prints a line; whoever listens may have left.
+/// Prints a line; the reader may have closed the pipe.
 fn line(text: std::fmt::Arguments<'_>) {
     if writeln!(std::io::stdout(), "{text}").is_err() {
         std::process::exit(0);

@@ -221,7 +221,7 @@ const MAX_QUALIFIED_NAME: usize = 64;
 fn constructor_at(text: &Text, at: usize) -> Option<Found> {
     let source = text.as_str();
     let window = window(text, at);
-    // Whoever points at the module of `pycute.Layout(` means the call, too.
+    // A pointer at the module name of `pycute.Layout(` means the call, too.
     let mut end = (at + MAX_QUALIFIED_NAME).min(window.end);
     while !source.is_char_boundary(end) {
         end -= 1;

@@ -298,7 +298,7 @@ impl Server<'_> {
         }
     }
 
-    /// Keeps a text, tells what is wrong with it, and has its layouts assigned.
+    /// Keeps a text, reports what is wrong with it, and assigns its layouts.
     fn opened(&mut self, uri: &str, document: Document) {
         if let Content::Tile(tile) = &document.content {
             let problems = match self.worker.known(tile) {

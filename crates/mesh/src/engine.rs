@@ -271,7 +271,7 @@ pub(crate) fn elements(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Room for so many elements, if there is memory.
+/// Room for this many elements, if there is memory.
 pub(crate) fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, MeshError> {
     let mut room = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());

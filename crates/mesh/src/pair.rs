@@ -290,7 +290,7 @@ fn chain(mode: &CutMode) -> Vec<ChainLeaf> {
     leaves.map(|at| ChainLeaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
 }
 
-/// The part of a leaf that has so many of its positions below it.
+/// The part of a leaf that has this many of its positions below it.
 fn side(leaf: &ChainLeaf, below: i64) -> Side {
     Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } }
 }

@@ -235,7 +235,7 @@ fn leaves(coord: &Coord<Expr>, shape: &Tree<Expr>, path: &mut Vec<usize>, left: 
     }
 }
 
-/// Whether an index is surely not one of so many.
+/// Whether an index is surely not one of this many.
 fn is_outside(index: &Expr, extent: &Expr) -> bool {
     index.less(extent).refuted() || index.less(&Expr::from(0)).proved()
 }

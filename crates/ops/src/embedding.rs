@@ -2,8 +2,8 @@
 //!
 //! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of its derivative is the sum
 //! of the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: eight rows at a time
-//! as long as there are so many, and then four at a time. The order depends on nothing but how many
-//! rows there are with this number, so the bits are the same in each run and in any batch.
+//! as long as there are this many, and then four at a time. The order depends on nothing but how
+//! many rows there are with this number, so the bits are the same in each run and in any batch.
 //!
 //! The places of equal numbers are found by counting sorts ([`crate::counting`]), digit after
 //! digit.
@@ -21,7 +21,7 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 const DIGIT: u32 = 10;
 /// The most rows of a table.
 const MOST_ROWS: i64 = 1 << 24;
-/// The rows that are added at once, as long as there are so many; and at the end.
+/// The rows that are added at once, as long as there are this many; and at the end.
 const MANY: i64 = 8;
 const FEW: i64 = 4;
 

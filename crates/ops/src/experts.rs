@@ -59,7 +59,8 @@ fn sequence(texts: &[String]) -> Result<Sequence, OperatorError> {
     Ok(Sequence::new(texts.iter().map(|text| program(text)).collect::<Result<_, _>>()?))
 }
 
-/// How many rows suffice for the places of so many choices, whatever the experts are: the size `P`.
+/// How many rows suffice for the places of this many choices, whatever the experts are: the size
+/// `P`.
 ///
 /// ```
 /// use tilewright_ops::expert_rows;

@@ -75,7 +75,7 @@ options! {
 }
 
 impl Rope {
-    /// The usual frequencies of a head of which so many elements are rotated:
+    /// The usual frequencies of a head of which this many elements are rotated:
     /// `base^(-2 i / rotated)`.
     ///
     /// ```

@@ -41,7 +41,7 @@ impl<'m> Scale<'m> {
 /// written again: of reductions and of moves by windows, and of all tensors of a GEMM with inputs.
 pub(crate) const CACHED_BYTES: i64 = 32 << 20;
 
-/// So many percent of the L2 cache of a machine, in bytes.
+/// This many percent of the L2 cache of a machine, in bytes.
 pub(crate) fn l2_share(machine: &Machine, percent: i64) -> i64 {
     scaled(percent, machine.l2_bytes, 100)
 }

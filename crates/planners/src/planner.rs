@@ -1,8 +1,8 @@
 //! What chooses one of the plans of a problem.
 //!
 //! Law: every plan that a planner gives computes what the problem asks for; planners differ in
-//! speed alone. A machine chooses by its model. Whoever has measured plans chooses by these first,
-//! and by the model where nothing was measured.
+//! speed alone. A machine chooses by its model. A table of measured plans chooses what was measured
+//! fastest, and asks the model where nothing was measured.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;

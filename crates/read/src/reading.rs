@@ -56,7 +56,7 @@ pub enum Meaning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Elements of so many bits; no width where the text does not say it.
+    /// Elements of this many bits; no width where the text does not say it.
     Elements {
         /// The width of an element, in bits.
         bits: Option<i64>,

@@ -107,7 +107,7 @@ pub(crate) fn read_python(text: &str, from: usize) -> Result<Term, Stopped> {
     TermReader { text, at: from, terms: 0, comments: true }.term(0)
 }
 
-/// Words with values that follow each other, `shape=(4, 8), strides=(8, 1)`, at most so many, and
+/// Words with values that follow each other, `shape=(4, 8), strides=(8, 1)`, at most this many, and
 /// where they end. Commas, blanks, `.` and `x.` before a name, and `()` behind one, are passed.
 pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Vec<Argument>, usize), Stopped> {
     let mut found = Vec::new();

@@ -17,9 +17,9 @@ pub enum Element {
     E4m3,
     /// A float of 8 bits with an exponent of 5.
     E5m2,
-    /// An integer with a sign, of so many bytes.
+    /// An integer with a sign, of this many bytes.
     Signed(u8),
-    /// An integer without a sign, of so many bytes.
+    /// An integer without a sign, of this many bytes.
     Unsigned(u8),
 }
 

@@ -124,7 +124,7 @@ impl KernelLaunch {
         self
     }
 
-    /// With clusters of so many blocks.
+    /// With clusters of this many blocks.
     #[must_use]
     pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
         self.cluster = Some(blocks);

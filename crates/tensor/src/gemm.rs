@@ -212,8 +212,8 @@ pub fn cpu_atoms<S: Numbers>() -> Result<Vec<MmaAtom>, TensorError> {
     routes.map(|route| Ok(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?)).collect()
 }
 
-/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as
-/// many as the `rayon` pool has.
+/// The fastest atom for these numbers on this machine, on this many threads along N; 0 stands for
+/// as many as the `rayon` pool has.
 ///
 /// ```
 /// use tilewright_tensor::cpu_mma;
@@ -232,7 +232,7 @@ pub fn cpu_mma<S: Numbers>(threads: usize) -> Result<TiledMma, TensorError> {
     cpu_mma_of(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?, threads)
 }
 
-/// An atom on so many threads, as [`cpu_mma`] has it.
+/// An atom on this many threads, as [`cpu_mma`] has it.
 ///
 /// Errors: [`TensorError::Atom`] of [`TiledMma::new`].
 pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError> {

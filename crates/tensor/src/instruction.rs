@@ -89,7 +89,7 @@ pub trait Instructed: Tiling {
     }
 }
 
-/// A coordinate of so many open modes.
+/// A coordinate of this many open modes.
 fn open(modes: usize) -> Result<Coord, LayoutError> {
     Tree::flat((0..modes).map(|_| Slot::All))
 }

@@ -48,7 +48,7 @@ unsafe impl<T: Send> Send for Memory<T> {}
 unsafe impl<T: Sync> Sync for Memory<T> {}
 
 impl<T> Memory<T> {
-    /// Room for so many elements, none of them initialised yet.
+    /// Room for this many elements, none of them initialised yet.
     fn room(len: usize, zeroed: bool) -> Result<Memory<T>, TensorError> {
         let refused =
             || TensorError::Memory { elements: i64::try_from(len).unwrap_or(i64::MAX), bytes: size_of::<T>() };
@@ -58,7 +58,8 @@ impl<T> Memory<T> {
         let pointer = if block.size() == 0 {
             NonNull::dangling()
         } else {
-            // SAFETY: the size is not 0. If the pointer is not null, it is valid for so many bytes.
+            // SAFETY: the size is not 0. If the pointer is not null, it is valid for this many
+            // bytes.
             let bytes = unsafe {
                 let bytes = if zeroed && block.size() < LARGE { alloc_zeroed(block) } else { alloc(block) };
                 if block.size() >= LARGE && !bytes.is_null() {

@@ -125,7 +125,7 @@ impl<T, const RANK: usize> ByModeMut<'_, T, RANK> {
 impl<'a, T> TensorView<'a, T> {
     /// The view prepared for access by one index in each mode.
     ///
-    /// Errors: a mode is nested, or there are not so many.
+    /// Errors: a mode is nested, or there are not that many.
     /// [`Tiling::flatten`](crate::Tiling::flatten) undoes the nesting.
     ///
     /// ```

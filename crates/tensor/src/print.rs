@@ -14,7 +14,7 @@ use crate::offsets::Offsets;
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 
-/// So many elements are shown whole.
+/// This many elements are shown whole.
 const FEW: i64 = 1000;
 
 /// How many indices at either end of a long mode are shown.

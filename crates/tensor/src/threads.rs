@@ -94,7 +94,7 @@ impl Threads {
         }
     }
 
-    /// The same work on the calling thread and on so many others, if there are any. The calling
+    /// The same work on the calling thread and on this many others, if there are any. The calling
     /// thread begins at once, so that only the others need to be woken.
     pub fn beside(&self, others: usize, work: impl Fn() + Sync) {
         match self {

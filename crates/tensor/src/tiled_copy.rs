@@ -222,7 +222,7 @@ fn values(copy: &TiledCopy, end: CopyEnd) -> Result<i64, TensorError> {
     Ok(copy.thread_values(end)?.mode(1).map_or(1, |values| values.size()))
 }
 
-/// The number of rests of a partition of so many values.
+/// The number of rests of a partition of this many values.
 fn rests(what: &str, shape: &Shape, values: i64) -> Result<i64, TensorError> {
     if shape.values != values {
         return Err(partition(what, format!("{values} values in mode 0"), shape.values.to_string()));

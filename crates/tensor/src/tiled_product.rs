@@ -183,7 +183,7 @@ struct OperandHolders {
 }
 
 impl OperandHolders {
-    /// The place in the tile of a value of thread `v` of so many.
+    /// The place in the tile of a value of thread `v` of this many.
     fn place(&self, threads: usize, v: usize, value: i64) -> Result<usize, TensorError> {
         Ok(usize::try_from(self.layout.eval(&(v as i64 + threads as i64 * value))?).unwrap_or(usize::MAX))
     }

@@ -34,7 +34,7 @@ use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};
 
-/// Elements of up to so many bytes are written back unchanged where a predicate does not hold,
+/// Elements of up to this many bytes are written back unchanged where a predicate does not hold,
 /// which costs less than a branch.
 const BLENDED: usize = 16;
 

@@ -87,7 +87,7 @@ unsafe impl<T: Send, L: Send> Send for TensorViewMut<'_, T, L> {}
 // SAFETY: a shared mutable view gives shared references only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorViewMut<'_, T, L> {}
 
-/// Refuses a layout with offsets, counted from `origin`, outside so many elements.
+/// Refuses a layout with offsets, counted from `origin`, outside this many elements.
 pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize) -> Result<(), TensorError> {
     let (least, greatest) = layout.range()?;
     // Numbers of 64 bits each: their sums fit.

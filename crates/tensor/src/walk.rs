@@ -256,7 +256,7 @@ impl<L: sealed::Sealed> Walk<L> {
     }
 }
 
-/// The bounds of an iterator of so many items.
+/// The bounds of an iterator of this many items.
 fn counted(left: i64) -> (usize, Option<usize>) {
     match usize::try_from(left) {
         Ok(left) => (left, Some(left)),

@@ -17,7 +17,7 @@ use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
 /// The name of the TMA load.
 pub(crate) const BY_ENGINE: &str = "SM90_TMA_LOAD";
-/// Threads read a tile, so many bits at once.
+/// Threads read a tile, this many bits at once.
 const BY_READING: [(&str, i64); 5] = [
     ("UniversalCopy<uint8_t>", 8),
     ("UniversalCopy<uint16_t>", 16),
@@ -31,13 +31,13 @@ const BY_READING: [(&str, i64); 5] = [
 pub(crate) enum Given {
     /// An instruction of a warp multiplies.
     Warp,
-    /// An wgmma multiplies, so many columns.
+    /// An wgmma multiplies, this many columns.
     Group(i64),
     /// Threads copy to shared memory.
     Threads,
     /// TMA loads it into shared memory.
     Engine,
-    /// Threads read it, so many bits at once.
+    /// Threads read it, this many bits at once.
     Bits(i64),
 }
 

@@ -174,7 +174,7 @@ impl Compiled {
     }
 
     /// The contents with which a check runs, by the names of the tensors that are not written
-    /// alone, and what the program means by them: for whoever runs the kernel elsewhere.
+    /// alone, and what the program means by them: to run the kernel elsewhere with the same check.
     ///
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};

@@ -106,7 +106,7 @@ impl Room {
         }
     }
 
-    /// What a block may have if so many are to be resident.
+    /// What a block may have if this many are to be resident.
     fn of_blocks(&self, blocks: i64) -> i64 {
         self.block.min(self.multiprocessor / blocks.max(1) - self.reserved) - self.others
     }

@@ -96,7 +96,7 @@ fn tiling(operand: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false, crossed: false })
 }
 
-/// The wgmma, for so many columns, A in shared memory or in registers.
+/// The wgmma, for this many columns, A in shared memory or in registers.
 pub(crate) fn group_atom(operand: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
     let (types, lies) = match operand {
         Element::F16 => ("F16F16", ""),

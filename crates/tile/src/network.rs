@@ -74,7 +74,7 @@ impl Factor {
 }
 
 impl Network {
-    /// A variable with so many options.
+    /// A variable with this many options.
     pub(crate) fn variable(&mut self, options: usize) -> usize {
         self.options.push(options.max(1));
         self.options.len() - 1

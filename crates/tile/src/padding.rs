@@ -47,7 +47,7 @@ fn powers(shape: &[i64]) -> Vec<i64> {
     shape.iter().map(|extent| power(*extent)).collect()
 }
 
-/// The index of a tile inside of a larger one: from an element on, so many.
+/// The index of a tile inside of a larger one: from an element on, this many.
 fn indices(at: &[Index], shape: &[i64]) -> Vec<Index> {
     let one = |(index, extent): (&Index, &i64)| match power(*extent) == *extent {
         true => index.clone(),

@@ -32,7 +32,7 @@ const REGISTERS: i64 = 240;
 /// The assumed number of iterations of a loop whose count is known only at launch.
 const TURNS: u64 = 16;
 
-/// Registers that a value of so many numbers of a thread takes.
+/// Registers that a value of this many numbers of a thread takes.
 pub(crate) fn registers(values: i64, ty: &Type) -> i64 {
     (values * i64::from(ty.element.bits()) + 31) / 32
 }
@@ -172,7 +172,7 @@ impl Pools {
         true
     }
 
-    /// The layouts of a program for so many warps.
+    /// The layouts of a program for this many warps.
     pub(crate) fn new(
         program: &Program,
         nodes: &[Node<'_>],

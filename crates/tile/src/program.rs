@@ -399,7 +399,7 @@ pub enum Operation {
     /// Where the elements of [`Operation::Top`] are along the mode, in the same order, as i32: of
     /// equal elements the first comes first.
     TopPlaces(usize, i64),
-    /// A histogram: how often each of so many numbers, from 0 on, occurs in the tile.
+    /// A histogram: how often each of this many numbers, from 0 on, occurs in the tile.
     Histogram(i64),
     /// Each element combined with all before it along a mode.
     Scan(Reduction, usize),

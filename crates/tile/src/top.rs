@@ -140,7 +140,7 @@ impl TopNetwork {
         slots.iter().map(one).collect()
     }
 
-    /// About how many instructions a thread executes that has so many values.
+    /// About how many instructions a thread executes that has this many values.
     pub(crate) fn instructions(&self) -> u64 {
         let each = |slot: &Slot| match slot {
             Slot::Value(_) => 1,

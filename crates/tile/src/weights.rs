@@ -68,12 +68,12 @@ impl Weights {
     }
 }
 
-/// A conversion of so many instructions a warp; through shared memory it has a barrier.
+/// A conversion of this many instructions a warp; through shared memory it has a barrier.
 pub(crate) fn conversion(instructions: u32, shared: bool, warps: u64) -> u64 {
     u64::from(instructions) * warps * INSTRUCTION + if shared { BARRIER } else { 0 }
 }
 
-/// A function of each of so many values of a thread.
+/// A function of each of this many values of a thread.
 pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64 {
     let each = match operation {
         Operation::Unary(Unary::Negate | Unary::Abs) => INSTRUCTION,
@@ -90,7 +90,7 @@ pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64
     values * warps * each
 }
 
-/// A combination of so many values a thread to `left` ones, along `lanes` bits of a lane's number
+/// A combination of this many values a thread to `left` ones, along `lanes` bits of a lane's number
 /// and `across` bits of a warp's.
 pub(crate) fn reduction(values: u64, left: u64, lanes: u64, across: u64, warps: u64) -> u64 {
     let shuffles = left * (lanes + across) * 3 * INSTRUCTION;

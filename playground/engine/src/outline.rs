@@ -353,7 +353,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The text of an action that is repeated so many times.
+    /// The text of an action that is repeated this many times.
     fn told(&self, deed: &Deed, times: usize) -> String {
         let mut text = if times > 1 && deed.bytes.is_none() { format!("{times} x ") } else { String::new() };
         let mut first = false;
@@ -510,7 +510,7 @@ impl Outline<'_> {
     }
 }
 
-/// The register operands of an access: after the address, if there is one, so many others.
+/// The register operands of an access: after the address, if there is one, this many others.
 fn given<'i>(instruction: &'i Instruction, access: &Access, more: usize) -> &'i [Register] {
     instruction.inputs.get(usize::from(access.addressed) + more..).unwrap_or_default()
 }

@@ -42,7 +42,7 @@ struct PreparedCall {
 /// long as the process lives, so they are kept as long.
 static CALLS: Mutex<Vec<Arc<PreparedCall>>> = Mutex::new(Vec::new());
 
-/// A launch as Python passes it: the kernel; its arrays, each from so many elements before its
+/// A launch as Python passes it: the kernel; its arrays, each from this many elements before its
 /// first one on; the buffer of each, and the bytes from its beginning to there; and the sizes.
 type LaunchOfPython<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(usize, u64)>, Bound<'py, PyDict>);
 

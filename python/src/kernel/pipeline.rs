@@ -18,8 +18,8 @@ pub struct Pipeline {
     pub handle: Handle,
 }
 
-/// A ring of so many stages, each of which is free after `releases` releases: one by each warp that
-/// uses it.
+/// A ring of this many stages, each of which is free after `releases` releases: one by each warp
+/// that uses it.
 #[pyfunction]
 pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bound<'py, PyAny>> {
     let made = run(py, move |room| Ok(room.keep(Thing::Pipeline(room.build.pipeline(stages, releases)?))))?;

@@ -376,16 +376,16 @@ statements! {
     fence_async_global();
     /// Commits the asynchronous copies of this thread since the last commit as a group.
     commit_async();
-    /// Waits until at most so many groups of asynchronous copies of this thread are in flight.
+    /// Waits until at most this many groups of asynchronous copies of this thread are in flight.
     wait_async(groups: u32);
-    /// Waits until at most so many groups of wgmma are in flight.
+    /// Waits until at most this many groups of wgmma are in flight.
     wait_mma(groups: u32);
     /// Commits the bulk stores of this thread since the last commit as a group.
     commit_bulk();
-    /// Waits until at most so many groups of bulk stores of this thread have not read their source
-    /// yet.
+    /// Waits until at most this many groups of bulk stores of this thread have not read their
+    /// source yet.
     wait_bulk(groups: u32);
-    /// Waits until all but the last so many groups of bulk stores of this thread are in global
+    /// Waits until all but the last this many groups of bulk stores of this thread are in global
     /// memory: before the kernel reads there what they wrote.
     wait_bulk_written(groups: u32);
 }

@@ -61,7 +61,7 @@ pub(super) fn in_parts(
     Ok(())
 }
 
-/// Computes without the interpreter's lock, on so many threads if a number is given.
+/// Computes without the interpreter's lock, on this many threads if a number is given.
 pub(super) fn on_threads<R: Send>(
     py: Python<'_>,
     threads: Option<usize>,

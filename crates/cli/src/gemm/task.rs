@@ -28,8 +28,8 @@ pub fn ends(options: &GemmOptions, problem: &Problem) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B, of so many
-/// matrices each.
+/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B, of this
+/// many matrices each.
 fn scales([m, n, k]: [i64; 3], [of_a, of_b]: [i64; 2]) -> Result<Scales, PlanError> {
     let of = |rows: i64, matrices: i64| {
         let steps = (k + 127) / 128;

@@ -86,7 +86,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
         return if found.is_nan() { Outcome::Special } else { Outcome::Wrong(f64::NAN, 0.0) };
     }
     if errors >= 0.5 {
-        // With so many terms, the bound is useless.
+        // With this many terms, the bound is useless.
         return Outcome::Open;
     }
     let gamma = errors / (1.0 - errors);

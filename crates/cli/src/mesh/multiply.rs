@@ -29,7 +29,7 @@ const MAX_MEMORY: i64 = 1 << 31;
 /// How long launches are timed at once, in seconds, and how often that is done.
 const ROUND: f64 = 0.06;
 const ROUNDS: usize = 7;
-/// Numbers repeat after so many rows, columns and steps along the depth.
+/// Numbers repeat after this many rows, columns and steps along the depth.
 const PERIOD: i64 = 127;
 
 #[derive(Debug, Args)]

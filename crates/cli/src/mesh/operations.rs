@@ -73,7 +73,7 @@ fn value(element: i64, summand: i64) -> f64 {
     (element * 31 % 61 + summand) as f64
 }
 
-/// The value of an element that is the sum of so many summands.
+/// The value of an element that is the sum of this many summands.
 fn whole(element: i64, sums: i64) -> f64 {
     whole_of(value, element, sums)
 }

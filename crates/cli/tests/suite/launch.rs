@@ -13,7 +13,7 @@ const TILEWRIGHT: &str = env!("CARGO_BIN_EXE_tilewright");
 /// Twice the time that processes get to end, and what a busy machine needs.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// A launcher of so many processes, each a script of a shell.
+/// A launcher of this many processes, each a script of a shell.
 fn launcher(count: usize, script: &str) -> Child {
     let mut command = Command::new(TILEWRIGHT);
     command.args(["launch", "-n", &count.to_string(), "--", "sh", "-c", script]).stdin(Stdio::null());

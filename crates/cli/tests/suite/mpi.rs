@@ -25,7 +25,7 @@ fn mpirun(ranks: usize) -> Option<Command> {
     None
 }
 
-/// A sum that is made in parts, and columns that become rows, over so many devices.
+/// A sum that is made in parts, and columns that become rows, over this many devices.
 fn plans(ranks: usize) -> [Vec<String>; 2] {
     let text = |text: String| text.replace("RANKS", &ranks.to_string());
     let all = |parts: [&str; 3]| parts.iter().map(|part| text((*part).to_owned())).collect();

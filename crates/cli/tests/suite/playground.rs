@@ -26,7 +26,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// A server of a page of so many bytes, under limits that a shell sets.
+    /// A server of a page of this many bytes, under limits that a shell sets.
     fn start(name: &str, bytes: usize, limits: &str) -> Server {
         let page = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
         std::fs::write(&page, "p".repeat(bytes)).unwrap();

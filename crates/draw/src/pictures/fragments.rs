@@ -200,7 +200,7 @@ fn panel<'a>(
     Ok(if notes.is_empty() { panel } else { panel.noted(notes.join("; ")) })
 }
 
-/// A side of at most so many positions.
+/// A side of at most this many positions.
 fn cut(side: Axis, most: i64) -> Axis {
     if side.len() > most { side.cut_to(most) } else { side }
 }

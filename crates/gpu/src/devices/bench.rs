@@ -42,7 +42,7 @@ pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
 const COMPARED: usize = 1 << 20;
 /// How many numbers of the inputs the definition reads for that, about.
 const READ: usize = 1 << 25;
-/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+/// Inputs repeat after this many elements: a prime, so that no row is like the next.
 const PERIOD: usize = 1_048_573;
 
 /// Sizes by their names.

@@ -359,8 +359,8 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
 /// `(N,K,G)`, D `(M,N)`, and the ends of the groups, `G:1`, non-decreasing. Group `g` has the rows
 /// from the end of the previous group to its own end; rows after the last group keep their values.
 ///
-/// The ends are read as the product runs, so whoever computes them on the same stream need not be
-/// waited for. It returns when the kernels are launched; as [`gemm`] it plans each time.
+/// The ends are read as the product runs, so a kernel on the same stream may compute them without
+/// a wait of the host. It returns when the kernels are launched; as [`gemm`] it plans each time.
 ///
 /// ```
 /// use half::bf16;

@@ -426,8 +426,8 @@ fn contents(path: &Path, card: &Card) -> Result<Contents, PlansError> {
     }
 }
 
-/// Removes what processes left that were killed while they wrote. Whoever holds the lock is the
-/// only one that writes.
+/// Removes the unfinished files of processes that were killed while they wrote. The caller holds
+/// the lock, so no other process writes.
 fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {

@@ -197,7 +197,7 @@ impl Books {
                 let address = u64::from_ne_bytes(launched.arguments[0][..].try_into().unwrap());
                 let (factor, count) = (f32::from_bits(word(1)), word(2) as usize);
                 let x = std::ptr::with_exposed_provenance_mut::<f32>(address as usize);
-                // SAFETY: memory of this process, of so many elements, by the test.
+                // SAFETY: memory of this process, of this many elements, by the test.
                 unsafe { std::slice::from_raw_parts_mut(x, count) }.iter_mut().for_each(|x| *x *= factor);
             }
             _ => {}

@@ -22,9 +22,9 @@ use crate::program::{Location, Source};
 
 /// How an instruction moves.
 enum CopyKind {
-    /// Loads and stores of at most so many bits.
+    /// Loads and stores of at most this many bits.
     Move(u32),
-    /// `cp.async` of so many bits.
+    /// `cp.async` of this many bits.
     Async { bits: u32, past_first_level: bool },
     /// `ldmatrix`.
     LoadMatrix { count: u32, transposed: bool },

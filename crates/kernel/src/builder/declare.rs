@@ -32,7 +32,7 @@ pub(super) fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &
 }
 
 impl Core {
-    /// Takes room in shared memory for so many elements: its alignment, and where it begins.
+    /// Takes room in shared memory for this many elements: its alignment, and where it begins.
     fn take_shared(&mut self, map: Option<Swizzle>, element: Element, count: u64) -> Result<(u32, u32), Reason> {
         // A swizzle begins where its pattern does, so that what permutes by address finds it.
         let pattern = map.map_or(1, |swizzle| 1_u32 << period(swizzle).clamp(0, 10));

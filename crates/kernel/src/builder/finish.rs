@@ -107,7 +107,7 @@ fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
     })
 }
 
-/// Whether an instruction must remain, whoever reads its results.
+/// Whether an instruction must remain even if nothing reads its results.
 fn has_effect(instruction: &Instruction) -> bool {
     instruction.operation.effect() == Effect::Acts
 }

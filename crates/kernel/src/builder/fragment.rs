@@ -60,7 +60,7 @@ impl fmt::Debug for Fragment<'_> {
 }
 
 impl Core {
-    /// A cell of so many empty elements.
+    /// A cell of this many empty elements.
     pub(crate) fn new_cell(&mut self, bits: u32, count: i64) -> Result<usize, Reason> {
         let count = super::elements_of_thread(count)?;
         self.cells.push(super::core::FragmentCell { bits, slots: vec![Slot::Empty; count] });

@@ -44,7 +44,7 @@ impl Build {
     ///     part.local_tile(1, k.block("x")?)?.store_distributed(&own.reduce(&[0], Reduction::Sum)?)?;
     ///     k.when_last(|| y.store_distributed(&part.load_distributed(&parts)?.reduce(&[0], Reduction::Sum)?))
     /// })?;
-    /// // Whoever comes last.
+    /// // In the block that arrives last.
     /// assert!(kernel.outputs().iter().all(|output| output.written == Written::Once));
     /// let run = interpret::check(kernel.program(), &[])?.run;
     /// assert_eq!(run.tensor::<i32>("y")?[0], run.tensor::<i32>("x")?.iter().sum());

@@ -49,7 +49,7 @@ impl Core {
         Ok(guard)
     }
 
-    /// The pieces of registers that an access of so many elements has: bits and count.
+    /// The pieces of registers that an access of this many elements has: bits and count.
     fn pieces_of(bits: u32, elements: u32) -> (u32, u32) {
         let total = bits * elements;
         let piece = if bits == 64 { 64 } else { total.min(32) };

@@ -22,7 +22,7 @@ use crate::program::{Location, Source, entry_registers};
 const BARRIERS: u32 = 15;
 
 impl Core {
-    /// A predicate that is true in the warps of a range, of so many. It is of the number of the
+    /// A predicate that is true in the warps of a range, of this many. It is of the number of the
     /// warp, broadcast, so that the assembler sees that lanes of a warp agree.
     fn among(&mut self, warps: &Range<u32>, count: u32) -> Register {
         let (thread, five) = (self.special(Special::Thread), self.constant(5, Width::Bits32));
@@ -116,8 +116,8 @@ impl Build {
     /// Opens a role: statements are for the warps of a range until the guard is closed or dropped.
     /// [`Build::role`] does the same with a closure.
     ///
-    /// Errors: there are not so many warps, or roles of more than 15 ranges; the number of threads
-    /// was not said; a role inside a role.
+    /// Errors: there are not that many warps, or roles of more than 15 ranges; the number of
+    /// threads was not said; a role inside a role.
     #[track_caller]
     pub fn open_role(&self, warps: Range<u32>) -> Result<OpenBody<'_>, KernelError> {
         let begun = Source { statement: "role", location: Location::caller() };

@@ -27,7 +27,7 @@ impl Core {
         self.pure(Operation::Binary(Binary::Add, Number::I32), [register, term], Width::Bits32)
     }
 
-    /// The next stage of so many, after the last one the first.
+    /// The next stage of this many, after the last one the first.
     fn next_stage(&mut self, stage: Register, stages: i64) -> Register {
         let next = self.add(stage, 1);
         let (end, zero) = (self.constant(stages as u64, Width::Bits32), self.constant(0, Width::Bits32));

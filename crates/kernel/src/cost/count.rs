@@ -11,7 +11,7 @@ use crate::interpret::code::Code;
 use crate::launch::LaunchNumbers;
 use crate::program::Program;
 
-/// So many nodes of warps are walked through, where one block does not have more.
+/// This many nodes of warps are walked through, where one block does not have more.
 const STEPS: u64 = 1 << 19;
 
 /// The most nodes of a block that is walked.

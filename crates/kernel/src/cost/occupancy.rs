@@ -45,7 +45,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// Of blocks of so many threads, registers a thread and bytes of shared memory.
+    /// Of blocks of this many threads, registers a thread and bytes of shared memory.
     ///
     /// ```
     /// use tilewright_kernel::cost::{Limit, Machine, Occupancy};

@@ -75,7 +75,7 @@ fn spread(lanes: &[(u32, i64)]) -> (u32, [i64; WARP_LANES]) {
     (mask, addresses)
 }
 
-/// So many nodes of a warp are walked through.
+/// This many nodes of a warp are walked through.
 const STEPS: u64 = 1 << 22;
 
 impl Program {

@@ -31,10 +31,10 @@ use super::warp::{State, Warp};
 use crate::program::Program;
 use crate::program::memory::{Role, Space};
 
-/// After so many findings a run stops.
+/// After this many findings a run stops.
 pub const MAX_FINDINGS: usize = 16;
 
-/// After so many steps a run looks whether it was asked to stop.
+/// After this many steps a run looks whether it was asked to stop.
 const ASKED_EVERY: u64 = 1 << 12;
 
 /// A run stops here; what it found is kept.

@@ -24,7 +24,7 @@ use super::touch::{Actor, Span};
 use crate::program::Program;
 use crate::program::operation::{AtomicOperation, Number, Operation};
 
-/// A kind of atomic operation, on so many bits.
+/// A kind of atomic operation, on this many bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AtomicKind {
     operation: AtomicOperation,

@@ -108,7 +108,7 @@ impl Warp {
 }
 
 impl InterpretedRun<'_> {
-    /// Takes a warp on by at most so many nodes, or until it waits or ends.
+    /// Takes a warp on by at most this many nodes, or until it waits or ends.
     pub(super) fn advance(&mut self, warp: &mut Warp, most: u64) -> Result<(), Stop> {
         let code = self.code;
         for _ in 0..most {

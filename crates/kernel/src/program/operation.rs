@@ -191,7 +191,7 @@ pub enum Operation {
     WarpBarrier,
     /// A predicate that is true in one lane of the warp, always the same one. -> predicate
     Elect,
-    /// The warpgroup of this warp has so many registers a thread from here on: fewer, and
+    /// The warpgroup of this warp has this many registers a thread from here on: fewer, and
     /// the rest goes back to the block, or more, when the block has them (`setmaxnreg`).
     SetRegisters {
         /// How many: a multiple of 8, from 24 to 256.

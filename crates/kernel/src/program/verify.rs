@@ -3,7 +3,7 @@
 //! Law: a program that passes names only registers, buffers, scalars and maps that it has; writes
 //! each register once, before it is read, and reads it only inside the body in which it was
 //! written; and each instruction has as many registers of such widths as its operation says.
-//! Whoever reads a program after that may rely on it.
+//! Every later pass may rely on it.
 
 mod fits;
 

@@ -41,7 +41,7 @@ impl WgmmaOperands {
         matches!(self, WgmmaOperands::I8 | WgmmaOperands::U8)
     }
 
-    /// Whether there is an instruction of so many columns: multiples of 8 up to 256, of integers
+    /// Whether there is an instruction of this many columns: multiples of 8 up to 256, of integers
     /// above 32 only multiples of 16 (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
     pub fn has(self, columns: u32) -> bool {
         let step = if self.is_integer() && columns > 24 { 16 } else { 8 };

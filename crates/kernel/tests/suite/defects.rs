@@ -118,7 +118,7 @@ fn the_kernel_without_a_defect_is_right() {
 enum Now {
     Stays,
     Goes,
-    /// It moves before the step that stands so many before it.
+    /// It moves before the step that stands this many before it.
     Before(usize),
 }
 

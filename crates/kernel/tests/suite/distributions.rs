@@ -64,8 +64,8 @@ impl Held {
         Distribution::new(&format!("({})", tile.join(",")), &text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// A distribution of a tile over so many threads: its modes cut into prime factors, each given
-    /// to threads or values, in any order, with copies where threads are left over.
+    /// A distribution of a tile over this many threads: its modes cut into prime factors, each
+    /// given to threads or values, in any order, with copies where threads are left over.
     fn by_chance(tile: &[i64], threads: i64, chance: &mut Chance) -> Option<Held> {
         let mut factors: Vec<(i64, i64)> = Vec::new();
         let mut stride = 1;

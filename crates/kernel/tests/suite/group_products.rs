@@ -153,7 +153,7 @@ fn pairs(bytes: &[u8]) -> impl Iterator<Item = u16> {
     bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
 }
 
-/// The number that 8 bits are, of so many of exponent and mantissa.
+/// The number that 8 bits are, of this many of exponent and mantissa.
 fn small(byte: u8, exponent: u32, mantissa: u32) -> f64 {
     let fraction = f64::from(byte & ((1 << mantissa) - 1)) / f64::from(1 << mantissa);
     let power = i32::from(byte >> mantissa & ((1 << exponent) - 1));

@@ -21,7 +21,7 @@ fn product(atom: &str, atoms: &str) -> TiledMma {
     TiledMma::new(MmaAtom::named(atom).unwrap(), &atoms.parse().unwrap(), &tilewright_layout::Tiler::Keep).unwrap()
 }
 
-/// The last mode of so many at an index, the others left.
+/// The last mode of this many at an index, the others left.
 fn last(rank: usize, index: &Expr) -> Coord<Expr> {
     Tree::flat((0..rank).map(|mode| if mode + 1 == rank { Slot::At(index.clone()) } else { Slot::All })).unwrap()
 }

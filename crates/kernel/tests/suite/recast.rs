@@ -9,8 +9,8 @@ fn plus(a: &Expr, b: i64) -> Expr {
     Stride::plus(a, &Expr::from(b)).unwrap()
 }
 
-/// Bytes from any place on, by words that are aligned: the word that begins so many bytes into that
-/// of a lane is made of it and that of the next lane.
+/// Bytes from any place on, by words that are aligned: the word that begins this many bytes into
+/// that of a lane is made of it and that of the next lane.
 #[test]
 fn words_begin_at_any_byte() {
     for shift in 0..4 {

@@ -463,7 +463,7 @@ fn an_index_ends_with_its_loop() {
     assert_eq!((error.code(), error.source().statement), ("E0918", "load"), "{error}");
 }
 
-/// A tile of so many rows and columns stored to a tensor, at a tile of its grid.
+/// A tile of this many rows and columns stored to a tensor, at a tile of its grid.
 fn stored_bulk(element: Element, layout: &str, tile: &str, at: &str) -> Result<Kernel, KernelError> {
     Kernel::build("stored", |k| {
         let y = k.tensor_of(element, "y", layout, Role::Both)?;

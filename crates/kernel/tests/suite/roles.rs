@@ -5,7 +5,7 @@ use tilewright_kernel::{Build, Kernel, KernelError, ptx};
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::{CopyAtom, TiledCopy};
 
-/// Roles of a warpgroup with so many registers each; 0 says nothing.
+/// Roles of a warpgroup with this many registers each; 0 says nothing.
 fn shares(threads: i64, resident: u32, counts: &[u32]) -> Result<Kernel, KernelError> {
     Kernel::build("shares", |k: &Build| {
         k.threads(threads)?;

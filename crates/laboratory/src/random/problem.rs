@@ -203,7 +203,7 @@ fn has_blocks_of_columns(problem: &Problem) -> bool {
     problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128
 }
 
-/// Scales of so many rows, each with its own or, where that may be, in blocks.
+/// Scales of this many rows, each with its own or, where that may be, in blocks.
 fn scales(chance: &mut Chance, rows: i64, [k, matrices]: [i64; 2], may_be_blocked: bool) -> Result<Matrix, PlanError> {
     let rows = if chance.below(2) == 0 || !may_be_blocked { rows } else { (rows + 127) / 128 };
     let steps = (k + 127) / 128;

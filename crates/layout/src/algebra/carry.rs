@@ -344,7 +344,7 @@ impl CarryMode {
         Some(CarryMode((number, leaf.extent.known()?, leaf.stride.known()?)))
     }
 
-    /// The distance of so many steps.
+    /// The distance of this many steps.
     #[inline]
     fn reach(self, steps: i64) -> u64 {
         self.0.2.unsigned_abs().saturating_mul(steps.unsigned_abs())

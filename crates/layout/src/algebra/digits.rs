@@ -12,7 +12,7 @@ pub struct Digit<const N: usize> {
     /// How many positions it has.
     pub extent: i64,
     /// For each list, the mode that contains the digit, and the product of the digits of that mode
-    /// below it: a step along the digit is so many steps of the mode.
+    /// below it: a step along the digit is this many steps of the mode.
     pub parts: [(usize, i64); N],
 }
 

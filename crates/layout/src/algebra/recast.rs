@@ -171,7 +171,8 @@ impl<N: Extent> Layout<N> {
     }
 
     /// The largest `n` such that the coalesced layout recasts exactly to elements `n` times as wide
-    /// (CuTe `max_alignment`): so many elements, aligned, always lie together and can move as one.
+    /// (CuTe `max_alignment`): this many elements, aligned, always lie together and can move as
+    /// one.
     ///
     /// Of numbers that are not known, it is the largest for which the facts show this for every
     /// admissible value; for single values a larger one may exist.

@@ -1,7 +1,7 @@
 //! Accesses: which threads read or write which elements of a tile.
 //!
 //! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the
-//! tile, first mode fastest; a width of elements, which is so many of its values in a row; and a
+//! tile, first mode fastest; a width of elements, which is this many of its values in a row; and a
 //! number of lanes that one instruction serves. Load or store `j` of a thread takes its values `j*v
 //! .. (j+1)*v`.
 //!

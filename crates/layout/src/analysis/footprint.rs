@@ -43,7 +43,7 @@ pub struct Footprint {
     /// length.
     pub gaps: Vec<(i64, i64)>,
     /// The most consecutive indices, a divisor of all, that have consecutive offsets in every block
-    /// of so many.
+    /// of this many.
     pub contiguity: i64,
     /// Whether greater indices have greater offsets.
     pub ascending: bool,

@@ -88,7 +88,7 @@ impl Member<'_> {
         Ok(MmaTypes { d, a, b, c })
     }
 
-    /// The types of D, A, B and C, which stand between `<` and `>` behind so many arguments.
+    /// The types of D, A, B and C, which stand between `<` and `>` behind this many arguments.
     ///
     /// Errors: they do not stand there.
     pub(crate) fn result_and_operands_behind(&self, others: usize) -> Result<MmaTypes, AtomError> {

@@ -311,7 +311,7 @@ impl Composed {
     }
 
     /// The largest `n` such that the map, its inner layout coalesced, recasts exactly to elements
-    /// `n` times as wide whose parts the outer map keeps in order: so many elements, aligned,
+    /// `n` times as wide whose parts the outer map keeps in order: this many elements, aligned,
     /// always lie together and can move as one (CuTe `max_alignment`).
     ///
     /// ```

@@ -157,7 +157,7 @@ impl MutualRefinement {
     }
 }
 
-/// The parts over so many entries, made of pieces and their entries: a single piece is no tuple.
+/// The parts over this many entries, made of pieces and their entries: a single piece is no tuple.
 fn parts(entries: usize, pieces: impl Iterator<Item = (u16, i64)>) -> Result<Vec<Tree<i64>>, MorphismError> {
     let mut lists: Vec<SmallVec<[i64; 4]>> = alloc::vec![SmallVec::new(); entries];
     for (entry, extent) in pieces {

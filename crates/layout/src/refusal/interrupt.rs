@@ -79,7 +79,7 @@ impl Work {
         self.left.set(other.left.get());
     }
 
-    /// Takes so many steps.
+    /// Takes this many steps.
     #[inline]
     pub(crate) fn spend(&self, steps: usize) -> Result<(), Halt> {
         if is_requested() {
@@ -98,7 +98,7 @@ impl Work {
 }
 
 impl Halt {
-    /// The refusal of `op` after a search of so many cases.
+    /// The refusal of `op` after a search of this many cases.
     #[cold]
     pub(crate) fn refusal(self, op: &'static str, cases: usize) -> LayoutError {
         match self {

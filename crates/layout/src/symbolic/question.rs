@@ -88,7 +88,7 @@ fn quotient_bound(made: &MadeAtom, least: i64, coefficient: i64) -> Option<Param
     let up = missing.checked_add(coefficient - 1)? / coefficient;
     let divisor = made.right.known().filter(|divisor| *divisor > 0)?;
     match made.operation {
-        // Both roundings give a positive number if the dividend is at least so many times the
+        // Both roundings give a positive number if the dividend is at least this many times the
         // divisor.
         Operation::Floor | Operation::Truncated => bound(&made.left.minus(&Expr::from(up.checked_mul(divisor)?))?),
         Operation::Minimum => None,

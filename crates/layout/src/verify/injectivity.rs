@@ -9,7 +9,7 @@ use crate::{Layout, LayoutError, Tree, idx2crd};
 
 use super::{At, Verdict};
 
-/// So many coordinates have as many offsets.
+/// This many coordinates have as many offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injective {
     /// How many coordinates there are.

@@ -39,7 +39,7 @@ const FAILED: c_int = 1;
 const ASK: c_int = 2;
 const ANSWER: c_int = 3;
 const CALLS: c_int = 16;
-/// Tags of calls are used again after so many.
+/// Tags of calls are used again after this many.
 const TAGS: u64 = 16_384;
 /// The most bytes of one message.
 const MESSAGE: usize = 1 << 30;

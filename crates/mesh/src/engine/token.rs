@@ -77,7 +77,7 @@ impl Token {
         (own.len() == other.len()) & (differences == 0)
     }
 
-    /// The text, for whoever hands it to a process of the job.
+    /// The text, which a process of the job is given.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -155,7 +155,7 @@ pub(super) fn groups(
     groups
 }
 
-/// A range in parts of at most so many.
+/// A range in parts of at most this many.
 fn chunks(range: &Range<i64>, most: i64) -> Vec<Range<i64>> {
     let step = usize::try_from(most.max(1)).unwrap_or(usize::MAX);
     let end = range.end;

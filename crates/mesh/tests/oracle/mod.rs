@@ -172,7 +172,7 @@ pub fn random_layout(random: &mut Random, axes: &Axes, sizes: &[i64]) -> Oracle 
     oracle
 }
 
-/// A mesh of at most so many devices, with the extent and stride of each axis.
+/// A mesh of at most this many devices, with the extent and stride of each axis.
 pub fn random_mesh(random: &mut Random, most: i64) -> (Mesh, Axes) {
     let extents = loop {
         let extents: Vec<i64> = (0..1 + random.below(3)).map(|_| [1, 2, 2, 3, 4, 6][random.below(6)]).collect();

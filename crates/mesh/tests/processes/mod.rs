@@ -9,7 +9,7 @@ use tilewright_mesh::{Place, Processes, Token};
 /// The token of the job.
 pub const TOKEN: &str = "token-of-the-tests";
 
-/// What `work` gives on each of so many processes.
+/// What `work` gives on each of this many processes.
 pub fn between<R: Send>(ranks: usize, patience: Duration, work: impl Fn(usize, Processes) -> R + Sync) -> Vec<R> {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     thread::scope(|scope| {

@@ -22,7 +22,7 @@ fn plan(mesh: &str, from: &str, to: &str) -> Plan {
     reshard(&from, &to, 8, &Machine::HGX_H200).unwrap()
 }
 
-/// What each of so many processes ends with.
+/// What each of this many processes ends with.
 fn ended<R: std::fmt::Debug + Send>(
     ranks: usize,
     work: impl Fn(usize, Processes) -> Result<R, MeshError> + Sync,

@@ -33,7 +33,7 @@ impl Placement {
     }
 }
 
-/// `torch.chunk` with empty parts at the end: part `at` of so many.
+/// `torch.chunk` with empty parts at the end: part `at` of this many.
 fn chunk(list: &[i64], parts: usize, at: usize) -> Vec<i64> {
     let size = list.len().div_ceil(parts);
     list.iter().skip(at * size).take(size).copied().collect()

@@ -428,7 +428,7 @@ fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     rest.find(')').and_then(|end| rest.get(..=end)).filter(|tuple| tuple.starts_with('('))
 }
 
-/// A swizzle of bytes, `S<3,4,3` without its end, over a layout of elements of so many bits.
+/// A swizzle of bytes, `S<3,4,3` without its end, over a layout of elements of this many bits.
 fn in_elements(swizzle: &str, bits: i64, layout: &str) -> Option<String> {
     let swizzle: tilewright_layout::Swizzle = format!("{swizzle}>").replace(' ', "").parse().ok()?;
     let swizzle = swizzle.recast(bits, 8).ok()?;

@@ -138,7 +138,7 @@ fn table(side: &str) -> Result<Program, OperatorError> {
     program(&text)
 }
 
-/// Statements for the coordinates of rows of a sequence: `at`, for a tensor of so many modes, of
+/// Statements for the coordinates of rows of a sequence: `at`, for a tensor of this many modes, of
 /// the row `from` on; -1 past the last.
 fn rows_at(side: &str, (name, from): (&str, &str), rows: i64, modes: usize) -> String {
     let shape = format!("({rows}{})", ",1".repeat(modes - 1));

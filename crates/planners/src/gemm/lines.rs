@@ -51,7 +51,7 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
     lines.chain([epilogue]).collect()
 }
 
-/// What a problem adds to its kernel, whoever multiplies: gated pairs, promotion, the order of
+/// What a problem adds to the kernels of both mainloops: gated pairs, promotion, the order of
 /// terms.
 fn of_problem(problem: &Problem, plan: &Plan) -> [Option<String>; 3] {
     let along = if plan.swapped { "rows" } else { "columns" };

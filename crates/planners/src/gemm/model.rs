@@ -116,7 +116,7 @@ impl Timed<'_> {
         launch + self.with_memory(work) + workspace + self.last_wave()
     }
 
-    /// K-tiles of a block, if so many blocks share those of a tile.
+    /// K-tiles of a block, if this many blocks share those of a tile.
     fn k_tiles(&self, split_k: i64) -> f64 {
         count(count(self.plan.extents(self.problem)[2], self.problem.k_tile()), split_k) as f64
     }
@@ -193,7 +193,7 @@ impl Timed<'_> {
             smooth_max(multiplied, loaded, loads.overlap).max(self.fitted.k_tile)
         };
         // The slowest block decides. With one tile it may have the last one along both modes; with
-        // several, one in so many of its tiles is at an edge.
+        // several, one in this many of its tiles is at an edge.
         let waves = plan.waves(problem) as f64;
         let inside = of([false; 2]);
         let [rows, columns, both] = [[true, false], [false, true], [true, true]].map(of);

@@ -269,7 +269,7 @@ fn indices_are_those_of_the_devices_that_have_the_greatest_element() {
     }
 }
 
-/// Whether no launch asks for more than tensors that begin at multiples of so many elements; what
+/// Whether no launch asks for more than tensors that begin at multiples of this many elements; what
 /// the first leaves for the second is memory of its own.
 fn asks_for(planned: &Planned, elements: u32) -> bool {
     let tensors = planned.launches().flat_map(|kernel| kernel.program().tensors());

@@ -116,7 +116,7 @@ fn compared(planned: &Planned, from: &Plain, source: Element, to: &Plain, destin
     compared_by(planned, from.size(), (source, &read), (destination, &written));
 }
 
-/// The same, of any two functions from so many indices to offsets.
+/// The same, of any two functions from this many indices to offsets.
 fn compared_by(
     planned: &Planned,
     size: i64,

@@ -192,7 +192,7 @@ fn digits(bits: &[Bit], dimensions: &[usize], copies: usize) -> String {
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
 }
 
-/// So many bits of an index from one on: `i // 4 % 8`.
+/// This many bits of an index from one on: `i // 4 % 8`.
 fn digit((name, from, all): (&str, usize, usize), length: usize) -> String {
     let mut text = name.to_owned();
     if from > 0 {

@@ -114,7 +114,7 @@ impl Words {
     }
 }
 
-/// The random words of parts of the operands: so many words a thread of each.
+/// The random words of parts of the operands: this many words a thread of each.
 fn operands(random: &mut Random, parts: &[(Fill, usize)]) -> Words {
     let mut words = Vec::new();
     for (fill, count) in parts {

@@ -160,7 +160,7 @@ impl Cluster<'_> {
         (side, mask)
     }
 
-    /// The lanes whose access of so many bytes is inside and aligned; the others are reported.
+    /// The lanes whose access of this many bytes is inside and aligned; the others are reported.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn allowed(
         &mut self,

@@ -35,7 +35,7 @@ struct Common<'g> {
     idle: Vec<AtomicU64>,
 }
 
-/// Runs all clusters on so many cores; why it ended, if not by all ending.
+/// Runs all clusters on this many cores; why it ended, if not by all ending.
 pub(crate) fn run<'g>(grid: &'g Grid<'g>, checkers: &'g Checkers<'g>, cores: usize) -> Option<Stop> {
     let clusters = (0..3).map(|axis| u64::from(grid.grid[axis].div_ceil(grid.cluster[axis]))).product();
     let common = Common {

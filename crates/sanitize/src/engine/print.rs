@@ -12,7 +12,7 @@ enum PrintPiece {
     TextAt(u64),
 }
 
-/// Formats; `next` gives the next argument, of so many bytes.
+/// Formats; `next` gives the next argument, of this many bytes.
 fn pieces(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
     let mut pieces = Vec::new();
     let mut line = String::new();

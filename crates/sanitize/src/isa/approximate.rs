@@ -68,7 +68,7 @@ pub fn approx32(function: Function, a: u32, flush: bool) -> u32 {
     flush32(canonical(value as f32), flush)
 }
 
-/// Sine and cosine: of so many turns as the product with 1 / 2 pi, cut to f32, has.
+/// Sine and cosine: of this many turns as the product with 1 / 2 pi, cut to f32, has.
 fn turned(function: Function, a: u32) -> f64 {
     const PER_TURN: u64 = 0x3e22_f983;
     let turns = f64::from(f32::from_bits(F32.mul(a.into(), PER_TURN, Rounding::Zero) as u32));

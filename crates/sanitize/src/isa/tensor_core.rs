@@ -1,6 +1,6 @@
 //! Sums of products as tensor cores make them.
 //!
-//! Law: products are exact. So many of them as [`SumModel::depth`] says, in order of K, are added
+//! Law: products are exact. As many of them as [`SumModel::depth`] says, in order of K, are added
 //! at once, with the sum so far: each term is cut, toward zero, after [`SumModel::bits`] bits below
 //! the highest exponent of all terms; what is left is added exactly, and the sum is cut to f32, of
 //! which [`SumModel::kept`] bits after the point are kept, or rounded to the nearest f16. The
@@ -108,7 +108,7 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// A number of a format with so many bits of exponent and fraction, with infinities or not.
+/// A number of a format with this many bits of exponent and fraction, with infinities or not.
 #[inline(always)]
 fn decode<const E: u32, const F: u32, const INFINITIES: bool>(bits: u32) -> (f64, i16) {
     let bias = (1 << (E - 1)) - 1;

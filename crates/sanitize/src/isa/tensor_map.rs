@@ -3,7 +3,7 @@
 //! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
 //! *tiled* copy moves the box at the coordinates that it is given: of each dimension every
 //! `step`-th element, `ceil(box / step)` of them, the first dimension fastest, packed in shared
-//! memory. An *im2col* copy moves channels of so many pixels: pixels follow each other along the
+//! memory. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
 //! spatial dimensions and then along images, within a box that begins at the lower corner and ends
 //! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
 //! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of

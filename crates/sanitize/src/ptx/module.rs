@@ -37,9 +37,9 @@ pub enum Scalar {
     Pred,
     /// Bits without a meaning: 8, 16, 32, 64 or 128 of them.
     B(u8),
-    /// An unsigned integer of so many bits.
+    /// An unsigned integer of this many bits.
     U(u8),
-    /// A signed integer of so many bits.
+    /// A signed integer of this many bits.
     S(u8),
     /// A float of 16, 32 or 64 bits.
     F(u8),

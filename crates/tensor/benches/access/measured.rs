@@ -8,7 +8,7 @@ pub fn raw_two(base: *const f32, [(rows, down), (columns, right)]: [(isize, isiz
     let mut sum = 0.0;
     for j in 0..columns {
         for i in 0..rows {
-            // SAFETY: the callers have so many elements.
+            // SAFETY: the callers have this many elements.
             sum += unsafe { *base.offset(i * down + j * right) };
         }
     }
@@ -21,7 +21,7 @@ pub fn raw_three(base: *const f32, [a, b, c]: [(isize, isize); 3]) -> f32 {
     for k in 0..c.0 {
         for j in 0..b.0 {
             for i in 0..a.0 {
-                // SAFETY: the callers have so many elements.
+                // SAFETY: the callers have this many elements.
                 sum += unsafe { *base.offset(i * a.1 + j * b.1 + k * c.1) };
             }
         }
@@ -36,7 +36,7 @@ pub fn raw_four(base: *const f32, [a, b, c, d]: [(isize, isize); 4]) -> f32 {
         for k in 0..c.0 {
             for j in 0..b.0 {
                 for i in 0..a.0 {
-                    // SAFETY: the callers have so many elements.
+                    // SAFETY: the callers have this many elements.
                     sum += unsafe { *base.offset(i * a.1 + j * b.1 + k * c.1 + l * d.1) };
                 }
             }
@@ -57,7 +57,7 @@ pub fn raw_swizzled(
     for j in 0..columns {
         for i in 0..rows {
             let place = i * down + j * right;
-            // SAFETY: the callers have so many elements; the swizzle stays within rows.
+            // SAFETY: the callers have this many elements; the swizzle stays within rows.
             sum += unsafe { *base.offset(place ^ (place >> shift & mask)) };
         }
     }
@@ -70,7 +70,7 @@ pub fn raw_xor(base: *const f32, rows: isize, columns: isize) -> f32 {
     let mut sum = 0.0;
     for j in 0..columns {
         for i in 0..rows {
-            // SAFETY: the callers have so many elements.
+            // SAFETY: the callers have this many elements.
             sum += unsafe { *base.offset(i ^ (j << 8 | j)) };
         }
     }
@@ -82,7 +82,7 @@ pub fn raw_xor(base: *const f32, rows: isize, columns: isize) -> f32 {
 pub fn raw_written(base: *mut f32, [(rows, down), (columns, right)]: [(isize, isize); 2]) {
     for j in 0..columns {
         for i in 0..rows {
-            // SAFETY: the callers have so many elements.
+            // SAFETY: the callers have this many elements.
             unsafe { *base.offset(i * down + j * right) += 1.0 };
         }
     }
@@ -93,7 +93,7 @@ pub fn raw_written(base: *mut f32, [(rows, down), (columns, right)]: [(isize, is
 pub fn raw_zipped(from: *const f32, to: *mut f32, [(rows, down), (columns, right)]: [(isize, isize); 2]) {
     for j in 0..columns {
         for i in 0..rows {
-            // SAFETY: the callers have so many elements.
+            // SAFETY: the callers have this many elements.
             unsafe { *to.offset(i * down + j * right) += *from.offset(i * down + j * right) };
         }
     }
@@ -103,7 +103,7 @@ pub fn raw_zipped(from: *const f32, to: *mut f32, [(rows, down), (columns, right
 pub fn raw_by_index(base: *const f32, layout: &Layout) -> f32 {
     // What the evaluator costs by itself.
     let (evaluator, size) = (layout.evaluator(), layout.size());
-    // SAFETY: the callers have so many elements.
+    // SAFETY: the callers have this many elements.
     (0..size).map(|index| unsafe { *base.offset(evaluator.eval(index).unwrap_unchecked() as isize) }).sum()
 }
 

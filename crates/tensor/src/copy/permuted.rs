@@ -35,7 +35,7 @@ pub(super) struct PermutedTile {
 /// What the positions of an axis do to the place on one side.
 #[derive(Debug, Clone)]
 enum By {
-    /// Each step adds so many bytes.
+    /// Each step adds this many bytes.
     Add(isize),
     /// Each position flips bits.
     Flip(Vec<usize>),

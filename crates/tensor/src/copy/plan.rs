@@ -38,7 +38,7 @@ const ROW: usize = 1024;
 /// prefetcher stops at their ends.
 pub(super) const TRANSPOSED_ROW: usize = 4096;
 /// The most elements of a row of the source in a transposed tile: each is in another page of the
-/// destination, and the TLB holds about so many.
+/// destination, and the TLB holds about this many.
 pub(super) const COLUMNS: usize = 1024;
 /// A longer run is moved in parts, so that threads can share it.
 const RUN: usize = 1 << 18;

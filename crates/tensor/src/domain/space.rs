@@ -45,7 +45,7 @@ pub(crate) struct NonAdditive<const N: usize> {
 }
 
 impl<const N: usize> Space<N> {
-    /// The domain of operands of one size, with elements of so many bytes; an error says in words
+    /// The domain of operands of one size, with elements of this many bytes; an error says in words
     /// why there is none.
     pub(crate) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
         let axes = common_axes(sides).ok_or("the shapes have no common refinement")?;

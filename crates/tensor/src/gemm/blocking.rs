@@ -30,7 +30,7 @@ const NC_BYTES: usize = 4 << 20;
 /// The most columns of a product that prefetches the next block of A while one is multiplied.
 const FEW_COLUMNS: usize = 768;
 
-/// Whether the next block of A is prefetched while one is multiplied by so many columns.
+/// Whether the next block of A is prefetched while one is multiplied by this many columns.
 ///
 /// The fewer columns there are, the longer packing takes beside multiplying. But prefetching needs
 /// room for two smaller blocks in the L2 cache, and then the panel of B passes more often.
@@ -41,9 +41,9 @@ pub(super) fn prefetches_blocks(columns: usize) -> bool {
 /// The most bytes of all blocks of A that threads share.
 const SHARED_BYTES: usize = 8 << 20;
 
-/// The most bytes of the blocks of A, over all of K, that so many threads share: what half of their
-/// L2 caches hold. A larger A would come from memory for each panel anew, where a thread's own
-/// block is overwritten by the next and stays in its L2 cache.
+/// The most bytes of the blocks of A, over all of K, that this many threads share: what half of
+/// their L2 caches hold. A larger A would come from memory for each panel anew, where a thread's
+/// own block is overwritten by the next and stays in its L2 cache.
 pub(super) fn shared_bytes(threads: usize) -> usize {
     (l2_bytes() / 2).saturating_mul(threads).min(SHARED_BYTES)
 }

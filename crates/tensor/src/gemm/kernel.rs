@@ -60,7 +60,7 @@ pub(super) struct KernelTile<W, C> {
     pub c_column: isize,
     /// The number of rows: more than all vectors but one hold, at most what all of them hold.
     pub rows: usize,
-    /// What is prefetched meanwhile: so many rows with each column of the tile.
+    /// What is prefetched meanwhile: this many rows with each column of the tile.
     pub prefetch: Prefetch,
     /// The scalar of the product.
     pub alpha: C,
@@ -152,7 +152,7 @@ pub(super) struct KernelSet<W: 'static, C: 'static> {
     ///
     /// *Invariant*, upheld by the caller: the slice is packed, with room for `extra` more rows.
     pub write_extra: unsafe fn(*mut W, usize, usize),
-    /// Multiplies and adds words in registers alone, in chains of so many steps. Returns how many
+    /// Multiplies and adds words in registers alone, in chains of this many steps. Returns how many
     /// words that were.
     ///
     /// *Invariant*, upheld by the caller: a processor with the instructions.

@@ -187,7 +187,7 @@ unsafe fn panel<P: Packing>(
     }
 }
 
-/// The rows of a square where so many are left: eight, four, or two.
+/// The rows of a square where this many are left: eight, four, or two.
 #[inline(always)]
 fn square_height(rows: usize) -> usize {
     match rows {

@@ -7,8 +7,8 @@
 use super::element::SumElement;
 use super::kernel::{CHAINS, KernelSet, KernelTile, write_nothing};
 
-/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their
-/// sums take half of sixteen registers of 16 bytes.
+/// The micro-kernels for one type, of this many lanes: the numbers of columns for each height.
+/// Their sums take half of sixteen registers of 16 bytes.
 macro_rules! kernels {
     ($(#[$doc:meta])* $name:ident, $element:ty, $lanes:literal, $($rows:literal: [$($n:literal)*]),*) => {
         $(#[$doc])*

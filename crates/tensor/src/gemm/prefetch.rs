@@ -22,7 +22,7 @@ impl Prefetch {
     /// No lines.
     pub const NONE: Prefetch = Prefetch { from: std::ptr::null(), row: 0, rows: 0, lines: 0 };
 
-    /// The rows for each column of tile `number` of `of` tiles of so many columns.
+    /// The rows for each column of tile `number` of `of` tiles of this many columns.
     #[inline]
     pub fn share(self, number: usize, of: usize, columns: usize) -> Prefetch {
         let rows = self.rows.div_ceil((of * columns).max(1));

@@ -36,7 +36,7 @@ pub struct Route<S: Numbers> {
     pub available: fn() -> bool,
     /// How a product is divided.
     pub plan: fn(&Product<'_, S, S::Sum>) -> ProductPlan,
-    /// Multiplies and adds in registers alone, in chains of so many steps. Returns how many
+    /// Multiplies and adds in registers alone, in chains of this many steps. Returns how many
     /// multiplications that were.
     ///
     /// *Invariant*, upheld by the caller: the instructions are available.

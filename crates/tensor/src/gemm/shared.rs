@@ -43,7 +43,7 @@ impl Drop for Outcome<'_> {
 }
 
 impl SharedBlocks {
-    /// Room for so many blocks of so many bytes.
+    /// Room for this many blocks of this many bytes.
     pub fn new(blocks: usize, block: usize) -> SharedBlocks {
         let states = std::iter::repeat_with(|| AtomicU8::new(FREE)).take(blocks).collect();
         SharedBlocks { workspace: ProductWorkspace::take_shared(blocks.saturating_mul(block)), states, block }
@@ -103,7 +103,7 @@ mod tests {
                         for number in (0..7).map(|turn| (turn + 2 * thread) % 7) {
                             let from = shared.get(number, |to| {
                                 packed.fetch_add(1, Ordering::Relaxed);
-                                // SAFETY: a block has room for so many words.
+                                // SAFETY: a block has room for this many words.
                                 (0..WORDS).for_each(|at| unsafe { to.cast::<usize>().add(at).write(number * at) });
                             });
                             let from = from.unwrap().cast::<usize>();

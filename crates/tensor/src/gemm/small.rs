@@ -14,8 +14,8 @@ use super::tile::{ProductPart, Slices, each_tile};
 /// threads would not share are exempt.
 const MAX_PASSES: usize = 10;
 
-/// Computes a product of at most so many multiplications. False, and nothing is done, if there are
-/// more, or an operand has to be packed.
+/// Computes a product of at most this many multiplications. False, and nothing is done, if there
+/// are more, or an operand has to be packed.
 #[inline]
 pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     backend: &Backend<S, W, C>,

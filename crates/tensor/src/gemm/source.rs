@@ -42,7 +42,7 @@ pub(super) struct Source<'a, S, W: 'static, C: 'static> {
 }
 
 impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
-    /// The words of a slice of so many steps.
+    /// The words of a slice of this many steps.
     fn length(&self, steps: usize) -> usize {
         self.width * (steps.div_ceil(self.kernels.group) + self.extra)
     }

@@ -68,7 +68,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
         to: b_at.cast::<W>(),
         ..a_source
     };
-    // SAFETY: the plan has room for so many offsets at this place, aligned to a line, which are
+    // SAFETY: the plan has room for this many offsets at this place, aligned to a line, which are
     // initialised here and used by this task alone.
     let offsets = unsafe {
         offsets_at.cast::<isize>().write_bytes(0, plan.offsets);

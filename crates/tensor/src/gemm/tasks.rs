@@ -13,7 +13,7 @@ const DIVIDED_SHARE: usize = 1 << 22;
 /// What packing a number costs, in multiplications.
 const PACKING_COST: usize = 16;
 
-/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the
+/// The rows and columns of a task of a product of `m` by `n` by `k`, for this many threads at the
 /// most. `shares` says whether tasks that have all rows share the packed A.
 pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
     let work = m.saturating_mul(n).saturating_mul(k);

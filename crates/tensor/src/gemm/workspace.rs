@@ -32,7 +32,7 @@ impl ProductWorkspace {
         Layout::from_size_align(bytes, LINE).ok()
     }
 
-    /// At least so many bytes: what the thread kept, if that is enough.
+    /// At least this many bytes: what the thread kept, if that is enough.
     pub fn take(bytes: usize) -> ProductWorkspace {
         ProductWorkspace::of(KEPT.take(), bytes)
     }
@@ -42,7 +42,7 @@ impl ProductWorkspace {
         ProductWorkspace::of(SHARED.take(), bytes)
     }
 
-    /// What was kept, if that has so many bytes, and otherwise new memory.
+    /// What was kept, if that has this many bytes, and otherwise new memory.
     fn of(kept: Option<ProductWorkspace>, bytes: usize) -> ProductWorkspace {
         if let Some(kept) = kept
             && kept.bytes >= bytes
@@ -91,7 +91,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room for so many elements: the byte at which they begin.
+    /// Room for this many elements: the byte at which they begin.
     pub fn of<T>(&mut self, elements: usize) -> usize {
         let start = self.bytes;
         // More bytes than there are addresses are refused by `Workspace::take`.

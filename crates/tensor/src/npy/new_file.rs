@@ -40,7 +40,7 @@ impl NewFile {
         self.file.set_permissions(permissions)
     }
 
-    /// Leaves out so many bytes, which are zeros then: a hole, where the file system has holes.
+    /// Leaves out this many bytes, which are zeros then: a hole, where the file system has holes.
     pub(super) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let end = self.file.stream_position()?.checked_add(bytes).ok_or(io::ErrorKind::FileTooLarge)?;
         self.file.set_len(end)?;

@@ -70,9 +70,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// How elements get from one layout to another with memory for so many of them; none where one
-    /// of the layouts is seen through a map, they have no common axes, or the steps of the second
-    /// are not nested.
+    /// How elements get from one layout to another with memory for this many of them; none where
+    /// one of the layouts is seen through a map, they have no common axes, or the steps of the
+    /// second are not nested.
     pub fn new(from: &impl Offsets, to: &impl Offsets, memory: usize) -> Option<Stream> {
         let sides = [Addressing::of(from).ok()?, Addressing::of(to).ok()?];
         if sides.iter().any(Addressing::is_mapped) {

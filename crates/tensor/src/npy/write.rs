@@ -138,7 +138,7 @@ enum WriteTarget {
 }
 
 impl Output {
-    /// Writes so many zeros.
+    /// Writes this many zeros.
     pub fn zeros(&mut self, count: u64) -> io::Result<()> {
         self.due += count;
         Ok(())

@@ -69,13 +69,13 @@ impl Rectangle<'_> {
     }
 }
 
-/// Copies so many bytes, known at compile time.
+/// Copies this many bytes, known at compile time.
 ///
 /// # Safety
 /// The invariant of [`crate::simd`].
 #[inline(always)]
 pub(crate) unsafe fn copy_bytes<const BYTES: usize>(src: *const u8, dst: *mut u8) {
-    // SAFETY: the caller vouches for so many bytes at both; arrays of bytes need no alignment.
+    // SAFETY: the caller vouches for this many bytes at both; arrays of bytes need no alignment.
     unsafe { dst.cast::<[u8; BYTES]>().write_unaligned(src.cast::<[u8; BYTES]>().read_unaligned()) }
 }
 

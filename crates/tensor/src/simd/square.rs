@@ -12,7 +12,7 @@ pub(crate) const SQUARE: usize = 8;
 pub(crate) const HALF: usize = 4;
 pub(crate) const PAIR: usize = 2;
 
-/// Transposes a square of so many rows.
+/// Transposes a square of this many rows.
 ///
 /// *Invariant*, upheld by the caller: eight words of each of these rows may be read, the words that
 /// the law names may be written, and the processor has the instructions.

@@ -49,9 +49,9 @@ pub(super) struct PatchLoop<const N: usize> {
 pub(super) enum ShortPart {
     /// Nothing.
     Whole,
-    /// The table has so many lines.
+    /// The table has this many lines.
     Table(usize),
-    /// The row has so many elements.
+    /// The row has this many elements.
     Row(usize),
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Nest<const N: usize> {
 }
 
 impl<const N: usize> Nest<N> {
-    /// The plan for operands of one size, with elements of so many bytes, which may be read from a
-    /// copy where they are `plain`; an error says in words why there is none.
+    /// The plan for operands of one size, with elements of this many bytes, which may be read from
+    /// a copy where they are `plain`; an error says in words why there is none.
     pub(super) fn new(
         sides: [&Addressing; N],
         elements: [usize; N],
@@ -137,7 +137,7 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// Takes more axes into the table until a patch has so many elements: those that move the
+    /// Takes more axes into the table until a patch has this many elements: those that move the
     /// written operand first, and of these those with short steps.
     fn grow(&mut self, steps: &mut Vec<Step<N>>, elements: usize) {
         loop {

@@ -52,7 +52,7 @@ pub(super) struct Workspace {
     instructions: Instructions,
 }
 
-/// Whether elements of so many bytes are transposed in registers.
+/// Whether elements of this many bytes are transposed in registers.
 pub(super) fn in_registers(element: usize) -> bool {
     matches!(element, 1 | 2 | 4 | 8)
 }
@@ -102,7 +102,7 @@ impl<const N: usize> Staged<N> {
         Workspace { buffer, scratch, instructions: Instructions::detected() }
     }
 
-    /// Stages `count` elements of a row, `by` bytes apart, at so many lines of the table. Returns
+    /// Stages `count` elements of a row, `by` bytes apart, at this many lines of the table. Returns
     /// where the operands begin now. `next` is where they begin in the patch that follows, to be
     /// prefetched.
     ///

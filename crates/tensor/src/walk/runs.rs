@@ -34,7 +34,7 @@ impl Run {
     pub const NONE: Run = Run { first: 0, step: 0, table: std::ptr::null(), length: 0 };
 }
 
-/// Runs of one length, and how far apart they begin: the first, and so many more.
+/// Runs of one length, and how far apart they begin: the first, and this many more.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct RunRows {
@@ -226,7 +226,7 @@ impl Middle {
     fn evaluate(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
         let Through::Each(each) = &self.through else { return None };
         let table = self.table.as_mut_ptr().wrapping_add((half * self.whole) as usize);
-        // SAFETY: the table has two halves of so many numbers. No run uses that of this end any
+        // SAFETY: the table has two halves of this many numbers. No run uses that of this end any
         // more, and no reference to the other is made.
         each.fill(at, unsafe { std::slice::from_raw_parts_mut(table, length as usize) });
         Some(Run { first: 0, step: 0, table, length })

@@ -211,9 +211,9 @@ impl<'k> Lowering<'k, '_> {
         apart.into_iter().map(ring).collect()
     }
 
-    /// The stages of rings whose tiles of an iteration have so many bytes: as many as fit while as
-    /// many blocks are resident as keep the schedulers busy; else with fewer blocks. One stage is
-    /// enough where copies take turns.
+    /// The stages of rings whose tiles of an iteration have this many bytes: as many as fit while
+    /// as many blocks are resident as keep the schedulers busy; else with fewer blocks. One stage
+    /// is enough where copies take turns.
     fn stages(&self, bytes: i64, warps: i64, in_turns: bool) -> i64 {
         let least = if in_turns { 1 } else { LEAST_STAGES };
         let most = (BYTES / bytes.max(1)).min((BYTES_OF_WARP * warps / bytes.max(1)).max(LEAST_STAGES));

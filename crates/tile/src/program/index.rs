@@ -134,7 +134,7 @@ impl Index {
         Index { by_element: true, ..self }
     }
 
-    /// As [`Index::elements`], for a tile of which only so many elements are inside: a load gives
+    /// As [`Index::elements`], for a tile of which only this many elements are inside: a load gives
     /// the others as elements past the edge, and a store skips them.
     ///
     /// ```

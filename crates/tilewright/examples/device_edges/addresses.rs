@@ -31,7 +31,7 @@ enum What {
     Matrices,
 }
 
-/// An access that is moved by so many bytes.
+/// An access that is moved by this many bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved {
     what: What,

@@ -30,7 +30,7 @@ impl Chance {
         chance
     }
 
-    /// From 0 to below so many.
+    /// From 0 to below this many.
     pub fn below(&mut self, end: i64) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % end.max(1) as u64) as i64
@@ -263,7 +263,7 @@ pub fn case(device: &Device, number: u64) -> Result<String, String> {
     outcome.map(|found| format!("{words}: {found}")).map_err(|error| format!("{words}: {error}"))
 }
 
-/// Runs cases from a number on, on all cores, so many at most and so long: how many failed.
+/// Runs cases from a number on, on all cores, this many at most and so long: how many failed.
 pub fn all(first: u64, count: u64, time: Duration) -> usize {
     let (next, failed, made) = (AtomicU64::new(first), AtomicU64::new(0), AtomicU64::new(0));
     let begin = Instant::now();

@@ -62,7 +62,7 @@ impl Guarded {
         Ok((left, GUARD as usize))
     }
 
-    /// What a kernel left of the tensor. Elements of so many bytes are at `places`; no other byte
+    /// What a kernel left of the tensor. Elements of this many bytes are at `places`; no other byte
     /// was changed.
     pub fn kept(&self, stream: &Stream, element: usize, places: impl Iterator<Item = i64>) -> Outcome<Vec<u8>> {
         let (left, first) = self.left(stream)?;

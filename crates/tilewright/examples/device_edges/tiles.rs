@@ -19,7 +19,7 @@ const ABSOLUTE: f64 = 0.03;
 /// exponential differs in its last bit, and is multiplied by an element.
 const RELATIVE_OF_8_BITS: f64 = 1.0 / 16.0;
 
-/// A product of bf16 whose rows lie so many elements apart: bulk stores leave where they may.
+/// A product of bf16 whose rows lie this many elements apart: bulk stores leave where they may.
 fn product(chance: &mut Chance) -> String {
     let [m, n, k] = chance.one_of(&[[128, 64, 64], [64, 32, 32], [128, 128, 64]]);
     let (columns, line) =

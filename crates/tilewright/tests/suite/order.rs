@@ -235,7 +235,7 @@ fn folder() -> PathBuf {
     made.clone()
 }
 
-/// A test in a process of its own, with so many devices; and what was written down.
+/// A test in a process of its own, with this many devices; and what was written down.
 fn child(work: &str, devices: usize, alone: bool) -> (Output, String) {
     let log = folder().join(format!("{work}-{devices}-{alone}.log"));
     std::fs::write(&log, "").unwrap();

@@ -10,7 +10,7 @@ use tilewright::kernel::ptx;
 use tilewright::planners::{EntryOptions, Planned, bits_at, library, named};
 use tilewright::sanitize::{Argument, Array, Direction, Element, KernelLaunch, Options, Report, sanitize};
 
-/// Numbers of an input repeat after so many elements: a prime.
+/// Numbers of an input repeat after this many elements: a prime.
 const PERIOD: usize = 65_521;
 
 fn array(name: &str, direction: Direction, bytes: Vec<u8>) -> Argument {

@@ -12,7 +12,7 @@ use crate::{Argument, Device, GpuError, Memory, SizedKernel, Stream};
 
 /// How many multiplications are spent on checking a product, about.
 pub const CHECKED: i64 = 1 << 25;
-/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+/// Inputs repeat after this many elements: a prime, so that no row is like the next.
 const PERIOD: usize = 1_048_573;
 
 /// A kernel at its sizes, and its step.
@@ -128,7 +128,7 @@ pub fn ready(device: &Device, steps: &[Step], machine: &Machine) -> Result<Vec<R
     compiled.collect()
 }
 
-/// What elements of D should be, at places spread over all of it: as many as so many
+/// What elements of D should be, at places spread over all of it: as many as make this many
 /// multiplications compute, less those of rows that are in no group.
 pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, BenchError> {
     let [m, n, k] = problem.sizes();

@@ -45,7 +45,7 @@ pub(super) struct Joining {
 type Ask = (Messages, Messages);
 type Answer = Result<Messages, Trouble>;
 
-/// The thread, as whoever asks it sees it.
+/// The thread, as its caller sees it.
 pub(super) struct Worker {
     asks: Option<Sender<Ask>>,
     answers: Receiver<Answer>,

@@ -81,7 +81,7 @@ pub struct TuneOptions<'a> {
 }
 
 impl TuneOptions<'_> {
-    /// So many plans, in five rounds.
+    /// This many plans, in five rounds.
     pub fn new(plans: usize) -> TuneOptions<'static> {
         TuneOptions { plans, effort: ROUNDS.into(), rest_ms: None, machine: None, step: &|| () }
     }
@@ -101,7 +101,7 @@ impl TuneOptions<'_> {
         })
     }
 
-    /// How often [`TuneOptions::step`] is called for so many plans.
+    /// How often [`TuneOptions::step`] is called for this many plans.
     pub fn steps(&self, plans: usize) -> usize {
         plans.min(self.plans) * (self.effort.rounds + 1)
     }

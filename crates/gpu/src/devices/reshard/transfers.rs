@@ -184,7 +184,7 @@ fn joined(modes: Vec<Mode>, goes_on: impl Fn(&Mode, &Mode) -> bool) -> Vec<Mode>
     joined
 }
 
-/// Cuts along the outermost mode until all parts are lines at one step, of at most so many
+/// Cuts along the outermost mode until all parts are lines at one step, of at most this many
 /// elements, and the last ones are small.
 fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut Vec<Part>) -> Option<()> {
     let Limits { in_place, least, most, width, line } = *limits;

@@ -17,7 +17,7 @@ use super::ShardedError;
 use super::local::Local;
 use crate::devices::reshard::Combine;
 
-/// Kernels that reduce read vectors of so many bytes.
+/// Kernels that reduce read vectors of this many bytes.
 const VECTOR: i64 = 16;
 
 /// A tensor that steps read or write: its memory on each device.

@@ -11,7 +11,7 @@ use crate::driver::table::{LaunchAttribute, LaunchConfig, StreamHandle, TensorMa
 /// An argument of a launch.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
-    /// The first so many bytes.
+    /// The first this many bytes.
     Bytes([u8; 8], usize),
     Map(&'a TensorMapBytes),
 }

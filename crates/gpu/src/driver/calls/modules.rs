@@ -102,7 +102,7 @@ impl Driver {
             if image.is_null() {
                 return Ok(Vec::new());
             }
-            // SAFETY: the driver keeps so many bytes there until the link is destroyed.
+            // SAFETY: the driver keeps this many bytes there until the link is destroyed.
             Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())
         };
         let compiled = complete();

@@ -15,7 +15,7 @@ use crate::status::Code;
 ///
 /// # Safety
 ///
-/// There are so many.
+/// There are this many.
 unsafe fn bytes<'a>(pointer: *const c_void, count: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(pointer.cast(), count) }
@@ -61,7 +61,7 @@ fn error_text(code: Code, place: *mut *const c_char, text: &'static CStr) -> Ans
 ///
 /// # Safety
 ///
-/// There are so many options and values, and a log has the bytes that its value says.
+/// There are this many options and values, and a log has the bytes that its value says.
 unsafe fn write_log(which: c_int, count: c_uint, options: *mut c_int, values: *mut *mut c_void, text: &str) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -34,7 +34,7 @@ enum VariableKind {
         divisor: i64,
         modulus: Option<i64>,
     },
-    /// A digit by sizes, of so many values.
+    /// A digit by sizes, of this many values.
     BySize(Expr),
 }
 

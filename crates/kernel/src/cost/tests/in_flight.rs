@@ -10,7 +10,7 @@ use crate::program::operation::{Binary, Comparison, Operation};
 use crate::program::register::{Register, Width};
 use tilewright_layout::atoms::SwizzleMode;
 
-/// A warp loads so many bytes at once where each lane has four of its own.
+/// A warp loads this many bytes at once where each lane has four of its own.
 const WARP: u64 = 128;
 
 /// The bytes that a block has in flight.
@@ -99,7 +99,7 @@ fn other_names_wait_for_nothing() {
         load_further(k, x, own, 4096);
     };
     assert_eq!(named(&|k, x, own, _| other(k, x, own)), 2 * WARP);
-    // Whoever reads the last name has waited for the whole load.
+    // A read of the last register waits for the whole load.
     let read = named(&|k, x, own, last| {
         k.binary(Binary::Add, last, own);
         other(k, x, own);
@@ -107,7 +107,7 @@ fn other_names_wait_for_nothing() {
     assert_eq!(read, WARP);
 }
 
-/// A loop of so many iterations that adds up what it loads, so many iterations ahead.
+/// A loop of so many iterations that adds up what it loads, this many iterations ahead.
 fn ahead(iterations: i64, by: usize) -> Program {
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(iterations));
@@ -171,9 +171,8 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
     assert_eq!(copies(9), 6 * 2 * WARP);
 }
 
-/// One warp has boxes of 512 bytes brought to a ring of stages, in so many iterations, which are
-/// passed over where they are many and the ring is short. It waits in each iteration for the box of
-/// so many iterations before, or leaves that to others.
+/// One warp copies boxes of 512 bytes into a ring of stages, one in each of `iterations`. In each
+/// iteration it waits for the box of `behind` iterations before, or leaves that to other warps.
 fn ring(stages: i64, iterations: i64, behind: Option<i64>) -> Program {
     let mut k = Assembler::new(1, 32);
     let x = k.global(Role::Input, Element::U32, 1 << 16);

@@ -103,8 +103,8 @@ impl Walk<'_> {
         next
     }
 
-    /// Passes over the iterations of a loop, of so many in all, that do what those before did, and
-    /// returns how many these are.
+    /// Passes over the iterations of a loop, of this many in all, that do what those before did,
+    /// and returns how many these are.
     fn pass_over(&mut self, looped: &Looped<'_>, history: &LoopHistory, all: u64) -> u64 {
         let carried = &looped.step.carried;
         let widths: Vec<u32> =

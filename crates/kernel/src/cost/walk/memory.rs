@@ -22,7 +22,7 @@ type Addresses = [i64; WARP_LANES];
 
 impl Walk<'_> {
     /// Whether a load claims numbers of the tile counter, and which ones is known: it then gets
-    /// them. Each cluster has every so many, as if all took the same time.
+    /// them. Clusters claim them in turn, as if all took the same time.
     pub(super) fn draws(&mut self, access: &Access, instruction: &Instruction) -> bool {
         let Some(counter) = self.program.tile_counter.filter(|counter| counter.numbers == access.buffer) else {
             return false;

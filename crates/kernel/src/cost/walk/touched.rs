@@ -18,7 +18,7 @@ pub(super) struct Sectors {
 }
 
 impl Sectors {
-    /// Lanes touch so many bytes each.
+    /// Lanes touch this many bytes each.
     pub(super) fn touch(&mut self, lanes: u32, addresses: &[i64], bytes: u32) {
         for lane in lanes_of(lanes) {
             let Ok(first) = u64::try_from(addresses[lane]) else { continue };

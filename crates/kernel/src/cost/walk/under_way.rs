@@ -161,7 +161,7 @@ impl UnderWay {
         self.groups.push_back(std::mem::take(&mut self.open));
     }
 
-    /// Waits until so many groups are left.
+    /// Waits until this many groups are left.
     fn wait(&mut self, groups: u32) {
         while self.groups.len() > groups as usize {
             self.now -= self.groups.pop_front().unwrap_or(0);

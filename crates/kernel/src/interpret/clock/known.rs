@@ -57,7 +57,7 @@ impl Clocks {
         Known { told: Rc::clone(&self.told[thread]), thread, count: self.counts[thread] - 1 }
     }
 
-    /// Whether a thread knows that so many phases of an object are over.
+    /// Whether a thread knows that this many phases of an object are over.
     pub(in crate::interpret) fn knows_phases(&self, thread: usize, object: usize, count: u32) -> bool {
         count == 0 || self.told[thread].get(self.phase_agent(object)).is_some_and(|known| *known >= count)
     }

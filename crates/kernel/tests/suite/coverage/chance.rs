@@ -20,7 +20,7 @@ impl Chance {
         list[self.below(list.len())].clone()
     }
 
-    /// True once in so many times.
+    /// True once in this many times.
     fn seldom(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }

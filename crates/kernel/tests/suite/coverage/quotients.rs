@@ -23,8 +23,8 @@ enum Defect {
     Fewer,
 }
 
-/// Tiles of 8 x 2 by three blocks in turn, along the columns first; so many groups of eight threads
-/// take the tiles of a block in turn.
+/// Tiles of 8 x 2 by three blocks in turn, along the columns first; this many groups of eight
+/// threads take the tiles of a block in turn.
 fn tiles(k: &Build, y: &View<'_>, groups: i64, defect: Option<Defect>) -> Result<(), KernelError> {
     let is = |own: Defect| defect == Some(own);
     k.threads(8 * groups)?;

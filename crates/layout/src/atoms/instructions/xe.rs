@@ -71,7 +71,7 @@ fn arguments(member: &Member<'_>) -> Result<(i64, MmaTypes, i64), AtomError> {
     Ok((rows, types, 256 / types.a.bits().max(types.b.bits()).max(1)))
 }
 
-/// The factors of so many rows of A: A row by row, B with what fits in 32 bits side by side along
+/// The factors of this many rows of A: A row by row, B with what fits in 32 bits side by side along
 /// K.
 fn factors(rows: i64, depth: i64, a_bits: i64, b_bits: i64) -> Result<[Layout; 2], AtomError> {
     let row_by_row: Layout = format!("({depth},{rows}):({rows},1)").parse()?;

@@ -16,7 +16,7 @@
 //! and `B`, and exists exactly when it does.
 //!
 //! *Otherwise* the values decide, up to [`MAX_CASES`] of them: along each leaf the first extent is
-//! the first index at which the value is not so many steps, and then the sum is compared
+//! the first index at which the value is not that many steps, and then the sum is compared
 //! everywhere.
 
 use alloc::vec::Vec;

@@ -88,7 +88,7 @@ impl LeftInverseSearch<'_> {
     fn place(&mut self, extents: &mut SmallVec<[u64; 8]>, known: Unknowns, covered: u64, next: usize) -> bool {
         let first = next;
         let (mut next, mut known) = (next, known);
-        // What was known when so many offsets had been placed.
+        // What was known when this many offsets had been placed.
         let mut marks: SmallVec<[(usize, Unknowns); 2]> = SmallVec::new();
         marks.push((next, known.clone()));
         while let Some(offset) = self.offsets.get(next).copied() {

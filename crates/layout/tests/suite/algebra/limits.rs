@@ -24,7 +24,7 @@ fn too_large<T: std::fmt::Debug>(result: Result<T, LayoutError>, limit: Limit) {
     }
 }
 
-/// `4` inside so many parentheses.
+/// `4` inside this many parentheses.
 fn nested(number: &str, depth: usize) -> String {
     format!("{}{number}{}", "(".repeat(depth), ")".repeat(depth))
 }

@@ -18,9 +18,9 @@ fn check(layout: &Layout) {
     assert_eq!(format!(" {expected}").parse::<Layout>().as_ref(), Ok(layout), "{expected}");
 }
 
-/// Every profile of so many nodes, empty tuples included.
+/// Every profile of this many nodes, empty tuples included.
 fn profiles(nodes: usize) -> Vec<Profile> {
-    /// The lists of profiles with so many nodes together.
+    /// The lists of profiles with this many nodes together.
     fn lists(nodes: usize) -> Vec<Vec<Profile>> {
         if nodes == 0 {
             return vec![vec![]];

@@ -62,7 +62,7 @@ fn the_swizzles_of_hopper_are_recovered() {
         let modes = [(128, SwizzleMode::Bytes128), (64, SwizzleMode::Bytes64), (32, SwizzleMode::Bytes32)];
         for (bytes, mode) in modes {
             let row = bytes * 8 / bits;
-            // K-major: rows of so many bytes, one after another; MN-major: columns.
+            // K-major: rows of this many bytes, one after another; MN-major: columns.
             for (text, transposed) in
                 [(format!("(64,{row}):({row},1)"), false), (format!("({row},64):(1,{row})"), true)]
             {

@@ -241,8 +241,8 @@ impl Epilogue {
             let last = (self.parts - 1) % self.buffers;
             let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
-                // Whoever allowed the inputs to be loaded has waited until the former tile had been
-                // read from shared memory.
+                // The thread that allowed the inputs to be loaded has waited until the former tile
+                // had been read from shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
                 // Warps have left the operands, or the part before, in the same memory.
                 None if self.by_warps => k.barrier(),

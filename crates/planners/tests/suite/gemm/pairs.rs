@@ -87,7 +87,7 @@ fn rows_and_columns_are_kept() {
         }
         checked(&dense.reducing(all[number].clone()).unwrap(), &Plan { blocks: 3, ..plan(128, 64, 1) });
     }
-    // Of so many tiles blocks have shares, of which the last one makes the result.
+    // Of this many tiles blocks have shares, of which the last one makes the result.
     let many = Problem::new(BF16, [33 * 64, 62, 16]).unwrap().reducing(all[1].clone()).unwrap();
     let (product, compared) = checked(&many, &plan(64, 64, 1));
     assert_eq!(compared, 33 * 64 * 62 + 62);

@@ -26,7 +26,7 @@ pub(super) type BoxPlace<'x> = (&'x Reference, &'x [Source], &'x [Source], bool)
 type Seat = (u32, u64);
 
 impl Cluster<'_> {
-    /// The memory and the address of an operand of one lane, of which so many bytes may be
+    /// The memory and the address of an operand of one lane, of which this many bytes may be
     /// accessed; none where they may not, which is reported.
     #[allow(clippy::too_many_arguments)]
     fn spot(

@@ -19,7 +19,7 @@ impl Random {
         self.bits() % limit
     }
 
-    /// An integer of so many bits: anything, or next to a power of two.
+    /// An integer of this many bits: anything, or next to a power of two.
     pub(crate) fn integer(&mut self, width: u32) -> u64 {
         let mask = u64::MAX >> (64 - width);
         let power = 1_u64 << self.below(width.into());
@@ -33,7 +33,7 @@ impl Random {
         }
     }
 
-    /// A floating-point number with so many bits of exponent and fraction: anything, NaN, an
+    /// A floating-point number with this many bits of exponent and fraction: anything, NaN, an
     /// infinity, 0, subnormal, or near one.
     pub(crate) fn float(&mut self, exponent: u32, fraction: u32) -> u64 {
         let sign = self.below(2) << (exponent + fraction);

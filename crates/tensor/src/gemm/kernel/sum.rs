@@ -119,8 +119,8 @@ pub(in crate::gemm) unsafe fn micro_kernel<
     }
 }
 
-/// Multiplies and adds in registers alone, in [`CHAINS`] chains of so many steps: the most that the
-/// instructions can do. Returns how many words that were.
+/// Multiplies and adds in registers alone, in [`CHAINS`] chains of this many steps: the most that
+/// the instructions can do. Returns how many words that were.
 ///
 /// # Safety
 ///

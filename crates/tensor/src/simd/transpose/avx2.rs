@@ -27,7 +27,7 @@ macro_rules! strips {
     ($name:ident, $bytes:literal of $width:ident, $n:tt, $low:ident, $high:ident) => {
         /// # Safety
         ///
-        /// So many bytes of each row may be read.
+        /// This many bytes of each row may be read.
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn $name<const STORES: u8>(

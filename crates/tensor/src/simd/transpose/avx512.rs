@@ -50,7 +50,7 @@ fn first(bytes: usize) -> __mmask64 {
     if bytes == 0 { 0 } else { u64::MAX >> (LINE - bytes.min(LINE)) }
 }
 
-/// Stages so many bytes of each row, from `at` on.
+/// Stages this many bytes of each row, from `at` on.
 ///
 /// # Safety
 ///

@@ -18,7 +18,7 @@ use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
 /// Columns that are transposed at a time: their lines, and the rows that they come from, stay in
 /// the L1 cache.
 const COLUMNS: usize = 128;
-/// The bytes of the lines of so many columns, and of as many elements of the rows of a stripe.
+/// The bytes of the lines of this many columns, and of as many elements of the rows of a stripe.
 const HALF: usize = COLUMNS * LINE;
 /// The bytes of the buffer.
 pub(crate) const PERMUTED_BUFFER: usize = 2 * HALF;
@@ -60,7 +60,7 @@ pub(crate) struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Whether every part that is permuted has at least so many bytes.
+    /// Whether every part that is permuted has at least this many bytes.
     fn coarse(&self, least: usize) -> bool {
         self.parts.iter().all(|part| *part == 0 || *part >= least)
     }
@@ -160,7 +160,7 @@ unsafe fn by_parts(
 /// Elements of 16 bytes: a line of four rows for each column.
 ///
 /// # Safety
-/// So many elements of each row may be read, and the lines be written.
+/// This many elements of each row may be read, and the lines be written.
 unsafe fn gather(rows: &StripeRows, next: &StripeRows, columns: usize, lines: *mut CacheLine) {
     const ROWS: usize = LINE / UNIT;
     let (Some(rows), Some(next)) = (rows.0.first_chunk::<ROWS>(), next.0.first_chunk::<ROWS>()) else { return };

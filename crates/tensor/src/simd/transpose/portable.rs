@@ -14,7 +14,7 @@ macro_rules! strips {
     ($name:ident, $bytes:literal of $width:ident) => {
         /// # Safety
         ///
-        /// So many bytes of each row may be read.
+        /// This many bytes of each row may be read.
         #[inline]
         unsafe fn $name<const STORES: u8>(
             from: &From<'_, { LINE / $bytes }>,

@@ -158,7 +158,7 @@ pub(crate) struct Stripe<'a> {
 ///
 /// # Safety
 ///
-/// The law of the stripe: so many bytes of `line` have their place at `to`, and those of the line
+/// The law of the stripe: this many bytes of `line` have their place at `to`, and those of the line
 /// that was kept before it.
 #[inline]
 pub(super) unsafe fn write_edge(to: *mut u8, LinePair { kept, line }: &LinePair, bytes: usize, edge: Edge) {
@@ -193,7 +193,7 @@ impl LinePair {
     }
 }
 
-/// Where a strip is read: so many bytes of each row from `at` on. If they were staged, these are
+/// Where a strip is read: this many bytes of each row from `at` on. If they were staged, these are
 /// the staged rows, and `staged` is the first one of them at `at`.
 #[derive(Clone, Copy)]
 pub(super) struct From<'a, const ROWS: usize> {
@@ -203,7 +203,7 @@ pub(super) struct From<'a, const ROWS: usize> {
     pub(super) staged: *const u8,
 }
 
-/// Whether rows of elements of so many bytes are staged before they are transposed. Few rows, of
+/// Whether rows of elements of this many bytes are staged before they are transposed. Few rows, of
 /// wide elements, are better read in place, as evenly as lines are written.
 pub(super) const fn stages(instructions: Instructions, bytes: usize) -> bool {
     match instructions {
@@ -212,7 +212,7 @@ pub(super) const fn stages(instructions: Instructions, bytes: usize) -> bool {
     }
 }
 
-/// Stages so many bytes of each row, from `at` on.
+/// Stages this many bytes of each row, from `at` on.
 ///
 /// # Safety
 ///
@@ -241,8 +241,8 @@ pub(crate) fn stripes_ahead(instructions: Instructions, bytes: usize, columns: u
     (prefetch_distance(instructions, bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
 
-/// Elements of at least so many bytes have few rows in a stripe, whose lines may be prefetched into
-/// the L1 cache. The lines of more rows would conflict in its sets.
+/// Elements of at least this many bytes have few rows in a stripe, whose lines may be prefetched
+/// into the L1 cache. The lines of more rows would conflict in its sets.
 const WIDE: usize = 4;
 
 /// Prefetches the line in which a place lies. A prefetch is no access, so it may lie anywhere.

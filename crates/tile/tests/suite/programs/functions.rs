@@ -50,7 +50,8 @@ fn grid(from: f32, to: f32, count: u16) -> Vec<f32> {
     found
 }
 
-/// Every element of both is within so many units in the last place, or so much, of the definition.
+/// Every element of both is within this many units in the last place, or so much, of the
+/// definition.
 fn near(function: &str, x: &[f32], of: impl Fn(f64) -> f64, units: f64, apart: f64) {
     for (who, found) in ["the interpreter", "the kernel"].into_iter().zip(both(function, x)) {
         for (x, found) in x.iter().zip(found) {

@@ -124,7 +124,7 @@ enum Order {
     Up,
     /// Causal, from the diagonal on.
     Down,
-    /// Up to so many keys past the diagonal, which are no whole iterations.
+    /// Up to this many keys past the diagonal, which are no whole iterations.
     Past(usize),
 }
 

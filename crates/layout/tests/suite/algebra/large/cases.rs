@@ -27,7 +27,7 @@ impl Choices {
     }
 }
 
-/// Runs a law on so many cases, always the same ones.
+/// Runs a law on this many cases, always the same ones.
 pub fn holds(cases: u32, law: impl Fn(&Choices)) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 500, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));

@@ -123,7 +123,7 @@ impl Generator {
         ])
     }
 
-    /// A program of up to so many operations.
+    /// A program of up to this many operations.
     pub fn program(&mut self, depth: u32) -> Box<Program> {
         if self.wild { self.any(depth) } else { self.tiling(depth) }
     }

@@ -65,7 +65,7 @@ impl Random {
         TupleMorphism::new(domain, codomain.iter().copied(), images).unwrap()
     }
 
-    /// A profile of so many leaves, of depth 1 at least.
+    /// A profile of this many leaves, of depth 1 at least.
     pub fn profile(&mut self, leaves: usize, depth: usize) -> Profile {
         let mut modes = Vec::new();
         let mut rest = leaves;
