@@ -57,7 +57,7 @@ macro_rules! float {
 float!(f32, transpose_f32);
 float!(f64, transpose_f64);
 
-/// Measures what the words after `copy` ask for; none where they are not understood.
+/// Measures what the words after `copy` ask for; none if they are not understood.
 pub(crate) fn run(words: &[&str]) -> Option<()> {
     let [kind, threads, seconds, arrays @ ..] = words else { return None };
     let threads: usize = threads.parse().ok().filter(|threads| (1..=1024).contains(threads))?;

@@ -72,7 +72,7 @@ macro_rules! number {
 number!(f32, matrixmultiply::sgemm);
 number!(f64, matrixmultiply::dgemm);
 
-/// Measures what the words after `gemm` ask for; none where they are not understood.
+/// Measures what the words after `gemm` ask for; none if they are not understood.
 pub(crate) fn run(words: &[&str]) -> Option<()> {
     match words {
         ["f32", rest @ ..] => measured::<f32>(rest),

@@ -37,7 +37,7 @@ pub fn run() {
     }
 }
 
-/// The seconds of the best of some runs, three at the least, which take this many seconds together.
+/// The seconds of the best of some runs, three at least, which take this many seconds together.
 fn best(seconds: f64, mut run: impl FnMut()) -> f64 {
     let (begin, mut best, mut runs) = (Instant::now(), f64::INFINITY, 0);
     while runs < 3 || begin.elapsed().as_secs_f64() < seconds {

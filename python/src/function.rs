@@ -242,7 +242,7 @@ fn plain<'a, 'py>(
 }
 
 impl Function {
-    /// All arguments by place; none where no way of calling the function has these names.
+    /// All arguments by place; none if no way of calling the function has these names.
     fn placed(&self, given: &[Value], names: &[(&str, Value)]) -> Option<Vec<Value>> {
         self.row.ways().find_map(|way| {
             let named = way

@@ -300,7 +300,7 @@ fn one(read: &Read, text: &str, options: &DrawOptions, reader: &mut Reader) -> R
     }
 }
 
-/// An instruction, or a tiling of it; none where there is none of that name.
+/// An instruction, or a tiling of it; none if there is none of that name.
 fn instruction(name: &str, options: &DrawOptions, reader: &mut Reader) -> Result<Option<Figure<'static>>, Failure> {
     if let Ok(atom) = MmaAtom::named(name) {
         return product(atom, options, reader).map(Some);

@@ -164,7 +164,7 @@ impl Failure {
         }
     }
 
-    /// The JSON object; none where the answer is out already.
+    /// The JSON object; none if the answer is out already.
     pub fn json(&self) -> Option<Json> {
         let plain = |code: &str, message: String| json::failure(code, &message, None, None);
         Some(match self {

@@ -14,7 +14,7 @@ pub struct Progress {
     done: u64,
     all: u64,
     shown: bool,
-    /// When the bar is drawn next; none where nobody looks.
+    /// When the bar is drawn next; none if nobody looks.
     next: Option<Instant>,
 }
 

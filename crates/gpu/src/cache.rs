@@ -63,7 +63,7 @@ impl Cache {
     }
 
     /// The cache of the user: in `TILEWRIGHT_CACHE_DIR`; else in `tilewright/kernels` in
-    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. None where `TILEWRIGHT_CACHE_DIR` is
+    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. None if `TILEWRIGHT_CACHE_DIR` is
     /// empty, or where there is no home directory either.
     pub fn from_environment() -> Cache {
         Cache::from_variables(|name| std::env::var_os(name).map(PathBuf::from))
@@ -86,7 +86,7 @@ impl Cache {
         Cache { limit: bytes, ..self }
     }
 
-    /// Where entries are; none where nothing is kept.
+    /// Where entries are; none if nothing is kept.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }

@@ -203,7 +203,7 @@ impl From<GpuError> for CublasError {
 }
 
 impl Cublas {
-    /// Opens the library on a device; none where there is none that can be used.
+    /// Opens the library on a device; none if there is none that can be used.
     pub fn open(device: &Device) -> Option<Cublas> {
         LIBRARIES.iter().find_map(|name| Cublas::named(device, name))
     }

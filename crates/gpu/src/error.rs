@@ -29,7 +29,7 @@ pub enum GpuError {
         found: i32,
         /// The oldest that would do; 0 where that is not known.
         needed: i32,
-        /// The function that it does not have; none where its version says enough.
+        /// The function that it does not have; none if its version says enough.
         missing: Option<&'static str>,
     },
     /// E0803: no such device.
@@ -52,7 +52,7 @@ pub enum GpuError {
     OutOfMemory {
         /// The bytes asked for.
         bytes: u64,
-        /// The bytes that are free and those that there are; none where the driver did not say.
+        /// The bytes that are free and those that there are; none if the driver did not say.
         left: Option<(u64, u64)>,
     },
     /// E0806: a device that is lost to this process, because of something that went wrong before.
@@ -66,7 +66,7 @@ pub enum GpuError {
     },
     /// E0807: a launch that was refused, or a kernel that failed while it ran.
     LaunchFailed {
-        /// The launch that was refused; none where a kernel failed later.
+        /// The launch that was refused; none if a kernel failed later.
         refused: Option<Box<str>>,
         /// The launches of which one failed.
         unfinished: Unfinished,
@@ -103,7 +103,7 @@ pub enum GpuError {
     Arguments {
         /// The kernel.
         kernel: Box<str>,
-        /// The position, from 0, and the name of the parameter; none where the number is wrong.
+        /// The position, from 0, and the name of the parameter; none if the number is wrong.
         parameter: Option<(usize, Box<str>)>,
         /// The expected argument.
         wanted: Box<str>,

@@ -46,7 +46,7 @@ pub struct Resources {
     pub registers: u32,
     /// The compute capability that it was compiled for: 90 is 9.0.
     pub binary_version: u32,
-    /// The extents of the clusters that it was compiled for; none where the launch says.
+    /// The extents of the clusters that it was compiled for; none if the launch says.
     pub cluster: Option<[u32; 3]>,
 }
 

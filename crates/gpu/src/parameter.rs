@@ -139,7 +139,7 @@ impl Parameter {
         }
     }
 
-    /// Whether memory under it is written; none where there is no memory.
+    /// Whether memory under it is written; none if there is no memory.
     fn access(&self) -> Option<Access> {
         match self.kind {
             ParameterKind::Pointer { access, .. } | ParameterKind::TensorMap { access } => Some(access),

@@ -25,7 +25,7 @@ enum PtxParameterKind {
 }
 
 impl<'a> Target<'a> {
-    /// The target of a text; none where it has none that is known here.
+    /// The target of a text; none if it has none that is known here.
     pub(crate) fn of(text: &'a str) -> Option<Target<'a>> {
         let mut rest = text;
         loop {

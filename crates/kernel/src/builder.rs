@@ -356,7 +356,7 @@ impl Build {
 
     /// Sets the number of threads of a block, if no tiled copy or tiled MMA determines it.
     ///
-    /// Errors: it was said to be another number; there are 1 to 1024.
+    /// Errors: it was set to another number before; there are 1 to 1024.
     #[track_caller]
     pub fn threads(&self, count: i64) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -366,7 +366,7 @@ impl Build {
     /// How many blocks should run on one processor at once: the assembler gives a thread no more
     /// registers than that allows. It changes nothing but speed.
     ///
-    /// Errors: it was said to be another number; threads of this many blocks are more than 2048.
+    /// Errors: it was set to another number before; threads of this many blocks are more than 2048.
     #[track_caller]
     pub fn resident(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -119,10 +119,10 @@ pub enum Reason {
         extent: String,
         /// How many elements a chunk has.
         unit: i64,
-        /// The fact that would settle it, as `N{div=8}`; none where no fact of one size does.
+        /// The fact that would settle it, as `N{div=8}`; none if no fact of one size does.
         fact: Option<String>,
     },
-    /// E0908: the grid, the number of threads or a bound is said twice, and differently.
+    /// E0908: the grid, the number of threads or a bound is set twice, to different values.
     Twice {
         /// The object.
         what: String,

@@ -260,7 +260,7 @@ impl<'p> Interpreter<'p> {
         if found { Ok(self) } else { Err(argument(format!("the kernel has no number `{name}`"))) }
     }
 
-    /// How many instructions of warps a run may execute; [`MAX_STEPS`] if nothing is said.
+    /// How many instructions of warps a run may execute; [`MAX_STEPS`] by default.
     pub fn limit(&mut self, steps: u64) -> &mut Self {
         self.limit = steps;
         self

@@ -34,7 +34,7 @@ pub struct Machine {
     pub clock: f64,
     /// Bytes a second from and to device memory.
     pub bandwidth: f64,
-    /// Seconds from a load to its value, out of idle device memory; none where nobody has measured
+    /// Seconds from a load to its value, out of idle device memory; none if nobody has measured
     /// it.
     pub latency: Option<f64>,
     /// Operations a second; a multiplication and an addition are two.
@@ -181,7 +181,7 @@ impl Machine {
         table::CARDS.iter().find(|card| plain(card.name) == own).map(table::Card::machine)
     }
 
-    /// The same card for plans of an earlier target, whose code it runs too; none where it does
+    /// The same card for plans of an earlier target, whose code it runs too; none if it does
     /// not. So a new card shows how plans for older ones perform.
     pub fn held_to(self, target: Target) -> Option<Machine> {
         if !target.runs_on(self.capability) {
@@ -247,7 +247,7 @@ impl Machine {
     /// How many bytes of loads a multiprocessor must have in flight to keep device memory busy by
     /// loads alone, by Little's law: the bandwidth times the latency, shared by all
     /// multiprocessors. It takes more where many loads wait for each other, and less where a part
-    /// of the traffic is stores. None where the latency is not known.
+    /// of the traffic is stores. None if the latency is not known.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;

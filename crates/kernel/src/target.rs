@@ -239,7 +239,7 @@ impl Target {
     }
 
     /// What `.target` says where features of the family are used, and the least version of PTX with
-    /// it; none where the name says it all.
+    /// it; none if the name says it all.
     pub(crate) fn of_family(self) -> Option<(&'static str, (u32, u32))> {
         match self {
             Target::Sm120 => Some(("sm_120f", (8, 8))),

@@ -20,7 +20,7 @@ pub enum Table {
         /// The size of each case.
         #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
         size: u16,
-        /// The seconds that each case takes at the least.
+        /// The seconds that each case takes at least.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
         /// The numbers of threads, separated by commas.
@@ -53,7 +53,7 @@ pub enum Table {
         /// The numbers of threads, separated by commas.
         #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Vec<u16>,
-        /// The seconds that each case takes at the least.
+        /// The seconds that each case takes at least.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
     },

@@ -230,7 +230,7 @@ impl<N: Extent> Coordinate<N> {
         places.into_iter().take(used).chain(more).map(|term| (term.path, &term.scale))
     }
 
-    /// Path and scale of the only term; none where there is no term, or more than one.
+    /// Path and scale of the only term; none if there is no term, or more than one.
     #[inline]
     pub fn term(&self) -> Option<(ModePath, &N)> {
         (self.second.is_none() && !self.first.is_none()).then_some((self.first.path, &self.first.scale))
@@ -324,7 +324,7 @@ fn each_leaf(
     Ok(())
 }
 
-/// The number of the leaf at a path; none where the path leads elsewhere.
+/// The number of the leaf at a path; none if the path leads elsewhere.
 pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> {
     let (mut here, mut leaf) = (profile, 0);
     for mode in path.modes() {

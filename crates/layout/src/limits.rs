@@ -46,7 +46,7 @@ pub const MAX_INDICES: i64 = 1 << 18;
 /// with XOR strides has it.
 pub const MAX_XOR_VALUES: u64 = 1 << 16;
 
-/// How many steps a search for an inverse of a layout with XOR strides takes at the most. They
+/// How many steps a search for an inverse of a layout with XOR strides takes at most. They
 /// decide every left inverse of two modes of up to 6 with strides up to 6, 8 and 12, where a
 /// quarter did not.
 pub const MAX_XOR_STEPS: usize = 1 << 19;

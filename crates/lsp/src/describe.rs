@@ -42,7 +42,7 @@ pub(crate) fn value(value: &Value) -> String {
     out
 }
 
-/// The grid of a map whose modes behind the second are 0; none where nothing can be drawn.
+/// The grid of a map whose modes behind the second are 0; none if nothing can be drawn.
 fn picture(map: &map::Map) -> Option<String> {
     let modes: Vec<Tree<i64>> = map.shape().modes().collect();
     let one = Axis::flat(1);

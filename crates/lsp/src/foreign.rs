@@ -25,11 +25,11 @@ pub struct Found {
     pub span: Span,
     /// What is shown about it, as Markdown.
     pub text: String,
-    /// Its text in the notation, which the playground and the command take; none where it has none.
+    /// Its text in the notation, which the playground and the command take; none if it has none.
     pub expression: Option<String>,
 }
 
-/// The layout at a place of a file of any language; none where the readers know none.
+/// The layout at a place of a file of any language; none if the readers know none.
 ///
 /// ```
 /// use tilewright_lsp::{Position, Text, layout_at};

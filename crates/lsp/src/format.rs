@@ -7,7 +7,7 @@
 use tilewright_tile::Program;
 
 /// The text with four blanks for each brace around a line, one between words, no empty line twice,
-/// and one end of a line at the end; none where the text is no program.
+/// and one end of a line at the end; none if the text is no program.
 ///
 /// ```
 /// use tilewright_lsp::formatted;

@@ -14,12 +14,12 @@ const MAX_DEPTH: usize = 24;
 pub(crate) struct Call {
     /// The byte behind the closing parenthesis.
     pub end: usize,
-    /// Names and values; a value is none where it is `None`.
+    /// Names and values; a value is none if it is `None`.
     pub arguments: Vec<(Option<String>, Option<String>)>,
 }
 
 impl Call {
-    /// The call whose opening parenthesis stands before this byte; none where an argument is no
+    /// The call whose opening parenthesis stands before this byte; none if an argument is no
     /// literal, or where a positional one stands behind one with a name.
     pub(crate) fn read(source: &str, from: usize) -> Option<Call> {
         let mut reader = Reader { source, at: from };

@@ -311,7 +311,7 @@ impl Server<'_> {
         self.documents.insert(uri.to_owned(), document);
     }
 
-    /// The hints on some lines; none where the worker will answer.
+    /// The hints on some lines; none if the worker will answer.
     fn hints(&mut self, id: &Value, params: &Value) -> Result<Option<Value>, Failure> {
         let (uri, document) = self.document(params)?;
         let span = params.get("range").and_then(answer::span).ok_or_else(|| Failure::params("range"))?;

@@ -83,7 +83,7 @@ impl Tile {
         &self.text
     }
 
-    /// The program; none where the text is refused.
+    /// The program; none if the text is refused.
     pub fn program(&self) -> Option<&Program> {
         self.program.as_ref()
     }

@@ -320,7 +320,7 @@ impl Listed {
 }
 
 impl Side {
-    /// The index of the digit that a device holds; none where the digit steps along offsets.
+    /// The index of the digit that a device holds; none if the digit steps along offsets.
     fn index(&self, extent: i64, held: &[i64]) -> Option<i64> {
         match self.step.along {
             Along::Offset => None,

@@ -163,7 +163,7 @@ impl Plan {
         format!("{}: a device receives up to {most} bytes, {time} us at least", kinds.join(", "))
     }
 
-    /// Why some device receives more than it must; none where none does.
+    /// Why some device receives more than it must; none if none does.
     pub fn why_more(&self) -> Option<String> {
         let size = self.from.mesh().size();
         let more = (0..size).find(|rank| self.received(*rank) > self.least(*rank))?;

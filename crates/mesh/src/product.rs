@@ -117,7 +117,7 @@ pub fn multiply(
     best.ok_or(MeshError::TooLarge { what: "schedules", limit: MAX_SCHEDULES as i64 })
 }
 
-/// The plan of a schedule; none where its axes do not cut the sizes evenly.
+/// The plan of a schedule; none if its axes do not cut the sizes evenly.
 fn scheduled(
     [a, b, d]: [&ShardedLayout; 3],
     roles: &[Role],

@@ -317,7 +317,7 @@ fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
     split(text.trim().strip_prefix(name)?.trim_start().strip_prefix('(')?.strip_suffix(')')?)
 }
 
-/// The parts of a list, at commas outside of brackets; none where these do not match.
+/// The parts of a list, at commas outside of brackets; none if these do not match.
 fn split(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {

@@ -128,7 +128,7 @@ impl CutMode {
         several.skip(1).all(|digit| !digit.is_local())
     }
 
-    /// The leaf of the elements of a device, of a mode that is a block; none where it has one.
+    /// The leaf of the elements of a device, of a mode that is a block; none if it has one.
     pub fn local(&self) -> Option<&LeafDigit> {
         self.digits.iter().find(|digit| digit.extent > 1 && digit.is_local())
     }

@@ -46,7 +46,7 @@ pub(crate) fn added(layout: &ShardedLayout) -> Result<Option<ShardedLayout>, Mes
 }
 
 /// The layout in which the positions of the copies, or of the sums, of this one hold a part of its
-/// elements each; of all positions, or of those in a node. None where no mode can be cut.
+/// elements each; of all positions, or of those in a node. None if no mode can be cut.
 fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<Option<ShardedLayout>, MeshError> {
     // The leaves of each mode; the leaf with the largest stride in memory is cut first, so that the
     // part of a device stays contiguous.

@@ -36,7 +36,7 @@ pub struct Diagnostic {
     /// A hint on how to fix it.
     pub help: Option<String>,
     /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
-    /// operand is that the message speaks of. None where nothing of that kind shows it.
+    /// operand is that the message speaks of. None if nothing of that kind shows it.
     pub witness: Option<Box<Tree<i64>>>,
     /// The parameter with facts that the message proposes, until it was tried.
     pub(crate) declaration: Option<Parameter>,

@@ -171,7 +171,7 @@ impl Attention {
 }
 
 impl Attention {
-    /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none where that is not asked for,
+    /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none if that is not asked for,
     /// or not possible.
     fn backward_in_one_kernel(&self, machine: &Machine) -> Result<Option<OperatorKernels>, OperatorError> {
         if self.one_kernel < self.head || self.packed {

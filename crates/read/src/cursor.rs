@@ -12,7 +12,7 @@ pub const MAX_NESTING: usize = 160;
 /// How long a comment is that is passed, in bytes: a reader looks a bounded way ahead.
 const MAX_COMMENT: usize = 1 << 12;
 
-/// The bytes to the end of a line; none where it is too far away.
+/// The bytes to the end of a line; none if it is too far away.
 pub(crate) fn comment_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let window = bytes.get(..MAX_COMMENT).unwrap_or(bytes);

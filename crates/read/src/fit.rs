@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Tree};
 
 /// The layout with these modes whose value at every index, the first mode fastest, is that of the
-/// table; none where there is none.
+/// table; none if there is none.
 pub(crate) fn fit(extents: &[i64], table: &[i64]) -> Option<AnyLayout> {
     if extents.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent))? != table.len() as i64 {
         return None;

@@ -25,7 +25,7 @@ const MAX_COMPARED: i64 = 1 << 20;
 pub struct Comparison {
     /// What was compared, as a clause: "128 threads hold 32 values each of the 64x64 tile".
     pub compared: String,
-    /// Where the layouts differ first, as a sentence without a full stop; none where they are one
+    /// Where the layouts differ first, as a sentence without a full stop; none if they are one
     /// function.
     pub difference: Option<String>,
     /// The two as layouts of one tile, where as many threads hold it in both and strides say how.
@@ -94,7 +94,7 @@ pub fn compare(left: &Meaning, right: &Meaning, tile: Option<&[i64]>) -> Result<
     }
 }
 
-/// A note for two layouts whose values count other things; none where they count the same, or where
+/// A note for two layouts whose values count other things; none if they count the same, or where
 /// one is an expression, which says no unit.
 ///
 /// Errors: one counts bytes and the other elements, so that equal numbers are not equal places.

@@ -160,7 +160,7 @@ impl Element {
         text.parse::<f64>().ok().map(|value| self.encode(value))
     }
 
-    /// The bytes of an array that is filled as a word says; none where it is no such word.
+    /// The bytes of an array that is filled as a word says; none if it is no such word.
     pub(crate) fn fill(self, word: &str, count: u64, seed: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity((count * self.bytes()) as usize);
         match word {

@@ -64,7 +64,7 @@ pub struct Difference {
 
 impl ResultArray {
     /// Compares with expected bytes of a type: an element differs by more than `tolerance`, or than
-    /// that part of what is expected, or is NaN where the other is not. None where none does.
+    /// that part of what is expected, or is NaN where the other is not. None if none does.
     ///
     /// ```
     /// use tilewright_sanitize::{Element, ResultArray};

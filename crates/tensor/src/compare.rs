@@ -46,7 +46,7 @@ impl fmt::Display for Difference {
 }
 
 impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
-    /// How this tensor differs from another of its shape; none where every element is close to the
+    /// How this tensor differs from another of its shape; none if every element is close to the
     /// other.
     ///
     /// Errors: the shapes differ.

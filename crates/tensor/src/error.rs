@@ -25,7 +25,7 @@ pub enum TensorError {
     },
     /// E0402: a layout that reaches an element twice, where every element must be reached once.
     Shared {
-        /// Two indices, the first of them less, and their common offset; none where the search for
+        /// Two indices, the first of them less, and their common offset; none if the search for
         /// a pair came to its limit.
         pair: Option<(i64, i64, i64)>,
         /// The layout.
@@ -90,7 +90,7 @@ pub enum TensorError {
     },
     /// E0413: a thread layout that does not say which thread has what.
     ThreadLayout {
-        /// Two indices, the first of them less, and their common thread; none where the numbers of
+        /// Two indices, the first of them less, and their common thread; none if the numbers of
         /// threads have gaps or begin elsewhere than at 0.
         pair: Option<(i64, i64, i64)>,
         /// The thread layout.
@@ -119,9 +119,9 @@ pub enum TensorError {
     Reduction {
         /// The mode of the source.
         mode: usize,
-        /// Its size; none where there is no such mode.
+        /// Its size; none if there is no such mode.
         size: Option<i64>,
-        /// The size of the mode of the result that stands for it; none where there is none.
+        /// The size of the mode of the result that stands for it; none if there is none.
         found: Option<i64>,
     },
     /// E0423: a copy of one thread's partition by an instruction that moves values between threads.
@@ -227,7 +227,7 @@ impl TensorError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// What would help, as a sentence; none if the message says it all.
     pub fn help(&self) -> Option<String> {
         match self {
             TensorError::Outside { least, .. } if *least < 0 => {

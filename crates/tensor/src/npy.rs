@@ -67,7 +67,7 @@ impl NpyError {
         }
     }
 
-    /// What would help, as a sentence; none where the message says it all.
+    /// What would help, as a sentence; none if the message says it all.
     pub fn help(&self) -> Option<String> {
         match self {
             NpyError::Tensor(error) => error.help(),

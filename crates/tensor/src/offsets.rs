@@ -87,7 +87,7 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// [`Composed::is_injective`].
     fn injective(&self) -> Result<bool, TensorError>;
 
-    /// Two indices, the first of them less, and their common offset; none where there is no such
+    /// Two indices, the first of them less, and their common offset; none if there is no such
     /// pair, or none was found within the limits.
     fn collision(&self) -> Option<(i64, i64, i64)>;
 

@@ -122,7 +122,7 @@ pub enum Reason {
         /// How many there are along an axis, 0 or less.
         count: String,
     },
-    /// E1206: a number of a block along an axis, where no grid is said.
+    /// E1206: a number of a block along an axis, if no grid is set.
     NoGrid {
         /// The axis.
         axis: Axis,

@@ -32,7 +32,7 @@ pub struct Choice {
     pub origin: String,
     /// How many layouts were weighed.
     pub weighed: usize,
-    /// The best assignment in which it has another one; none where it had no choice.
+    /// The best assignment in which it has another one; none if it had no choice.
     pub next: Option<NextBest>,
 }
 

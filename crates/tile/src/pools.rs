@@ -431,7 +431,7 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
     }
 }
 
-/// The layout in which an operand is wanted where the result has one; none where the result says
+/// The layout in which an operand is wanted where the result has one; none if the result says
 /// nothing about it.
 pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Held) -> Option<Held> {
     match operation {

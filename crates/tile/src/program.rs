@@ -579,7 +579,7 @@ impl Program {
         &self.grid
     }
 
-    /// Does what `statements` does where the grid is said.
+    /// Does what `statements` does if the grid is set.
     pub(crate) fn at_grid<R>(&self, statements: impl FnOnce() -> R) -> R {
         match self.grid_place {
             Some(place) => place.during(statements),
@@ -587,7 +587,7 @@ impl Program {
         }
     }
 
-    /// How many warps a block has, where that was said.
+    /// How many warps a block has, if that was set.
     pub fn warps(&self) -> Option<u32> {
         self.warps
     }

@@ -40,7 +40,7 @@ struct Row {
     element: Element,
     name: &'static str,
     short: &'static str,
-    /// None where NumPy itself has no such type.
+    /// None if NumPy itself has no such type.
     code: Option<&'static str>,
     bytes: usize,
     exchanged: DLDataType,
@@ -88,7 +88,7 @@ impl Element {
         self.row().name
     }
 
-    /// The type of an array as `__array_interface__` says it; none where NumPy has none.
+    /// The type of an array as `__array_interface__` says it; none if NumPy has none.
     pub fn code(self) -> Option<&'static str> {
         self.row().code
     }

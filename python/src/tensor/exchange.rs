@@ -176,7 +176,7 @@ fn hull(py: Python<'_>, layout: &Layout) -> PyResult<[i64; 2]> {
 
 /// A tensor as others see it: an extent and a stride an axis, and the address of the first element.
 pub struct Exported {
-    /// Kept by who sees it; none where there are no elements.
+    /// Kept by who sees it; none if there are no elements.
     memory: Option<Arc<Memory>>,
     element: Element,
     device: DLDevice,

@@ -19,7 +19,7 @@ use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The type of words that a kernel moves for elements of a file; none where there is no such word.
+/// The type of words that a kernel moves for elements of a file; none if there is no such word.
 pub fn element(kind: Kind, size: usize) -> Option<Element> {
     Some(match (kind, size) {
         (_, 1) => Element::U8,

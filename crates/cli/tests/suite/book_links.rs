@@ -51,7 +51,7 @@ fn link(program: &str, choices: &[(&str, String)]) -> String {
     link
 }
 
-/// The link that shows what a command shows; none where the playground has no such view.
+/// The link that shows what a command shows; none if the playground has no such view.
 fn of_command(line: &str) -> Option<String> {
     let all = words(line.strip_prefix("tilewright ")?);
     let (command, rest) = all.split_first()?;

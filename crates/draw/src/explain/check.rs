@@ -154,7 +154,7 @@ fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
     Finding { law: law.to_owned(), answer }
 }
 
-/// Whether two values are the same function, by the algebra; none where they are no functions.
+/// Whether two values are the same function, by the algebra; none if they are no functions.
 ///
 /// The error is why that is not decided.
 fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
@@ -170,7 +170,7 @@ fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
     }
 }
 
-/// The first index at which two layouts of one size differ; none where they are the same function.
+/// The first index at which two layouts of one size differ; none if they are the same function.
 ///
 /// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides
 /// differ, they differ at `p`. If only their next extents do, the shorter mode ends at some index:
@@ -208,7 +208,7 @@ fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Find
     Finding { law: law.to_owned(), answer }
 }
 
-/// Whether the law of the operation holds for a call; none where no law can be checked on these
+/// Whether the law of the operation holds for a call; none if no law can be checked on these
 /// arguments.
 ///
 /// ```

@@ -9,7 +9,7 @@ use tilewright_notation::Value;
 /// How many choices of numbers are tried at most.
 const MOST: usize = 24;
 
-/// Numbers for the parameters of these values; none where there are no parameters.
+/// Numbers for the parameters of these values; none if there are no parameters.
 pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
     let mut parameters: Vec<Parameter> = values.iter().flat_map(|value| value.parameters()).collect();
     parameters.sort();
@@ -57,7 +57,7 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
 /// The numbers of a value must be known first; with the call that sets them:
 /// `substitute((M,4):(4,1), M, 8)`.
 ///
-/// None where they are known.
+/// None if they are known.
 ///
 /// ```
 /// use tilewright_draw::explain::launch::unknown;

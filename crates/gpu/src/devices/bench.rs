@@ -1,8 +1,8 @@
 //! Kernels of the library and tile programs, run on a device, checked, and timed.
 //!
 //! Law: what is returned was measured in this call. The outputs are poisoned before the kernel runs
-//! and compared with the definition; how many elements were compared is said. Where an element is
-//! another one, there is an error and no time.
+//! and compared with the definition; the number of compared elements is reported. Where an element
+//! is another one, there is an error and no time.
 //!
 //! ```
 //! use tilewright::planners::{self, EntryOptions};

@@ -337,12 +337,12 @@ impl MeasuredPlans {
         MeasuredPlans { folder: folder.map(|folder| folder.join("plans")), shipped: true }
     }
 
-    /// Where the files are; none where nothing is kept.
+    /// Where the files are; none if nothing is kept.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// The file of a card; none where nothing is kept.
+    /// The file of a card; none if nothing is kept.
     pub fn path(&self, card: &Card) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(file::name(card)))
     }

@@ -164,7 +164,7 @@ impl Driver {
         call!(self, release_primary(device))
     }
 
-    /// The context of this thread; none where there is none.
+    /// The context of this thread; none if there is none.
     pub(crate) fn current(&self) -> Result<Option<ContextHandle>, Refused> {
         let mut context = ContextHandle(0);
         call!(self, current(&raw mut context))?;

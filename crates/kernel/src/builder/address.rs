@@ -63,7 +63,7 @@ pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// A number of the algebra as a sum of known multiples of parameters and a constant; none where it
+/// A number of the algebra as a sum of known multiples of parameters and a constant; none if it
 /// is no such sum.
 pub(super) struct Terms {
     /// Factor and parameter.
@@ -102,7 +102,7 @@ impl Terms {
         self.moving.iter().try_fold(Expr::from(self.constant), add)
     }
 
-    /// The bits that the moving terms may have, where each has bits of its own; none where two may
+    /// The bits that the moving terms may have, where each has bits of its own; none if two may
     /// carry into each other.
     fn bits(&self) -> Option<u64> {
         let mut all = 0_u64;

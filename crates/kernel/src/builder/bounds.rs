@@ -157,7 +157,7 @@ fn gather<'n>(node: &'n Node, found: &mut Vec<(&'n Node, &'n Node)>) {
     }
 }
 
-/// `base` and `slope` of `expr = base + slope * parameter`; none where it is no such sum.
+/// `base` and `slope` of `expr = base + slope * parameter`; none if it is no such sum.
 pub(super) fn affine(expr: &Expr, parameter: &Parameter) -> Option<(Expr, Expr)> {
     if !expr.parameters().iter().any(|own| own.stands_for(parameter)) {
         return Some((expr.clone(), Expr::from(0)));

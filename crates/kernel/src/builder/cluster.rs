@@ -28,7 +28,7 @@ pub(crate) struct CheckedRanks {
 }
 
 impl Core {
-    /// How many blocks a cluster has; from here on that is said.
+    /// How many blocks a cluster has; from here on that is fixed.
     pub(crate) fn cluster_size(&mut self) -> u32 {
         self.cluster.get_or_insert([1; 3]).iter().product()
     }
@@ -154,8 +154,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may
-    /// have no room for more than 8, and refuses the launch then.
+    /// Errors: it was set to another number before, or one was relied on; there are 1 to 16. A
+    /// device may have no room for more than 8, and refuses the launch then.
     #[track_caller]
     pub fn cluster(&self, blocks: impl IntoClusterShape) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -99,7 +99,7 @@ pub(crate) struct Core {
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) resident: u32,
-    /// How many blocks a cluster has along each axis, once that is said or relied on.
+    /// How many blocks a cluster has along each axis, once that is set or relied on.
     pub(crate) cluster: Option<[u32; 3]>,
     /// The number of the block in it.
     pub(crate) rank: Option<Expr>,
@@ -178,7 +178,7 @@ impl Core {
         }
     }
 
-    /// The number of threads, where it was said.
+    /// The number of threads, if it was set.
     pub(crate) fn is_said(&self) -> Result<u32, Reason> {
         self.threads.ok_or(Reason::Unsaid {
             what: "the number of threads",

@@ -14,7 +14,7 @@ use super::tensor::View;
 use crate::error::Reason;
 
 impl View<'_> {
-    /// The part of a tile that it is; none where it is a tile of all threads.
+    /// The part of a tile that it is; none if it is a tile of all threads.
     pub(crate) fn own_part(&self) -> Option<ThreadPart> {
         if self.part.is_some() {
             return self.part.clone();

@@ -20,7 +20,7 @@ use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
 impl Core {
-    /// A predicate that is true where an access exists; none where it always does.
+    /// A predicate that is true where an access exists; none if it always does.
     pub(super) fn guard(
         &mut self,
         view: &View<'_>,

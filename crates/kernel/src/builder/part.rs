@@ -28,7 +28,7 @@ enum By {
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadPart {
     by: By,
-    /// The thread; none where it is not known, or any.
+    /// The thread; none if it is not known, or any.
     thread: Option<Expr>,
 }
 

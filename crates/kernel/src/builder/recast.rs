@@ -179,7 +179,7 @@ impl Build {
         copy().map_err(|refusal: Reason| refusal.at("copy_async_where", location))
     }
 
-    /// Whether one index is less than another; none where it is for all threads, blocks and
+    /// Whether one index is less than another; none if it is for all threads, blocks and
     /// iterations.
     ///
     /// Errors: an index has too many terms.

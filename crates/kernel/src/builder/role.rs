@@ -139,7 +139,7 @@ impl Build {
     /// Code for the first thread of the role, or of the block outside of roles: one thread issues
     /// bulk copies, and arrives for a whole stage.
     ///
-    /// Errors: what the body refuses; the number of threads was not said.
+    /// Errors: what the body refuses; the number of threads was not set.
     #[track_caller]
     pub fn single(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         self.open_single()?.holds(body)
@@ -148,7 +148,7 @@ impl Build {
     /// Opens a body for the first thread: of the role, or of the block outside of roles.
     /// [`Build::single`] does the same with a closure.
     ///
-    /// Errors: the number of threads was not said.
+    /// Errors: the number of threads was not set.
     #[track_caller]
     pub fn open_single(&self) -> Result<OpenBody<'_>, KernelError> {
         let begun = Source { statement: "single", location: Location::caller() };

@@ -129,7 +129,7 @@ impl<'k> View<'k> {
     /// nothing, the grid has as many blocks as there are tiles.
     ///
     /// Errors: tile or coordinate do not fit the shape; another view has another number of tiles,
-    /// and no grid is said.
+    /// and no grid is set.
     #[track_caller]
     pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
         let location = Location::caller();

@@ -27,10 +27,10 @@ pub(super) struct Total {
     pub(super) blocks: u64,
     /// How many of them were walked.
     pub(super) walked: u64,
-    /// The most bytes that the warps of a walked block have under way; none where that is not
+    /// The most bytes that the warps of a walked block have under way; none if that is not
     /// known.
     pub(super) under_way: Option<u64>,
-    /// Of each tensor, the sectors that accesses with known addresses touch, each once; none where
+    /// Of each tensor, the sectors that accesses with known addresses touch, each once; none if
     /// not all blocks were walked.
     pub(super) touched: Option<Vec<u64>>,
 }

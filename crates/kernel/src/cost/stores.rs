@@ -30,7 +30,7 @@ pub(super) struct TensorStores {
 }
 
 impl Program {
-    /// Hands over what threads store to a tensor, block by block, in a launch of a program without
+    /// Passes on what threads store to a tensor, block by block, in a launch of a program without
     /// sizes; whether that is all that they store. At most this many nodes of warps are walked
     /// through.
     pub(crate) fn each_stored(&self, to: BufferId, limit: u64, mut each: impl FnMut(Stored)) -> bool {

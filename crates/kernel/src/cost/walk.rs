@@ -60,11 +60,11 @@ pub(super) struct Walk<'a> {
     walked: u64,
     limit: u64,
     multiplies: bool,
-    /// What lanes reached, of each node the first time; none where nobody asks.
+    /// What lanes reached, of each node the first time; none if nobody asks.
     asked: Option<BTreeMap<(usize, usize), Request>>,
-    /// What is stored to one tensor; none where nobody asks.
+    /// What is stored to one tensor; none if nobody asks.
     stores: Option<TensorStores>,
-    /// The sectors of each buffer that were touched; none where nobody asks.
+    /// The sectors of each buffer that were touched; none if nobody asks.
     sectors: Option<Vec<Sectors>>,
     /// In how many sides of conditions that are not known the walk is.
     unsure: u32,
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
         Walk { stores: Some(TensorStores { to, list: Vec::new(), known: true }), ..self }
     }
 
-    /// What was stored since this was asked last; none where something of it is not known.
+    /// What was stored since this was asked last; none if something of it is not known.
     pub(super) fn stored(&mut self) -> Option<Vec<Stored>> {
         let both_sides = self.sums.both_sides;
         self.stores.as_mut().filter(|stores| stores.known && !both_sides).map(|stores| std::mem::take(&mut stores.list))

@@ -259,7 +259,7 @@ pub(super) fn compare(comparison: Comparison, number: Number, a: &Lanes, b: &Lan
     }
 }
 
-/// Whether a comparison holds, by the order of its sides; none where one is NaN.
+/// Whether a comparison holds, by the order of its sides; none if one is NaN.
 fn holds(comparison: Comparison, order: Option<std::cmp::Ordering>) -> u64 {
     let holds = match (comparison, order) {
         (Comparison::NotEqual, None) => true,

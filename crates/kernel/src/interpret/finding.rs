@@ -141,7 +141,7 @@ pub enum Defect {
     },
     /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
     BarrierNotReached {
-        /// The threads that are missing; none where some came and went on, and nobody else before
+        /// The threads that are missing; none if some came and went on, and nobody else before
         /// the end.
         missing: Vec<u32>,
         /// The number of expected threads.
@@ -322,7 +322,7 @@ pub enum PhaseFault {
 pub struct Finding {
     /// The defect.
     pub defect: Defect,
-    /// The statement; none where a whole run shows it.
+    /// The statement; none if a whole run shows it.
     pub source: Option<Source>,
     /// The thread that came upon it.
     pub thread: Option<Thread>,

@@ -44,7 +44,7 @@ pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes],
     }
 }
 
-/// Hands over each place of C and D: which of the values of a lane it is, the lane, its row and its
+/// Passes on each place of C and D: which of the values of a lane it is, the lane, its row and its
 /// column.
 fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     for value in 0..values {

@@ -18,7 +18,7 @@ pub enum Reading {
     Predicate,
     /// Packed elements of a type, the first one in the lowest bits.
     Elements(Element, u32),
-    /// Bits of which nothing is said: their number.
+    /// Bits with no known meaning: their number.
     Bits(u32),
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Narrow {
     mantissa: u32,
     /// The greatest number, without its sign.
     greatest: u64,
-    /// Infinity; none where numbers saturate.
+    /// Infinity; none if numbers saturate.
     infinity: Option<u64>,
 }
 

@@ -235,7 +235,7 @@ fn program_has_background(code: &Code<'_>) -> bool {
     })
 }
 
-/// The elements of a layout with holes, in order; none where there are no holes.
+/// The elements of a layout with holes, in order; none if there are no holes.
 fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<u64>> {
     let mut found: Vec<u64> = if layout.contains(" o ") {
         let layout: Composed<Expr> = layout.parse().ok()?;

@@ -157,7 +157,7 @@ impl<'i> Stepper<'i> {
         }
     }
 
-    /// Goes on by a step; none where all threads have ended.
+    /// Goes on by a step; none if all threads have ended.
     ///
     /// Errors: what was found so far. Nothing can be run after it; contents and registers can be
     /// looked at.

@@ -154,7 +154,7 @@ pub enum Operation {
         operands: WgmmaOperands,
         /// Columns: a multiple of 8, at most 256.
         columns: u32,
-        /// A, 64 rows in shared memory; none where each warp has its 16 rows in registers, as an
+        /// A, 64 rows in shared memory; none if each warp has its 16 rows in registers, as an
         /// `mma.sync` of 16 rows takes them.
         a: Option<Described>,
         /// B, a row for each column of the sums.

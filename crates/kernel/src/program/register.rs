@@ -19,7 +19,7 @@ impl fmt::Display for Register {
     }
 }
 
-/// How many bits a register has. What they mean is said by the instructions that use it.
+/// How many bits a register has. The instructions that use it define what they mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Width {
     /// True or false.

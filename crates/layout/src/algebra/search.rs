@@ -49,7 +49,7 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
 
 /// What a search for a right inverse has found.
 pub(crate) struct Found<N: Extent> {
-    /// A right inverse of more indices than were covered before; none where it met none.
+    /// A right inverse of more indices than were covered before; none if it met none.
     pub(crate) longer: Option<Layout<N>>,
     /// Whether it ended before its limits, so that there is none longer still, or none longer than
     /// was asked for.
@@ -67,7 +67,7 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i6
     try_right_inverse(layout, covered, most).unwrap_or(Found { longer: None, complete: false })
 }
 
-/// As [`right_inverse`]; none where a number is not known, or does not fit.
+/// As [`right_inverse`]; none if a number is not known, or does not fit.
 fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Option<Found<N>> {
     let modes = modes(layout)?;
     let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
@@ -256,7 +256,7 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
 }
 
 /// A layout that has at each offset, in increasing order above 0, one of the numbers that stand
-/// with it, each below `size` in magnitude; none where the search comes to none.
+/// with it, each below `size` in magnitude; none if the search comes to none.
 pub(crate) fn through(points: Vec<(i64, Vec<i64>)>, size: i64) -> Option<Layout> {
     let mut search = Left::new(points, size);
     match search.grow(1, 0) {

@@ -171,7 +171,7 @@ impl Access {
     /// `rows:8`. `ldmatrix` and `stmatrix` may be followed by `.x1`, `.x2` or `.x4`, then `.trans`.
     pub const NAMES: [&'static str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
 
-    /// The access of a name to a tile of a shape; none where there is no such access.
+    /// The access of a name to a tile of a shape; none if there is no such access.
     ///
     /// Errors: as those that make it.
     ///

@@ -251,7 +251,7 @@ impl Visit for ListedBytes {
 pub struct Widths {
     /// For each thread the elements of its widest load or store.
     pub threads: Vec<i64>,
-    /// The most bytes, a power of two, at multiples of which all of these begin; none where all
+    /// The most bytes, a power of two, at multiples of which all of these begin; none if all
     /// begin at byte 0.
     pub alignment: Option<i64>,
 }

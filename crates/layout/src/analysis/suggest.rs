@@ -112,7 +112,7 @@ impl Suggestion {
 pub struct Advice {
     /// The cost of each access before the change.
     pub before: Vec<BankReport>,
-    /// Changes that cost less, each the best of its kind. None where there is nothing to gain.
+    /// Changes that cost less, each the best of its kind. None if there is nothing to gain.
     pub suggestions: Vec<Suggestion>,
 }
 

@@ -18,7 +18,7 @@ use crate::value::number::{Extent, Stride};
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// A layout with its numbers replaced; none where one has no counterpart.
+/// A layout with its numbers replaced; none if one has no counterpart.
 fn renumbered<D: Stride, E: Stride>(
     layout: &Layout<D>,
     extent: impl Fn(&D::Extent) -> Option<E::Extent>,
@@ -30,7 +30,7 @@ fn renumbered<D: Stride, E: Stride>(
     Layout::from_tree(Tree::new(layout.profile().clone(), leaves).ok()?).ok()
 }
 
-/// A tuple with its numbers replaced; none where one has no counterpart.
+/// A tuple with its numbers replaced; none if one has no counterpart.
 pub(crate) fn renumbered_tree<T, U>(tree: &Tree<T>, number: impl Fn(&T) -> Option<U>) -> Option<Tree<U>> {
     tree.try_map(|leaf| number(leaf).ok_or(())).ok()
 }
@@ -122,7 +122,7 @@ pub(crate) fn without_bits(layout: &Layout<Xor>) -> Option<Layout> {
     renumbered(layout, |extent| Some(*extent), no_bits)
 }
 
-/// A tiler with its layouts replaced; none where one has no counterpart.
+/// A tiler with its layouts replaced; none if one has no counterpart.
 pub(crate) fn retiled<D: Stride, E: Stride>(
     tiler: &Tiler<D>,
     layout: &impl Fn(&Layout<D>) -> Option<Layout<E>>,
@@ -162,7 +162,7 @@ pub(crate) fn symbolic_composed(map: &Composed) -> Result<Composed<Expr>, Layout
     Composed::new(symbolic_map(map.outer())?, Expr::from(*map.offset()), Layout::from(map.inner()))
 }
 
-/// The map on offsets with known numbers; none where one is not known.
+/// The map on offsets with known numbers; none if one is not known.
 fn known_map(map: &OuterMap<Expr>) -> Option<OuterMap> {
     Some(match map {
         OuterMap::Layout(layout) => OuterMap::Layout(known_layout(layout)?),

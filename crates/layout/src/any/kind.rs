@@ -54,7 +54,7 @@ impl Kind {
         Kind::CoordinateComposed,
     ];
 
-    /// The kind in which layouts of both meet; none where numbers would meet coordinates.
+    /// The kind in which layouts of both meet; none if numbers would meet coordinates.
     ///
     /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no
     /// counterpart there is refused when it is taken to it.

@@ -152,7 +152,7 @@ impl AnyLayout {
         }
     }
 
-    /// The layout seen from a coordinate on, and the offset of that coordinate; none where the
+    /// The layout seen from a coordinate on, and the offset of that coordinate; none if the
     /// layout has taken it in ([`Layout::domain_offset`]).
     ///
     /// Errors: as [`Layout::domain_offset`]; indices known at launch, of XOR strides

@@ -50,7 +50,7 @@ macro_rules! with_tiler {
     };
 }
 
-/// The items of a tiler by mode; none where it is one for the whole.
+/// The items of a tiler by mode; none if it is one for the whole.
 fn items<D: Stride>(tiler: &Tiler<D>) -> Option<&[Tiler<D>]> {
     if let Tiler::Modes(modes) = tiler { Some(modes.items()) } else { None }
 }

@@ -221,7 +221,7 @@ fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
 struct Elements {
     modes: usize,
     leaves: Vec<DataLeaf>,
-    /// The number of the element at each offset, first leaf fastest; none where the strides are the
+    /// The number of the element at each offset, first leaf fastest; none if the strides are the
     /// bases of a number.
     table: Option<BTreeMap<i64, i64>>,
 }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use crate::atoms::error::AtomError;
 use crate::{Condition, Extent, Layout, LayoutError, Leaf, Question, Tree};
 
-/// The positions of the leaves that move, the longest stride first; none where they overlap, or
+/// The positions of the leaves that move, the longest stride first; none if they overlap, or
 /// where a stride is negative or repeats.
 pub(crate) fn descending(layout: &Layout) -> Option<Vec<usize>> {
     let leaves = layout.leaves();

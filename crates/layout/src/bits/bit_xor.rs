@@ -87,7 +87,7 @@ impl BitXor {
         BitMatrix::from_valid(columns.len(), columns)
     }
 
-    /// The swizzle that does the same; none where the fields overlap.
+    /// The swizzle that does the same; none if the fields overlap.
     ///
     /// ```
     /// use tilewright_layout::BitXor;

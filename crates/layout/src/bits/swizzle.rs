@@ -65,7 +65,7 @@ impl Swizzle {
         }
     }
 
-    /// As [`Swizzle::new`], for constants; none where that refuses.
+    /// As [`Swizzle::new`], for constants; none if that refuses.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -246,7 +246,7 @@ impl Swizzle {
         self.downcast(narrower)?.upcast(wider)
     }
 
-    /// The logarithm of a power of two; none where nothing is flipped, so that every factor will
+    /// The logarithm of a power of two; none if nothing is flipped, so that every factor will
     /// do.
     fn power(self, op: &'static str, n: i64) -> Result<Option<i64>, LayoutError> {
         let refuse = |wanted| Err(LayoutError::Argument { op, what: "the factor", value: n, wanted });

@@ -187,7 +187,7 @@ impl Composed {
         Ok(end.max(1))
     }
 
-    /// `B' o -offset o A'`; none where `A` is not undone on all values of `offset + B`.
+    /// `B' o -offset o A'`; none if `A` is not undone on all values of `offset + B`.
     fn undone(&self) -> Option<Result<OuterMap, LayoutError>> {
         let (least, greatest) = self.inner.range().ok()?;
         let (low, high) = (self.offset.checked_add(least)?, self.offset.checked_add(greatest)?);
@@ -345,7 +345,7 @@ fn undecided(op: &'static str) -> LayoutError {
     LayoutError::Undecided { op, limit: MAX_INDICES as usize }
 }
 
-/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none where values are
+/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none if values are
 /// negative or there are too many.
 fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>> {
     let support = affine.support();
@@ -377,7 +377,7 @@ fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
     Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
 }
 
-/// A map that undoes `outer` on all offsets from `low` to `high`; none where it is not known to be
+/// A map that undoes `outer` on all offsets from `low` to `high`; none if it is not known to be
 /// injective there.
 fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
     match outer {

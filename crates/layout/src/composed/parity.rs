@@ -110,7 +110,7 @@ impl Parities {
         Some(sum)
     }
 
-    /// The sum of two functions of the same bits; none where they have different ones, or a number
+    /// The sum of two functions of the same bits; none if they have different ones, or a number
     /// does not fit.
     pub(crate) fn added(&self, other: &Parities) -> Option<Parities> {
         let constant = self.constant.checked_add(other.constant).filter(|_| self.bits == other.bits)?;
@@ -282,7 +282,7 @@ impl Affine {
         self.columns.iter().fold(self.constant, |all, column| all | column)
     }
 
-    /// Followed by a layout, read on all integers; none where a value may be negative, or where a
+    /// Followed by a layout, read on all integers; none if a value may be negative, or where a
     /// mode of the layout ends within the values at what is not a power of two, or a number does
     /// not fit.
     pub(crate) fn through_layout(&self, leaves: &[Leaf]) -> Option<Parities> {

@@ -22,7 +22,7 @@ pub trait InnerValue: Stride {
     /// Errors: a coordinate does not fit the outer layout.
     fn offset_tree(&self, outer: &OuterMap<Self::Extent>) -> Result<Tree<Self::Extent>, LayoutError>;
 
-    /// The offset that is written as `tree`; none where that is none of this kind.
+    /// The offset that is written as `tree`; none if that is none of this kind.
     fn of_offset_tree(tree: &Tree<Self::Extent>) -> Option<Self>;
 
     /// The value of an outer map here.
@@ -34,7 +34,7 @@ pub trait InnerValue: Stride {
     /// map has values.
     fn check(outer: &OuterMap<Self::Extent>, offset: &Self, inner: &Layout<Self>) -> Result<(), LayoutError>;
 
-    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none where
+    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none if
     /// places are not indices.
     fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
 }

@@ -27,7 +27,7 @@ use crate::value::profile::{Profile, ProfileBuilder};
 use crate::value::tree::{Leaves, Tree};
 
 impl OuterMap {
-    /// The map after a function of bits; none where it reads what is not affine, or ends a mode
+    /// The map after a function of bits; none if it reads what is not affine, or ends a mode
     /// within it at what is not a power of two.
     pub(super) fn after_bits(&self, sum: Parities) -> Option<Parities> {
         match self {
@@ -80,7 +80,7 @@ impl<N: Extent> Composed<N> {
 }
 
 impl Composed {
-    /// The function of the bits of the index; none where the extents are not powers of two, or as
+    /// The function of the bits of the index; none if the extents are not powers of two, or as
     /// [`OuterMap::after_bits`].
     pub(crate) fn parities(&self) -> Option<Parities> {
         self.outer.after_bits(Parities::of_layout(self.inner.leaves(), self.offset)?)
@@ -295,7 +295,7 @@ fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, Layo
     Layout::from_tree(Tree::from_parts(builder.finish()?, leaves))
 }
 
-/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none where there
+/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none if there
 /// is none. The criterion is at the head of this file.
 fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, LayoutError> {
     let rows: SmallVec<[u64; 64]> = (0..64).map(|row| affine.row(row).0).collect();
@@ -324,7 +324,7 @@ fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, La
     Ok(None)
 }
 
-/// The function as `swizzle o offset o L`; none where that is none, or a number does not fit.
+/// The function as `swizzle o offset o L`; none if that is none, or a number does not fit.
 fn with_swizzle(shape: &Tree<i64>, affine: &Affine, swizzle: Swizzle) -> Result<Option<Composed>, LayoutError> {
     let sum = affine.swizzled(swizzle).parities();
     let Some((steps, offset)) = sum.and_then(|sum| Some((sum.steps()?, sum.eval(0)?))) else { return Ok(None) };

@@ -145,7 +145,7 @@ impl Composed {
         bits & (found | !(RESIDUES as u64 - 1))
     }
 
-    /// Widening by `n`, a power of two, of a function affine over bits; none where it is not, and
+    /// Widening by `n`, a power of two, of a function affine over bits; none if it is not, and
     /// where the columns do not let it.
     ///
     /// Errors: a number is not representable.
@@ -216,7 +216,7 @@ impl Composed {
         Composed::new(self.outer.widened(n)?, self.offset / n, inner)
     }
 
-    /// Widening by `n` as the definition has it, tested at every index; none where it fails.
+    /// Widening by `n` as the definition has it, tested at every index; none if it fails.
     ///
     /// Along a leaf, `f` is the first step that comes back to the part at 0, or the extent. What is
     /// left is the map at multiples of each `f`, and after it the division by `n`, which is a
@@ -335,7 +335,7 @@ impl OuterMap {
             return 0;
         }
         match self {
-            // At most 2^61: two fields of a bit at the least lie above.
+            // At most 2^61: two fields of a bit at least lie above.
             OuterMap::Swizzle(swizzle) => 1 << swizzle.base(),
             OuterMap::Bits(matrix) => {
                 let whole = |bit: &usize| {

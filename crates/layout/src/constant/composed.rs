@@ -38,7 +38,7 @@ pub struct StaticComposed {
 }
 
 impl StaticComposed {
-    /// The map `swizzle o offset o inner`; none where an offset `offset + inner(c)` is not
+    /// The map `swizzle o offset o inner`; none if an offset `offset + inner(c)` is not
     /// representable.
     pub const fn new(swizzle: Swizzle, offset: i64, inner: StaticLayout) -> Option<StaticComposed> {
         let (least, greatest) = inner.range();
@@ -48,7 +48,7 @@ impl StaticComposed {
         Some(StaticComposed { swizzle, offset, inner })
     }
 
-    /// The value at an index, as [`Composed::eval`]; none where it is not representable.
+    /// The value at an index, as [`Composed::eval`]; none if it is not representable.
     #[inline(always)]
     pub const fn eval(&self, index: i64) -> Option<i64> {
         self.through(self.inner.eval(index))

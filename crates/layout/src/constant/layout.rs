@@ -76,7 +76,7 @@ impl StaticLayout {
     /// The layout with these (extent, stride) pairs; `layout!` writes the arguments.
     ///
     /// `modes` holds for each leaf the top-level mode that it belongs to, and `nodes` the nesting
-    /// as [`Profile::nodes`] does. None where these three do not agree, where an extent is not
+    /// as [`Profile::nodes`] does. None if these three do not agree, where an extent is not
     /// positive or the size not representable, where the nesting exceeds [`MAX_NODES`] or
     /// [`MAX_DEPTH`], and where an offset, its negative, or the largest offset plus one is not
     /// representable.
@@ -110,7 +110,7 @@ impl StaticLayout {
     /// The value at an index, as [`Layout::eval`]: an index at or past [`size`](StaticLayout::size)
     /// goes on in the last mode, a negative one mirrors.
     ///
-    /// None where the value is not representable, and for the empty layout at any index but 0.
+    /// None if the value is not representable, and for the empty layout at any index but 0.
     ///
     /// For an index that cannot be negative, such as `i64::from(i)` of a `u32`, the code is the
     /// shortest.
@@ -126,7 +126,7 @@ impl StaticLayout {
     /// index is counted colexicographically in its mode, and goes on past its end. A single mode
     /// without parentheses has rank 1.
     ///
-    /// None where `RANK` is not the rank, and where the value is not representable.
+    /// None if `RANK` is not the rank, and where the value is not representable.
     #[inline(always)]
     pub const fn eval_at<const RANK: usize>(&self, coord: [i64; RANK]) -> Option<i64> {
         if RANK != self.rank || (self.hollow && !self.fits(&coord)) {

@@ -56,7 +56,7 @@ impl StaticTiler {
         StaticTiler { part: ConstantTiler::Layout(layout), depth: 0, nodes: 1 }
     }
 
-    /// The tiler that tiles mode `i` by the `i`-th of `items`; none where [`Tiler::modes`] refuses.
+    /// The tiler that tiles mode `i` by the `i`-th of `items`; none if [`Tiler::modes`] refuses.
     pub const fn modes(items: &'static [StaticTiler]) -> Option<StaticTiler> {
         let (mut depth, mut nodes, mut at) = (1, 1_usize, 0);
         while at < items.len() {

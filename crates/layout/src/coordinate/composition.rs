@@ -64,7 +64,7 @@ struct PathGroup<'a, D: Stride> {
     members: SmallVec<[u16; 8]>,
 }
 
-/// The leaves of `B` by the path of their only term; none where a stride has several.
+/// The leaves of `B` by the path of their only term; none if a stride has several.
 fn groups<'a, D: Stride>(
     a: TreeRef<'a, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,

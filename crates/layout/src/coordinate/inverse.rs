@@ -69,7 +69,7 @@ impl<N: Extent> PathLeaves<N> {
         Ok(PathLeaves { within, alone: Layout::flat(alone)?, spread: Layout::flat(spread)? })
     }
 
-    /// Places of the part as indices of the layout; none where there is no layout for it.
+    /// Places of the part as indices of the layout; none if there is no layout for it.
     fn spread(&self, places: &Layout<N>) -> Option<Layout<N>> {
         let spread = self.spread.compose(places).ok()?;
         let mut leaves = Leaves::new();

@@ -183,7 +183,7 @@ pub struct NotTractable {
     pub mode: Path,
     /// Its extent and stride.
     pub leaf: (i64, i64),
-    /// The next mode in the order of strides, and its stride; none where the stride is negative.
+    /// The next mode in the order of strides, and its stride; none if the stride is negative.
     pub next: Option<(Path, i64)>,
 }
 

@@ -353,7 +353,7 @@ pub trait Overflow {
     }
 }
 
-/// A number of an operation, which has none where it is not representable.
+/// A number of an operation, which has none if it is not representable.
 pub(crate) trait Fits<T> {
     /// The number, or the refusal of the operation.
     fn fits(self, op: &'static str) -> Result<T, LayoutError>;

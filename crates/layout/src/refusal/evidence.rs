@@ -120,7 +120,7 @@ pub struct Uneven {
 pub struct NotXor {
     /// The operation.
     pub op: &'static str,
-    /// The mode of B that becomes no mode even by itself; none where modes do not add up, and where
+    /// The mode of B that becomes no mode even by itself; none if modes do not add up, and where
     /// there is no B.
     pub mode: Option<BMode>,
     /// A coordinate of B, or of the layout that is converted; or an index. Where a mode is named,

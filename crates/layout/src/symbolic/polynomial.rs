@@ -174,7 +174,7 @@ pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomi
     wanted.peek().is_none().then_some(rest)
 }
 
-/// Hands over the terms of `a + factor * b`, in order; `None` where a coefficient is not
+/// Passes on the terms of `a + factor * b`, in order; `None` where a coefficient is not
 /// representable, or `each` says so.
 #[inline(always)]
 fn each_of_sum(

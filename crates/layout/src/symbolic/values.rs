@@ -78,7 +78,7 @@ pub trait Symbolic: Sized + Display {
     /// The same of numbers.
     type Numbers;
 
-    /// Hands over every expression in it.
+    /// Passes on every expression in it.
     fn visit(&self, each: &mut dyn FnMut(&Expr));
 
     /// The same with each parameter that has a value replaced by it.

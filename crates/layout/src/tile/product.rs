@@ -166,7 +166,7 @@ impl<D: Blocks> Layout<D> {
         Layout::from_tree(out.finish()?)
     }
 
-    /// Hands over the modes of the block and of its copies in pairs, both filled up with `1:0` to
+    /// Passes on the modes of the block and of its copies in pairs, both filled up with `1:0` to
     /// the same rank.
     fn mode_products<B: Inner<D>>(
         &self,

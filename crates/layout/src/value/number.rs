@@ -126,7 +126,7 @@ pub trait Extent: Stride<Extent = Self> + From<i64> + ExtentKind {
     /// The number, when it is known.
     fn known(&self) -> Option<i64>;
 
-    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none where it is not
+    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none if it is not
     /// known, or not representable.
     fn greatest_divisor(&self, other: &Self) -> Option<Self>;
 

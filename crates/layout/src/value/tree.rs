@@ -296,7 +296,7 @@ impl Carry {
 
 impl LayoutError {
     /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
-    /// operand is that the message speaks of, so that the operand may be applied to it. None where
+    /// operand is that the message speaks of, so that the operand may be applied to it. None if
     /// nothing of that kind shows it.
     ///
     /// ```

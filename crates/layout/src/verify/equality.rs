@@ -139,7 +139,7 @@ pub enum Distinct {
     Function(Difference),
     /// They are one function, and what permutes the offsets is not the same.
     Swizzle {
-        /// What the first is seen through; none where nothing permutes its offsets.
+        /// What the first is seen through; none if nothing permutes its offsets.
         first: Option<OuterMap>,
         /// The same of the second.
         second: Option<OuterMap>,

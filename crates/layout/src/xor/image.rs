@@ -54,7 +54,7 @@ impl Image {
         self.twos == self.space.len() && self.least.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
     }
 
-    /// The least number that is no value; none where that is not found in a few steps.
+    /// The least number that is no value; none if that is not found in a few steps.
     pub(crate) fn first_missing(&self) -> Option<u64> {
         // Below the first bit at which no vector leads, every number or none of a block is a value.
         let block = self.space.iter().zip(0..).take_while(|(vector, bit)| **vector == 1 << *bit).count();

@@ -85,7 +85,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head that these bytes are; none where they are no message of ours.
+    /// The head that these bytes are; none if they are no message of ours.
     pub fn of(head: &[u8; HEAD]) -> Option<Head> {
         let number = |at: usize| {
             let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());

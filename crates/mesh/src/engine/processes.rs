@@ -114,7 +114,7 @@ type Sends<'a> = Vec<(usize, FrameKind, &'a [u8])>;
 type Receives = Vec<(usize, FrameKind, Option<usize>)>;
 
 impl Processes {
-    /// The most that is waited for a process that does not answer, if nothing else is said.
+    /// The most that is waited for a process that does not answer, if no other limit is given.
     pub const PATIENCE: Duration = Duration::from_secs(30);
 
     /// Connects this process with all others.

@@ -12,7 +12,7 @@ use crate::uneven::rounded_up;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CutLeaf {
     pub extent: i64,
-    /// The axis and the step along it; none where it steps along offsets.
+    /// The axis and the step along it; none if it steps along offsets.
     pub along: Option<(usize, i64)>,
 }
 

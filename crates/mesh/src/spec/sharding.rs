@@ -194,7 +194,7 @@ impl ShardingDevices {
     }
 
     /// For each axis of tiles, the extents and steps in ranks that lead along it, the slowest
-    /// first; none where an axis ends within one of the shape, or a list has no such steps.
+    /// first; none if an axis ends within one of the shape, or a list has no such steps.
     fn factors(&self) -> Option<Vec<Vec<(i64, i64)>>> {
         match &self.order {
             Order::Iota { shape, axes } => {

@@ -139,7 +139,7 @@ struct Part {
 }
 
 impl Part {
-    /// The devices of a mesh along it; none where the mesh has no such.
+    /// The devices of a mesh along it; none if the mesh has no such.
     fn on(&self, mesh: &Mesh) -> Option<MeshMode> {
         let axis = mesh.axis(&self.name)?;
         let whole = mesh.axes().get(axis)?.extent;

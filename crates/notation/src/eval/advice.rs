@@ -46,7 +46,7 @@ fn first_sentence(message: &str) -> &str {
     message.split(';').next().unwrap_or(message)
 }
 
-/// The program evaluated under a declaration; none where there is no such program.
+/// The program evaluated under a declaration; none if there is no such program.
 fn evaluated_under(
     source: &str,
     unnamed: &[Option<Parameter>],

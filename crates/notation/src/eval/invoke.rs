@@ -128,7 +128,7 @@ impl Function {
         (self.least..=self.most).contains(&count)
     }
 
-    /// The value at as many arguments as the function takes; none where it takes another number.
+    /// The value at as many arguments as the function takes; none if it takes another number.
     fn fits(&self, values: Values<'_>) -> Option<Result<Value, Box<Refused>>> {
         if !self.takes(values.len()) {
             return None;

@@ -197,7 +197,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The composition of two maps on offsets, or of one with a composed layout; none where neither is
+/// The composition of two maps on offsets, or of one with a composed layout; none if neither is
 /// one.
 pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     let (left, right) = (outer(a.get(0)?), outer(a.get(1)?));

@@ -59,7 +59,7 @@ pub(super) struct OneKernel<'a> {
 }
 
 impl<'a> OneKernel<'a> {
-    /// The form for an attention on a machine; none where it is not the common case: heads of 64 or
+    /// The form for an attention on a machine; none if it is not the common case: heads of 64 or
     /// 128, causal or without a mask, and logits that are scaled products.
     pub(super) fn new(
         dense: &'a Dense,

@@ -25,7 +25,7 @@ pub(super) struct Bias {
 pub(super) struct Logits {
     /// The factor of the products: 0 for that of the head, until it is checked.
     pub(super) scale: f64,
-    /// The bound of the scaled products; none where it is 0.
+    /// The bound of the scaled products; none if it is 0.
     pub(super) softcap: f64,
     /// How many keys before and behind its position a query sees; all where it is -1.
     pub(super) left: i64,

@@ -290,7 +290,7 @@ fn memory(
     })())
 }
 
-/// The swizzle of a pointer; none where it has none.
+/// The swizzle of a pointer; none if it has none.
 fn pointer(context: &Context<'_>, parts: &[Range<usize>], system: System) -> Option<Result<Reading, Refused>> {
     let pointer = IrPointer::of(context.source, parts)?;
     pointer.swizzle?;

@@ -56,7 +56,7 @@ struct PrintedPointer {
     /// The memory, as a phrase for [`Reading::what`].
     what: &'static str,
     bits: i64,
-    /// None where it is unset.
+    /// None if it is unset.
     address: Option<u64>,
     /// How many logical elements share each that is stored.
     sharing: i64,

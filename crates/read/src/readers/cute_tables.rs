@@ -73,7 +73,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     })
 }
 
-/// A table of indices that stands directly below a place, and where it ends; none where there is
+/// A table of indices that stands directly below a place, and where it ends; none if there is
 /// another table, or none.
 pub(super) fn below(source: &str, at: usize) -> Option<(Table, usize)> {
     let mut cursor = Cursor::new(source, at);
@@ -123,7 +123,7 @@ fn columns_above(source: &str, at: usize) -> Option<usize> {
     numbered(line.get(line.len() - start.unwrap_or(line.len().min(MAX_CELLS))..)?)
 }
 
-/// The table whose first rule begins at a place; none where there is none of CuTe.
+/// The table whose first rule begins at a place; none if there is none of CuTe.
 fn framed(source: &str, at: usize) -> Option<Drawn> {
     // A rule stands alone on its line.
     let bytes = source.as_bytes();

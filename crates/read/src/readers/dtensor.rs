@@ -113,7 +113,7 @@ fn by(extents: &[i64]) -> String {
 }
 
 /// The extents of the values in `tensor([[1., 2.], [3., 4.]], device='cuda:0')`, or `size=(2, 2)`;
-/// none where values are left out.
+/// none if values are left out.
 fn shape_of_local(text: &str) -> Option<Vec<i64>> {
     if let Some((_, size)) = text.split_once("size=") {
         return read_term(size, 0).ok()?.numbers();

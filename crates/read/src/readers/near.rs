@@ -12,7 +12,7 @@ use std::ops::Range;
 const WINDOW: usize = 1 << 12;
 
 /// The shape of the argument, or of the result with this number, to which the attribute at these
-/// bytes belongs; none where no type with known extents says it.
+/// bytes belongs; none if no type with known extents says it.
 pub(super) fn shape_beside(source: &str, span: Range<usize>, result: usize) -> Option<Vec<i64>> {
     let before = line_before(source, span.start);
     let after = line_after(source, span.end);

@@ -133,7 +133,7 @@ impl Shape {
         }
     }
 
-    /// How many last places two results differ by; none where they differ only in the bits of NaN.
+    /// How many last places two results differ by; none if they differ only in the bits of NaN.
     fn distance(self, found: u64, wanted: u64) -> Option<u64> {
         let (count, width, infinity) = self.numbers();
         if count == 0 {

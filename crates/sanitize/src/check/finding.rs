@@ -45,7 +45,7 @@ pub struct Waiting {
     pub first: Thread,
     /// How many threads.
     pub threads: u32,
-    /// The instruction at which they wait; none where they have ended.
+    /// The instruction at which they wait; none if they have ended.
     pub at: Option<At>,
     /// What they wait for, as in `for phase 3 of the barrier at byte 64 of shared memory`.
     pub what: String,
@@ -181,7 +181,7 @@ pub enum Defect {
         expected: u32,
         /// A thread that did not come.
         missing: Option<Thread>,
-        /// Where that thread is instead; none where it has ended.
+        /// Where that thread is instead; none if it has ended.
         missing_at: Option<At>,
     },
     /// E1022: threads that wait for each other.
@@ -290,7 +290,7 @@ pub enum Defect {
 pub struct Finding {
     /// The defect.
     pub defect: Defect,
-    /// The instruction; none where a whole run shows it.
+    /// The instruction; none if a whole run shows it.
     pub at: Option<At>,
     /// The thread that came upon it.
     pub thread: Option<Thread>,

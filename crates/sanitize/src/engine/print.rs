@@ -123,7 +123,7 @@ fn general(value: f64, precision: usize) -> String {
 }
 
 impl Cluster<'_> {
-    /// A byte at a generic address; none where nothing is.
+    /// A byte at a generic address; none if nothing is.
     fn byte(&mut self, block: usize, warp: &Warp, lane: usize, address: u64) -> Option<u8> {
         let (side, offset) = self.side(block, Window::Generic, address);
         Some(match side {

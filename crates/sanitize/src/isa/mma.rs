@@ -78,7 +78,7 @@ const COLUMNS: usize = 8;
 
 impl Mma {
     /// An instruction with B column-major and A row-major. `sums` tells f16 from f32 where A and B
-    /// are floating-point; `saturate` is `.satfinite` of integers. None where there is none of this
+    /// are floating-point; `saturate` is `.satfinite` of integers. None if there is none of this
     /// shape and these types.
     ///
     /// ```

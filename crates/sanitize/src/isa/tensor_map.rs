@@ -358,7 +358,7 @@ impl TensorMap {
         bytes
     }
 
-    /// The map that 128 bytes are; none where they are no map, or a damaged one.
+    /// The map that 128 bytes are; none if they are no map, or a damaged one.
     pub fn of_bytes(bytes: &[u8; MAP_BYTES]) -> Option<TensorMap> {
         let mut words = [0_u64; MAP_BYTES / 8];
         for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {

@@ -142,7 +142,7 @@ enum Elements {
 }
 
 impl GroupProduct {
-    /// An instruction without negation, both operands K-major. None where there is none of these
+    /// An instruction without negation, both operands K-major. None if there is none of these
     /// types and columns.
     pub fn new(n: usize, operands: GroupOperands, sums: SumType, saturate: bool) -> Option<GroupProduct> {
         let fits = match operands {

@@ -43,7 +43,7 @@ pub struct Wmma {
 }
 
 impl Wmma {
-    /// An instruction; none where there is none of this shape and these types.
+    /// An instruction; none if there is none of this shape and these types.
     pub fn new(shape: [usize; 3], operands: Operands, sums: SumType, saturate: bool) -> Option<Wmma> {
         let fits = match operands {
             Operands::Floats(Factor::F16, Factor::F16) | Operands::Integers { bits: 8, .. } => {

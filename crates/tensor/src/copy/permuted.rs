@@ -61,7 +61,7 @@ struct Chain {
 }
 
 /// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the other
-/// axes of the space; none where rows are short, or the map does more than flip bits.
+/// axes of the space; none if rows are short, or the map does more than flip bits.
 pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<PermutedTile> {
     if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
         return None;

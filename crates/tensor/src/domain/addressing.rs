@@ -79,12 +79,12 @@ impl Addressing {
         self.map.is_some()
     }
 
-    /// The number of elements; none where it is not representable.
+    /// The number of elements; none if it is not representable.
     pub(crate) fn size(&self) -> Option<i64> {
         self.leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent))
     }
 
-    /// The place at `offset + inner`; none where the map has none.
+    /// The place at `offset + inner`; none if the map has none.
     pub(crate) fn place(&self, inner: i64) -> Option<i64> {
         let value = self.offset.checked_add(inner)?;
         match &self.map {
@@ -110,7 +110,7 @@ impl Addressing {
         }
     }
 
-    /// What a step adds to the place, wherever it starts from zero upward; none where that is not
+    /// What a step adds to the place, wherever it starts from zero upward; none if that is not
     /// known.
     pub(crate) fn step(&self, step: i64) -> Option<i64> {
         match &self.map {

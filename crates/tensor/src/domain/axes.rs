@@ -30,7 +30,7 @@ pub(super) struct DomainAxis<const N: usize> {
     pub(super) non_additive: [bool; N],
 }
 
-/// The axes of operands of one size; none where they have no common digits, or a number is not
+/// The axes of operands of one size; none if they have no common digits, or a number is not
 /// representable.
 pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<DomainAxis<N>>> {
     // The modes as they are may have more digits in common, so that a map leaves more of them

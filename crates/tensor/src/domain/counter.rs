@@ -27,7 +27,7 @@ impl<'a> Counter<'a> {
         Counter { side, digits, inner }
     }
 
-    /// The place of this index; none where the map has none, which does not occur in a view.
+    /// The place of this index; none if the map has none, which does not occur in a view.
     pub(crate) fn place(&self) -> Option<i64> {
         self.side.place(self.inner)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Space<const N: usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NonAdditive<const N: usize> {
     pub(crate) extent: usize,
-    /// The bytes that a step adds on each side; none where the map decides.
+    /// The bytes that a step adds on each side; none if the map decides.
     pub(crate) by: [Option<isize>; N],
 }
 

@@ -27,7 +27,7 @@ impl DimensionOffsets {
         Some(DimensionOffsets { extent, inner: extent, stride, outer: Vec::new() })
     }
 
-    /// The offsets of the leaves of a mode; none where an extent or a stride does not fit into a
+    /// The offsets of the leaves of a mode; none if an extent or a stride does not fit into a
     /// `usize`.
     fn new(mode: &[Leaf]) -> Option<DimensionOffsets> {
         let mut line = DimensionOffsets { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
@@ -47,7 +47,7 @@ impl DimensionOffsets {
         Some(line)
     }
 
-    /// The lines of the two modes of a layout; none where its offsets are not the sums of two
+    /// The lines of the two modes of a layout; none if its offsets are not the sums of two
     /// lines.
     #[inline]
     pub fn pair(layout: &impl Offsets) -> Option<(DimensionOffsets, DimensionOffsets)> {

@@ -41,7 +41,7 @@ pub struct ProductPlan {
 /// do no harm: they are read one after another, and the L2 cache has them.
 const MAX_SET_CONFLICTS: usize = 40;
 
-/// How often an operand is read in place at the most, once for each slice of the other operand.
+/// How often an operand is read in place at most, once for each slice of the other operand.
 const MAX_PASSES_IN_PLACE: usize = 20;
 
 impl ProductPlan {

@@ -54,7 +54,7 @@ impl SharedBlocks {
         self.states.get(number).is_some_and(|state| state.load(Ordering::Relaxed) != FREE)
     }
 
-    /// The beginning of a block, which `pack` writes if nobody has; none where there is no such
+    /// The beginning of a block, which `pack` writes if nobody has; none if there is no such
     /// block.
     pub fn get(&self, number: usize, pack: impl FnOnce(*mut u8)) -> Option<*mut u8> {
         let state = self.states.get(number)?;

@@ -10,7 +10,7 @@ use super::prefetch::Prefetch;
 use super::product::{Backend, MatrixPlaces, Product, SMALL_ON_THREADS};
 use super::tile::{ProductPart, Slices, each_tile};
 
-/// How often B is read in such a product at the most, once for each slice of A. Products that
+/// How often B is read in such a product at most, once for each slice of A. Products that
 /// threads would not share are exempt.
 const MAX_PASSES: usize = 10;
 

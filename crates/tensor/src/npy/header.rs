@@ -125,7 +125,7 @@ impl Header {
         self.size > 1 && self.big != cfg!(target_endian = "big")
     }
 
-    /// How many bytes the elements take; none where that is not representable.
+    /// How many bytes the elements take; none if that is not representable.
     pub fn bytes(&self) -> Option<u64> {
         let size = u64::try_from(self.size).ok()?;
         self.shape.leaves().iter().try_fold(size, |bytes, extent| bytes.checked_mul(u64::try_from(*extent).ok()?))

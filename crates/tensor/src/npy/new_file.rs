@@ -105,7 +105,7 @@ fn under_free_name<R>(path: &Path, with: impl Fn(&Path) -> io::Result<R>) -> io:
     }
 }
 
-/// A file without a name in the directory of a path; none where there are no such files.
+/// A file without a name in the directory of a path; none if there are no such files.
 #[cfg(target_os = "linux")]
 fn without_name(path: &Path) -> Option<File> {
     use std::os::unix::fs::OpenOptionsExt;

@@ -70,7 +70,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// How elements get from one layout to another with memory for this many of them; none where
+    /// How elements get from one layout to another with memory for this many of them; none if
     /// one of the layouts is seen through a map, they have no common axes, or the steps of the
     /// second are not nested.
     pub fn new(from: &impl Offsets, to: &impl Offsets, memory: usize) -> Option<Stream> {

@@ -250,7 +250,7 @@ impl<const N: usize> Patch<'_, N> {
     }
 
     /// A bit for each operand that does not move along a row while all others are contiguous, with
-    /// elements of this many bytes; none where rows are something else, or have one element.
+    /// elements of this many bytes; none if rows are something else, or have one element.
     #[inline(always)]
     pub(crate) fn contiguous(&self, elements: [usize; N]) -> Option<usize> {
         let mut stay = 0;

@@ -58,7 +58,7 @@ pub(super) fn in_registers(element: usize) -> bool {
 }
 
 impl<const N: usize> Staged<N> {
-    /// The operands whose elements may be read from a copy; none where staging helps none of them.
+    /// The operands whose elements may be read from a copy; none if staging helps none of them.
     pub(super) fn new(nest: &Nest<N>, elements: [usize; N], plain: [bool; N]) -> Option<Staged<N>> {
         let mut staged = Staged {
             operands: Vec::new(),

@@ -61,7 +61,7 @@ pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> TableBlo
     TableBlock { table, modes, bias: 0, last }
 }
 
-/// The bits that the places of a mode have, counted from the least; none where they do not fit into
+/// The bits that the places of a mode have, counted from the least; none if they do not fit into
 /// a number.
 fn bits(leaf: &Leaf) -> Option<u64> {
     let step = leaf.stride.unsigned_abs();
@@ -78,7 +78,7 @@ fn is_linear(map: &OuterMap) -> bool {
     matches!(map, OuterMap::Swizzle(_) | OuterMap::Bits(_))
 }
 
-/// The block of a map at a layout of these merged leaves; none where the law does not hold, or a
+/// The block of a map at a layout of these merged leaves; none if the law does not hold, or a
 /// block would be small.
 pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<TableBlock> {
     if !is_linear(map) {
@@ -199,7 +199,7 @@ pub(super) struct Aligned {
 }
 
 impl Aligned {
-    /// The map over a layout of these merged leaves, and its table; none where the law does not
+    /// The map over a layout of these merged leaves, and its table; none if the law does not
     /// hold, or runs would be short.
     pub fn new(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<(Aligned, Vec<i64>)> {
         let run = *leaves.first()?;

@@ -99,7 +99,7 @@ fn kept(modes: &[usize; 2]) -> [usize; 2] {
 }
 
 /// The tiles of a body whose copies may take turns: those of the first product that takes any, and
-/// the others; none where a product takes one of the first behind the first of the others, or a
+/// the others; none if a product takes one of the first behind the first of the others, or a
 /// loop within takes one.
 fn in_two(body: &[Statement], tiles: &[&[ValueId]]) -> Option<(Vec<usize>, Vec<usize>)> {
     let takes = |statement: &Statement, tile: &[ValueId]| match statement {

@@ -97,7 +97,7 @@ impl Moved {
         (0..2 * HELD).map(|at| (at * 37 % 251) as u8).collect()
     }
 
-    /// What the interpreter leaves; none where it says E1011.
+    /// What the interpreter leaves; none if it says E1011.
     fn expected(self) -> Result<Option<Vec<u8>>, Box<dyn Error>> {
         let program = self.program()?;
         let mut interpreter = Interpreter::new(&program, &[])?;

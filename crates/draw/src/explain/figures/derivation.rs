@@ -63,7 +63,7 @@ pub fn sections(derivation: &Derivation, style: Style) -> Vec<Section> {
     sections
 }
 
-/// The pictures of an operation; none where it, or its layouts, cannot be drawn.
+/// The pictures of an operation; none if it, or its layouts, cannot be drawn.
 fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, style: Style) -> Vec<Figure<'static>> {
     if let Some(Ok(figure)) = morphisms::operation(function, arguments, result) {
         return vec![figure];

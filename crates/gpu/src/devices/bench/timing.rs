@@ -5,7 +5,7 @@
 
 use crate::{Device, GpuError, Graph, Stream};
 
-/// How often kernel and copy are timed, where nothing is said.
+/// How often kernel and copy are timed, by default.
 pub const REPEATS: u16 = 9;
 /// About how long each of these times lasts, in seconds.
 pub const LASTING: f64 = 0.02;

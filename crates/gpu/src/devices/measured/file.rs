@@ -114,7 +114,7 @@ impl Contents {
     }
 }
 
-/// The entry of a line; none where it is damaged.
+/// The entry of a line; none if it is damaged.
 fn entry(line: &str) -> Option<((String, String), MeasuredPlan)> {
     let (sum, fields) = line.split_once('\t')?;
     if sum != format!("{:016x}", hash(fields.as_bytes())) {

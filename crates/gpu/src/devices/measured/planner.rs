@@ -69,7 +69,7 @@ impl DevicePlanner {
         self.unread.as_ref()
     }
 
-    /// The plan that was measured for a problem; none where none was, or where the library has no
+    /// The plan that was measured for a problem; none if none was, or where the library has no
     /// such plan for the machine any more.
     pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, MeasuredPlan)> {
         let (kernel, problem) = (work.kernel(), work.problem());

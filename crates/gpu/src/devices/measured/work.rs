@@ -34,7 +34,7 @@ pub trait Planning {
     /// A plan in one line without tabs, another one for each plan.
     fn line(plan: &Self::Plan) -> String;
 
-    /// The plan of a line for a machine; none where there is no such plan.
+    /// The plan of a line for a machine; none if there is no such plan.
     fn read(&self, machine: &Machine, line: &str) -> Option<Self::Plan>;
 }
 

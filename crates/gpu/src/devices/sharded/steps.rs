@@ -110,7 +110,7 @@ impl WorkPlan {
         self.devices
     }
 
-    /// Bytes that a tensor takes on each device; none where there is no such tensor.
+    /// Bytes that a tensor takes on each device; none if there is no such tensor.
     pub fn bytes(&self, tensor: Tensor) -> Option<u64> {
         match tensor {
             Tensor::Operand(number) => self.operands.get(number).copied(),

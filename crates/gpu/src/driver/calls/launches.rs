@@ -61,7 +61,7 @@ impl Driver {
         call!(self, set_function_attribute(entry.handle, attribute, value))
     }
 
-    /// Launches a kernel. None where the values are not as many and as large as its parameters.
+    /// Launches a kernel. None if the values are not as many and as large as its parameters.
     pub(crate) fn launch(
         &self,
         entry: &EntryPoint,
@@ -106,7 +106,7 @@ impl Driver {
         Ok(clusters)
     }
 
-    /// A tensor map. None where the lists differ in length: one entry a dimension, one stride
+    /// A tensor map. None if the lists differ in length: one entry a dimension, one stride
     /// fewer.
     pub(crate) fn encode_tiled(&self, map: &TiledMap) -> Option<Result<TensorMapBytes, Refused>> {
         let rank = map.extents.len();

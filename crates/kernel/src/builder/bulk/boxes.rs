@@ -69,7 +69,7 @@ impl MapDimension {
     }
 
     /// Parts the dimension of a mode in two, so that one begins at a multiple of the coordinate:
-    /// its number. None where the box crosses the border, the extent is not shown to be a multiple,
+    /// its number. None if the box crosses the border, the extent is not shown to be a multiple,
     /// or there would be too many dimensions.
     fn parted(parts: &mut Vec<MapDimension>, path: ModePath, scale: i64) -> Option<usize> {
         let inside = |part: &MapDimension| {

@@ -139,7 +139,7 @@ fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
     Some(found)
 }
 
-/// A round of moves no two of which have one lane; none where a lane would offer two registers.
+/// A round of moves no two of which have one lane; none if a lane would offer two registers.
 fn round(moves: &[&Move]) -> Option<Round> {
     let mut offered: [Option<usize>; WARP_LANES] = [None; WARP_LANES];
     let mut sources = None;

@@ -85,7 +85,7 @@ pub(super) struct Parts<'a> {
     pub(super) outer: &'a [Vec<(i64, Parameter)>],
     pub(super) sides: &'a [i64],
     pub(super) low: &'a [i64],
-    /// A mode along which they end before the tensor does, just there; none where they reach its
+    /// A mode along which they end before the tensor does, just there; none if they reach its
     /// end along all.
     pub(super) end: Option<(usize, i64)>,
     pub(super) last: bool,

@@ -51,7 +51,7 @@ impl Checker<'_> {
         self.matrices(access).map(|(address, _)| address)
     }
 
-    /// Whether registers of these widths fit an operation; none where it is no operation at all.
+    /// Whether registers of these widths fit an operation; none if it is no operation at all.
     pub(super) fn fits(&self, operation: &Operation, inputs: &[Width], outputs: &[Width]) -> Option<bool> {
         use Width::{Bits16, Bits32, Bits64, Predicate};
         let exactly = |wanted: &[Width], given: &[Width]| inputs == wanted && outputs == given;

@@ -93,7 +93,7 @@ fn dividing_run<D: Stride>(
     None
 }
 
-/// Splits mode number `number` of B into runs, and hands over each.
+/// Splits mode number `number` of B into runs, and passes on each.
 pub(crate) fn split_mode<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,

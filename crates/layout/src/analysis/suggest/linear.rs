@@ -44,7 +44,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// The bits of an access; none where it is not linear.
+    /// The bits of an access; none if it is not linear.
     pub fn of(problem: &Problem<'_>, access: &Access) -> Option<Bits> {
         let (storage, pattern) = (problem.tile.bit_matrix().ok()?, BitMatrix::of_layout(access.pattern()).ok()?);
         let count = access.threads().trailing_zeros() as usize;
@@ -72,7 +72,7 @@ struct Wanted {
 }
 
 impl Problem<'_> {
-    /// The best linear map, if it takes fewer wavefronts than `most`; none where layout and
+    /// The best linear map, if it takes fewer wavefronts than `most`; none if layout and
     /// accesses are not linear.
     pub(super) fn linear(&self, most: i64) -> Result<Option<Suggestion>, AnalysisError> {
         let (line, word) = (self.line(), (self.banks.bytes() * 8 / self.bits).max(1).trailing_zeros());

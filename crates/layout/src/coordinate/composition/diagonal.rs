@@ -74,7 +74,7 @@ struct Concatenated<D: Stride> {
     inner: Leaves<Leaf<D::Extent>>,
 }
 
-/// The modes of all paths one after another, and `B` with steps in all of them; none where a path
+/// The modes of all paths one after another, and `B` with steps in all of them; none if a path
 /// has steps of both signs, or a number does not fit.
 fn as_integers<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,

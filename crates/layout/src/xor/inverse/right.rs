@@ -60,7 +60,7 @@ fn of_integers(layout: &Layout<Xor>) -> Option<Layout<Xor>> {
     if overlaps { None } else { Layout::of_integers(&chain).ok() }
 }
 
-/// The bits of the low block, and the modes above it; none where there is no such block.
+/// The bits of the low block, and the modes above it; none if there is no such block.
 fn above_low_block(modes: &[Leaf<Xor>]) -> Option<(u32, Leaves<Leaf<Xor>>)> {
     let (first, others) = modes.split_first().filter(|(first, _)| first.stride.bits() == 1)?;
     let even = others.iter().map(|leaf| leaf.stride.bits().trailing_zeros());
@@ -116,7 +116,7 @@ fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     Layout::flat(leaves)
 }
 
-/// The offsets below `end` with their indices, sorted; none where there are too many.
+/// The offsets below `end` with their indices, sorted; none if there are too many.
 fn met(layout: &Layout<Xor>, end: u64) -> Option<Vec<(u64, u64)>> {
     // A mode of extent 2^a * q is a mode of extent 2 for each of a bits, and one of extent q.
     let mut twos: Vec<(u64, u64)> = Vec::new();

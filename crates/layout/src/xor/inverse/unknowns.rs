@@ -40,7 +40,7 @@ impl Unknowns {
         self.strides.push(None);
     }
 
-    /// The sum over the modes whose strides are known; none where it has too many bits. And whether
+    /// The sum over the modes whose strides are known; none if it has too many bits. And whether
     /// there are no others with a digit.
     pub(super) fn sum(&self, digits: &[u64]) -> (Option<u64>, bool) {
         let (mut sum, mut all) = (Some(0), true);

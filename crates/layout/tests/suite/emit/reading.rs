@@ -23,7 +23,7 @@ pub fn words(text: &str) -> Vec<String> {
     out
 }
 
-/// The tree of an expression, written with all parentheses; none where it is not one of the common
+/// The tree of an expression, written with all parentheses; none if it is not one of the common
 /// operators alone.
 pub fn tree(words: &[String], bits_above_comparison: bool) -> Option<String> {
     let mut reader = Reader { words, at: 0, bits_above_comparison };

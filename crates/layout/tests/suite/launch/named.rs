@@ -82,7 +82,7 @@ fn ragged_ends_come_out_simplified() {
     assert_eq!(shape.round_up(&"(64,8)".parse().unwrap()).unwrap().to_string(), "(M,8*ceil(K/8))");
 }
 
-/// `N:3` leaves a gap of 3 between its elements, but none where N is 1: `1:1` divided by it is
+/// `N:3` leaves a gap of 3 between its elements, but none if N is 1: `1:1` divided by it is
 /// `(1,1)`, and not `(1,3)`.
 #[test]
 fn a_tile_that_may_have_one_element_is_divided_by_where_that_makes_no_difference() {

@@ -26,7 +26,7 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        // A warp has 16 columns of D at the least. Pairs have a whole line of each half.
+        // A warp has 16 columns of D at least. Pairs have a whole line of each half.
         let in_lines = problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
         let of_pairs = if in_lines { 2 * LINE_BYTES / i64::from(problem.operand_type().bytes()) } else { 32 };
         let least = |is_paired: bool| if is_paired && problem.pairs().is_some() { of_pairs } else { 16 };

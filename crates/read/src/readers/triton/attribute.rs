@@ -300,7 +300,7 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
 }
 
 /// `NVMMASharedLayout.get_default_for(block_shape, dtype, ..)`: the widest swizzle whose rows
-/// divide those of a block, and none where fewer than eight rows follow each other.
+/// divide those of a block, and none if fewer than eight rows follow each other.
 fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
     let place = encoding.place.clone();
     let fail =

@@ -42,7 +42,7 @@ fn names<'a>(operands: &[Operand<'a>], found: &mut Vec<&'a str>) {
     }
 }
 
-/// Takes room for bytes; none where there is too much.
+/// Takes room for bytes; none if there is too much.
 fn room(end: &mut u64, bytes: u64, align: u64, most: u64) -> Option<u64> {
     let start = end.checked_next_multiple_of(align.max(1))?;
     *end = start.checked_add(bytes).filter(|end| *end <= most)?;

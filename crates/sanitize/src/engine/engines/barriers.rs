@@ -14,7 +14,7 @@ use crate::isa::mbarrier::{BarrierWord, MbarrierFlaw};
 const BYTES: u64 = 8;
 
 impl Cluster<'_> {
-    /// The place of a barrier of one lane; none where it is no place of one, which is reported.
+    /// The place of a barrier of one lane; none if it is no place of one, which is reported.
     fn barrier_place(
         &mut self,
         by: &Executes<'_>,

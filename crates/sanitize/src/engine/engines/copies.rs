@@ -27,7 +27,7 @@ type Seat = (u32, u64);
 
 impl Cluster<'_> {
     /// The memory and the address of an operand of one lane, of which this many bytes may be
-    /// accessed; none where they may not, which is reported.
+    /// accessed; none if they may not, which is reported.
     #[allow(clippy::too_many_arguments)]
     fn spot(
         &mut self,

@@ -10,7 +10,7 @@ use crate::ptx::{Operand, Scalar};
 
 pub(super) type Read<T> = Result<T, String>;
 
-/// Makes an operation of a statement: its opcode, the words behind it, its operands. None where it
+/// Makes an operation of a statement: its opcode, the words behind it, its operands. None if it
 /// is none of the engines'.
 pub(in crate::engine) fn decode<'a>(
     decoder: &mut Decoder<'_, 'a>,

@@ -33,7 +33,7 @@ pub struct Body<'t> {
     pub w: TensorId,
     pub build: &'t Build,
     pub known: Vec<Known<'t>>,
-    /// How many of the values were known before the loop around; none where there is no loop.
+    /// How many of the values were known before the loop around; none if there is no loop.
     pub around: usize,
     pub warps: u32,
 }

@@ -4,7 +4,7 @@ use tilewright_tile::Held;
 
 use crate::random::chance::Chance;
 
-/// A layout of a tile; none where a thread would have more than 64 elements.
+/// A layout of a tile; none if a thread would have more than 64 elements.
 pub fn held(shape: &[i64], warps: u32, chance: &mut Chance) -> Option<Held> {
     let bits = chance.order(shape.iter().product::<i64>().trailing_zeros() as usize);
     let threads = 5 + warps.trailing_zeros() as usize;
