@@ -88,7 +88,7 @@ pub(super) struct BlockKnown {
 
 impl BlockKnown {
     #[inline]
-    fn covers(&self, local: u32, threads: bool, count: u32, mask: u32) -> bool {
+    pub(super) fn covers(&self, local: u32, threads: bool, count: u32, mask: u32) -> bool {
         (threads && count <= self.floor)
             || self.agents.get(local as usize).is_some_and(|entry| entry.covers(count, mask))
     }

@@ -40,6 +40,33 @@ pub(super) struct Cell {
     more: u32,
 }
 
+impl Cell {
+    /// Whether there were reads or strong writes since the last weak write.
+    #[inline]
+    pub(super) fn has_readings(&self) -> bool {
+        self.mask != 0 || self.more != 0
+    }
+
+    /// The only one, if there is at most one.
+    #[inline]
+    pub(super) fn single(&self) -> Option<Reading> {
+        (self.more == 0).then_some(Reading { event: self.read, mask: self.mask })
+    }
+
+    /// A weak write, where nothing is kept beside the last read.
+    #[inline]
+    pub(super) fn write_after_all(&mut self, event: Event) {
+        (self.write, self.mask) = (event, 0);
+    }
+
+    /// A read that stands for the last one, or is the same, where nothing is kept beside that.
+    #[inline]
+    pub(super) fn read_after_all(&mut self, new: Reading) {
+        let same = if self.read == new.event { self.mask } else { 0 };
+        (self.read, self.mask) = (new.event, same | new.mask);
+    }
+}
+
 /// A page of memory.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -88,6 +115,16 @@ impl Page {
         (self.width, self.cells) = (width, cells);
     }
 
+    /// The cells of an access; none where they are too wide for it.
+    #[inline(always)]
+    pub(super) fn cells_that_fit(&mut self, address: u64, bytes: u32) -> Option<&mut [Cell]> {
+        if (address | u64::from(bytes)) & ((1 << self.width) - 1) != 0 {
+            return None;
+        }
+        let cells = self.cells_of(address, bytes);
+        self.cells.get_mut(cells)
+    }
+
     /// The cells of an access that fits.
     #[inline]
     pub(super) fn cells_of(&self, address: u64, bytes: u32) -> std::ops::Range<usize> {
@@ -126,8 +163,7 @@ impl Page {
     /// The only read since the last write, if there is at most one.
     #[inline]
     pub(super) fn single(&self, at: usize) -> Option<Reading> {
-        let cell = &self.cells[at];
-        (cell.more == 0).then_some(Reading { event: cell.read, mask: cell.mask })
+        self.cells[at].single()
     }
 
     /// All reads since the last write.
@@ -202,11 +238,12 @@ fn stands_for(code: &Code, old: Reading, new: Reading) -> bool {
     old == new || (old.0 > 0 && !old.1 && (new.0 == 0 || new.0 <= old.0))
 }
 
-/// Whether an entry comes after another of the same lanes by program order.
+/// Whether an entry comes after another of the same lanes by program order. Of several lanes that
+/// read together, the first alone: the others find what it has left.
 #[inline]
 fn follows(code: &Code, old: Reading, new: Reading) -> bool {
     code.agent(old.event) == code.agent(new.event)
-        && old.mask & !new.mask == 0
+        && old.mask & !(new.mask & new.mask.wrapping_neg()) == 0
         && code.is_thread(code.local_of(new.event))
 }
 

@@ -1,7 +1,7 @@
 //! Accesses: the conflicts of each with those before it, and its note in the shadow memory.
 
 use super::super::checker::{Access, At, Kind, Lanes, Order, Scope, Space, Span};
-use super::super::clock::{Here, Known};
+use super::super::clock::{BlockKnown, Here, Known};
 use super::super::event::{Agency, Code, Event, STRONG_WRITE, strength};
 use super::super::finding::{Defect, Missing, Party, Place, Work};
 use super::super::grid::needed;
@@ -13,9 +13,14 @@ pub(super) struct Actor<'a> {
     code: Code,
     here: Here,
     block: u32,
+    /// The lane, or the first of several that read the same bytes and know the same.
     lane: u32,
+    /// All of them.
+    lanes: u32,
     /// What the lane knows.
     known: &'a Known,
+    /// What it knows of its own block.
+    own: Option<&'a BlockKnown>,
     /// The floor of the own block.
     floor: u32,
     /// What the asynchronous proxy may rely on; none for accesses of the generic proxy.
@@ -35,24 +40,60 @@ enum Ordering {
     Unordered,
 }
 
-impl Actor<'_> {
+impl<'a> Actor<'a> {
+    /// Lanes that know this; of the generic proxy.
+    #[inline]
+    fn new(code: Code, here: Here, rank: u32, event: Event, lanes: u32, known: &'a Known) -> Actor<'a> {
+        let own = known.of_rank(rank);
+        let floor = own.map_or(0, |own| own.floor);
+        let (block, thread) = (code.block(event), code.agent(event));
+        let lane = lanes.trailing_zeros() & 31;
+        Actor { code, here, block, lane, lanes, known, own, floor, fenced: None, thread, event }
+    }
+
+    /// Whether an earlier access of some lanes is ordered before this one by the order of the
+    /// program, or by the last barrier of the block: what nearly all are. Not for the asynchronous
+    /// proxy.
+    #[inline(always)]
+    fn is_plainly_after(&self, event: Event, mask: u32) -> bool {
+        let code = &self.code;
+        !event.is_access()
+            || (code.agent(event) == self.thread && mask & !(1 << self.lane) == 0)
+            || self.is_behind_barrier(event)
+    }
+
+    /// Whether all lanes come after a write by the order of the program or by the last barrier.
+    #[inline(always)]
+    fn is_behind_write(&self, write: Event) -> bool {
+        let code = &self.code;
+        let is_own = || code.agent(write) == self.thread && self.lanes == 1 << code.lane(write);
+        !write.is_access() || is_own() || self.is_behind_barrier(write)
+    }
+
+    /// Whether an access was before the last barrier of the block.
+    #[inline(always)]
+    fn is_behind_barrier(&self, event: Event) -> bool {
+        let code = &self.code;
+        code.block(event) == self.block && code.count(event) <= self.floor && code.is_thread(code.local_of(event))
+    }
+
+    /// Whether an earlier access of some lanes is known.
+    #[inline]
+    fn knows(&self, event: Event, mask: u32) -> bool {
+        let code = &self.code;
+        if code.block(event) != self.block {
+            return self.known.covers(code, self.here, event, mask);
+        }
+        let local = code.local_of(event);
+        self.own.is_some_and(|own| own.covers(local, code.is_thread(local), code.count(event), mask))
+    }
+
     /// Whether an earlier access of some lanes is ordered before this one. `writes` says whether
     /// that access wrote.
     #[inline]
     fn order(&self, event: Event, mask: u32, writes: bool) -> Ordering {
-        if !event.is_access() {
+        if !event.is_access() || (self.fenced.is_none() && self.is_plainly_after(event, mask)) {
             return Ordering::Ordered;
-        }
-        let code = &self.code;
-        if self.fenced.is_none() {
-            let local = code.local_of(event);
-            if code.agent(event) == self.thread && mask & !(1 << self.lane) == 0 {
-                return Ordering::Ordered;
-            }
-            let threads = code.is_thread(local);
-            if threads && code.block(event) == self.block && code.count(event) <= self.floor {
-                return Ordering::Ordered;
-            }
         }
         self.order_slowly(event, mask, writes)
     }
@@ -61,7 +102,7 @@ impl Actor<'_> {
         let code = &self.code;
         let own = code.agent(event) == self.thread;
         let others = if own { mask & !(1 << self.lane) } else { mask };
-        let known = others == 0 || self.known.covers(code, self.here, event, others);
+        let known = others == 0 || self.knows(event, others);
         if let Some(fenced) = self.fenced {
             let generic = matches!(code.agency(code.local_of(event)), Some((_, Agency::Thread | Agency::Copy)));
             return match known {
@@ -114,9 +155,58 @@ struct Effect {
     coherent: bool,
 }
 
+/// Checks and notes a weak access that is ordered plainly after all before it; whether it is.
+/// Nothing is noted of others.
+#[inline(always)]
+fn touch_plainly(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, writes: bool) -> bool {
+    let Some(cells) = page.cells_that_fit(address, bytes) else { return false };
+    let code = &actor.code;
+    for cell in &*cells {
+        if (!writes && cell.write == Event::NONE) || !actor.is_behind_write(cell.write) {
+            return false;
+        }
+        if cell.has_readings() && !cell.single().is_some_and(|old| is_replaced(actor, old, writes)) {
+            return false;
+        }
+    }
+    for cell in cells {
+        match writes {
+            true => cell.write_after_all(code.with_lane(actor.event, actor.lane)),
+            false => cell.read_after_all(Reading { event: actor.event, mask: actor.lanes }),
+        }
+    }
+    true
+}
+
+/// Checks and notes a weak read of several lanes, if the last write is ordered plainly before it;
+/// whether it is.
+fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>) -> bool {
+    page.fit(address, bytes);
+    let cells = page.cells_of(address, bytes);
+    let is_fine = |write: Event| write != Event::NONE && actor.is_behind_write(write);
+    if !cells.clone().all(|at| is_fine(page.cell(at).write)) {
+        return false;
+    }
+    for at in cells {
+        let new = Reading { event: actor.event, mask: actor.lanes };
+        page.note_read(&actor.code, at, new, |old| actor.is_before(old));
+    }
+    true
+}
+
+/// Whether an access takes the place of the only read or strong write of a cell, or, where it is
+/// the same one, joins it.
+#[inline(always)]
+fn is_replaced(actor: &Actor<'_>, old: Reading, writes: bool) -> bool {
+    let is_plain = actor.is_plainly_after(old.event, old.mask);
+    match writes {
+        true => is_plain,
+        false => old.event == actor.event || (is_plain && actor.code.strength(old.event) == 0),
+    }
+}
+
 /// Checks an access to some bytes of a page and notes it. `unchanged` says, of a write that
 /// conflicts, whether it changes nothing: then it is left out.
-#[inline]
 fn touch(
     page: &mut Page,
     address: u64,
@@ -199,11 +289,87 @@ impl Actor<'_> {
     /// known alone.
     #[inline]
     fn is_before(&self, old: Reading) -> bool {
-        let code = &self.code;
-        let local = code.local_of(old.event);
-        let threads = code.is_thread(local);
-        (threads && code.block(old.event) == self.block && code.count(old.event) <= self.floor)
-            || self.known.covers(code, self.here, old.event, old.mask)
+        // What is known of a block has its floor.
+        self.knows(old.event, old.mask)
+    }
+}
+
+/// Calls a function for each lane of an access with what it knows, or for all lanes that read the
+/// same bytes at once, where the order of reads is no matter and all know the same.
+#[inline(always)]
+fn for_each_actor(access: &Access<'_>, effect: Effect, view: &WarpView, mut visit: impl FnMut(u32, &Known)) {
+    let only_reads = !effect.writes && !effect.strong && effect.coherent;
+    match view {
+        WarpView::One(view) if only_reads && !is_rising(access.addresses, access.by.mask) => {
+            let mut left = access.by.mask;
+            while left != 0 {
+                let address = access.addresses[left.trailing_zeros() as usize & 31];
+                let mut same = 0;
+                for (lane, own) in access.addresses.iter().enumerate() {
+                    same |= u32::from(*own == address) << lane;
+                }
+                visit(same & left, &view.known);
+                left &= !same;
+            }
+        }
+        WarpView::One(view) => lanes(access.by.mask).for_each(|lane| visit(1 << lane, &view.known)),
+        WarpView::Each(views) => {
+            lanes(access.by.mask).for_each(|lane| visit(1 << lane, &views[lane as usize].known));
+        }
+    }
+}
+
+/// Whether each lane has a higher address than the one before it.
+#[inline]
+fn is_rising(addresses: &[u64; 32], mask: u32) -> bool {
+    if mask == u32::MAX {
+        return addresses.iter().zip(&addresses[1..]).fold(true, |rising, (a, b)| rising & (a < b));
+    }
+    let mut last = None;
+    lanes(mask).all(|lane| {
+        let own = Some(addresses[lane as usize]);
+        std::mem::replace(&mut last, own) < own
+    })
+}
+
+/// Checks and notes an access of lanes that know the same to the same bytes, at an address of a
+/// page.
+#[inline(always)]
+fn touch_group(
+    page: &mut Page,
+    access: &Access<'_>,
+    address: u64,
+    actor: Actor<'_>,
+    effect: Effect,
+    find: &mut impl FnMut(u32, Conflict),
+) {
+    let is_plain = !effect.strong && effect.coherent && effect.reads != effect.writes && !page.strong;
+    if is_plain && touch_plainly(page, address, access.bytes, &actor, effect.writes) {
+        return;
+    }
+    touch_slowly(page, access, address, actor, effect, is_plain, find);
+}
+
+#[inline(never)]
+fn touch_slowly(
+    page: &mut Page,
+    access: &Access<'_>,
+    address: u64,
+    actor: Actor<'_>,
+    effect: Effect,
+    is_plain: bool,
+    find: &mut impl FnMut(u32, Conflict),
+) {
+    let all = actor.lanes;
+    if is_plain && all & (all - 1) != 0 && read_together(page, address, access.bytes, &actor) {
+        return;
+    }
+    for lane in lanes(all) {
+        let actor = Actor { lane, lanes: 1 << lane, ..actor };
+        let unchanged = |other| is_unchanged(access, lane, other);
+        if let Some(conflict) = touch(page, address, access.bytes, &actor, effect, unchanged) {
+            find(lane, conflict);
+        }
     }
 }
 
@@ -240,29 +406,25 @@ impl ClusterChecker<'_> {
         let (code, here, block) = (self.grid.code, self.here, self.block(by.rank));
         let warp = &self.warps[(by.rank * code.warps + by.warp) as usize];
         let event = code.event(block, local, strength, access.at, warp.count);
-        let thread = code.agent(event);
         let memory = &mut self.memories[rank as usize];
         let mut found: Vec<(u32, Conflict)> = Vec::new();
-        let mut barrier_bytes = None;
-        for lane in lanes(by.mask) {
-            let address = access.addresses[lane as usize];
-            let Some(slot) = memory.pages.get_mut((address / PAGE_BYTES) as usize) else { continue };
+        let mut barrier_bytes: Option<(u32, u64)> = None;
+        for_each_actor(access, effect, &warp.view, |group, known| {
+            let address = access.addresses[group.trailing_zeros() as usize & 31];
+            let Some(slot) = memory.pages.get_mut((address / PAGE_BYTES) as usize) else { return };
             let page = slot.get_or_insert_with(|| Box::new(Page::new(Event::NONE, address, access.bytes)));
             if page.barriers {
                 let before = memory.barriers.range(..address + u64::from(access.bytes)).next_back();
                 if before.is_some_and(|(barrier, _)| barrier + 8 > address) {
-                    barrier_bytes = Some((lane, address));
-                    continue;
+                    let last = 31 - group.leading_zeros();
+                    barrier_bytes = barrier_bytes.filter(|(lane, _)| *lane > last).or(Some((last, address)));
+                    return;
                 }
             }
-            let known = &warp.view.of(lane).known;
-            let floor = known.floor(by.rank);
-            let actor = Actor { code, here, block, lane, known, floor, fenced: None, thread, event };
-            let unchanged = |other| is_unchanged(access, lane, other);
-            if let Some(conflict) = touch(page, address, access.bytes, &actor, effect, unchanged) {
-                found.push((lane, conflict));
-            }
-        }
+            let actor = Actor::new(code, here, by.rank, event, group, known);
+            touch_group(page, access, address, actor, effect, &mut |lane, conflict| found.push((lane, conflict)));
+        });
+        found.sort_by_key(|(lane, _)| *lane);
         if let Some((lane, address)) = barrier_bytes {
             let place = self.shared_place(by.rank, rank, address, access.bytes);
             self.find(Defect::BarrierBytes { place }, access.at, self.thread(by, lane));
@@ -279,34 +441,36 @@ impl ClusterChecker<'_> {
         let (code, here, block) = (self.grid.code, self.here, self.block(by.rank));
         let warp = &self.warps[(by.rank * code.warps + by.warp) as usize];
         let event = code.event(block, local, strength, access.at, warp.count);
-        let thread = code.agent(event);
-        let mut found: Vec<(u32, Conflict, Place)> = Vec::new();
+        let mut found: Vec<(u32, Conflict)> = Vec::new();
+        let grid = self.grid;
+        let mut guess = self.guess;
         let mut held: Option<(usize, u64, std::sync::MutexGuard<'_, super::super::grid::GlobalPage>)> = None;
-        for lane in lanes(by.mask) {
-            let address = access.addresses[lane as usize];
-            let Some(allocation) = self.grid.allocation(address, self.guess) else { continue };
-            self.guess = allocation;
-            let offset = address - self.grid.launch.allocations[allocation].address;
+        for_each_actor(access, effect, &warp.view, |group, known| {
+            let address = access.addresses[group.trailing_zeros() as usize & 31];
+            let Some(allocation) = grid.allocation(address, guess) else { return };
+            guess = allocation;
+            let offset = address - grid.launch.allocations[allocation].address;
             let number = offset / PAGE_BYTES;
             if held.as_ref().is_none_or(|(of, page, _)| *of != allocation || *page != number) {
                 // The lock of one page is given back before that of the next is taken.
                 drop(held.take());
-                held = Some((allocation, number, self.grid.page(allocation, offset, access.bytes)));
+                held = Some((allocation, number, grid.page(allocation, offset, access.bytes)));
             }
-            let Some((_, _, page)) = &mut held else { continue };
-            let known = &warp.view.of(lane).known;
-            let floor = known.floor(by.rank);
-            let actor = Actor { code, here, block, lane, known, floor, fenced: None, thread, event };
+            let Some((_, _, page)) = &mut held else { return };
             if !effect.strong && effect.writes && !page.flags.is_empty() {
                 page.flags.remove(&address);
             }
-            let unchanged = |other| is_unchanged(access, lane, other);
-            if let Some(conflict) = touch(&mut page.page, offset, access.bytes, &actor, effect, unchanged) {
-                found.push((lane, conflict, self.global_place(allocation, offset, access.bytes)));
-            }
-        }
+            let actor = Actor::new(code, here, by.rank, event, group, known);
+            let mut find = |lane, conflict| found.push((lane, conflict));
+            touch_group(&mut page.page, access, offset, actor, effect, &mut find);
+        });
         drop(held);
-        for (lane, conflict, place) in found {
+        self.guess = guess;
+        found.sort_by_key(|(lane, _)| *lane);
+        for (lane, conflict) in found {
+            let Some(allocation) = grid.allocation(access.addresses[lane as usize], guess) else { continue };
+            let offset = access.addresses[lane as usize] - grid.launch.allocations[allocation].address;
+            let place = self.global_place(allocation, offset, access.bytes);
             let by = Lanes { mask: 1 << lane, ..by };
             self.conflict(by, access.at, place, conflict, effect.writes, strength, true, None);
         }
@@ -345,7 +509,9 @@ impl ClusterChecker<'_> {
         let nothing = Known::default();
         let fenced = proxy.then(|| view.fenced[usize::from(global)].as_deref().unwrap_or(&nothing));
         let floor = view.known.floor(by.rank);
-        let actor = Actor { code, here, block, lane, known: &view.known, floor, fenced, thread, event };
+        let (lanes, own) = (1 << lane, view.known.of_rank(by.rank));
+        let known = &view.known;
+        let actor = Actor { code, here, block, lane, lanes, known, own, floor, fenced, thread, event };
         let effect = Effect { reads: !writes, writes, strong: strength > 0, coherent: true };
         let end = span.address + u64::from(span.bytes);
         let mut address = span.address;
