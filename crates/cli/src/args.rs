@@ -306,6 +306,13 @@ must show that every number on the way fits.")]
         options: crate::tune::TuneCommandOptions,
     },
 
+    /// Measure this GPU in a report that can be sent, and compare the reports of several GPUs.
+    #[command(after_help = crate::bench::EXAMPLES)]
+    Bench {
+        #[command(subcommand)]
+        action: crate::bench::BenchAction,
+    },
+
     /// Tensors sharded over devices: who holds what, and how to get from one layout to another.
     #[command(after_help = crate::mesh::EXAMPLES)]
     Mesh {

@@ -31,6 +31,7 @@ use crate::json::Json;
 use crate::output::{self, Failure};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
+pub(crate) use device::measured_object;
 pub use number::{ProductNumber, Random, Sum};
 use verify::{Tally, Terms};
 

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tilewright::bench::BenchResult;
 use tilewright::gpu::Device;
 use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::machine::Machine;
@@ -236,18 +237,30 @@ pub fn run(action: &KernelAction, terminal: &mut Terminal) -> Result<(), Failure
             tiles::gradient(&Tile::read(file)?, &options, output.as_deref(), terminal)
         }
         KernelAction::Bench { kernel, rounds } => {
-            let machine = kernel.machine.as_deref().map(machine::named).transpose()?;
-            if let Some(tile) = Tile::chosen(kernel)? {
-                return tiles::bench(&tile, &kernel.sizes, machine, *rounds, terminal);
-            }
-            let device = Device::open(0)?;
-            let (entry, planned) = match machine {
-                Some(machine) => kernel.planned(&machine, true)?,
-                None => kernel.planned(&machine::of_device(&device, terminal)?, true)?,
-            };
-            bench::run(&device, entry, &planned, *rounds, terminal)
+            let (name, measured) = measured(kernel, &Device::open(0)?, *rounds, terminal)?;
+            bench::print(&name, &measured, terminal)
         }
     }
+}
+
+/// Runs a kernel of the library or a tile program on a device, checks it, and times it `rounds`
+/// times: its name, and what was measured.
+pub(crate) fn measured(
+    kernel: &Choice,
+    device: &Device,
+    rounds: u16,
+    terminal: &mut Terminal,
+) -> Result<(String, BenchResult), Failure> {
+    let machine = kernel.machine.as_deref().map(machine::named).transpose()?;
+    if let Some(tile) = Tile::chosen(kernel)? {
+        let measured = tiles::measured(&tile, &kernel.sizes, machine, (device, rounds), terminal)?;
+        return Ok((tile.program.name().to_owned(), measured));
+    }
+    let (entry, planned) = match machine {
+        Some(machine) => kernel.planned(&machine, true)?,
+        None => kernel.planned(&machine::of_device(device, terminal)?, true)?,
+    };
+    Ok((entry.name.to_owned(), tilewright::bench::kernel(device, &planned, rounds)?))
 }
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {

@@ -10,6 +10,7 @@
 mod analysis;
 mod args;
 mod atoms;
+mod bench;
 mod candidate;
 mod check;
 mod closed;
@@ -30,6 +31,7 @@ mod morphism;
 mod output;
 mod picture;
 mod playground;
+mod problem_line;
 mod progress;
 mod read;
 mod reader;
@@ -186,6 +188,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
         Some(Command::Tune { options }) => tune::run(&options, terminal),
+        Some(Command::Bench { action }) => bench::run(&action, terminal),
         Some(Command::Launch { options }) => launch::run(&options),
         Some(Command::Mesh { action }) => mesh::run(&action, terminal),
         Some(Command::Explain { options }) => explain::run(&options, terminal),

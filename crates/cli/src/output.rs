@@ -310,6 +310,11 @@ pub fn check_npy(path: &Path) -> Result<(), Failure> {
         let shown = path.display();
         return Err(Failure::Usage(format!("-o {shown}: what is written is a NumPy file; end the name with .npy")));
     }
+    check_directory(path)
+}
+
+/// Checks that the directory is there in which a file is to be written.
+pub fn check_directory(path: &Path) -> Result<(), Failure> {
     match has_directory(path) {
         true => Ok(()),
         false => Err(Failure::file(path, NO_DIRECTORY)),

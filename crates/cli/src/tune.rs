@@ -6,20 +6,18 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Parser};
+use clap::Args;
 use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::measured::{Asked, AskedPlanner, AskedProblems, Effort, MeasuredPlans, TuneOptions, Tuned};
 use tilewright::planners::Planner;
 
-use crate::gemm::GemmOptions;
-use crate::kernel::Choice;
 use crate::machine;
 use crate::output::Failure;
+use crate::problem_line::{self, ProblemLine};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -59,23 +57,8 @@ pub struct TuneCommandOptions {
     plans: u16,
 }
 
-/// The words of a problem, as a command line.
-#[derive(Debug, Parser)]
-#[command(name = "gemm", no_binary_name = true)]
-struct GemmLine {
-    #[command(flatten)]
-    options: Box<GemmOptions>,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "kernel", no_binary_name = true)]
-struct KernelLine {
-    #[command(flatten)]
-    kernel: Choice,
-}
-
 pub fn run(options: &TuneCommandOptions, terminal: &mut Terminal) -> Result<(), Failure> {
-    let lines = lines(options)?;
+    let lines = problem_line::lines(&options.problems, options.list.as_deref())?;
     if lines.is_empty() {
         return Err(Failure::Usage("name a problem, such as 'gemm 4096 4096 4096 --type bf16', or a --list".into()));
     }
@@ -131,66 +114,22 @@ fn report(line: &str, tuned: &Tuned, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
-/// The problems as they were typed.
-fn lines(options: &TuneCommandOptions) -> Result<Vec<String>, Failure> {
-    let mut all = options.problems.clone();
-    if let Some(path) = &options.list {
-        let text = if path.as_os_str() == "-" {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            text
-        } else {
-            std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?
-        };
-        let kept = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        all.extend(kept.map(str::to_owned));
-    }
-    Ok(all)
-}
-
 /// The problem of a line.
 fn asked(line: &str, planner: &dyn Planner) -> Result<Asked, Failure> {
-    let words = words(line)?;
     let problems = AskedProblems::default();
     let asked = AskedPlanner::new(planner, &problems);
-    if words.first().is_some_and(|word| word == "gemm") {
-        let GemmLine { options } = GemmLine::try_parse_from(&words[1..]).map_err(|error| usage(&error))?;
-        asked.gemm(&crate::gemm::problem(&options)?).map_err(|error| Failure::refused(&error))?;
-    } else {
-        let KernelLine { kernel } = KernelLine::try_parse_from(&words).map_err(|error| usage(&error))?;
-        kernel.planned(&asked, true)?;
+    match ProblemLine::read(line)? {
+        ProblemLine::Gemm(options) => {
+            asked.gemm(&crate::gemm::problem(&options)?).map_err(|error| Failure::refused(&error))?;
+        }
+        ProblemLine::Kernel(kernel) => {
+            kernel.planned(&asked, true)?;
+        }
     }
     problems.since(0).into_iter().next().ok_or_else(|| {
         let known = "a GEMM, a relayout, a reduction, a softmax or a norm";
         Failure::Value(format!("this kernel has one plan, so there is nothing to measure: name {known}"))
     })
-}
-
-/// The first line of what the reader of arguments says.
-fn usage(error: &clap::Error) -> Failure {
-    let text = error.to_string();
-    Failure::Usage(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
-}
-
-/// The words of a line; quotes hold blanks together.
-fn words(line: &str) -> Result<Vec<String>, Failure> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for character in line.chars() {
-        match (quote, character) {
-            (Some(open), own) if own == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, own) if own.is_whitespace() => words.extend(word.take()),
-            (_, own) => word.get_or_insert_default().push(own),
-        }
-    }
-    if let Some(open) = quote {
-        return Err(Failure::Usage(format!("{line:?} has a {open} that is not closed")));
-    }
-    words.extend(word);
-    Ok(words)
 }
 
 #[cfg(test)]

@@ -9,15 +9,61 @@ use tilewright::planners::PlanError;
 use tilewright::planners::gemm::{Problem, Product};
 
 use super::chosen::Chosen;
-use super::measured::measured;
+use super::measured::{MeasuredProduct, measured};
 use super::on_device::DeviceRunOptions;
 use super::task::{self, Task};
 use super::tune;
+use crate::json::Json;
 use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
 pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), Failure> {
+    let own = &options.device;
+    if let Some(sizes) = &own.list {
+        refuse_options_of_cpu(options)?;
+        let device = own.device.then(|| Device::open(0)).transpose()?;
+        return super::list::run(options, sizes, (device.as_ref(), own.rest), terminal);
+    }
+    let device = match (own.device, own.plan) {
+        (true, _) => Some(Device::open(0)?),
+        // A plan may have been kept for a device, if there is one.
+        (false, true) => Device::open(0).ok(),
+        _ => None,
+    };
+    let (chosen, measured) = planned(options, (device.as_ref(), own.device), terminal)?;
+    if terminal.json {
+        return Ok(terminal.object(&object(&chosen, measured.as_ref()))?);
+    }
+    let mut text = chosen.text(own.plan);
+    if let Some(measured) = &measured {
+        measured.text(&chosen.product, &mut text);
+    }
+    Ok(terminal.text(&text)?)
+}
+
+/// Plans a GEMM for a device, checks and times it there: what `gemm --device --json` prints.
+pub(crate) fn measured_object(
+    options: &super::GemmOptions,
+    device: &Device,
+    terminal: &mut Terminal,
+) -> Result<Json, Failure> {
+    if options.device.list.is_some() {
+        return Err(Failure::Usage("a list of GEMMs is measured by `tilewright gemm --device` alone".into()));
+    }
+    let (chosen, measured) = planned(options, (Some(device), true), terminal)?;
+    Ok(object(&chosen, measured.as_ref()))
+}
+
+fn object(chosen: &Chosen, measured: Option<&MeasuredProduct>) -> Json {
+    let mut object = chosen.json();
+    if let Some(measured) = measured {
+        measured.json(&chosen.product, &mut object);
+    }
+    object
+}
+
+fn refuse_options_of_cpu(options: &super::GemmOptions) -> Result<(), Failure> {
     let cpu = [
         ("--a", options.a.is_some()),
         ("--b", options.b.is_some()),
@@ -26,41 +72,30 @@ pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), 
         ("--threads", options.threads.is_some()),
         ("--repeat", options.repeat.is_some()),
     ];
-    if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::Usage(format!("{option} is for GEMM on the CPU")));
+    match cpu.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!("{option} is for GEMM on the CPU"))),
+        None => Ok(()),
     }
+}
+
+/// The plan of a GEMM, and its result on the device where it `runs`.
+fn planned(
+    options: &super::GemmOptions,
+    (device, runs): (Option<&Device>, bool),
+    terminal: &mut Terminal,
+) -> Result<(Chosen, Option<MeasuredProduct>), Failure> {
+    refuse_options_of_cpu(options)?;
     let own = &options.device;
-    if let Some(sizes) = &own.list {
-        let device = own.device.then(|| Device::open(0)).transpose()?;
-        return super::list::run(options, sizes, (device.as_ref(), own.rest), terminal);
-    }
     let task = task::problem(options)?;
     let ends = task::ends(options, &task.problem)?;
-    let device = match (own.device, own.plan) {
-        (true, _) => Some(Device::open(0)?),
-        // A plan may have been kept for a device, if there is one.
-        (false, true) => Device::open(0).ok(),
-        _ => None,
-    };
-    let machine = machine::to_plan_for(own.machine.as_deref(), device.as_ref())?;
-    let chosen = chosen(own, task, (device.as_ref(), &machine), ends.as_deref(), terminal)?;
+    let machine = machine::to_plan_for(own.machine.as_deref(), device)?;
+    let chosen = chosen(own, task, (device, &machine), ends.as_deref(), terminal)?;
     own.write_ptx(&chosen.product.kernels(), &machine)?;
-    let measured = match device.filter(|_| own.device) {
-        Some(device) => Some(measured((&device, &machine), &chosen.product, ends.as_deref(), own.rest)?),
+    let measured = match device.filter(|_| runs) {
+        Some(device) => Some(measured((device, &machine), &chosen.product, ends.as_deref(), own.rest)?),
         None => None,
     };
-    if terminal.json {
-        let mut object = chosen.json();
-        if let Some(measured) = &measured {
-            measured.json(&chosen.product, &mut object);
-        }
-        return Ok(terminal.object(&object)?);
-    }
-    let mut text = chosen.text(own.plan);
-    if let Some(measured) = &measured {
-        measured.text(&chosen.product, &mut text);
-    }
-    Ok(terminal.text(&text)?)
+    Ok((chosen, measured))
 }
 
 /// The microseconds that the model gives the plan of a product, and the fastest plan of another

@@ -3,9 +3,8 @@
 
 use serde_json::json;
 use tilewright::bench::{self, Against, BenchError, BenchResult};
-use tilewright::gpu::Device;
 use tilewright::measured::TuneError;
-use tilewright::planners::{Entry, Planned, Unchecked};
+use tilewright::planners::Unchecked;
 use tilewright::tile;
 
 pub(crate) use tilewright::bench::{LASTING as ROUND, REPEATS as ROUNDS, copied, median, timed};
@@ -36,23 +35,17 @@ impl From<TuneError> for Failure {
     }
 }
 
-pub fn run(
-    device: &Device,
-    entry: &Entry,
-    planned: &Planned,
-    rounds: u16,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let measured = bench::kernel(device, planned, rounds)?;
-    print(entry.name, &measured, terminal)
-}
-
 /// Prints what was measured of a kernel or of a tile program.
 pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal) -> Result<(), Failure> {
-    if !terminal.json {
-        let sizes: Vec<String> = measured.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-        return Ok(terminal.text(&format!("{name} {}\n{measured}\n", sizes.join(" ")))?);
+    if terminal.json {
+        return Ok(terminal.object(&object(name, measured))?);
     }
+    let sizes: Vec<String> = measured.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    Ok(terminal.text(&format!("{name} {}\n{measured}\n", sizes.join(" ")))?)
+}
+
+/// What was measured, as JSON.
+pub(crate) fn object(name: &str, measured: &BenchResult) -> Json {
     let mut object = json!({
         "name": name,
         "device": measured.device,
@@ -81,7 +74,7 @@ pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal)
     if measured.operations > 0 {
         object["tflop_per_s"] = json!(measured.operations as f64 / measured.timing.seconds / 1e12);
     }
-    Ok(terminal.object(&object)?)
+    object
 }
 
 /// Sizes by their names.

@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::json;
+use tilewright::bench::BenchResult;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
@@ -16,7 +17,7 @@ use tilewright::layout::nearest;
 use tilewright::planners;
 use tilewright::tile::{Compiled, Entry, GradientOptions, LIBRARY, Program, Unchecked};
 
-use super::bench::{self, object_of};
+use super::bench::object_of;
 use super::{Choice, cost, explain, launch, outputs};
 use crate::json::Json;
 use crate::machine;
@@ -259,24 +260,22 @@ pub(super) fn cost(
     Ok(terminal.text(&format!("{}\n{plan}\n{cost}", tile.program.name()))?)
 }
 
-/// Runs the kernel on the first GPU: at small sizes, where the result is compared with that of the
+/// Runs the kernel on a device: at small sizes, where the result is compared with that of the
 /// program, and at other sizes, which are timed beside the driver's copy of equally many bytes.
-pub(super) fn bench(
+pub(super) fn measured(
     tile: &Tile,
     given: &[(String, i64)],
     machine: Option<Machine>,
-    rounds: u16,
+    (device, rounds): (&Device, u16),
     terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let device = Device::open(0)?;
+) -> Result<BenchResult, Failure> {
     let small = tile.sizes(&[], false);
     let small = if small.is_empty() { given.to_vec() } else { small };
     let sizes = tile.sizes(given, true);
     let (small, sizes) = (borrowed(&small), borrowed(&sizes));
     let compiled = match machine {
         Some(machine) => tile.program.compile(&machine)?,
-        None => machine::of_device(&device, terminal)?.tile(&tile.program, &sizes)?,
+        None => machine::of_device(device, terminal)?.tile(&tile.program, &sizes)?,
     };
-    let measured = tilewright::bench::tile(&device, &compiled, &small, &sizes, rounds)?;
-    bench::print(tile.program.name(), &measured, terminal)
+    Ok(tilewright::bench::tile(device, &compiled, &small, &sizes, rounds)?)
 }
