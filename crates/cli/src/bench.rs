@@ -26,7 +26,7 @@ use crate::terminal::Terminal;
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright bench report -o my-card.json
-  tilewright bench report -o my-card.json 'gemm 8192 8192 8192 --type bf16' 'softmax M=8192 N=4096 --type bf16'
+  tilewright bench report -o my-card.json 'gemm 8192 8192 8192 --type bf16' 'softmax M=8192 N=4096'
   tilewright bench compare my-card.json other-card.json
   tilewright bench compare reports/*.json -o cards.html
 
@@ -34,8 +34,8 @@ A report is one file of JSON: the card, its driver, and for each case the time, 
 how many elements of the result were compared with the definition, and the largest error. It names
 nothing else of the machine, so that it can be sent.
 
-A case is written as for `tilewright gemm`, or as for `tilewright kernel bench`: the name of a kernel
-or the file of a tile program, sizes and a type.";
+A case is written as for `tilewright gemm`, or as for `tilewright kernel bench`: the name of a
+kernel or the file of a tile program, sizes and a type.";
 
 /// What a report measures if no case is named: at most 2 GB of tensors each.
 const CASES: [&str; 23] = [

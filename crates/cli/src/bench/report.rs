@@ -154,7 +154,8 @@ impl Report {
             return Err(Failure::file(path, "it is too large for a report of `tilewright bench report`"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
-        let object: Json = serde_json::from_str(&text).map_err(|error| Failure::file(path, error))?;
+        let object: Json =
+            serde_json::from_str(&text).map_err(|error| Failure::file(path, format!("it is no JSON: {error}")))?;
         match object.get("report").and_then(Json::as_u64) {
             Some(FORMAT) => {}
             Some(other) => {

@@ -2,7 +2,7 @@
 //! driver's own copy of as many bytes, in whole pages of 4 KiB.
 
 use serde_json::json;
-use tilewright::bench::{self, Against, BenchError, BenchResult};
+use tilewright::bench::{Against, BenchError, BenchResult};
 use tilewright::measured::TuneError;
 use tilewright::planners::Unchecked;
 use tilewright::tile;

@@ -29,7 +29,7 @@ type NamedSizes = Vec<(String, i64)>;
 
 /// A tile program, and the sizes that are its own.
 pub(super) struct Tile {
-    program: Program,
+    pub(super) program: Program,
     entry: Option<&'static Entry>,
 }
 
