@@ -38,7 +38,7 @@ A case is written as for `tilewright gemm`, or as for `tilewright kernel bench`:
 kernel or the file of a tile program, sizes and a type.";
 
 /// What a report measures if no case is named: at most 2 GB of tensors each.
-const CASES: [&str; 23] = [
+const CASES: [&str; 22] = [
     "copy N=134217728 --type f32",
     "add N=67108864 --type f32",
     "transpose M=16384 N=8192 --type bf16",
@@ -60,7 +60,6 @@ const CASES: [&str; 23] = [
     "gemm 4095 4097 4100 --type bf16 --layout-b row",
     "gemm 16 8192 4096 --type bf16",
     "gemm 1 8192 4096 --type bf16",
-    "attention S=4096 G=1 H=32",
     "prefix_rows M=16384",
 ];
 
@@ -77,7 +76,7 @@ pub enum BenchAction {
 /// What a report measures, and where it is written.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Cases, each in quotes. The default is a list of copies, rows, GEMMs and attention.
+    /// Cases, each in quotes. The default is a list of copies, rows, reductions and GEMMs.
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
     /// A file with a case in each line; `-` is standard input.
