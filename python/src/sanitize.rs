@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tilewright_layout::interrupt;
+use tilewright_sanitize::costs::SourceTexts;
 use tilewright_sanitize::ptx::{Scalar, parse};
 use tilewright_sanitize::{
     Argument, Array, Direction, Element, KernelLaunch, LaunchError, MapArray, MapSwizzle, Options, sanitize,
@@ -96,9 +97,9 @@ impl GivenArgument {
     }
 }
 
-/// The report as JSON and as text, whether nothing was found, and the bytes of each array that may
-/// be written, by the number of its argument.
-type Ran<'py> = (String, String, bool, Vec<(usize, Bound<'py, PyBytes>)>);
+/// The report as JSON and as text, whether nothing was found, the bytes of each array that may be
+/// written, by the number of its argument, and what lines of the source cost, as text.
+type Ran<'py> = (String, String, bool, Vec<(usize, Bound<'py, PyBytes>)>, Option<String>);
 
 /// Runs an entry of a text of PTX on the host.
 ///
@@ -114,15 +115,19 @@ pub fn sanitize_ptx<'py>(
     cluster: Option<[u32; 3]>,
     shared_bytes: u64,
     arguments: Vec<Bound<'py, PyAny>>,
-    run: (u32, u64, u64),
+    run: (u32, u64, u64, bool),
 ) -> PyResult<Ran<'py>> {
     let arguments = arguments.into_iter().map(|own| own.extract::<GivenArgument>()?.argument());
     let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
     let launch = KernelLaunch { entry, grid, block, cluster, shared_bytes, arguments };
-    let (schedules, seed, limit) = run;
+    let (schedules, seed, limit, costs) = run;
     let stop = interrupt::is_requested;
-    let options = Options { schedules, seed, limit, stop: Some(&stop), ..Options::default() };
+    let options = Options { schedules, seed, limit, costs, stop: Some(&stop), ..Options::default() };
     let report = interruptible(py, || sanitize(&ptx, &launch, &options))?.map_err(|error| refused(&error))?;
     let results = report.results.iter().map(|own| (own.argument, PyBytes::new(py, &own.bytes))).collect();
-    Ok((report.to_json(), report.to_string(), report.is_clean(), results))
+    let table = report.costs.as_ref().map(|costs| {
+        let mut sources = SourceTexts::default();
+        costs.table(&ptx, |file, line| sources.line(file, line))
+    });
+    Ok((report.to_json(), report.to_string(), report.is_clean(), results, table))
 }

@@ -3,14 +3,19 @@
 //! Law: the exit status is 0 if nothing was found, 1 if something was or a result is not what is
 //! expected, 2 if the launch does not fit the kernel, and 3 if the kernel was not run to its end.
 
-use std::path::PathBuf;
+mod costs;
+
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use tilewright::kernel::machine::Machine;
+use tilewright::sanitize::costs::SourceTexts;
 use tilewright::sanitize::{Argument, Ending, KernelLaunch, Options, Report, ResultArray, npy, sanitize};
 
-use crate::output::Failure;
+use crate::machine;
+use crate::output::{self, Failure};
 use crate::terminal::Terminal;
 
 /// Below the help of the command.
@@ -69,6 +74,16 @@ pub struct SanitizeOptions {
     /// the current folder.
     #[arg(long, value_name = "FILE.sarif")]
     sarif: Option<PathBuf>,
+    /// Count what each line of the source takes: instructions of warps, sectors of global memory,
+    /// wavefronts of shared memory, with the fewest there could be in brackets.
+    #[arg(long)]
+    costs: bool,
+    /// Write the costs as a page: source beside counts, with pictures of banks and sectors.
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+    /// Print lower bounds of the time on a GPU, by the costs: a name that `tilewright machine` lists.
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
     /// What random numbers and random schedules are made of.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
@@ -111,6 +126,10 @@ fn named<'r>(text: &str, results: &'r [ResultArray]) -> Result<(&'r ResultArray,
 
 /// Runs the command.
 pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Failure> {
+    let machine = options.machine.as_deref().map(machine::named).transpose()?;
+    if let Some(path) = &options.output {
+        costs::check_page(path)?;
+    }
     let text =
         std::fs::read(&options.file).map_err(|error| Failure::Usage(format!("{}: {error}", options.file.display())))?;
     let text = String::from_utf8_lossy(&text);
@@ -118,7 +137,7 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
         Some(entry) => entry.clone(),
         None => only_entry(&text)?,
     };
-    let mut launch = KernelLaunch::new(entry, options.grid, options.block).shared(options.shared);
+    let mut launch = KernelLaunch::new(entry.clone(), options.grid, options.block).shared(options.shared);
     launch.cluster = options.cluster;
     for (number, argument) in options.arguments.iter().enumerate() {
         let seed = options.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64);
@@ -141,6 +160,7 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
             seed: options.seed,
             limit: options.limit,
             cores: options.threads.map(usize::from),
+            costs: options.costs || options.output.is_some() || machine.is_some(),
             stop: Some(&stop),
             ..Options::default()
         },
@@ -173,7 +193,11 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
             differences.push((result.name.clone(), difference));
         }
     }
-    print(&report, &differences, terminal)?;
+    if let (Some(path), Some(costs)) = (&options.output, &report.costs) {
+        let page = costs::page(costs, &text, &options.file, machine.as_ref(), &entry);
+        output::write_file(path, page.as_bytes(), terminal)?;
+    }
+    print(&report, &differences, (options, &text, machine.as_ref()), terminal)?;
     if report.ending != Ending::Complete {
         return Err(Failure::Partly);
     }
@@ -186,6 +210,7 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
 fn print(
     report: &Report,
     differences: &[(String, tilewright::sanitize::Difference)],
+    (options, ptx, machine): (&SanitizeOptions, &str, Option<&Machine>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     if terminal.json {
@@ -203,6 +228,13 @@ fn print(
                 })
             })
             .collect();
+        if let (Some(machine), Some(costs)) = (machine, &report.costs) {
+            object["costs"]["machine"] = serde_json::json!(machine.name);
+            object["costs"]["bounds"] = costs::bounds(costs, machine)
+                .iter()
+                .map(|own| serde_json::json!({ "by": own.what, "seconds": own.seconds }))
+                .collect();
+        }
         return Ok(terminal.object(&object)?);
     }
     let mut text: String = report.printed.iter().map(|line| format!("| {}\n", line.trim_end_matches('\n'))).collect();
@@ -213,6 +245,15 @@ fn print(
         );
     }
     text += &format!("{report}\n");
+    if let Some(costs) = &report.costs {
+        if options.costs {
+            let mut sources = SourceTexts::in_folder(options.file.parent().unwrap_or(Path::new("")));
+            text += &costs.table(ptx, |file, line| sources.line(file, line));
+        }
+        if let Some(machine) = machine {
+            text += &costs::bounds_text(costs, machine);
+        }
+    }
     Ok(terminal.text(&text)?)
 }
 

@@ -8,11 +8,14 @@
 //! * [`isa`]: what each instruction computes, from bits to bits.
 //! * [`engine`]: blocks, warps and their schedule: the instructions one after another.
 //! * [`check`]: the memory of what was written and by whom, and the findings.
+//! * [`costs`]: what each line of the source takes: instructions, sectors, wavefronts.
 
 pub mod check;
+pub mod costs;
 mod element;
 pub mod engine;
 pub mod isa;
+mod json;
 mod launch;
 pub mod npy;
 pub mod ptx;

@@ -6,7 +6,9 @@ use std::fmt::{self, Write as _};
 use crate::check::checker::At;
 use crate::check::finding::Finding;
 use crate::check::message::Sources;
+use crate::costs::Costs;
 use crate::element::Element;
+use crate::json::quoted;
 
 /// A statement in the text and in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +118,8 @@ pub struct Report {
     pub thread_instructions: u64,
     /// How many schedules ran.
     pub schedules: u32,
+    /// What the first schedule took, where the options ask for it.
+    pub costs: Option<Costs>,
 }
 
 impl Sources for Report {
@@ -216,12 +220,15 @@ impl Report {
         let printed: Vec<String> = self.printed.iter().map(|line| quoted(line)).collect();
         let _ = write!(
             out,
-            "  \"printed\": [{}],\n  \"thread_instructions\": {},\n  \"schedules\": {}\n}}\n",
+            "  \"printed\": [{}],\n  \"thread_instructions\": {},\n  \"schedules\": {}",
             printed.join(", "),
             self.thread_instructions,
             self.schedules
         );
-        out
+        if let Some(costs) = &self.costs {
+            let _ = write!(out, ",\n  \"costs\": {}", costs.to_json());
+        }
+        out + "\n}\n"
     }
 
     fn place_json(&self, at: At) -> String {
@@ -256,22 +263,4 @@ impl fmt::Display for Report {
         };
         write!(out, "{count}; {} instructions of threads{schedules}", self.thread_instructions)
     }
-}
-
-/// A text of JSON.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' => out += "\\\"",
-            '\\' => out += "\\\\",
-            '\n' => out += "\\n",
-            '\t' => out += "\\t",
-            letter if u32::from(letter) < 32 => {
-                let _ = write!(out, "\\u{:04x}", u32::from(letter));
-            }
-            letter => out.push(letter),
-        }
-    }
-    out + "\""
 }

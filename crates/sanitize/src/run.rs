@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::check::GridChecker;
 use crate::check::checker::{Allocation, Checker, Launch as CheckedLaunch};
+use crate::costs::{Costs, Counting, CountsOfLaunch};
 use crate::check::finding::{Defect, Finding, Place};
 use crate::engine::{GLOBAL, Grid, Memory, Program, Region, Schedule, Stop, Words};
 use crate::launch::{Argument, Array, Direction, KernelLaunch, MapArray};
@@ -32,13 +33,15 @@ pub struct Options<'s> {
     /// Whether accesses and synchronisation are checked; without, only what the engine itself
     /// finds.
     pub checks: bool,
+    /// Whether the first schedule counts what it takes: [`Report::costs`](crate::Report::costs).
+    pub costs: bool,
     /// Asked now and then; true ends the run.
     pub stop: Option<&'s (dyn Fn() -> bool + Sync)>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedules: 1, seed: 0, limit: 100_000_000_000, cores: None, checks: true, stop: None }
+        Self { schedules: 1, seed: 0, limit: 100_000_000_000, cores: None, checks: true, costs: false, stop: None }
     }
 }
 
@@ -89,7 +92,8 @@ pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Resu
     let schedules = Schedule::several(options.schedules.max(1), options.seed);
     let mut report: Option<Report> = None;
     for schedule in &schedules {
-        let own = run(&program, launch, &sizes, options, *schedule, schedules.len() > 1)?;
+        let counts = options.costs && report.is_none();
+        let own = run(&module, &program, launch, &sizes, options, *schedule, (schedules.len() > 1, counts))?;
         let mut own = Report { places: places(&module, &program, &own), ..own };
         own.join_lines();
         match &mut report {
@@ -298,12 +302,13 @@ impl Arguments {
 }
 
 fn run(
+    module: &Module<'_>,
     program: &Program,
     launch: &KernelLaunch,
     sizes: &Sizes,
     options: &Options<'_>,
     schedule: Schedule,
-    is_one_of_several: bool,
+    (is_one_of_several, counts): (bool, bool),
 ) -> Result<Report, LaunchError> {
     let arguments = arguments(program, launch)?;
     let cores = match options.cores {
@@ -313,6 +318,7 @@ fn run(
     };
     let clusters = (0..3).map(|axis| u64::from(launch.grid[axis] / sizes.cluster[axis])).product::<u64>();
     let cores = cores.min(usize::try_from(clusters).unwrap_or(usize::MAX)).max(1);
+    let counted = counts.then(|| CountsOfLaunch::new(program.statements.len(), &arguments.allocations));
     let checker = GridChecker::new(CheckedLaunch {
         grid: launch.grid,
         block: launch.block,
@@ -356,9 +362,13 @@ fn run(
     }
     let stopped = {
         let checkers = |number: u64| -> Box<dyn Checker + Send + '_> {
-            match options.checks {
+            let own: Box<dyn Checker + Send + '_> = match options.checks {
                 true => Box::new(checker.cluster(number as u32)),
                 false => Box::new(Reporting(&unchecked)),
+            };
+            match &counted {
+                Some(counted) => Box::new(Counting::new(own, counted, number)),
+                None => own,
             }
         };
         crate::engine::run(&grid, &checkers, cores)
@@ -389,7 +399,10 @@ fn run(
             });
         }
     }
-    Ok(Report { findings, ending, places: BTreeMap::new(), results, printed, thread_instructions, schedules: 1 })
+    let blocks = launch.grid.iter().map(|own| u64::from(*own)).product();
+    let costs = counted.map(|counted| Costs::new(module, program, counted, &arguments.memory, blocks));
+    let places = BTreeMap::new();
+    Ok(Report { findings, ending, places, results, printed, thread_instructions, schedules: 1, costs })
 }
 
 /// Keeps what the engine itself finds, once for each statement.

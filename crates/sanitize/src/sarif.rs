@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use crate::check::checker::At;
 use crate::check::finding::Finding;
-use crate::report::{Report, quoted};
+use crate::json::quoted;
+use crate::report::Report;
 
 /// What a code stands for, in a few words.
 fn title(code: &str) -> &'static str {

@@ -107,7 +107,8 @@ _late = dict.fromkeys(
      "derive", "draw", "explain", "footprint", "suggest"),
     "_study",
 ) | dict.fromkeys(("Tuned", "Tuning", "tune"), "_tune") | dict.fromkeys(
-    ("Finding", "Sanitized", "SanitizerError", "TensorMap", "sanitize"), "_sanitize"
+    ("Finding", "Sanitized", "SanitizedCosts", "SanitizedCounts", "SanitizerError", "StatementCosts", "TensorMap", "sanitize"),
+    "_sanitize",
 ) | {"sanitizer": "_sanitizer"}  # fmt: skip
 
 _modules = {"arch", "cuda", "gpu", "kernels", "mesh", "nvgpu", "ops", "triton"}

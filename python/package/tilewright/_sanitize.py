@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from . import _native
 
-__all__ = ["Finding", "Sanitized", "SanitizerError", "TensorMap", "sanitize"]
+__all__ = ["Finding", "Sanitized", "SanitizedCosts", "SanitizedCounts", "SanitizerError", "StatementCosts", "TensorMap", "sanitize"]
 
 #: How many instructions of threads a schedule may execute, unless a call says otherwise.
 LIMIT = 100_000_000_000
@@ -43,6 +43,80 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class SanitizedCounts:
+    """What instructions of a kernel took."""
+
+    #: How often a warp executed an instruction, and how many threads did.
+    instructions: int = 0
+    threads: int = 0
+    #: Of global memory: instructions, bytes that lanes ask for, sectors of 32 bytes, the fewest sectors
+    #: that hold as many different bytes, and lines of 128 bytes.
+    global_requests: int = 0
+    global_bytes: int = 0
+    sectors: int = 0
+    least_sectors: int = 0
+    lines: int = 0
+    #: Of shared memory: instructions, bytes that lanes ask for, wavefronts, and those that would do
+    #: without bank conflicts.
+    shared_requests: int = 0
+    shared_bytes: int = 0
+    wavefronts: int = 0
+    least_wavefronts: int = 0
+
+    def __add__(self, other: SanitizedCounts) -> SanitizedCounts:
+        return SanitizedCounts(*(a + b for a, b in zip(astuple(self), astuple(other))))
+
+
+@dataclass(frozen=True)
+class StatementCosts:
+    """What a statement of the PTX took."""
+
+    #: The function, the line of the PTX, and the instruction, such as "ld.global.v4.f32".
+    function: str
+    ptx_line: int
+    instruction: str
+    #: What executes it, such as "float", "tensor" or "shared".
+    pipe: str
+    #: The file of the source and the line, where they are known.
+    file: str | None
+    line: int | None
+    counts: SanitizedCounts
+    #: Operations of tensor cores; a multiplication and an addition are two.
+    tensor_operations: int
+
+
+@dataclass(frozen=True)
+class SanitizedCosts:
+    """What a kernel took, statement by statement; as text, source beside counts."""
+
+    #: The statements that were executed, in the order of the PTX.
+    statements: tuple[StatementCosts, ...]
+    #: The sum of all.
+    total: SanitizedCounts
+    #: Instructions of warps by what executes them.
+    pipes: dict[str, int]
+    #: Operations of tensor cores by what is multiplied.
+    tensor_operations: dict[str, int]
+    #: Bytes of arrays in sectors that were read and written, each sector once.
+    read_bytes: int
+    written_bytes: int
+    #: The most bytes of asynchronous copies that a block had under way: issued, and not waited for.
+    in_flight_bytes: int
+    text: str
+
+    def lines(self) -> dict[tuple[str | None, int], SanitizedCounts]:
+        """The counts by file and line of the source; by None and the line of the PTX where no source is known."""
+        sums: dict[tuple[str | None, int], SanitizedCounts] = {}
+        for own in self.statements:
+            key = (own.file, own.line if own.line is not None else own.ptx_line)
+            sums[key] = sums.get(key, SanitizedCounts()) + own.counts
+        return sums
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class Sanitized:
     """What a run gave: what was found, and what was executed. The arrays have the results."""
 
@@ -57,6 +131,8 @@ class Sanitized:
     #: In how many schedules the kernel ran.
     schedules: int
     text: str
+    #: What the first schedule took, of a call with ``costs=True``.
+    costs: SanitizedCosts | None = None
 
     @property
     def is_clean(self) -> bool:
@@ -102,6 +178,7 @@ def sanitize(
     seed: int = 0,
     limit: int = LIMIT,
     check: bool = True,
+    costs: bool = False,
     names: Sequence[str] | None = None,
 ) -> Sanitized:
     """Runs a kernel of any compiler on arrays of the host, which it writes in place, and checks every access.
@@ -113,6 +190,10 @@ def sanitize(
 
     ``schedules``: in how many orders of the warps the kernel runs; findings of all are reported, and results
     that differ between them. The arrays have the results of the first.
+
+    ``costs``: ``report.costs`` counts what each line of the source takes: instructions of warps, sectors of
+    global memory, wavefronts of shared memory with the fewest there could be. ``print(report.costs)`` shows
+    source beside counts.
 
     Found are races in shared and global memory, reads of what nobody wrote, accesses out of bounds and
     misaligned ones, barriers that not all threads reach, waits that never end, missing proxy fences, and
@@ -151,11 +232,11 @@ def sanitize(
     shown = [name for name, _, _ in parameters] if names is None else [*names, *(name for name, _, _ in parameters[len(names) :])]
     given = [_argument(own, name, kind, size) for own, name, (_, kind, size) in zip(args, shown, parameters)]
     _refuse_shared([(name, own) for own, name in zip(args, shown)])
-    made, text, _, results = _native.sanitize_ptx(
+    made, text, _, results, table = _native.sanitize_ptx(
         ptx, entry, _three(grid, "grid"), _three(block, "block"), None if cluster is None else _three(cluster, "cluster"),
-        shared, given, (schedules, seed, limit),
+        shared, given, (schedules, seed, limit, costs),
     )  # fmt: skip
-    report = _report(json.loads(made), text)
+    report = _report(json.loads(made), text, table)
     for number, contents in results:
         own = args[number]
         memory = _memory(own.array if isinstance(own, TensorMap) else own)
@@ -249,7 +330,49 @@ def _refuse_shared(arrays: Sequence[tuple[str, Any]]) -> None:
                 raise ValueError(f"the arguments `{other}` and `{name}` share memory: pass a copy of one of them")
 
 
-def _report(own: dict[str, Any], text: str) -> Sanitized:
+def _counts(own: dict[str, Any]) -> SanitizedCounts:
+    memory, shared = own.get("global", {}), own.get("shared", {})
+    return SanitizedCounts(
+        instructions=own["instructions"],
+        threads=own["threads"],
+        global_requests=memory.get("requests", 0),
+        global_bytes=memory.get("bytes", 0),
+        sectors=memory.get("sectors", 0),
+        least_sectors=memory.get("least_sectors", 0),
+        lines=memory.get("lines", 0),
+        shared_requests=shared.get("requests", 0),
+        shared_bytes=shared.get("bytes", 0),
+        wavefronts=shared.get("wavefronts", 0),
+        least_wavefronts=shared.get("least_wavefronts", 0),
+    )
+
+
+def _costs(own: dict[str, Any], text: str) -> SanitizedCosts:
+    def statement(entry: dict[str, Any]) -> StatementCosts:
+        return StatementCosts(
+            function=entry["function"],
+            ptx_line=entry["ptx_line"],
+            instruction=entry["instruction"],
+            pipe=entry["pipe"],
+            file=entry.get("file"),
+            line=entry.get("line"),
+            counts=_counts(entry["counts"]),
+            tensor_operations=entry.get("tensor_operations", 0),
+        )
+
+    return SanitizedCosts(
+        statements=tuple(map(statement, own["statements"])),
+        total=_counts(own["total"]),
+        pipes=own["pipes"],
+        tensor_operations=own["tensor_operations"],
+        read_bytes=32 * own["read_sectors"],
+        written_bytes=32 * own["written_sectors"],
+        in_flight_bytes=own["in_flight_bytes"],
+        text=text,
+    )
+
+
+def _report(own: dict[str, Any], text: str, table: str | None) -> Sanitized:
     def finding(entry: dict[str, Any]) -> Finding:
         at, other, thread = entry.get("at") or {}, entry.get("other") or {}, entry.get("thread") or {}
         return Finding(
@@ -271,4 +394,5 @@ def _report(own: dict[str, Any], text: str) -> Sanitized:
         thread_instructions=own["thread_instructions"],
         schedules=own["schedules"],
         text=text,
+        costs=None if table is None else _costs(own["costs"], table),
     )

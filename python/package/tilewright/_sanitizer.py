@@ -19,7 +19,7 @@ def sanitizer(*, target: str = "sm_90a", **options: Any) -> Iterator[list[Saniti
     n, BLOCK=128)``, is compiled for the target, runs on the host and is checked; it needs no GPU. What each
     launch gave is in the list. Launches on tensors of a device go there, unchecked.
 
-    ``options`` are those of ``tilewright.sanitize``: ``schedules``, ``seed``, ``limit``, ``check``. What is
+    ``options`` are those of ``tilewright.sanitize``: ``schedules``, ``seed``, ``limit``, ``check``, ``costs``. What is
     found is a ``SanitizerError`` of the launch, unless ``check`` is False. ``@triton.autotune`` takes its first
     configuration. The context is that of all threads.
 
@@ -29,9 +29,9 @@ def sanitizer(*, target: str = "sm_90a", **options: Any) -> Iterator[list[Saniti
     """
     from importlib import import_module
 
-    unknown = set(options) - {"schedules", "seed", "limit", "check"}
+    unknown = set(options) - {"schedules", "seed", "limit", "check", "costs"}
     if unknown:
-        raise TypeError(f"sanitizer() has no option {sorted(unknown)[0]!r}; it has target, schedules, seed, limit and check")
+        raise TypeError(f"sanitizer() has no option {sorted(unknown)[0]!r}; it has target, schedules, seed, limit, check and costs")
     reports: list[Sanitized] = []
     before = []
     for module, name in _LAUNCHERS:

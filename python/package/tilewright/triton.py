@@ -43,7 +43,7 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
     ``grid`` is a tuple of up to three numbers, or a function of the arguments by their names, as for
     Triton. Arrays are those of NumPy, or tensors of PyTorch on the CPU. Keywords are the kernel's
     arguments, ``num_warps``, ``num_stages``, ``num_ctas``, and those of ``tilewright.sanitize``:
-    ``schedules``, ``seed``, ``limit``, ``check``.
+    ``schedules``, ``seed``, ``limit``, ``check``, ``costs``.
 
     Of a function with ``@triton.autotune`` the first configuration is taken, and what
     ``@triton.heuristics`` says.
@@ -51,7 +51,7 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
     Errors: ``SanitizerError`` if something is found; ``ValueError`` or ``TypeError`` if arguments do not
     match; errors of Triton's compiler.
     """
-    options = {name: named.pop(name) for name in ("schedules", "seed", "limit", "check") if name in named}
+    options = {name: named.pop(name) for name in ("schedules", "seed", "limit", "check", "costs") if name in named}
     kernel, values, fixed, compiler = _bound(fn, args, named)
     made = _compile(kernel, values, fixed, target, compiler)
     if callable(grid):

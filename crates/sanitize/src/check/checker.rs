@@ -375,6 +375,14 @@ pub trait Checker {
     /// All threads of a block have ended.
     fn block_exit(&mut self, _rank: u32) {}
 
+    /// Whether [`executed`](Self::executed) is to be told of each instruction. The answer stays.
+    fn counts(&self) -> bool {
+        false
+    }
+
+    /// Lanes have executed an instruction, or a guard has kept all of them from it: a mask of 0.
+    fn executed(&mut self, _at: At, _mask: u32) {}
+
     /// What the engine itself has found.
     fn report(&mut self, _finding: Finding) {}
 

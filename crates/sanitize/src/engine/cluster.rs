@@ -128,6 +128,8 @@ pub(crate) enum Turn {
 pub(crate) struct Cluster<'g> {
     pub(super) grid: &'g Grid<'g>,
     pub(crate) check: Box<dyn Checker + Send + 'g>,
+    /// Whether the checker is told of each instruction.
+    pub(super) counts: bool,
     pub(super) blocks: Vec<Block>,
     /// Its index, x first.
     pub(super) index: [u32; 3],
@@ -176,6 +178,7 @@ impl<'g> Cluster<'g> {
         });
         Self {
             grid,
+            counts: check.counts(),
             check,
             blocks: blocks.collect(),
             index,

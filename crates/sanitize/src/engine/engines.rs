@@ -145,6 +145,13 @@ pub(crate) enum AsyncOp {
     ProductWait(u32),
 }
 
+impl AsyncOp {
+    /// Whether all lanes of a warp execute it together.
+    pub(super) fn is_of_warps(&self) -> bool {
+        matches!(self, Self::Product { .. } | Self::ProductFence | Self::ProductCommit | Self::ProductWait(_))
+    }
+}
+
 /// A barrier, and who looked at it last without success.
 struct BarrierRecord {
     state: BarrierWord,

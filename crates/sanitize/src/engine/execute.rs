@@ -34,6 +34,7 @@ impl Cluster<'_> {
         let program = self.grid.program;
         let mut fragment = fragment;
         let until = warp.clock.saturating_add(turn);
+        let counts = self.counts;
         loop {
             if fragment.pc == fragment.stop {
                 match warp.arrive(fragment) {
@@ -60,6 +61,9 @@ impl Cluster<'_> {
             };
             warp.clock += 1;
             if active == 0 {
+                if counts {
+                    self.count(code, micro, &fragment, fragment.pc, 0, &Flow::Next);
+                }
                 fragment.pc += 1;
                 continue;
             }
@@ -70,7 +74,12 @@ impl Cluster<'_> {
                 let lanes = self.lanes(block, warp, active);
                 self.check.registers(lanes, micro.at, &touches.reads, &touches.writes);
             }
-            match self.operation(block, warp, &mut fragment, code, micro, active)? {
+            let before = fragment.pc;
+            let flow = self.operation(block, warp, &mut fragment, code, micro, active)?;
+            if counts {
+                self.count(code, micro, &fragment, before, active, &flow);
+            }
+            match flow {
                 Flow::Next => fragment.pc += 1,
                 Flow::Jumped => {}
                 Flow::Parked => break,
@@ -79,6 +88,31 @@ impl Cluster<'_> {
         }
         warp.fragments.push(fragment);
         Ok(())
+    }
+
+    /// Tells the checker of an instruction: when the last of its operations is executed, and not
+    /// where it will be executed again because lanes of the warp are missing.
+    fn count(&mut self, code: &FunctionCode, micro: &Micro, fragment: &Fragment, pc: u32, active: u32, flow: &Flow) {
+        // Behind the last statement stands a return that the text does not have.
+        let next = pc as usize + 1;
+        let is_last = match code.ops.get(next) {
+            Some(other) => other.at != micro.at || next + 1 == code.ops.len(),
+            None => false,
+        };
+        let is_again = match flow {
+            Flow::Parked => matches!(fragment.state, State::Aligned | State::AtCluster),
+            Flow::Jumped => fragment.pc == pc && matches!(micro.op, Op::Meet(_) | Op::Call { .. }),
+            Flow::Next | Flow::Ended => false,
+        };
+        if is_last && !is_again {
+            // An instruction of the whole warp takes along the lanes that wait there.
+            let mask = match (&micro.op, flow) {
+                (Op::Matrix(_), Flow::Next) => fragment.mask,
+                (Op::Async(engine), Flow::Next) if engine.is_of_warps() => fragment.mask,
+                _ => active,
+            };
+            self.check.executed(micro.at, mask);
+        }
     }
 
     #[inline]

@@ -7,7 +7,7 @@ mod half;
 mod integer;
 mod matrix;
 mod mbarrier;
-mod random;
+pub(crate) mod random;
 mod sums;
 mod tensor_map;
 mod wgmma;

@@ -3,6 +3,7 @@
 mod check;
 mod control;
 mod corpus;
+mod costs;
 mod directions;
 mod engines;
 mod instructions;

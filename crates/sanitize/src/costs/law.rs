@@ -1,0 +1,222 @@
+//! What an access of a warp takes of global and of shared memory.
+//!
+//! Law: global memory moves sectors of 32 bytes, four of which make a line; a request takes as many
+//! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight lanes
+//! of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there are
+//! different words wanted of one bank. Lanes that want the same word share it.
+
+/// Bytes of a sector of global memory.
+pub const SECTOR_BYTES: u64 = 32;
+/// Bytes of a line of global memory.
+pub const LINE_BYTES: u64 = 128;
+/// Banks of shared memory.
+pub const BANKS: usize = 32;
+/// Bytes of a word of a bank.
+pub const WORD_BYTES: u64 = 4;
+/// Bytes of a wavefront of shared memory: a word of each bank.
+pub const WAVEFRONT_BYTES: u64 = BANKS as u64 * WORD_BYTES;
+
+/// What accesses take of global memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GlobalCount {
+    /// Instructions of warps, or boxes and bulk copies.
+    pub requests: u64,
+    /// Bytes that lanes ask for, the same byte again for each lane.
+    pub bytes: u64,
+    /// Sectors of 32 bytes.
+    pub sectors: u64,
+    /// The fewest sectors that hold as many different bytes.
+    pub least_sectors: u64,
+    /// Lines of 128 bytes.
+    pub lines: u64,
+}
+
+/// What accesses take of shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedCount {
+    /// Instructions of warps, or boxes and bulk copies.
+    pub requests: u64,
+    /// Bytes that lanes ask for, the same byte again for each lane.
+    pub bytes: u64,
+    /// Wavefronts: cycles of the banks.
+    pub wavefronts: u64,
+    /// The wavefronts that would do without bank conflicts: one for each phase.
+    pub least_wavefronts: u64,
+}
+
+impl GlobalCount {
+    /// Adds another count.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.sectors += other.sectors;
+        self.least_sectors += other.least_sectors;
+        self.lines += other.lines;
+    }
+}
+
+impl SharedCount {
+    /// Adds another count.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.wavefronts += other.wavefronts;
+        self.least_wavefronts += other.least_wavefronts;
+    }
+
+    /// Wavefronts that bank conflicts add.
+    pub fn conflicts(&self) -> u64 {
+        self.wavefronts - self.least_wavefronts
+    }
+}
+
+/// The lanes of a mask.
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+/// How many different numbers there are.
+fn different(numbers: &mut [u64]) -> usize {
+    numbers.sort_unstable();
+    numbers.chunk_by(|a, b| a == b).count()
+}
+
+/// What the lanes of a mask take of global memory when each accesses so many bytes at its address.
+/// An access lies in one sector: it is aligned to its bytes, of which there are at most 32.
+/// `sector` is told each sector, as its first byte divided by 32.
+///
+/// ```
+/// use tilewright_sanitize::costs::global_request;
+///
+/// // A warp reads a column of rows of 256 bytes: a sector for each lane.
+/// let column = std::array::from_fn(|lane| 256 * lane as u64);
+/// let count = global_request(u32::MAX, &column, |_| 4, |_| ());
+/// assert_eq!((count.sectors, count.least_sectors, count.lines, count.bytes), (32, 4, 32, 128));
+/// ```
+pub fn global_request(
+    mask: u32,
+    addresses: &[u64; 32],
+    bytes: impl Fn(usize) -> u32,
+    mut sector: impl FnMut(u64),
+) -> GlobalCount {
+    let mut wanted = [(0_u64, 0_u64); 32];
+    let mut count = 0;
+    let mut own = GlobalCount { requests: 1, ..GlobalCount::default() };
+    for lane in lanes(mask) {
+        let bytes = u64::from(bytes(lane));
+        if bytes > 0 {
+            wanted[count] = (addresses[lane], bytes);
+            count += 1;
+            own.bytes += bytes;
+        }
+    }
+    let wanted = &mut wanted[..count];
+    wanted.sort_unstable();
+    let (mut end, mut different_bytes) = (0, 0);
+    let (mut last_sector, mut last_line) = (u64::MAX, u64::MAX);
+    for (address, bytes) in wanted.iter().copied() {
+        // What of it lies behind all that came before.
+        let from = address.max(end);
+        different_bytes += (address + bytes).saturating_sub(from);
+        end = end.max(address + bytes);
+        if address / SECTOR_BYTES != last_sector {
+            last_sector = address / SECTOR_BYTES;
+            own.sectors += 1;
+            sector(last_sector);
+        }
+        if address / LINE_BYTES != last_line {
+            last_line = address / LINE_BYTES;
+            own.lines += 1;
+        }
+    }
+    own.least_sectors = different_bytes.div_ceil(SECTOR_BYTES);
+    own
+}
+
+/// What bytes in a row take of global memory. `sector` is told each sector.
+pub(super) fn global_span(address: u64, bytes: u64, sector: impl FnMut(u64)) -> GlobalCount {
+    if bytes == 0 {
+        return GlobalCount::default();
+    }
+    let blocks = |size: u64| (address + bytes - 1) / size - address / size + 1;
+    let first = address / SECTOR_BYTES;
+    let sectors = blocks(SECTOR_BYTES);
+    (first..first + sectors).for_each(sector);
+    GlobalCount {
+        requests: 1,
+        bytes,
+        sectors,
+        least_sectors: bytes.div_ceil(SECTOR_BYTES),
+        lines: blocks(LINE_BYTES),
+    }
+}
+
+/// How many lanes shared memory serves together when each accesses so many bytes.
+pub fn phase_lanes(bytes: u32) -> usize {
+    match bytes {
+        0..=4 => 32,
+        5..=8 => 16,
+        9..=16 => 8,
+        _ => 4,
+    }
+}
+
+/// The wavefronts of the lanes of one phase, and 1 if there is any lane.
+fn phase(mask: u32, addresses: &[u64; 32], bytes: u32) -> (u64, u64) {
+    let mut words = [0; 32];
+    let mut count = 0;
+    for lane in lanes(mask) {
+        let first = addresses[lane] / WORD_BYTES;
+        for word in 0..u64::from(bytes).div_ceil(WORD_BYTES) {
+            words[count] = first + word;
+            count += 1;
+        }
+    }
+    let words = &mut words[..count];
+    different(words);
+    let mut banks = [0_u64; BANKS];
+    let mut last = u64::MAX;
+    for word in words.iter().copied() {
+        if word != last {
+            banks[word as usize % BANKS] += 1;
+            last = word;
+        }
+    }
+    (banks.into_iter().max().unwrap_or(0), u64::from(count > 0))
+}
+
+/// What the lanes of a mask take of shared memory when each accesses so many bytes, at most 32, at
+/// its address.
+///
+/// ```
+/// use tilewright_sanitize::costs::shared_request;
+///
+/// // A column of rows of 32 words: all lanes want bank 0.
+/// let column = std::array::from_fn(|lane| 128 * lane as u64);
+/// let count = shared_request(u32::MAX, &column, 4);
+/// assert_eq!((count.wavefronts, count.least_wavefronts, count.conflicts()), (32, 1, 31));
+/// // Rows of 33 words spread them over the banks.
+/// let padded = std::array::from_fn(|lane| 132 * lane as u64);
+/// assert_eq!(shared_request(u32::MAX, &padded, 4).wavefronts, 1);
+/// ```
+pub fn shared_request(mask: u32, addresses: &[u64; 32], bytes: u32) -> SharedCount {
+    let together = phase_lanes(bytes);
+    let mut own = SharedCount {
+        requests: 1,
+        bytes: u64::from(mask.count_ones()) * u64::from(bytes),
+        ..SharedCount::default()
+    };
+    for first in (0..32).step_by(together) {
+        let lanes = mask & ((1_u64 << together) - 1).wrapping_shl(first) as u32;
+        let (wavefronts, least) = phase(lanes, addresses, bytes);
+        own.wavefronts += wavefronts;
+        own.least_wavefronts += least;
+    }
+    own
+}
+
+/// What bytes in a row take of shared memory.
+pub(super) fn shared_span(bytes: u64) -> SharedCount {
+    let wavefronts = bytes.div_ceil(WAVEFRONT_BYTES);
+    SharedCount { requests: 1, bytes, wavefronts, least_wavefronts: wavefronts }
+}
