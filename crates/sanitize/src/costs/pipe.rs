@@ -98,7 +98,7 @@ impl Pipe {
             "wmma" if has("mma") => Self::Tensor,
             "wgmma" | "bar" | "barrier" | "mbarrier" | "membar" | "fence" | "griddepcontrol" | "nanosleep"
             | "setmaxnreg" => Self::Barrier,
-            "cp" if has("bulk") => match modifiers.iter().any(|word| word.ends_with("_group")) {
+            "cp" if has("bulk") => match has("commit_group") || has("wait_group") {
                 true => Self::Barrier,
                 false => Self::Bulk,
             },
