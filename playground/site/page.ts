@@ -15,7 +15,8 @@ import type { Derivation, Table } from "./panes";
 import { Picture } from "./picture";
 import type { Meaning } from "./picture";
 import { pairs, sameCell, sameRow } from "./pointing";
-import { BadLink, PANES, kernelTab, programTab, read, title, write } from "./state";
+import { PtxPage } from "./ptx";
+import { BadLink, PANES, kernelTab, programTab, ptxTab, read, title, write } from "./state";
 import type { ProgramTab, State, Tab, View } from "./state";
 
 interface Answer {
@@ -68,6 +69,7 @@ const renamed = () => {
   strip();
   changed();
 };
+const ptx = new PtxPage(workshop, renamed);
 const kernels = new KernelPage(workshop, renamed, (source, view, name) => add(programTab(source, view, name)), theme);
 
 function tab(): Tab {
@@ -351,7 +353,9 @@ function open(number: number): void {
   strip();
   byId("program").hidden = one.type !== "program";
   byId("kernel").hidden = one.type !== "kernel";
+  byId("ptx").hidden = one.type !== "ptx";
   if (one.type === "kernel") void kernels.show(one);
+  else if (one.type === "ptx") ptx.show(one);
   else {
     editor?.set(one, one.source);
     if (catalogue) controls(byId("controls"), one, catalogue, () => {
@@ -381,6 +385,7 @@ function listen(): void {
     editor?.focus();
   });
   byId("add-kernel").addEventListener("click", () => add(kernelTab()));
+  byId("add-ptx").addEventListener("click", () => add(ptxTab()));
   byId("close").addEventListener("click", () => {
     if (state.tabs.length === 1) return;
     state.tabs.splice(state.active, 1);
@@ -408,7 +413,7 @@ function listen(): void {
     document.documentElement.dataset["theme"] = theme();
     const one = tab();
     if (one.type === "kernel") void kernels.show(one);
-    else void ask();
+    else if (one.type === "program") void ask();
   };
   choice.addEventListener("change", () => {
     themed = choice.value as typeof themed;
@@ -439,6 +444,7 @@ async function begin(): Promise<void> {
   document.documentElement.dataset["theme"] = theme();
   byId("stage").append(picture.host);
   byId("kernel").append(kernels.host);
+  byId("ptx").append(ptx.host);
   try {
     catalogue = await engine.object<Catalogue>({ ask: "catalogue" }, "catalogue", 20_000);
   } catch (error) {

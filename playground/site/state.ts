@@ -70,7 +70,19 @@ export interface KernelTab {
   at: At;
 }
 
-export type Tab = ProgramTab | KernelTab;
+// A text of PTX and its launch, as they are typed.
+export interface PtxTab {
+  type: "ptx";
+  name: string;
+  ptx: string;
+  entry: string;
+  grid: string;
+  block: string;
+  shared: string;
+  arguments: string;
+}
+
+export type Tab = ProgramTab | KernelTab | PtxTab;
 
 export interface State {
   tabs: Tab[];
@@ -80,6 +92,8 @@ export interface State {
 export const VERSION = 1;
 const MOST_TABS = 32;
 const MOST_TEXT = 1 << 16;
+// Letters of a text of PTX: as many as the engine reads.
+export const MOST_PTX = 1 << 18;
 
 export function programTab(source: string, view: Partial<View> = {}, name = ""): ProgramTab {
   return { type: "program", name, source, view, pane: "table", code: {} };
@@ -91,9 +105,14 @@ export function kernelTab(kernel = "transpose"): KernelTab {
   return { type: "kernel", name: "", kernel, element: "", sizes: {}, pane: "plan", target: "", machine: "H200", at: start() };
 }
 
+export function ptxTab(): PtxTab {
+  return { type: "ptx", name: "", ptx: "", entry: "", grid: "1", block: "32", shared: "0", arguments: "" };
+}
+
 // What stands on a tab.
 export function title(one: Tab): string {
   if (one.name) return one.name;
+  if (one.type === "ptx") return one.entry ? `PTX ${one.entry}` : "PTX";
   if (one.type === "kernel") return `kernel ${one.kernel}`;
   const line = one.source.split("\n").find((text) => text.trim() !== "" && !text.trim().startsWith("#")) ?? "empty";
   return line.length > 24 ? `${line.slice(0, 23)}…` : line;
@@ -211,8 +230,8 @@ function record(value: unknown, what: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-function text(value: unknown, what: string): string {
-  if (typeof value !== "string" || value.length > MOST_TEXT) throw new BadLink(`${what} is no text, or too long`);
+function text(value: unknown, what: string, most = MOST_TEXT): string {
+  if (typeof value !== "string" || value.length > most) throw new BadLink(`${what} is no text, or too long`);
   return value;
 }
 
@@ -266,7 +285,7 @@ function code(value: unknown): Partial<Code> {
 
 function tab(value: unknown): Tab {
   const fields = record(value, "a tab");
-  const type = one(fields["type"], ["program", "kernel"] as const, "the type of a tab");
+  const type = one(fields["type"], ["program", "kernel", "ptx"] as const, "the type of a tab");
   const name = text(fields["name"], "the name of a tab");
   if (type === "program") {
     return {
@@ -276,6 +295,18 @@ function tab(value: unknown): Tab {
       view: view(fields["view"]),
       pane: one(fields["pane"], PANES, "the pane"),
       code: code(fields["code"]),
+    };
+  }
+  if (type === "ptx") {
+    return {
+      type,
+      name,
+      ptx: text(fields["ptx"], "the PTX", MOST_PTX),
+      entry: text(fields["entry"], "the entry"),
+      grid: text(fields["grid"], "the grid"),
+      block: text(fields["block"], "the block"),
+      shared: text(fields["shared"], "the shared memory"),
+      arguments: text(fields["arguments"], "the arguments"),
     };
   }
   const sizes: Record<string, number> = {};

@@ -217,6 +217,37 @@ test("kernels: a check, a plan, a cost", () => {
   assert.match(of("plan", { element: "f99" }).error.message, /f99/);
 });
 
+test("PTX: entries, findings, costs, and what is too much", () => {
+  const folder = join(root, "crates/cli/tests/cmd/sanitize.in");
+  const text = readFileSync(join(folder, "transpose.ptx"), "utf8");
+  const of = (more = {}) => object({ ask: "ptx", launch: { text, grid: [2, 2, 1], block: [32, 32, 1], ...more } }, "workshop");
+  const known = of();
+  assert.deepEqual(known.entries.map((own) => [own.name, own.parameters.length]), [["transpose", 2]]);
+  assert.equal(known.findings, undefined);
+  const right = of({ arguments: ["in:f32[64,64]", "out:f32[64,64]"] });
+  assert.deepEqual([right.findings, right.unfinished], [[], null]);
+  assert.match(right.costs, /4,096 \(128\) +transpose.cu:6/);
+  const small = of({ arguments: ["in:f32[64,64]", "out:f32[32,64]"] });
+  assert.equal(small.findings[0].code, "E1010");
+  assert.match(small.findings[0].message, /transpose.cu:6/);
+  const racing = object({ ask: "ptx", launch: { text: text.replace(/bar.sync[^;]*;/, ""), grid: [2, 2, 1], block: [32, 32, 1], arguments: ["in:f32[64,64]", "out:f32[64,64]"] } }, "workshop");
+  assert.ok(racing.findings.some((own) => own.code === "E1016"));
+  for (const [more, why] of [
+    [{ entry: "other" }, /no entry `other`/],
+    [{ arguments: ["in:f32[64,64]"] }, /2 parameters/],
+    [{ arguments: ["in:f32[99999999999,99999999999]", "out:f32[4]"] }, /more than 1048576 elements/],
+    [{ arguments: ["hello", "out:f32[4]"] }, /are examples/],
+    [{ block: [32, 33, 1], arguments: ["in:f32[64,64]", "out:f32[64,64]"] }, /threads/],
+    [{ grid: [2048, 64, 1], arguments: ["in:f32[64,64]", "out:f32[64,64]"] }, undefined],
+    [{ text: "nonsense" }, /PTX line 1/],
+    [{ text: " ".repeat(1 << 19) }, /this page reads 262144/],
+  ]) {
+    const answer = of(more);
+    if (why) assert.match(answer.error.message, why);
+    else assert.ok(answer.findings.length > 0 || answer.unfinished, "it ends");
+  }
+});
+
 const outline = (name, more = {}) => {
   const found = object({ ask: "kernel", name, want: "plan", ...more }, "workshop");
   assert.equal(found.error, undefined, name);

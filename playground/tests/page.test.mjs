@@ -428,6 +428,40 @@ test("a kernel: its plan, check, cost and text", async () => {
   clean();
 });
 
+test("PTX of a compiler: what is found, what its lines cost, as a link", async () => {
+  const text = readFileSync(new URL("../../crates/cli/tests/cmd/sanitize.in/transpose.ptx", import.meta.url), "utf8");
+  await page.click("#add-ptx");
+  await page.waitForFunction(() => document.getElementById("ptx-pane").textContent.includes("Paste a text"));
+  await page.fill("#ptx-text", text);
+  await page.waitForFunction(() => document.getElementById("ptx-pane").textContent.includes("arguments are missing"));
+  const labelled = (name) => page.locator(`#ptx label:has(> span:text-is("${name}")) input`);
+  await labelled("Grid").fill("2,2");
+  await labelled("Block").fill("32,32");
+  await page.fill("#ptx-arguments", "in:f32[64,64]\nout:f32[64,64]");
+  await page.waitForSelector("#ptx-pane .good");
+  assert.match(await page.locator("#ptx-pane pre").innerText(), /4,096 \(128\)/);
+  await page.fill("#ptx-arguments", "in:f32[64,64]\nout:f32[64,32]");
+  await page.waitForFunction(() => document.getElementById("ptx-pane").textContent.includes("E1010"));
+  await labelled("Grid").fill("two");
+  await page.waitForFunction(() => document.getElementById("ptx-pane").textContent.includes("up to three numbers"));
+  await labelled("Grid").fill("2,2");
+  await page.waitForFunction(() => document.getElementById("ptx-pane").textContent.includes("E1010"));
+  // Nothing sticks out, and a tab of a link holds the text.
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)) <= 0);
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  assert.deepEqual(found.violations.map((one) => one.id), []);
+  await page.waitForFunction(() => location.hash.startsWith("#v1."));
+  const address = await page.evaluate(() => location.href);
+  const other = await opened(context);
+  await other.page.goto(address);
+  await other.page.waitForFunction(() => document.getElementById("ptx-pane")?.textContent.includes("E1010"));
+  assert.deepEqual(other.wrong, []);
+  await other.page.close();
+  await page.click("#close");
+  clean();
+});
+
 test("a kernel statement by statement: forward, back, by threads, as a link", async () => {
   await page.click("#add-kernel");
   await page.locator("#kernel label:has(> span:text-is(\"M\")) input").fill("40");
@@ -620,7 +654,8 @@ test("an engine that cannot be loaded is told", async () => {
   await other.route("**/engine.wasm", (route) => route.fulfill({ status: 404, body: "" }));
   await other.goto(server.address);
   await other.waitForFunction(() => document.getElementById("notice").textContent.includes("engine.wasm cannot be loaded: 404"));
-  await other.close();
+  assert.deepEqual(other.wrong, []);
+  await other.page.close();
 });
 
 test("one file works from disk, and asks for nothing", async () => {

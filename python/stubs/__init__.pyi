@@ -124,7 +124,10 @@ from ._notes import OutsideDomain as OutsideDomain
 from ._notes import strict as strict
 from ._sanitize import Finding as Finding
 from ._sanitize import Sanitized as Sanitized
+from ._sanitize import SanitizedCosts as SanitizedCosts
+from ._sanitize import SanitizedCounts as SanitizedCounts
 from ._sanitize import SanitizerError as SanitizerError
+from ._sanitize import StatementCosts as StatementCosts
 from ._sanitize import TensorMap as TensorMap
 from ._sanitize import sanitize as sanitize
 from ._sanitizer import sanitizer as sanitizer

@@ -68,6 +68,26 @@ def test_a_race_is_found_and_a_barrier_mends_it() -> None:
     np.testing.assert_array_equal(out, np.arange(64) ^ 32)
 
 
+def test_costs_are_counted_line_by_line() -> None:
+    # Each thread of a block of 64 reads a column of rows of 32 words, and writes a row.
+    text = SHIFT.replace("BARRIER", "bar.sync 0;").replace("mul.wide.u32 %d1, %r1, 4;", "mul.wide.u32 %d1, %r1, 128;")
+    text = text.replace("s[256]", "s[8192]").replace("%d2, 128;", "%d2, 4096;")
+    out = np.zeros(64 * 32, np.int32)
+    assert tw.sanitize(text, 1, 64, [out]).costs is None
+    costs = tw.sanitize(text, 1, 64, [out], costs=True).costs
+    assert costs is not None
+    total = costs.total
+    assert (total.sectors, total.least_sectors, total.global_bytes) == (64, 8, 256)
+    assert (total.wavefronts, total.least_wavefronts, total.shared_requests) == (128, 4, 4)
+    assert costs.pipes["shared"] == 4 and costs.pipes["global"] == 2 and costs.pipes["barrier"] == 2
+    assert (costs.read_bytes, costs.written_bytes, costs.in_flight_bytes) == (0, 64 * 32, 0)
+    assert sum(own.counts.instructions for own in costs.statements) == total.instructions
+    assert sum((own for own in costs.lines().values()), tw.SanitizedCounts()) == total
+    (store,) = [own for own in costs.statements if own.instruction == "st.global.u32"]
+    assert store.pipe == "global" and store.counts.threads == 64 and store.file is None
+    assert "64 (8)" in str(costs) and "PTX line 8" in str(costs)
+
+
 def test_an_array_that_may_not_be_written_is_an_input() -> None:
     x, y = np.ones(8, np.float32), np.ones(8, np.float32)
     y.flags.writeable = False

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 use crate::check::GridChecker;
 use crate::check::checker::{Allocation, Checker, Launch as CheckedLaunch};
-use crate::costs::{Costs, Counting, CountsOfLaunch};
 use crate::check::finding::{Defect, Finding, Place};
+use crate::costs::{Costs, Counting, CountsOfLaunch};
 use crate::engine::{GLOBAL, Grid, Memory, Program, Region, Schedule, Stop, Words};
 use crate::launch::{Argument, Array, Direction, KernelLaunch, MapArray};
 use crate::ptx::{Module, parse};

@@ -22,6 +22,7 @@ mod kernel;
 mod memory;
 mod outline;
 mod picture;
+mod ptx;
 mod read;
 mod request;
 mod sharded;
@@ -86,6 +87,7 @@ pub const MORE: More = More {
         Request::Kernel { name, sizes, element, want, target, at, theme } => {
             kernel::of(&name, &sizes, &element, want, &target, (&at, picture::theme(theme)))
         }
+        Request::Ptx { launch } => ptx::of(&launch),
         _ => Err(Failure::choice("this is no question about a kernel")),
     },
 };

@@ -80,6 +80,32 @@ pub enum Request {
     },
     /// The kernels of the library.
     Kernels {},
+    /// The PTX of any compiler.
+    Ptx {
+        /// The text and its launch.
+        launch: PtxLaunch,
+    },
+}
+
+/// A text of PTX, and how an entry of it is launched.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PtxLaunch {
+    /// The text.
+    pub text: String,
+    /// The entry; the first of the text if empty.
+    #[serde(default)]
+    pub entry: String,
+    /// The blocks of the grid.
+    pub grid: [u32; 3],
+    /// The threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    #[serde(default)]
+    pub shared: u64,
+    /// The arguments, as the command takes them; without, only the entries are told.
+    #[serde(default)]
+    pub arguments: Vec<String>,
 }
 
 /// A question about a kernel.

@@ -37,7 +37,8 @@ pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
     let pipes = costs.pipes();
     let lanes = |pipe: Pipe| 32.0 * pipes.get(&pipe).copied().unwrap_or(0) as f64;
     // Loads may find a sector in the L1 cache; each sector of an array comes there once.
-    let is_cached = |own: &StatementCost| own.instruction.starts_with("ld") || own.instruction.starts_with("cp.async.ca");
+    let is_cached =
+        |own: &StatementCost| own.instruction.starts_with("ld") || own.instruction.starts_with("cp.async.ca");
     let (mut cached, mut sure) = (0, 0);
     for own in &costs.statements {
         *if is_cached(own) { &mut cached } else { &mut sure } += own.counts.global.sectors;
@@ -61,7 +62,10 @@ pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
         .max(lanes(Pipe::Transcendental) / TRANSCENDENTAL_LANES / (cycles / share))
         / share;
     let mut all = vec![
-        ("device memory", (costs.read_sectors + costs.written_sectors) as f64 * SECTOR_BYTES as f64 / machine.bandwidth),
+        (
+            "device memory",
+            (costs.read_sectors + costs.written_sectors) as f64 * SECTOR_BYTES as f64 / machine.bandwidth,
+        ),
         ("the L2 cache", (sure + cached.min(costs.read_sectors)) as f64 * SECTOR_BYTES as f64 / L2_BYTES / cycles),
         ("shared memory", total.shared.wavefronts as f64 / cycles),
         ("tensor cores", costs.products().into_iter().map(tensor).sum()),
@@ -195,7 +199,7 @@ fn picture_of_banks(page: &mut Page, own: &LaneRequest) {
     let together = phase_lanes(own.bytes);
     let phases = (0..32).step_by(together).map(|first| {
         let mask = own.mask & (u32::MAX >> (32 - together)) << first;
-        (shared_request(mask, &own.addresses, own.bytes).wavefronts, mask)
+        (shared_request(mask, &own.addresses, own.bytes, false).wavefronts, mask)
     });
     let Some((wavefronts, mask)) = phases.max_by_key(|(wavefronts, mask)| (*wavefronts, !mask)) else { return };
     let first = mask.trailing_zeros();

@@ -7,9 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::flight::Flight;
-use super::law::{
-    GlobalCount, SECTOR_BYTES, SharedCount, global_request, global_span, shared_request, shared_span,
-};
+use super::law::{GlobalCount, SECTOR_BYTES, SharedCount, global_request, global_span, shared_request, shared_span};
 use crate::check::checker::{
     Access, Allocation, At, Bulk, Checker, CopyAsync, Fence, Kind, Lanes, Mbarrier, Space, Wgmma,
 };
@@ -241,8 +239,8 @@ impl<'g> Counting<'g> {
         });
     }
 
-    fn shared(&mut self, at: At, mask: u32, addresses: &[u64; 32], bytes: u32) {
-        let count = shared_request(mask, addresses, bytes);
+    fn shared(&mut self, at: At, mask: u32, addresses: &[u64; 32], bytes: u32, loads: bool) {
+        let count = shared_request(mask, addresses, bytes, loads);
         let cluster = self.cluster;
         let own = self.tally(at);
         own.counts.shared.add(&count);
@@ -301,14 +299,17 @@ impl Checker for Counting<'_> {
                 };
                 self.global(access.at, access.by.mask, access.addresses, &[access.bytes; 32], does);
             }
-            Space::Shared { .. } => self.shared(access.at, access.by.mask, access.addresses, access.bytes),
+            Space::Shared { .. } => {
+                let loads = access.kind == Kind::Read;
+                self.shared(access.at, access.by.mask, access.addresses, access.bytes, loads);
+            }
         }
         self.inner.access(access);
     }
 
     fn copy(&mut self, copy: &CopyAsync<'_>) {
         self.global(copy.at, copy.by.mask, copy.global, copy.read, READS);
-        self.shared(copy.at, copy.by.mask, copy.shared, copy.bytes);
+        self.shared(copy.at, copy.by.mask, copy.shared, copy.bytes, false);
         self.flight.copy(copy.by, |lane| copy.read[lane]);
         self.inner.copy(copy);
     }

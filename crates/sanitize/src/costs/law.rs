@@ -3,7 +3,10 @@
 //! Law: global memory moves sectors of 32 bytes, four of which make a line; a request takes as many
 //! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight lanes
 //! of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there are
-//! different words wanted of one bank. Lanes that want the same word share it.
+//! different words wanted of one bank. Lanes that want the same word share it. Two phases of a load are
+//! served as one if in both of them lanes `i` and `i ^ 1`, or lanes `i` and `i ^ 2`, want the same:
+//! those of all lanes for 8 bytes, those of lanes 0 to 15 and of lanes 16 to 31 for 16 bytes. An H200
+//! counts so (`scripts/sanitize-costs-on-device`).
 
 /// Bytes of a sector of global memory.
 pub const SECTOR_BYTES: u64 = 32;
@@ -40,7 +43,7 @@ pub struct SharedCount {
     pub bytes: u64,
     /// Wavefronts: cycles of the banks.
     pub wavefronts: u64,
-    /// The wavefronts that would do without bank conflicts: one for each phase.
+    /// The wavefronts that would do without bank conflicts: one for lanes that are served together.
     pub least_wavefronts: u64,
 }
 
@@ -142,13 +145,7 @@ pub(super) fn global_span(address: u64, bytes: u64, sector: impl FnMut(u64)) -> 
     let first = address / SECTOR_BYTES;
     let sectors = blocks(SECTOR_BYTES);
     (first..first + sectors).for_each(sector);
-    GlobalCount {
-        requests: 1,
-        bytes,
-        sectors,
-        least_sectors: bytes.div_ceil(SECTOR_BYTES),
-        lines: blocks(LINE_BYTES),
-    }
+    GlobalCount { requests: 1, bytes, sectors, least_sectors: bytes.div_ceil(SECTOR_BYTES), lines: blocks(LINE_BYTES) }
 }
 
 /// How many lanes shared memory serves together when each accesses so many bytes.
@@ -161,9 +158,9 @@ pub fn phase_lanes(bytes: u32) -> usize {
     }
 }
 
-/// The wavefronts of the lanes of one phase, and 1 if there is any lane.
+/// The wavefronts of lanes that are served together, and 1 if there is any lane.
 fn phase(mask: u32, addresses: &[u64; 32], bytes: u32) -> (u64, u64) {
-    let mut words = [0; 32];
+    let mut words = [0; 64];
     let mut count = 0;
     for lane in lanes(mask) {
         let first = addresses[lane] / WORD_BYTES;
@@ -185,34 +182,49 @@ fn phase(mask: u32, addresses: &[u64; 32], bytes: u32) -> (u64, u64) {
     (banks.into_iter().max().unwrap_or(0), u64::from(count > 0))
 }
 
+/// Whether all lanes of a mask want the same as those whose numbers differ from theirs in one bit.
+fn is_paired(mask: u32, addresses: &[u64; 32], bit: usize) -> bool {
+    lanes(mask).all(|lane| mask >> (lane ^ bit) & 1 == 0 || addresses[lane] == addresses[lane ^ bit])
+}
+
 /// What the lanes of a mask take of shared memory when each accesses so many bytes, at most 32, at
-/// its address.
+/// its address; `loads` says that it is an ordinary load.
 ///
 /// ```
 /// use tilewright_sanitize::costs::shared_request;
 ///
 /// // A column of rows of 32 words: all lanes want bank 0.
 /// let column = std::array::from_fn(|lane| 128 * lane as u64);
-/// let count = shared_request(u32::MAX, &column, 4);
+/// let count = shared_request(u32::MAX, &column, 4, true);
 /// assert_eq!((count.wavefronts, count.least_wavefronts, count.conflicts()), (32, 1, 31));
 /// // Rows of 33 words spread them over the banks.
 /// let padded = std::array::from_fn(|lane| 132 * lane as u64);
-/// assert_eq!(shared_request(u32::MAX, &padded, 4).wavefronts, 1);
+/// assert_eq!(shared_request(u32::MAX, &padded, 4, true).wavefronts, 1);
 /// ```
-pub fn shared_request(mask: u32, addresses: &[u64; 32], bytes: u32) -> SharedCount {
+pub fn shared_request(mask: u32, addresses: &[u64; 32], bytes: u32, loads: bool) -> SharedCount {
     let together = phase_lanes(bytes);
-    let mut own = SharedCount {
-        requests: 1,
-        bytes: u64::from(mask.count_ones()) * u64::from(bytes),
-        ..SharedCount::default()
-    };
-    for first in (0..32).step_by(together) {
-        let lanes = mask & ((1_u64 << together) - 1).wrapping_shl(first) as u32;
+    let mut own =
+        SharedCount { requests: 1, bytes: u64::from(mask.count_ones()) * u64::from(bytes), ..SharedCount::default() };
+    for lanes in served_together(mask, addresses, together, loads) {
         let (wavefronts, least) = phase(lanes, addresses, bytes);
         own.wavefronts += wavefronts;
         own.least_wavefronts += least;
     }
     own
+}
+
+/// The lanes that are served together, as masks, when so many lanes make a phase.
+fn served_together(mask: u32, addresses: &[u64; 32], together: usize, loads: bool) -> impl Iterator<Item = u32> {
+    let part = move |first: usize, count: usize| mask & (u32::MAX >> (32 - count)) << first;
+    (0..32).step_by((2 * together).min(32)).flat_map(move |first| {
+        let both = part(first, (2 * together).min(32));
+        let is_one = together == 32
+            || loads && matches!(together, 8 | 16) && [1, 2].iter().any(|bit| is_paired(both, addresses, *bit));
+        match is_one {
+            true => [both, 0],
+            false => [part(first, together), part(first + together, together)],
+        }
+    })
 }
 
 /// What bytes in a row take of shared memory.

@@ -102,7 +102,9 @@ impl Pipe {
                 true => Self::Barrier,
                 false => Self::Bulk,
             },
-            "cp" if has("mbarrier") || modifiers.iter().any(|word| word.starts_with("wait") || *word == "commit_group") => {
+            "cp" if has("mbarrier")
+                || modifiers.iter().any(|word| word.starts_with("wait") || *word == "commit_group") =>
+            {
                 Self::Barrier
             }
             "cp" => Self::Global,

@@ -1,8 +1,8 @@
 //! Where lanes that part meet again: immediate post-dominators of branches.
 //!
 //! Law: from a branch all paths that end come through its join, and through no other such place
-//! before it. Paths into a block of an entry that does nothing but leave do not count: lanes that
-//! have left are not waited for. Work is bounded; a function above the bound has no joins, which
+//! before it. Paths into a block of an entry that does nothing but leave do not count, where another
+//! way leads to the end too: lanes that have left are not waited for. Work is bounded; a function above the bound has no joins, which
 //! changes no result: lanes then meet where instructions ask for it.
 
 use super::code::{AT_RETURN, FunctionCode, Micro, NOWHERE, Op};
@@ -48,6 +48,7 @@ pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
             }
     };
     let mut successors: Vec<Vec<usize>> = Vec::with_capacity(exit + 1);
+    let mut dropped: Vec<Vec<usize>> = Vec::with_capacity(exit);
     for (block, _) in starts.iter().enumerate() {
         let end = starts.get(block + 1).copied().unwrap_or(count);
         let last = &ops[end - 1];
@@ -59,17 +60,21 @@ pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
         } else if matches!(last.op, Op::Return | Op::Exit | Op::Trap) {
             next.push(exit);
         }
+        let mut left = Vec::new();
         if next.len() > 1 {
-            let kept: Vec<usize> = next.iter().copied().filter(|to| *to == exit || !leaves(*to)).collect();
+            let (kept, gone): (Vec<usize>, Vec<usize>) =
+                next.iter().copied().partition(|to| *to == exit || !leaves(*to));
             if !kept.is_empty() {
-                next = kept;
+                (next, left) = (kept, gone);
             }
         }
         next.sort_unstable();
         next.dedup();
         successors.push(next);
+        dropped.push(left);
     }
     successors.push(Vec::new());
+    keep_ways_out(&mut successors, &dropped, exit);
     let Some(above) = post_dominators(&successors, exit) else { return };
     let joins: Vec<u32> = (0..exit)
         .map(|block| match above[block] {
@@ -82,6 +87,33 @@ pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
     for (at, Micro { op, .. }) in code.ops.iter_mut().enumerate() {
         if let Op::Branch { join, .. } | Op::BranchIndexed { join, .. } = op {
             *join = joins[block_of[at]];
+        }
+    }
+}
+
+/// Takes edges back that were dropped, from the last block on, until the exit can be reached from each
+/// block: behind the last loop of a kernel nothing but the end may stand.
+fn keep_ways_out(successors: &mut [Vec<usize>], dropped: &[Vec<usize>], exit: usize) {
+    let mut predecessors = vec![Vec::new(); successors.len()];
+    for (from, next) in successors.iter().enumerate() {
+        next.iter().for_each(|to| predecessors[*to].push(from));
+    }
+    let mut reaches = vec![false; successors.len()];
+    spread(&mut reaches, &predecessors, exit);
+    for block in (0..exit).rev() {
+        if !reaches[block] && !dropped[block].is_empty() {
+            successors[block].extend(&dropped[block]);
+            spread(&mut reaches, &predecessors, block);
+        }
+    }
+}
+
+/// Marks a block and all from which it can be reached.
+fn spread(reaches: &mut [bool], predecessors: &[Vec<usize>], from: usize) {
+    let mut stack = vec![from];
+    while let Some(block) = stack.pop() {
+        if !std::mem::replace(&mut reaches[block], true) {
+            stack.extend(&predecessors[block]);
         }
     }
 }
