@@ -2,8 +2,8 @@
 //!
 //! A run with [`Options::costs`](crate::Options::costs) counts, beside what it checks: instructions
 //! of warps by what executes them, sectors and lines of global memory, wavefronts of shared memory
-//! with the fewest there could be, operations of tensor cores, and bytes of asynchronous copies under
-//! way. Counts are those of PTX: the assembler merges, unrolls and removes instructions of
+//! with the fewest there could be, operations of tensor cores, and bytes of asynchronous copies
+//! under way. Counts are those of PTX: the assembler merges, unrolls and removes instructions of
 //! arithmetic, and keeps accesses to memory.
 
 mod counting;
@@ -29,8 +29,8 @@ use crate::engine::{Memory, Program};
 use crate::json::quoted;
 use crate::ptx::{Module, Operand, StatementKind};
 
-/// A request of a warp to global memory: the array, by its name, and the first byte of each lane from
-/// its beginning.
+/// A request of a warp to global memory: the array, by its name, and the first byte of each lane
+/// from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayRequest {
     /// The array or variable.
@@ -88,7 +88,8 @@ pub struct Costs {
     pub read_sectors: u64,
     /// Sectors of arrays that were written, each once.
     pub written_sectors: u64,
-    /// The most bytes of asynchronous copies that a block had under way: issued, and not waited for.
+    /// The most bytes of asynchronous copies that a block had under way: issued, and not waited
+    /// for.
     pub in_flight_bytes: u64,
     /// Blocks of the launch.
     pub blocks: u64,
@@ -178,8 +179,8 @@ impl Costs {
     }
 
     /// The statements gathered by the lines of the source that they were made of, an inlined one at
-    /// its own line; by the lines of the PTX where no source is known. Lines of the source come first,
-    /// by file.
+    /// its own line; by the lines of the PTX where no source is known. Lines of the source come
+    /// first, by file.
     pub fn lines(&self) -> Vec<LineCost> {
         let mut lines: BTreeMap<(bool, String, u32), LineCost> = BTreeMap::new();
         for own in &self.statements {

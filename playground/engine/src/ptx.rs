@@ -19,7 +19,8 @@ fn refused(error: &LaunchError) -> Failure {
     Failure::choice(error.message.clone())
 }
 
-/// The entries of a text with their parameters; and, where arguments are given, what a launch finds.
+/// The entries of a text with their parameters; and, where arguments are given, what a launch
+/// finds.
 ///
 /// Errors: the text is too long or cannot be read; the launch is too large or does not fit.
 pub fn of(asked: &PtxLaunch) -> Result<Json, Failure> {
@@ -82,7 +83,8 @@ fn entry<'m>(module: &'m Module<'_>, name: &str) -> Option<&'m str> {
     entries.find(|own| name.is_empty() || own.name == name).map(|own| own.name)
 }
 
-/// How many elements an argument such as `in:f32[64,64]` has: the product of what stands in brackets.
+/// How many elements an argument such as `in:f32[64,64]` has: the product of what stands in
+/// brackets.
 fn elements_of(text: &str) -> u64 {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(inside, _)| inside);
     let extents = inside.split(',').filter_map(|extent| extent.trim().parse::<u64>().ok());

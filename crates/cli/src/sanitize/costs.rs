@@ -27,8 +27,8 @@ pub struct CountedBound {
     pub seconds: f64,
 }
 
-/// The lower bounds of the time on a machine, the largest first. Those of arithmetic and of issue slots
-/// are by the instructions of the PTX, of which the assembler makes fewer or more.
+/// The lower bounds of the time on a machine, the largest first. Those of arithmetic and of issue
+/// slots are by the instructions of the PTX, of which the assembler makes fewer or more.
 pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
     let total = costs.total();
     // Blocks of a small grid leave multiprocessors idle.

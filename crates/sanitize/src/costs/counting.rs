@@ -191,8 +191,8 @@ pub(crate) struct Counting<'g> {
     tallies: Vec<(At, Tally)>,
     near: usize,
     flight: Flight,
-    /// The lane whose bulk copy was told last: further destinations of a multicast copy read nothing
-    /// more.
+    /// The lane whose bulk copy was told last: further destinations of a multicast copy read
+    /// nothing more.
     multicast: Option<(Lanes, At)>,
 }
 

@@ -1,12 +1,12 @@
 //! What an access of a warp takes of global and of shared memory.
 //!
 //! Law: global memory moves sectors of 32 bytes, four of which make a line; a request takes as many
-//! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight lanes
-//! of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there are
-//! different words wanted of one bank. Lanes that want the same word share it. Two phases of a load are
-//! served as one if in both of them lanes `i` and `i ^ 1`, or lanes `i` and `i ^ 2`, want the same:
-//! those of all lanes for 8 bytes, those of lanes 0 to 15 and of lanes 16 to 31 for 16 bytes. An H200
-//! counts so (`scripts/sanitize-costs-on-device`).
+//! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight
+//! lanes of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there
+//! are different words wanted of one bank. Lanes that want the same word share it. Two phases of a
+//! load are served as one if in both of them lanes `i` and `i ^ 1`, or lanes `i` and `i ^ 2`, want
+//! the same: those of all lanes for 8 bytes, those of lanes 0 to 15 and of lanes 16 to 31 for 16
+//! bytes. An H200 counts so (`scripts/sanitize-costs-on-device`).
 
 /// Bytes of a sector of global memory.
 pub const SECTOR_BYTES: u64 = 32;

@@ -13,8 +13,8 @@ const MAX_SHOWN: usize = 60;
 /// The most bytes of a file of the source that are read.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
-/// Texts of files of the source, each read once. A path is looked for as the compiler wrote it, then
-/// from a folder on, then by its last part in that folder.
+/// Texts of files of the source, each read once. A path is looked for as the compiler wrote it,
+/// then from a folder on, then by its last part in that folder.
 #[derive(Debug, Default)]
 pub struct SourceTexts {
     folder: PathBuf,
@@ -87,8 +87,8 @@ fn shown(text: &str) -> String {
 }
 
 impl LineCost {
-    /// The file without its folders and the line, such as `sum.cu:14`; `PTX line 31` where no source
-    /// is known.
+    /// The file without its folders and the line, such as `sum.cu:14`; `PTX line 31` where no
+    /// source is known.
     pub fn place(&self) -> String {
         match (&self.file, self.ptx_lines.first()) {
             (Some((file, line)), _) => format!("{}:{line}", file.rsplit(['/', '\\']).next().unwrap_or(file)),
@@ -98,9 +98,9 @@ impl LineCost {
 }
 
 impl Costs {
-    /// Source beside counts, a line of the source in each line. `text` gives the text of a line of a
-    /// file of the source; lines of the PTX are taken from `ptx`. Numbers in brackets are the fewest
-    /// that would do.
+    /// Source beside counts, a line of the source in each line. `text` gives the text of a line of
+    /// a file of the source; lines of the PTX are taken from `ptx`. Numbers in brackets are the
+    /// fewest that would do.
     ///
     /// ```
     /// use tilewright_sanitize::{Argument, KernelLaunch, Options, sanitize};
@@ -160,8 +160,8 @@ impl Costs {
         out
     }
 
-    /// Instructions by what executes them, operations of tensor cores, bytes of arrays and bytes under
-    /// way, in lines.
+    /// Instructions by what executes them, operations of tensor cores, bytes of arrays and bytes
+    /// under way, in lines.
     pub fn summary(&self) -> String {
         let pipes = self.pipes();
         let pipes: Vec<String> = pipes.iter().map(|(pipe, count)| format!("{pipe} {}", grouped(*count))).collect();

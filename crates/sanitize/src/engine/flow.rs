@@ -1,9 +1,10 @@
 //! Where lanes that part meet again: immediate post-dominators of branches.
 //!
 //! Law: from a branch all paths that end come through its join, and through no other such place
-//! before it. Paths into a block of an entry that does nothing but leave do not count, where another
-//! way leads to the end too: lanes that have left are not waited for. Work is bounded; a function above the bound has no joins, which
-//! changes no result: lanes then meet where instructions ask for it.
+//! before it. Paths into a block of an entry that does nothing but leave do not count, where
+//! another way leads to the end too: lanes that have left are not waited for. Work is bounded; a
+//! function above the bound has no joins, which changes no result: lanes then meet where
+//! instructions ask for it.
 
 use super::code::{AT_RETURN, FunctionCode, Micro, NOWHERE, Op};
 
@@ -91,8 +92,8 @@ pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
     }
 }
 
-/// Takes edges back that were dropped, from the last block on, until the exit can be reached from each
-/// block: behind the last loop of a kernel nothing but the end may stand.
+/// Takes edges back that were dropped, from the last block on, until the exit can be reached from
+/// each block: behind the last loop of a kernel nothing but the end may stand.
 fn keep_ways_out(successors: &mut [Vec<usize>], dropped: &[Vec<usize>], exit: usize) {
     let mut predecessors = vec![Vec::new(); successors.len()];
     for (from, next) in successors.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Costs: every count against its plain definition, on random addresses; whole launches; and findings
-//! and results that do not change with counting.
+//! Costs: every count against its plain definition, on random addresses; whole launches; and
+//! findings and results that do not change with counting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,8 +134,8 @@ fn counting() -> Options<'static> {
     Options { costs: true, ..Options::default() }
 }
 
-/// Each instruction that touches memory, executed by a warp at random addresses: its counts are those
-/// of the definition.
+/// Each instruction that touches memory, executed by a warp at random addresses: its counts are
+/// those of the definition.
 #[test]
 fn instructions_take_what_their_addresses_say() {
     let cases: [(&str, u64, &str, bool); 13] = [
@@ -207,8 +207,8 @@ fn instructions_take_what_their_addresses_say() {
     }
 }
 
-/// A kernel whose last loop stands before nothing but its end: lanes that part in it, and before it,
-/// meet again.
+/// A kernel whose last loop stands before nothing but its end: lanes that part in it, and before
+/// it, meet again.
 #[test]
 fn lanes_meet_in_a_kernel_that_ends_with_a_loop() {
     let text = kernel(
