@@ -3,10 +3,10 @@
 //! Law: global memory moves sectors of 32 bytes, four of which make a line; a request takes as many
 //! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight
 //! lanes of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there
-//! are different words wanted of one bank. Lanes that want the same word share it. Two phases of a
-//! load are served as one if in both of them lanes `i` and `i ^ 1`, or lanes `i` and `i ^ 2`, want
-//! the same: those of all lanes for 8 bytes, those of lanes 0 to 15 and of lanes 16 to 31 for 16
-//! bytes. An H200 counts so (`scripts/sanitize-costs-on-device`).
+//! are different words wanted of one bank. Lanes that want the same word share it. Two phases of an
+//! ordinary load are served as one if all lanes `i` and `i ^ 1`, or all lanes `i` and `i ^ 2`, want
+//! the same; a lane that takes no part wants what the other one does. An H200 counts so
+//! (`scripts/sanitize-costs-on-device`).
 
 /// Bytes of a sector of global memory.
 pub const SECTOR_BYTES: u64 = 32;
@@ -216,10 +216,10 @@ pub fn shared_request(mask: u32, addresses: &[u64; 32], bytes: u32, loads: bool)
 /// The lanes that are served together, as masks, when so many lanes make a phase.
 fn served_together(mask: u32, addresses: &[u64; 32], together: usize, loads: bool) -> impl Iterator<Item = u32> {
     let part = move |first: usize, count: usize| mask & (u32::MAX >> (32 - count)) << first;
+    let is_paired = loads && [1, 2].iter().any(|bit| is_paired(mask, addresses, *bit));
     (0..32).step_by((2 * together).min(32)).flat_map(move |first| {
         let both = part(first, (2 * together).min(32));
-        let is_one = together == 32
-            || loads && matches!(together, 8 | 16) && [1, 2].iter().any(|bit| is_paired(both, addresses, *bit));
+        let is_one = together == 32 || is_paired && matches!(together, 8 | 16);
         match is_one {
             true => [both, 0],
             false => [part(first, together), part(first + together, together)],

@@ -36,18 +36,15 @@ fn plain_shared(touched: &[(usize, u64)], bytes: u64, loads: bool) -> [u64; 2] {
     for (lane, byte) in touched {
         wanted.entry(*lane).or_default().insert(*byte);
     }
-    let group = |lane: usize| {
-        let half = if bytes == 8 { 0..32 } else { lane / 16 * 16..lane / 16 * 16 + 16 };
-        let repeats = |step: usize| {
-            half.clone().filter(|own| own & step == 0).all(|own| match (wanted.get(&own), wanted.get(&(own + step))) {
-                (Some(a), Some(b)) => a == b,
-                _ => true,
-            })
-        };
-        match loads && matches!(bytes, 8 | 16) && (repeats(1) || repeats(2)) {
-            true => half.start / together,
-            false => lane / together,
-        }
+    let repeats = |step: usize| {
+        (0..32).filter(|lane| lane & step == 0).all(|lane| match (wanted.get(&lane), wanted.get(&(lane + step))) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        })
+    };
+    let group = |lane: usize| match loads && matches!(bytes, 8 | 16) && (repeats(1) || repeats(2)) {
+        true => lane / (2 * together),
+        false => lane / together,
     };
     let mut words: BTreeMap<(usize, u64), BTreeSet<u64>> = BTreeMap::new();
     for (lane, byte) in touched {

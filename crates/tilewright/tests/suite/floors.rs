@@ -55,7 +55,7 @@ const REMAINING: &[(&str, &str, &[&str])] = &[
     (
         "sanitize",
         "engine",
-        &["access", "cluster", "code", "decode", "engines", "execute", "flow", "matrix", "together", "warp"],
+        &["access", "cluster", "code", "decode", "engines", "execute", "flow", "matrix", "perform", "warp"],
     ),
     ("tensor", "copy", &["pairs", "permuted", "plan"]),
     ("tensor", "gemm", &["plan", "product", "small", "source", "task"]),
