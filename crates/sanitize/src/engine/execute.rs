@@ -107,6 +107,7 @@ impl Cluster<'_> {
         if is_last && !is_again {
             // An instruction of the whole warp takes along the lanes that wait there.
             let mask = match (&micro.op, flow) {
+                _ if active == 0 => 0,
                 (Op::Matrix(_), Flow::Next) => fragment.mask,
                 (Op::Async(engine), Flow::Next) if engine.is_of_warps() => fragment.mask,
                 _ => active,

@@ -295,6 +295,24 @@ fn instructions_of_warps_are_counted_when_their_lanes_have_come() {
     assert_eq!(costs.products().into_values().collect::<Vec<u64>>(), [2 * 2 * 16 * 8 * 16]);
 }
 
+/// An instruction of a whole warp that waits for lanes which do not come is executed once, when it
+/// is let go; a wait for the cluster once, when its phase is over.
+#[test]
+fn instructions_that_wait_are_counted_once() {
+    let text = kernel(
+        1,
+        "barrier.cluster.arrive; barrier.cluster.wait; setp.lt.u32 %p1, %i, 7; mov.u32 %r1, 0;
+         @%p1 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1},
+             {%r1, %r1}, {%f5, %f6, %f7, %f8};",
+    );
+    let costs = costs(&text, 1, 96, vec![array("x", Direction::InOut, &[0])], &counting());
+    let of = |start: &str| costs.statements.iter().find(|own| own.instruction.starts_with(start)).unwrap().counts;
+    // Two warps are kept from it by the guard, and issue it.
+    assert_eq!((of("mma").instructions, of("mma").threads), (3, 7));
+    assert_eq!((of("barrier.cluster.arrive").instructions, of("barrier.cluster.arrive").threads), (3, 96));
+    assert_eq!((of("barrier.cluster.wait").instructions, of("barrier.cluster.wait").threads), (3, 96));
+}
+
 /// Four stages of 512 bytes: three under way beside the one that is waited for.
 #[test]
 fn bytes_under_way_are_those_that_nobody_has_waited_for() {
