@@ -126,8 +126,10 @@ impl Terms {
 /// * Multiples of `T` pass by: `S(u + w) = S(u) + w`.
 /// * `S` is linear over bits, so where `u` and a constant `c` have no bit in common,
 ///   `S(u + c) = S(u) ^ S(c)`.
+/// * Bits that `S` neither reads nor flips are added: `S(u + c) = S(u) + c`.
 ///
-/// So accesses that differ by constants share all but one instruction, or all.
+/// So accesses that differ by constants share all but one instruction, or all. The flips come last:
+/// loops keep one register for all of these accesses, and not one for each.
 fn permuted(
     core: &mut Core,
     offset: &Expr,
@@ -155,18 +157,27 @@ fn permuted(
     let at = swizzled(core, at, swizzle, width);
     let mut at = scaled(core, at, bytes, width);
     let number = unsigned(width);
-    if apart && constant != 0 {
-        let flips = core.constant((swizzle.apply(constant) * bytes) as u64, width);
-        at = core.pure(Operation::Binary(Binary::Xor, number), [at, flips], width);
-    }
     if !beside.moving.is_empty() {
         let beside =
             beside.expr().and_then(|beside| Stride::times(&beside, &Expr::from(bytes))).ok_or_else(overflow)?;
         let beside = core.lower(&beside, width)?;
         at = core.pure(Operation::Binary(Binary::Add, number), [at, beside], width);
     }
-    let known = (terms.constant - constant).checked_mul(bytes).ok_or_else(overflow)?;
+    let flipping = if apart { constant & touched(swizzle) } else { 0 };
+    let added = if apart { constant - flipping } else { 0 };
+    if flipping != 0 {
+        let flips = core.constant((swizzle.apply(flipping) * bytes) as u64, width);
+        at = core.pure(Operation::Binary(Binary::Xor, number), [at, flips], width);
+    }
+    let known = (terms.constant - constant + added).checked_mul(bytes).ok_or_else(overflow)?;
     Ok((Some(at), known))
+}
+
+/// The bits that a swizzle reads or flips.
+fn touched(swizzle: Swizzle) -> i64 {
+    let flipped = ((1_i64 << swizzle.bits()) - 1) << swizzle.base();
+    let shift = swizzle.shift();
+    flipped | if shift >= 0 { flipped << shift } else { flipped >> -shift }
 }
 
 /// `x ^ ((x >> s) & mask)` of a swizzle, in elements.

@@ -187,8 +187,9 @@ impl Core {
 
     fn sum(&mut self, nodes: &[Node], width: Width) -> Result<Register, Reason> {
         // Launch constants are one number. Terms that exist in outer bodies come first, so that
-        // they are computed there. A constant comes last: sums that differ by a constant share the
-        // rest, and take one register in outer bodies instead of one each.
+        // they are computed there. What the launch passes comes last, and so does a constant: sums
+        // that differ by it share the rest, and take one register in outer bodies instead of one
+        // each.
         let mut launched = Expr::from(0);
         let mut registers = Vec::new();
         for node in nodes {
@@ -199,12 +200,8 @@ impl Core {
                 registers.push(self.lower_node(node, width)?);
             }
         }
-        let known = launched.known();
-        if known.is_none() {
-            registers.push(self.lower(&launched, width)?);
-        }
         registers.sort_by_key(|register| self.home(*register));
-        if known.is_some_and(|known| known != 0) {
+        if launched.known() != Some(0) {
             registers.push(self.lower(&launched, width)?);
         }
         let mut registers = registers.into_iter();

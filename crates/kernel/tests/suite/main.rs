@@ -1,5 +1,6 @@
 //! All tests of the crate, in one program: it is linked once.
 
+mod addresses;
 mod bodies;
 mod clusters;
 mod coverage;
