@@ -143,6 +143,8 @@ struct Lowering<'k, 'p> {
     in_stage: HashMap<ValueId, (Rc<stage::StageRing<'k>>, Expr)>,
     /// The rings of the innermost loop, if its copies take turns.
     turn: Option<stage::Turn<'k>>,
+    /// The copies of its rings that have not begun.
+    copies: Option<stage::Copies<'k>>,
     /// Selections that select their first tile in all iterations that are being written.
     whole: HashSet<ValueId>,
     /// The shared memory that there is, and what operands hold of it for good.
@@ -180,6 +182,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             early,
             in_stage,
             turn: None,
+            copies: None,
             whole: HashSet::new(),
             room: Room::of(None),
             kept_bytes: 0,
@@ -314,6 +317,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 }
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
                 Statement::Loop(own) => {
+                    self.begin_copies()?;
                     own.place.during(|| self.iterations(own))?;
                     self.give_kept_back(&body[number + 1..]);
                 }
@@ -360,6 +364,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
                 }
                 self.body(&own.body)?;
+                self.begin_copies()?;
                 for (next, fragment) in own.next.iter().zip(&carried) {
                     fragment.set(&self.numbers(*next)?)?;
                 }

@@ -228,10 +228,11 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The accumulators of `dot`, step by step along K.
-    fn multiplied(&self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
+    fn multiplied(&mut self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
         let k = self.k;
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
-        let tiling = self.placed.tilings.get(&result).ok_or_else(missing)?;
+        let placed = self.placed;
+        let tiling = placed.tilings.get(&result).ok_or_else(missing)?;
         if tiling.by_groups {
             return self.multiplied_by_groups(result, operands);
         }
@@ -267,17 +268,18 @@ impl<'k> Lowering<'k, '_> {
         let depth = crate::matrix::depth(self.placed.program.type_of(operands[0]).element);
         let (a, b) = (steps(operands[0], [depth / 2, rows])?, steps(operands[1], [depth / 4, columns])?);
         let sums = fragment(&self.numbers(operands[2])?, [4, rows, columns])?;
-        let read = |own: &Steps<'k>, operand: Operand, step: i64| match own {
+        let read = |lowering: &Self, own: &Steps<'k>, operand: Operand, step: i64| match own {
             Steps::Held(parts) => Ok(parts.get(step as usize).cloned()),
-            Steps::InStage(value, ring, stage) => self.operand_step(*value, (ring, stage), (tiling, operand), step),
+            Steps::InStage(value, ring, stage) => lowering.operand_step(*value, (ring, stage), (tiling, operand), step),
         };
-        let both = |step: i64| -> Result<Option<(Fragment<'k>, Fragment<'k>)>, KernelError> {
-            Ok(read(&a, Operand::A, step)?.zip(read(&b, Operand::B, step)?))
+        let both = |lowering: &Self, step: i64| -> Result<Option<(Fragment<'k>, Fragment<'k>)>, KernelError> {
+            Ok(read(lowering, &a, Operand::A, step)?.zip(read(lowering, &b, Operand::B, step)?))
         };
         let mut step = 0;
-        while let Some((a, b)) = both(step)? {
+        while let Some((a, b)) = both(self, step)? {
             step += 1;
             k.mma(&tiling.mma, &sums, &a, &b, &sums)?;
+            self.begin_copies()?;
         }
         sums.numbers()
     }

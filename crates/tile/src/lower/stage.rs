@@ -2,7 +2,8 @@
 //!
 //! Law: the tile of an iteration is in one stage of a ring. Before threads read it, they wait for
 //! its copies and synchronize; before another tile is copied to the stage, all threads have read it
-//! and synchronized. Copies for later iterations are in flight meanwhile.
+//! and synchronized. Copies for later iterations are in flight meanwhile. A thread begins them
+//! behind the first instructions of a product: the tensor cores compute while it finds addresses.
 
 use std::rc::Rc;
 
@@ -33,7 +34,7 @@ const WARPS: i64 = 8;
 const LEAST_WARPS: i64 = 4;
 /// The most registers of a thread, and those that are neither sums of products nor operands.
 const MOST_REGISTERS: i64 = 255;
-const OTHER_REGISTERS: i64 = 96;
+const OTHER_REGISTERS: i64 = 95;
 /// The most stages of a ring, and the least where these fit: copies are under way while an
 /// iteration computes.
 const STAGES: i64 = 4;
@@ -84,6 +85,15 @@ pub(super) struct Turn<'k> {
     late: Vec<Rc<StageRing<'k>>>,
     /// The iteration, until its second turn came.
     open: Option<Expr>,
+}
+
+/// Copies that begin behind the first instructions of a product, which compute meanwhile: the
+/// rings, their loop and the iteration that they are for, and the stage.
+pub(super) struct Copies<'k> {
+    own: Rc<Loop>,
+    rings: Vec<Rc<StageRing<'k>>>,
+    iteration: Expr,
+    stage: Expr,
 }
 
 /// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
@@ -486,7 +496,9 @@ impl<'k> Lowering<'k, '_> {
         if let Some(mut turn) = self.turn.take() {
             self.k.wait_async(0);
             self.k.barrier();
-            self.fetch(&turn.late, Some((own, iteration)), &Expr::from(0))?;
+            let own = turn.own.clone();
+            self.copies =
+                Some(Copies { own, rings: turn.late.clone(), iteration: iteration.clone(), stage: Expr::from(0) });
             self.has_staged(rings, &Expr::from(0));
             turn.open = Some(iteration.clone());
             self.turn = Some(turn);
@@ -504,10 +516,17 @@ impl<'k> Lowering<'k, '_> {
         self.k.barrier();
         let ahead = Stride::plus(iteration, &Expr::from(stages - 1)).ok_or_else(over)?;
         let stage = self.k.remainder(&ahead, stages)?;
-        self.fetch(rings, Some((own, &ahead)), &stage)?;
+        let own = Rc::new(own.clone());
+        self.copies = Some(Copies { own, rings: rings.to_vec(), iteration: ahead, stage });
         let stage = self.k.remainder(iteration, stages)?;
         self.has_staged(rings, &stage);
         Ok(())
+    }
+
+    /// Begins the copies that wait for a product.
+    pub(super) fn begin_copies(&mut self) -> Result<(), KernelError> {
+        let Some(Copies { own, rings, iteration, stage }) = self.copies.take() else { return Ok(()) };
+        own.place.during(|| self.fetch(&rings, Some((&own, &iteration)), &stage))
     }
 
     /// The second turn of an iteration, if this operation is the first to take a late tile.
@@ -524,11 +543,14 @@ impl<'k> Lowering<'k, '_> {
         }
         let Some(mut turn) = self.turn.take() else { return Ok(()) };
         if let Some(iteration) = turn.open.take() {
+            self.begin_copies()?;
             place.during(|| {
                 self.k.wait_async(0);
                 self.k.barrier();
                 let next = Stride::plus(&iteration, &Expr::from(1)).ok_or_else(over)?;
-                self.fetch(&turn.early, Some((&turn.own, &next)), &Expr::from(0))
+                let (own, rings) = (turn.own.clone(), turn.early.clone());
+                self.copies = Some(Copies { own, rings, iteration: next, stage: Expr::from(0) });
+                Ok::<_, KernelError>(())
             })?;
         }
         self.turn = Some(turn);
