@@ -146,6 +146,12 @@ impl Code {
         Event(event.0 | u64::from(lane) << self.lane_shift())
     }
 
+    /// The same event, of lane 0.
+    #[inline]
+    pub(super) fn with_no_lane(&self, event: Event) -> Event {
+        Event(event.0 & !(31 << self.lane_shift()))
+    }
+
     #[inline]
     pub(super) fn lane(&self, event: Event) -> u32 {
         (event.0 >> self.lane_shift()) as u32 & 31

@@ -43,6 +43,16 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The least and the highest address of lanes, and all bits that are in one.
+#[inline]
+fn extremes(row: &Row, mask: u32) -> (u64, u64, u64) {
+    let join = |(least, most, bits): (u64, u64, u64), own: u64| (own.min(least), own.max(most), bits | own);
+    match mask {
+        u32::MAX => row.iter().fold((u64::MAX, 0, 0), |all, own| join(all, *own)),
+        mask => lanes(mask).fold((u64::MAX, 0, 0), |all, lane| join(all, row[lane])),
+    }
+}
+
 /// The bytes that lanes write, and those that are there.
 struct Written<'a> {
     memory: &'a Memory,
@@ -160,6 +170,20 @@ impl Cluster<'_> {
         (side, mask)
     }
 
+    /// Whether all accesses of this many bytes from one address to another are inside, of one array
+    /// that may be written if they write.
+    #[inline]
+    fn is_inside(&mut self, side: Side, least: u64, most: u64, bytes: u64, writes: bool) -> bool {
+        let (from, size) = match side {
+            Side::Global => match self.grid.memory.find(least, &mut self.near) {
+                Some(region) if !(writes && region.is_read_only) => (region.address, region.words.bytes()),
+                _ => return false,
+            },
+            _ => (0, self.size(side)),
+        };
+        bytes <= size && most - from <= size - bytes
+    }
+
     /// The lanes whose access of this many bytes is inside and aligned; the others are reported.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn allowed(
@@ -173,6 +197,10 @@ impl Cluster<'_> {
         bytes: u64,
         writes: bool,
     ) -> u32 {
+        let (least, most, bits) = extremes(row, mask);
+        if bits & (bytes - 1) == 0 && self.is_inside(side, least, most, bytes, writes) {
+            return mask;
+        }
         let (mut outside, mut crooked, mut frozen) = (0, 0, 0);
         match side {
             Side::Global => {

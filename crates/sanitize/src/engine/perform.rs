@@ -39,18 +39,28 @@ impl Cluster<'_> {
     fn fetch(&mut self, warp: &Warp, side: Side, mask: u32, row: &Row, reference: &Reference, rows: &mut [Row]) {
         let bytes = u32::from(reference.bytes);
         let mut near = self.near;
-        for lane in lanes(mask) {
-            for (element, into) in rows.iter_mut().enumerate() {
-                let address = row[lane] + element as u64 * u64::from(bytes);
-                into[lane] = match side {
-                    Side::Global => match self.grid.memory.find(address, &mut near) {
-                        Some(region) => region.words.read(address - region.address, bytes),
-                        None => 0,
-                    },
-                    Side::Shared(rank) => self.blocks[rank as usize].shared.read(address, bytes),
-                    Side::Parameters => self.grid.parameters.read(address, bytes),
-                    Side::Local => local_read(warp, lane, address, bytes),
-                };
+        for (element, into) in rows.iter_mut().enumerate() {
+            let offset = element as u64 * u64::from(bytes);
+            match side {
+                Side::Global => {
+                    for lane in lanes(mask) {
+                        let address = row[lane] + offset;
+                        into[lane] = match self.grid.memory.find(address, &mut near) {
+                            Some(region) => region.words.read(address - region.address, bytes),
+                            None => 0,
+                        };
+                    }
+                }
+                Side::Shared(rank) => {
+                    let shared = &self.blocks[rank as usize].shared;
+                    lanes(mask).for_each(|lane| into[lane] = shared.read(row[lane] + offset, bytes));
+                }
+                Side::Parameters => {
+                    lanes(mask).for_each(|lane| into[lane] = self.grid.parameters.read(row[lane] + offset, bytes));
+                }
+                Side::Local => {
+                    lanes(mask).for_each(|lane| into[lane] = local_read(warp, lane, row[lane] + offset, bytes));
+                }
             }
         }
         self.near = near;
@@ -137,22 +147,26 @@ impl Cluster<'_> {
             let lock = (is_strong(to.order) && !grid.alone && side == Side::Global).then(|| grid.strong.lock());
             self.tell(by, at, side, &row, to, Kind::Write, rows, true);
             let mut near = self.near;
-            for lane in lanes(good) {
-                for (element, values) in rows.iter().enumerate() {
-                    let address = row[lane] + element as u64 * u64::from(bytes);
-                    match side {
-                        Side::Global => {
+            for (element, values) in rows.iter().enumerate() {
+                let offset = element as u64 * u64::from(bytes);
+                match side {
+                    Side::Global => {
+                        for lane in lanes(good) {
+                            let address = row[lane] + offset;
                             if let Some(region) = grid.memory.find(address, &mut near) {
                                 region.words.write(address - region.address, bytes, values[lane], grid.alone);
                             }
                         }
-                        Side::Shared(rank) => {
-                            self.blocks[rank as usize].shared.write(address, bytes, values[lane], true);
-                        }
-                        Side::Local => local_write(warp, lane, address, bytes, values[lane]),
-                        Side::Parameters => {
-                            return Err(Stop::Refused(at, "a store to the parameters of an entry".to_string()));
-                        }
+                    }
+                    Side::Shared(rank) => {
+                        let shared = &self.blocks[rank as usize].shared;
+                        lanes(good).for_each(|lane| shared.write(row[lane] + offset, bytes, values[lane], true));
+                    }
+                    Side::Local => {
+                        lanes(good).for_each(|lane| local_write(warp, lane, row[lane] + offset, bytes, values[lane]));
+                    }
+                    Side::Parameters => {
+                        return Err(Stop::Refused(at, "a store to the parameters of an entry".to_string()));
                     }
                 }
             }

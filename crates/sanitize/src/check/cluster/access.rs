@@ -155,6 +155,14 @@ struct Effect {
     coherent: bool,
 }
 
+impl Effect {
+    /// Whether it is a read that may race with writes alone.
+    #[inline]
+    fn is_weak_read(self) -> bool {
+        self.reads && !self.writes && !self.strong && self.coherent
+    }
+}
+
 /// Checks and notes a weak access that is ordered plainly after all before it; whether it is.
 /// Nothing is noted of others.
 #[inline(always)]
@@ -190,6 +198,30 @@ fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>) -
     for at in cells {
         let new = Reading { event: actor.event, mask: actor.lanes };
         page.note_read(&actor.code, at, new, |old| actor.is_before(old));
+    }
+    true
+}
+
+/// Checks and notes a weak read by an asynchronous engine, if what last wrote the bytes is ordered
+/// before it whichever lane wrote; whether it is. `last` is such a write, so that bytes that an
+/// instruction of a warp wrote are asked for once.
+fn read_behind_proxy(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, last: &mut Option<Event>) -> bool {
+    let code = &actor.code;
+    page.fit(address, bytes);
+    let cells = page.cells_of(address, bytes);
+    for at in cells.clone() {
+        let write = code.with_no_lane(page.cell(at).write);
+        if *last == Some(write) {
+            continue;
+        }
+        if write == Event::NONE || actor.order(write, u32::MAX, true) != Ordering::Ordered {
+            return false;
+        }
+        *last = Some(write);
+    }
+    for at in cells {
+        let new = Reading { event: actor.event, mask: actor.lanes };
+        page.note_read(code, at, new, |old| actor.is_before(old));
     }
     true
 }
@@ -298,9 +330,8 @@ impl Actor<'_> {
 /// same bytes at once, where the order of reads is no matter and all know the same.
 #[inline(always)]
 fn for_each_actor(access: &Access<'_>, effect: Effect, view: &WarpView, mut visit: impl FnMut(u32, &Known)) {
-    let only_reads = !effect.writes && !effect.strong && effect.coherent;
     match view {
-        WarpView::One(view) if only_reads && !is_rising(access.addresses, access.by.mask) => {
+        WarpView::One(view) if effect.is_weak_read() && !is_rising(access.addresses, access.by.mask) => {
             let mut left = access.by.mask;
             while left != 0 {
                 let address = access.addresses[left.trailing_zeros() as usize & 31];
@@ -515,6 +546,7 @@ impl ClusterChecker<'_> {
         let effect = Effect { reads: !writes, writes, strong: strength > 0, coherent: true };
         let end = span.address + u64::from(span.bytes);
         let mut address = span.address;
+        let mut last = None;
         while address < end {
             // Pieces of at most 16 bytes that do not cross one of their own size.
             let bytes = piece(address, end);
@@ -523,7 +555,10 @@ impl ClusterChecker<'_> {
                     let memory = &mut self.memories[rank as usize];
                     let Some(slot) = memory.pages.get_mut((address / PAGE_BYTES) as usize) else { break };
                     let page = slot.get_or_insert_with(|| Box::new(Page::new(Event::NONE, address, bytes)));
-                    (touch(page, address, bytes, &actor, effect, |_| false), None)
+                    let is_read = effect.is_weak_read()
+                        && !page.strong
+                        && read_behind_proxy(page, address, bytes, &actor, &mut last);
+                    (if is_read { None } else { touch(page, address, bytes, &actor, effect, |_| false) }, None)
                 }
                 Space::Global => {
                     let Some(allocation) = self.grid.allocation(address, self.guess) else { break };
@@ -618,7 +653,7 @@ fn work_of(agency: Agency) -> Work {
 /// The bytes of the next piece of a span.
 fn piece(address: u64, end: u64) -> u32 {
     let mut bytes = 16u64;
-    while !address.is_multiple_of(bytes) || address + bytes > end {
+    while address & (bytes - 1) != 0 || address + bytes > end {
         bytes /= 2;
     }
     bytes as u32
