@@ -36,8 +36,17 @@ pub(super) struct Cell {
     /// The last read or strong write since; none if the mask is 0.
     read: Event,
     mask: u32,
-    /// One more than the index of other reads; 0 for none.
+    /// One more than the place of the first other read; 0 for none.
     more: u32,
+}
+
+/// One of the other reads of a cell. They are in one list of the page, so that a cell takes no
+/// memory of its own.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    reading: Reading,
+    /// One more than the place of the next; 0 for none.
+    next: u32,
 }
 
 impl Cell {
@@ -73,8 +82,9 @@ pub(super) struct Page {
     /// The logarithm of the bytes of a cell.
     width: u32,
     cells: Vec<Cell>,
-    more: Vec<Vec<Reading>>,
-    free: Vec<u32>,
+    links: Vec<Link>,
+    /// One more than the place of the first link that is free; 0 for none.
+    free: u32,
     /// Whether it holds a barrier, whose bytes nobody else may touch.
     pub(super) barriers: bool,
     /// Whether strong accesses have written in it.
@@ -87,7 +97,7 @@ impl Page {
         let width = fitting(address, bytes);
         let cell = Cell { write: initial, read: Event::NONE, mask: 0, more: 0 };
         let cells = vec![cell; (PAGE_BYTES >> width) as usize];
-        Page { width, cells, more: Vec::new(), free: Vec::new(), barriers: false, strong: false }
+        Page { width, cells, links: Vec::new(), free: 0, barriers: false, strong: false }
     }
 
     /// Cuts cells so that an access is whole cells.
@@ -102,12 +112,15 @@ impl Page {
     fn cut(&mut self, width: u32) {
         let pieces = 1usize << (self.width - width);
         let mut cells = Vec::with_capacity(self.cells.len() * pieces);
-        for cell in &self.cells {
+        for at in 0..self.cells.len() {
             for piece in 0..pieces {
-                let mut cell = *cell;
+                let mut cell = self.cells[at];
                 if piece > 0 && cell.more > 0 {
-                    self.more.push(self.more[cell.more as usize - 1].clone());
-                    cell.more = self.more.len() as u32;
+                    let others: Vec<Reading> = self.chain(cell.more).collect();
+                    cell.more = 0;
+                    for reading in others.into_iter().rev() {
+                        cell.more = self.new_link(Link { reading, next: cell.more });
+                    }
                 }
                 cells.push(cell);
             }
@@ -142,11 +155,14 @@ impl Page {
         let cell = &mut self.cells[at];
         cell.write = event;
         cell.mask = 0;
-        if cell.more > 0 {
-            let list = cell.more - 1;
-            cell.more = 0;
-            self.more[list as usize].clear();
-            self.free.push(list);
+        let first = std::mem::take(&mut cell.more);
+        if first > 0 {
+            let mut last = first;
+            while self.links[last as usize - 1].next > 0 {
+                last = self.links[last as usize - 1].next;
+            }
+            self.links[last as usize - 1].next = self.free;
+            self.free = first;
         }
     }
 
@@ -169,9 +185,8 @@ impl Page {
     /// All reads since the last write.
     pub(super) fn readings(&self, at: usize) -> impl Iterator<Item = Reading> {
         let cell = &self.cells[at];
-        let more = cell.more.checked_sub(1).map_or(&[][..], |list| &self.more[list as usize]);
         let first = (cell.mask != 0).then_some(Reading { event: cell.read, mask: cell.mask });
-        first.into_iter().chain(more.iter().copied())
+        first.into_iter().chain(self.chain(cell.more))
     }
 
     /// Notes a read; `is_before` says whether another is ordered before it.
@@ -196,36 +211,79 @@ impl Page {
         self.note_among(code, at, new, is_before);
     }
 
+    /// A link with a reading, of which its place and one is given.
+    fn new_link(&mut self, link: Link) -> u32 {
+        match self.free.checked_sub(1) {
+            Some(at) => {
+                let own = &mut self.links[at as usize];
+                self.free = std::mem::replace(own, link).next;
+                at + 1
+            }
+            None => {
+                self.links.push(link);
+                self.links.len() as u32
+            }
+        }
+    }
+
+    /// The readings from a link on.
+    fn chain(&self, first: u32) -> impl Iterator<Item = Reading> {
+        let mut next = first;
+        std::iter::from_fn(move || {
+            let link = self.links.get(next.checked_sub(1)? as usize)?;
+            next = link.next;
+            Some(link.reading)
+        })
+    }
+
     fn note_among(&mut self, code: &Code, at: usize, new: Reading, is_before: impl Fn(Reading) -> bool) {
-        let cell = &mut self.cells[at];
-        if cell.read == new.event {
-            cell.mask |= new.mask;
+        let Cell { read, mask, more, .. } = self.cells[at];
+        if read == new.event {
+            self.cells[at].mask |= new.mask;
             return;
         }
-        if cell.more == 0 {
-            let list = self.free.pop().unwrap_or_else(|| {
-                self.more.push(Vec::new());
-                self.more.len() as u32 - 1
-            });
-            cell.more = list + 1;
-        }
-        let list = &mut self.more[cell.more as usize - 1];
-        if let Some(same) = list.iter_mut().find(|reading| reading.event == new.event) {
-            same.mask |= new.mask;
-            return;
+        let mut next = more;
+        while next > 0 {
+            let link = &mut self.links[next as usize - 1];
+            if link.reading.event == new.event {
+                link.reading.mask |= new.mask;
+                return;
+            }
+            next = link.next;
         }
         let gone = |old: Reading| stands_for(code, old, new) && (follows(code, old, new) || is_before(old));
-        list.retain(|old| !gone(*old));
-        if gone(Reading { event: cell.read, mask: cell.mask }) {
-            (cell.read, cell.mask) = (new.event, new.mask);
-        } else if list.len() < MAX_READERS {
-            list.push(new);
+        // Those that the new one stands for go; the others keep their order.
+        let (mut first, mut last, mut count) = (0, 0, 0);
+        let mut next = more;
+        while next > 0 {
+            let own = next;
+            let link = &mut self.links[own as usize - 1];
+            next = link.next;
+            if gone(link.reading) {
+                link.next = self.free;
+                self.free = own;
+                continue;
+            }
+            link.next = 0;
+            self.append(&mut first, &mut last, own);
+            count += 1;
         }
-        if list.is_empty() {
-            let empty = cell.more - 1;
-            cell.more = 0;
-            self.free.push(empty);
+        if gone(Reading { event: read, mask }) {
+            (self.cells[at].read, self.cells[at].mask) = (new.event, new.mask);
+        } else if count < MAX_READERS {
+            let own = self.new_link(Link { reading: new, next: 0 });
+            self.append(&mut first, &mut last, own);
         }
+        self.cells[at].more = first;
+    }
+
+    /// Puts a link behind the last of a chain.
+    fn append(&mut self, first: &mut u32, last: &mut u32, own: u32) {
+        match *last {
+            0 => *first = own,
+            last => self.links[last as usize - 1].next = own,
+        }
+        *last = own;
     }
 }
 
