@@ -162,3 +162,19 @@ fn infinities_and_nan_go_through() {
     assert_eq!(product(2_f32.powi(-80), 3.0 * 2_f32.powi(-68)), 3.0 * 2_f32.powi(-148));
     assert_eq!(product(2_f32.powi(-80), -2_f32.powi(-80)).abs(), 0.0);
 }
+
+#[test]
+fn a_product_with_zero_has_no_exponent() {
+    let halves = Operands::Floats(Factor::F16, Factor::F16);
+    let mma = Mma::new([16, 8, 16], halves, SumType::F32, false).expect("an instruction");
+    // All are 2^-14, but for k = 0: there A is 0 and B the greatest number. With an exponent of its
+    // own, this product would cut the others.
+    let mut a = [[0x0400_0400; LANES]; 4];
+    let mut b = [[0x0400_0400; LANES]; 2];
+    for lane in (0..LANES).step_by(4) {
+        (a[0][lane], a[1][lane], b[0][lane]) = (0x0400_0000, 0x0400_0000, 0x0400_7bff);
+    }
+    let mut d = [[0; LANES]; 4];
+    mma.multiply(&a, &b, &[[0; LANES]; 4], &mut d);
+    assert_eq!(d, [[(15.0 * 2_f32.powi(-28)).to_bits(); LANES]; 4]);
+}
