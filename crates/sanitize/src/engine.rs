@@ -15,6 +15,7 @@ mod engines;
 mod execute;
 mod flow;
 mod grid;
+mod heap;
 mod matrix;
 mod meeting;
 mod memory;

@@ -13,7 +13,7 @@
 //! * [`convert`]: `cvt` between all types.
 //! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups; [`wmma`];
 //!   [`tensor_core`]: how their sums are rounded; [`matrices`]: `ldmatrix` and its like.
-//! * [`mbarrier`]: barriers in shared memory; [`tensor_map`]: which bytes a copy of a box moves.
+//! * [`video`]: two or four numbers in a register; [`mbarrier`]: barriers in shared memory; [`tensor_map`]: which bytes a copy of a box moves.
 //!
 //! Sources: PTX ISA 8.8, "Integer Arithmetic Instructions" to "Warp Level Matrix
 //! Multiply-Accumulate Instructions". Where it leaves a result open, the law says what is chosen.
@@ -31,5 +31,6 @@ pub mod mbarrier;
 pub mod mma;
 pub mod tensor_core;
 pub mod tensor_map;
+pub mod video;
 pub mod wgmma;
 pub mod wmma;

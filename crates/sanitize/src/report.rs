@@ -101,6 +101,34 @@ impl ResultArray {
     }
 }
 
+impl ResultArray {
+    /// The first byte of the first element that differs from that of another schedule by more than
+    /// rounding: floats that atomic operations add in another order differ in their last places. The
+    /// greatest number of the array says what a last place is.
+    pub(crate) fn first_other_than_rounded(&self, other: &[u8]) -> Option<u64> {
+        let bytes = self.element.bytes() as usize;
+        // The last six places of each type, of f16 and bf16 the last two.
+        let places = match self.element {
+            Element::F64 => 2.0_f64.powi(6 - 52),
+            Element::F32 => 2.0_f64.powi(6 - 23),
+            Element::F16 => 2.0_f64.powi(2 - 10),
+            Element::Bf16 => 2.0_f64.powi(2 - 7),
+            _ => 0.0,
+        };
+        let pairs = || self.bytes.chunks_exact(bytes).zip(other.chunks_exact(bytes));
+        if places == 0.0 || self.bytes == other {
+            return pairs().position(|(own, other)| own != other).map(|at| (at * bytes) as u64);
+        }
+        let values = self.bytes.chunks_exact(bytes).map(|own| self.element.decode(own).abs());
+        let greatest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let differs = |(own, other): (&[u8], &[u8])| {
+            let distance = (self.element.decode(own) - self.element.decode(other)).abs();
+            own != other && (distance.is_nan() || distance > places * greatest)
+        };
+        pairs().position(differs).map(|at| (at * bytes) as u64)
+    }
+}
+
 /// What a run gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {

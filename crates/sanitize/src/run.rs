@@ -125,9 +125,7 @@ fn merge(first: &mut Report, other: Report, schedules: [&Schedule; 2]) {
     }
     for (own, other) in first.results.iter().zip(&other.results) {
         let bytes = own.element.bytes();
-        let differs = own.bytes.iter().zip(&other.bytes).position(|(a, b)| a != b);
-        let Some(at) = differs else { continue };
-        let byte = at as u64 / bytes * bytes;
+        let Some(byte) = own.first_other_than_rounded(&other.bytes) else { continue };
         let place = Place { memory: format!("`{}`", own.name), byte: byte as i64, bytes };
         let names = schedules.map(|schedule| schedule.to_string());
         let is_told = first.findings.iter().any(|finding| match &finding.defect {
@@ -232,7 +230,7 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
     for variable in &program.variables {
         let mut bytes = variable.bytes.clone();
         bytes.resize(variable.size as usize, 0);
-        own.place(&variable.name, variable.address, &bytes, true, variable.is_const);
+        own.place(&variable.name, variable.address, &bytes, variable.is_initialised, variable.is_const);
     }
     let mut next = GLOBAL + (1 << 40);
     let mut total = 0_u64;
@@ -352,6 +350,7 @@ fn run(
         news: AtomicU64::new(0),
         strong: Mutex::new(()),
         printed: Mutex::new(Vec::new()),
+        allocated: AtomicU64::new(0),
         stop,
     };
     if grid.cluster_bytes() > MAX_CLUSTER_BYTES {

@@ -23,8 +23,6 @@ from ._sanitize import Sanitized, sanitize
 
 __all__ = ["compiled", "run"]
 
-#: Bytes of a pointer to scratch memory of Triton, of which no kernel here has any.
-_POINTER = 0
 #: Multiples of this number are told to Triton, as its own launcher does.
 _DIVISOR = 16
 #: Options of a compilation that are no arguments of a kernel.
@@ -60,24 +58,30 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
     if not 1 <= len(blocks) <= 3 or any(own < 1 for own in blocks):
         raise ValueError(f"a grid has one to three numbers from 1, not {grid!r}")
     metadata = made.metadata
-    for name in ("global_scratch_size", "profile_scratch_size", "tmem_size"):
-        if getattr(metadata, name, 0):
-            raise ValueError(f"{kernel.__name__} takes scratch memory of Triton ({name}), which is not given to it here")
+    if getattr(metadata, "tmem_size", 0):
+        raise ValueError(f"{kernel.__name__} takes tensor memory, which a GPU of {target} has and this sanitizer does not")
     ctas = int(metadata.num_ctas)
     shape = (*blocks, 1, 1)[:3]
+    # Behind its own arguments a kernel takes pointers to scratch memory, of which each block has a part.
+    sizes = [int(getattr(metadata, f"{what}_scratch_size", 0) or 0) for what in ("global", "profile")]
+    scratch = [_scratch(size * ctas * shape[0] * shape[1] * shape[2]) for size in sizes]
     given = [value for name, value in values.items() if name not in fixed]
     return sanitize(
         made.asm["ptx"],
         (shape[0] * ctas, *shape[1:]),
         (int(metadata.num_warps) * int(metadata.warp_size), 1, 1),
-        # Behind its own arguments a kernel takes two pointers to scratch memory.
-        [*given, _POINTER, _POINTER],
+        [*given, *scratch],
         entry=metadata.name,
         cluster=(ctas, 1, 1),
         shared=int(metadata.shared),
-        names=[name for name in values if name not in fixed],
+        names=[*(name for name in values if name not in fixed), "scratch of Triton", "profile of Triton"],
         **options,
     )
+
+
+def _scratch(size: int) -> Any:
+    """Scratch memory of Triton, which holds tensor maps; None where a kernel needs none."""
+    return import_module("numpy").zeros(size, "uint8") if size else None
 
 
 def compiled(fn: Any, *args: Any, target: str = "sm_90a", **named: Any) -> str:

@@ -58,6 +58,8 @@ pub(crate) struct Grid<'g> {
     /// Held while an access that may synchronise is reported and performed.
     pub(crate) strong: Mutex<()>,
     pub(crate) printed: Mutex<Vec<String>>,
+    /// The bytes of the heap that `malloc` has given away.
+    pub(crate) allocated: AtomicU64,
     pub(crate) stop: &'g (dyn Fn() -> bool + Sync),
 }
 
@@ -563,6 +565,8 @@ pub(super) fn builtin(name: &str) -> Option<Callee> {
     match name {
         "vprintf" => Some(Callee::Print),
         "__assertfail" => Some(Callee::Assert),
+        "malloc" => Some(Callee::Allocate),
+        "free" => Some(Callee::Free),
         _ => None,
     }
 }

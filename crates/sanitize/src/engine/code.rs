@@ -196,6 +196,9 @@ pub(crate) enum Special {
     NanosecondsHigh,
     DynamicShared,
     AllShared,
+    /// The halves of the address of what the blocks of a grid meet at.
+    MeetingPlace,
+    MeetingPlaceHigh,
     /// Where the local memory of the frame begins.
     LocalFrame,
 }
@@ -207,6 +210,8 @@ pub(crate) enum Callee {
     Address(Source),
     Print,
     Assert,
+    Allocate,
+    Free,
 }
 
 /// An operation.
@@ -282,6 +287,13 @@ pub(crate) enum Op {
         c: Option<Source>,
         update: Update,
         returns: bool,
+    },
+    /// `atom.exch` and `atom.cas` of 128 bits: the halves of the new value, or of the expected and
+    /// the new one.
+    AtomicPair {
+        at: Reference,
+        to: [Target; 2],
+        from: Box<[Source]>,
     },
     /// `isspacep`.
     IsWindow {
@@ -409,6 +421,11 @@ impl Op {
                 reads.extend(b.iter().chain(c).map(|source| source.0));
                 writes.extend(to.iter().flatten().map(|target| target.slot));
             }
+            Self::AtomicPair { at, to, from } => {
+                reads.push(at.base.0);
+                reads.extend(from.iter().map(|source| source.0));
+                writes.extend(to.iter().map(|target| target.slot));
+            }
             Self::Call { arguments, results, .. } => {
                 reads.extend(arguments.iter().map(|source| source.0));
                 writes.extend(results.iter());
@@ -462,6 +479,8 @@ pub(crate) struct Placed {
     pub(crate) bytes: Vec<u8>,
     pub(crate) size: u64,
     pub(crate) is_const: bool,
+    /// Whether it holds values before the launch.
+    pub(crate) is_initialised: bool,
 }
 
 /// An entry.

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 pub(crate) use layout::Layout;
 
 use super::code::{
-    FunctionCode, Micro, NOWHERE, Op, ParameterPlace, Program, Row, Source, Special, StatementPlace, Target, Truth,
+    FunctionCode, Micro, NOWHERE, Op, ParameterPlace, Placed, Program, Row, Source, Special, StatementPlace, Target,
+    Truth,
 };
 use super::{flow, windows};
 use crate::check::checker::MAX_PLACES;
@@ -46,6 +47,9 @@ pub(super) struct Decoder<'m, 'a> {
     at: u32,
     guard: Truth,
     pub(super) has_async: bool,
+    /// Whether it reads where the blocks of a grid meet, and whether it has a heap.
+    meets: bool,
+    allocates: bool,
 }
 
 type Decode<T> = Result<T, String>;
@@ -57,10 +61,10 @@ pub(crate) fn program(module: &Module<'_>, entry: &str) -> Result<Program, PtxEr
             module.functions.iter().filter(|own| own.is_entry).map(|own| own.name).take(20).collect();
         return Err(PtxError::new(1, format!("there is no entry `{entry}`; there are: {}", names.join(", "))));
     };
-    let layout = Layout::new(module, own)?;
+    let mut layout = Layout::new(module, own)?;
     let mut functions = Vec::with_capacity(module.functions.len());
     let mut statements = Vec::new();
-    let mut has_async = false;
+    let (mut has_async, mut meets, mut allocates) = (false, false, false);
     for (number, function) in module.functions.iter().enumerate() {
         let body = function.body.as_deref().filter(|_| layout.reachable[number]).unwrap_or_default();
         let first = statements.len() as u32;
@@ -75,7 +79,28 @@ pub(crate) fn program(module: &Module<'_>, entry: &str) -> Result<Program, PtxEr
         let mut decoder = Decoder::new(module, function, &layout, number);
         decoder.body(first)?;
         has_async |= decoder.has_async;
+        meets |= decoder.meets;
+        allocates |= decoder.allocates;
         functions.push(decoder.finish(&layout, number));
+    }
+    let own_memory = |name: &str, address, size, is_initialised| Placed {
+        name: name.to_string(),
+        address,
+        bytes: Vec::new(),
+        size,
+        is_const: false,
+        is_initialised,
+    };
+    if meets {
+        layout.variables.push(own_memory(
+            "the barrier of the grid",
+            windows::MEETING_PLACE,
+            windows::MEETING_BYTES,
+            true,
+        ));
+    }
+    if allocates {
+        layout.variables.push(own_memory("the heap", windows::HEAP, windows::HEAP_BYTES, false));
     }
     let number = module.functions.iter().position(|function| std::ptr::eq(function, own)).unwrap_or(0);
     Ok(Program {
@@ -141,6 +166,8 @@ impl<'m, 'a> Decoder<'m, 'a> {
             at: 0,
             guard: Truth::Constant(true),
             has_async: false,
+            meets: false,
+            allocates: false,
         }
     }
 
@@ -269,6 +296,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
                 let Some((special, bits)) = special(name) else {
                     return Err(format!("the register `{name}` is not known"));
                 };
+                self.meets |= matches!(special, Special::MeetingPlace | Special::MeetingPlaceHigh);
                 let target = self.temporary(bits);
                 self.emit(Op::Special(target, special));
                 Source(target.slot)
@@ -464,6 +492,8 @@ fn special(name: &str) -> Option<(Special, u8)> {
         "%globaltimer" => (Special::Nanoseconds, 64),
         "%globaltimer_lo" => (Special::Nanoseconds, 32),
         "%globaltimer_hi" => (Special::NanosecondsHigh, 32),
+        "%envreg1" => (Special::MeetingPlaceHigh, 32),
+        "%envreg2" => (Special::MeetingPlace, 32),
         "%dynamic_smem_size" => (Special::DynamicShared, 32),
         "%total_smem_size" | "%aggr_smem_size" => (Special::AllShared, 32),
         _ => return None,

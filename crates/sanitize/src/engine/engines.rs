@@ -10,6 +10,7 @@
 mod barriers;
 mod copies;
 mod fragments;
+mod maps;
 mod products;
 mod reading;
 
@@ -22,7 +23,7 @@ use super::execute::Flow;
 use super::warp::{Fragment, Warp};
 use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
-use crate::isa::tensor_map::{MapElement, TensorMap};
+use crate::isa::tensor_map::{MapElement, MapField, TensorMap};
 use crate::isa::wgmma::GroupProduct;
 
 pub(super) use reading::decode;
@@ -121,6 +122,14 @@ pub(crate) enum AsyncOp {
         reduces: Option<Reduces>,
         is_im2col: bool,
     },
+    /// `tensormap.replace`.
+    ReplaceMap {
+        at: Reference,
+        field: MapField,
+        value: Source,
+    },
+    /// `tensormap.cp_fenceproxy`: where a map goes, and where it comes from.
+    PublishMap(Reference, Reference),
     BulkCommit,
     BulkWait {
         pending: u32,
@@ -257,6 +266,15 @@ impl Cluster<'_> {
             AsyncOp::BoxStore { map, coordinates, from, reduces, is_im2col } => {
                 self.box_store(&by, warp, fragment, (map, coordinates, &[], *is_im2col), from, *reduces)?;
             }
+            AsyncOp::ReplaceMap { at, field, value } => {
+                self.replace_map(&by, warp, fragment, at, *field, *value)?;
+            }
+            AsyncOp::PublishMap(to, from) => {
+                if !self.is_whole(warp, fragment, active) {
+                    return Ok(Flow::Parked);
+                }
+                self.publish_map(&by, warp, fragment, to, from);
+            }
             AsyncOp::BulkCommit => {
                 let rank = self.blocks[block].rank;
                 for lane in lanes_of(active) {
@@ -344,18 +362,25 @@ pub(crate) fn tensor_map(
     extents: &[u32],
     swizzle: crate::MapSwizzle,
 ) -> Result<Vec<u8>, String> {
-    let nan = match element {
-        crate::Element::F16 | crate::Element::Bf16 => 0x7fff,
-        crate::Element::F32 => 0x7fff_ffff,
-        crate::Element::F64 => crate::isa::format::F64.nan(),
-        _ => 0,
-    };
     let units = match swizzle {
         crate::MapSwizzle::None => 1,
         crate::MapSwizzle::Bytes32 => 2,
         crate::MapSwizzle::Bytes64 => 4,
         crate::MapSwizzle::Bytes128 => 8,
     };
-    let element = MapElement { bytes: element.bytes() as u32, nan };
+    let element = match element {
+        crate::Element::F16 => MapElement::F16,
+        crate::Element::Bf16 => MapElement::Bf16,
+        crate::Element::F32 => MapElement::F32,
+        crate::Element::F64 => MapElement::F64,
+        crate::Element::Signed(4) => MapElement::S32,
+        crate::Element::Signed(8) => MapElement::S64,
+        other => match other.bytes() {
+            1 => MapElement::U8,
+            2 => MapElement::U16,
+            4 => MapElement::U32,
+            _ => MapElement::U64,
+        },
+    };
     Ok(TensorMap::of_array(element, shape, address, extents, units)?.bytes().to_vec())
 }

@@ -220,6 +220,9 @@ impl Cluster<'_> {
                 let operands = super::perform::AtomicOperands { to, b, c: *c, update, returns: *returns };
                 return self.atomic(block, warp, fragment, code, micro.at, active, at, &operands);
             }
+            Op::AtomicPair { at, to, from } => {
+                return self.atomic_pair(block, warp, fragment, code, micro.at, active, at, to, from);
+            }
             Op::IsWindow { p, a, window } => {
                 let mut result = 0;
                 for (lane, address) in frame.row(code, *a).iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, FunctionMany, Reference, Row, Source, Target, Window};
 use super::execute::Flow;
+use super::memory::Words;
 use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Access, Kind, NoValues, Space, Values};
 use crate::check::finding::Defect;
@@ -39,9 +40,11 @@ impl MatrixOp {
     }
 }
 
-/// The rows of matrices that are stored.
+/// The rows of matrices that are stored, and where.
 struct Stored<'a> {
     rows: &'a [[u8; 16]; 32],
+    shared: &'a Words,
+    addresses: &'a Row,
 }
 
 impl Values for Stored<'_> {
@@ -51,14 +54,15 @@ impl Values for Stored<'_> {
         Some(all)
     }
 
-    fn held(&self, _: usize) -> [u8; 32] {
-        // What is there is asked for to find writes of equal values, which these never count as.
-        [0; 32]
+    fn held(&self, lane: usize) -> [u8; 32] {
+        let mut all = [0; 32];
+        self.shared.read_into(self.addresses[lane], &mut all[..16]);
+        all
     }
 }
 
 /// Words of 32 bits of a register, from a bit on.
-pub(super) fn cut(row: &Row, shift: u32) -> LaneWords {
+pub(in crate::engine) fn cut(row: &Row, shift: u32) -> LaneWords {
     row.map(|value| (value >> shift) as u32)
 }
 
@@ -179,7 +183,11 @@ impl Cluster<'_> {
                         scope: to.scope,
                         bytes: 16,
                         addresses: &offsets,
-                        values: &Stored { rows: &rows },
+                        values: &Stored {
+                            rows: &rows,
+                            shared: &self.blocks[rank as usize].shared,
+                            addresses: &offsets,
+                        },
                     });
                 }
                 for lane in (0..32).filter(|lane| good >> lane & 1 == 1) {

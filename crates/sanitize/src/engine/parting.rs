@@ -132,6 +132,13 @@ impl Cluster<'_> {
                 self.found(block, warp.number, active, at, Defect::Trap { what });
                 return Err(Stop::Trapped);
             }
+            Callee::Allocate => {
+                let Op::Call { results, .. } = &code.ops[fragment.pc as usize].op else { return Ok(Flow::Next) };
+                self.allocate(warp, fragment, code, active, arguments, results);
+                return Ok(Flow::Next);
+            }
+            // The heap gives no memory twice, so that nothing is found in what is free.
+            Callee::Free => return Ok(Flow::Next),
             Callee::Function(number) => number,
             Callee::Address(source) => {
                 let row = *warp.frames[fragment.frame].row(code, source);

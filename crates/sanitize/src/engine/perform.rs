@@ -24,7 +24,7 @@ pub(super) struct AtomicOperands<'a> {
 }
 
 /// Puts a row of each element into its register.
-fn put_rows(warp: &mut Warp, fragment: &Fragment, active: u32, to: &[Option<Target>], rows: &[Row]) {
+pub(super) fn put_rows(warp: &mut Warp, fragment: &Fragment, active: u32, to: &[Option<Target>], rows: &[Row]) {
     let full = active == warp.live;
     let frame = &mut warp.frames[fragment.frame];
     for (target, values) in to.iter().zip(rows) {
@@ -102,7 +102,7 @@ impl Cluster<'_> {
     }
 
     /// Parks a fragment that has read the same values again and again.
-    fn given_way(&mut self, fragment: &mut Fragment, active: u32, rows: &[Row]) -> Flow {
+    pub(super) fn given_way(&mut self, fragment: &mut Fragment, active: u32, rows: &[Row]) -> Flow {
         let seen = lanes(active).fold(u64::from(active), |all, lane| {
             rows.iter().fold(all, |all, values| all.rotate_left(7).wrapping_mul(FNV_PRIME) ^ values[lane])
         });

@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::code::{Row, Special};
 use super::warp::Warp;
+use super::windows;
 
 impl Cluster<'_> {
     pub(super) fn special(&self, block: usize, warp: &Warp, frame: usize, special: Special, out: &mut Row) {
@@ -53,6 +54,8 @@ impl Cluster<'_> {
             Special::NanosecondsHigh => warp.clock >> 32,
             Special::DynamicShared => grid.dynamic_bytes,
             Special::AllShared => grid.shared_bytes,
+            Special::MeetingPlace => windows::MEETING_PLACE & 0xffff_ffff,
+            Special::MeetingPlaceHigh => windows::MEETING_PLACE >> 32,
             Special::LocalFrame => warp.frames[frame].local,
         };
         *out = [value; 32];

@@ -109,6 +109,22 @@ pub fn approx64(function: Function, a: u64) -> u64 {
     flushed(value.to_bits()) & 0xffff_ffff_0000_0000
 }
 
+/// `rsqrt.approx.f64`, which the assembler makes of many instructions: to all bits but the last,
+/// and of subnormal numbers too.
+///
+/// ```
+/// use tilewright_sanitize::isa::approximate::rsqrt64;
+///
+/// assert_eq!(f64::from_bits(rsqrt64(0.25_f64.to_bits())), 2.0);
+/// assert_eq!(f64::from_bits(rsqrt64(4)), 2.0_f64.powi(536));
+/// ```
+#[inline]
+pub fn rsqrt64(a: u64) -> u64 {
+    let a = f64::from_bits(a);
+    let value = 1.0 / a.sqrt();
+    if value.is_nan() { super::format::F64.nan() } else { value.to_bits() }
+}
+
 /// A function of f16 or bf16: `ex2.approx` and `tanh.approx`.
 #[inline]
 pub fn approx16(function: Function, kind: Half, a: u16, flush: bool) -> u16 {

@@ -50,13 +50,133 @@ pub enum Walk {
     },
 }
 
-/// The type of elements, as far as copies look at it.
+/// The type of elements. Floats of 8 bits are bytes, and `tf32` is `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MapElement {
-    /// Bytes: 1, 2, 4 or 8.
-    pub bytes: u32,
-    /// Bits of NaN, of floating-point types.
-    pub nan: u64,
+pub enum MapElement {
+    /// Bytes.
+    U8,
+    /// 16 bits without a sign.
+    U16,
+    /// 32 bits without a sign.
+    U32,
+    /// 32 bits with a sign.
+    S32,
+    /// 64 bits without a sign.
+    U64,
+    /// 64 bits with a sign.
+    S64,
+    /// Floats of 16 bits.
+    F16,
+    /// Floats of 32 bits.
+    F32,
+    /// Floats of 64 bits.
+    F64,
+    /// Floats of 16 bits with the exponent of 32.
+    Bf16,
+}
+
+impl MapElement {
+    /// The types by their numbers in `tensormap.replace.tile.elemtype`; two of them are `f32` whose
+    /// subnormal numbers are flushed, and two are `tf32`.
+    const NUMBERED: [Self; 13] = [
+        Self::U8,
+        Self::U16,
+        Self::U32,
+        Self::S32,
+        Self::U64,
+        Self::S64,
+        Self::F16,
+        Self::F32,
+        Self::F32,
+        Self::F64,
+        Self::Bf16,
+        Self::F32,
+        Self::F32,
+    ];
+
+    /// The type of a number of `tensormap.replace.tile.elemtype`.
+    pub fn numbered(number: u64) -> Option<Self> {
+        Self::NUMBERED.get(usize::try_from(number).ok()?).copied()
+    }
+
+    fn number(self) -> u64 {
+        Self::NUMBERED.iter().position(|own| *own == self).unwrap_or(0) as u64
+    }
+
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::U8 => 1,
+            Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::U32 | Self::S32 | Self::F32 => 4,
+            Self::U64 | Self::S64 | Self::F64 => 8,
+        }
+    }
+
+    /// The bits of NaN; none of integers.
+    pub fn nan(self) -> Option<u64> {
+        match self {
+            Self::F16 | Self::Bf16 => Some(u64::from(super::half::NAN_16)),
+            Self::F32 => Some(0x7fff_ffff),
+            Self::F64 => Some(super::format::F64.nan()),
+            _ => None,
+        }
+    }
+}
+
+/// What `tensormap.replace` changes; dimensions count from 0, the contiguous one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MapField {
+    /// The address of the tensor.
+    Address,
+    /// The dimensions, less one.
+    Rank,
+    /// The elements of a box in a dimension.
+    Box(usize),
+    /// The elements of the tensor in a dimension.
+    Extent(usize),
+    /// The bytes from one element to the next of the dimension behind this one.
+    Stride(usize),
+    /// Of which elements of a dimension one is copied.
+    Step(usize),
+    /// The number of the type.
+    Element,
+    /// The layout: 0, as no other is supported.
+    Interleave,
+    /// The number of the swizzle.
+    Swizzle,
+    /// What is outside: 0 for zeros, 1 for NaN.
+    Fill,
+}
+
+impl MapField {
+    /// The field of a word of `tensormap.replace`, and of the number of its dimension.
+    pub fn read(word: &str, dimension: usize) -> Option<Self> {
+        Some(match word {
+            "global_address" => Self::Address,
+            "rank" => Self::Rank,
+            "box_dim" if dimension < RANKS => Self::Box(dimension),
+            "global_dim" if dimension < RANKS => Self::Extent(dimension),
+            "global_stride" if dimension < RANKS - 1 => Self::Stride(dimension),
+            "element_stride" if dimension < RANKS => Self::Step(dimension),
+            "elemtype" => Self::Element,
+            "interleave_layout" => Self::Interleave,
+            "swizzle_mode" => Self::Swizzle,
+            "fill_mode" => Self::Fill,
+            _ => return None,
+        })
+    }
+
+    /// Whether an instruction names a dimension.
+    pub fn has_dimension(word: &str) -> bool {
+        matches!(word, "box_dim" | "global_dim" | "global_stride" | "element_stride")
+    }
+}
+
+/// Changes bits of a word.
+fn put(word: &mut u64, shift: usize, bits: u32, value: u64) {
+    let mask = (u64::MAX >> (64 - bits)) << shift;
+    *word = *word & !mask | value << shift & mask;
 }
 
 /// A tensor map.
@@ -104,7 +224,7 @@ impl TensorMap {
     /// ```
     /// use tilewright_sanitize::isa::tensor_map::{MapElement, TensorMap};
     ///
-    /// let half = MapElement { bytes: 2, nan: 0x7fff };
+    /// let half = MapElement::F16;
     /// let map = TensorMap::of_array(half, &[64, 128], 0x1000, &[8, 64], 8).unwrap();
     /// assert_eq!(map.strides[0], 256);
     /// assert_eq!(map.box_bytes(), 1024);
@@ -136,7 +256,7 @@ impl TensorMap {
             outside: Outside::Zeros,
         };
         let mut boxes = [1; RANKS];
-        let mut bytes = u64::from(element.bytes);
+        let mut bytes = u64::from(element.bytes());
         for (at, (extent, size)) in shape.iter().rev().zip(extents.iter().rev()).enumerate() {
             map.extents[at] = *extent;
             boxes[at] = *size;
@@ -156,10 +276,7 @@ impl TensorMap {
     ///
     /// The first rule that does not hold, in words.
     pub fn check(&self) -> Result<(), String> {
-        let bytes = u64::from(self.element.bytes);
-        if !matches!(bytes, 1 | 2 | 4 | 8) {
-            return Err(format!("elements of {bytes} bytes"));
-        }
+        let bytes = u64::from(self.element.bytes());
         if self.rank == 0 || self.rank > RANKS {
             return Err(format!("a rank of {}", self.rank));
         }
@@ -207,7 +324,7 @@ impl TensorMap {
         if self.units > 1 && inner > u64::from(16 * self.units) {
             return Err(format!("a row of the box has {inner} bytes, more than the swizzle of {}", 16 * self.units));
         }
-        if self.outside == Outside::Nan && self.element.nan == 0 {
+        if self.outside == Outside::Nan && self.element.nan().is_none() {
             return Err("integers have no NaN".into());
         }
         Ok(())
@@ -222,21 +339,21 @@ impl TensorMap {
             }
             Walk::Im2col { channels, pixels, .. } => channels.saturating_mul(pixels),
         };
-        elements.saturating_mul(self.element.bytes)
+        elements.saturating_mul(self.element.bytes())
     }
 
     /// The bits of an element outside the tensor.
     pub fn fill(&self) -> u64 {
         match self.outside {
             Outside::Zeros => 0,
-            Outside::Nan => self.element.nan,
+            Outside::Nan => self.element.nan().unwrap_or(0),
         }
     }
 
     /// The pieces of the copy at some coordinates, the first dimension first, to or from `shared`.
     /// `offsets` are those of im2col. No piece crosses a unit of 16 bytes.
     pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(BoxPiece)) {
-        let bytes = self.element.bytes;
+        let bytes = self.element.bytes();
         let mut offset = 0_u64;
         let mut row = |inner: i64, count: u32, step: u32, rest: Option<u64>| {
             let mut at = 0;
@@ -323,11 +440,10 @@ impl TensorMap {
         let mut words = [0_u64; MAP_BYTES / 8];
         words[0] = SIGN;
         words[1] = self.address;
-        words[2] = u64::from(self.element.bytes)
+        words[2] = self.element.number()
             | (self.rank as u64) << 8
             | u64::from(self.units) << 16
             | u64::from(self.outside == Outside::Nan) << 24;
-        words[3] = self.element.nan;
         for at in 0..RANKS {
             // An extent of 2^32 is written as 0.
             words[4 + at / 2] |= (self.extents[at] & 0xffff_ffff) << (32 * (at % 2));
@@ -358,6 +474,56 @@ impl TensorMap {
         bytes
     }
 
+    /// The bytes of a map with a field changed; of zeros it makes the first field of a map. Strides
+    /// are bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the value is none of the field, in words.
+    ///
+    /// ```
+    /// use tilewright_sanitize::isa::tensor_map::{MapElement, MapField, TensorMap};
+    ///
+    /// let map = TensorMap::of_array(MapElement::F16, &[64, 128], 0x1000, &[8, 64], 8)?;
+    /// let moved = TensorMap::replaced(&map.bytes(), MapField::Address, 0x2000)?;
+    /// assert_eq!(TensorMap::of_bytes(&moved), Some(TensorMap { address: 0x2000, ..map }));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn replaced(bytes: &[u8; MAP_BYTES], field: MapField, value: u64) -> Result<[u8; MAP_BYTES], String> {
+        let mut words = [0_u64; MAP_BYTES / 8];
+        for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = from.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        }
+        if words == [0; MAP_BYTES / 8] {
+            words[0] = SIGN;
+        }
+        if words[0] != SIGN {
+            return Err("the 128 bytes are neither a tensor map of the launch nor zeros".to_string());
+        }
+        let within = |most: u64| match value <= most {
+            true => Ok(value),
+            false => Err(format!("the value {value} is none of this field, whose values are at most {most}")),
+        };
+        match field {
+            MapField::Address => words[1] = value,
+            MapField::Rank => put(&mut words[2], 8, 8, within(RANKS as u64 - 1)? + 1),
+            MapField::Box(at) => put(&mut words[11 + at / 4], 16 * (at % 4), 16, within(256)?),
+            MapField::Extent(at) => put(&mut words[4 + at / 2], 32 * (at % 2), 32, value),
+            MapField::Stride(at) => words[7 + at] = value,
+            MapField::Step(at) => put(&mut words[2], 32 + 4 * at, 4, within(8)?),
+            MapField::Element => put(&mut words[2], 0, 8, within(MapElement::NUMBERED.len() as u64 - 1)?),
+            MapField::Interleave if value == 0 => {}
+            MapField::Interleave => return Err("interleaved layouts are not supported".to_string()),
+            MapField::Swizzle => put(&mut words[2], 16, 8, 1 << within(3)?),
+            MapField::Fill => put(&mut words[2], 24, 1, within(1)?),
+        }
+        let mut made = [0; MAP_BYTES];
+        for (into, word) in made.chunks_exact_mut(8).zip(words) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(made)
+    }
+
     /// The map that 128 bytes are; none if they are no map, or a damaged one.
     pub fn of_bytes(bytes: &[u8; MAP_BYTES]) -> Option<TensorMap> {
         let mut words = [0_u64; MAP_BYTES / 8];
@@ -379,7 +545,7 @@ impl TensorMap {
         };
         let map = TensorMap {
             address: words[1],
-            element: MapElement { bytes: words[2] as u32 & 0xff, nan: words[3] },
+            element: MapElement::numbered(words[2] & 0xff)?,
             rank: (words[2] >> 8 & 0xff) as usize,
             extents: [0, 1, 2, 3, 4].map(|at| match words[4 + at / 2] >> (32 * (at % 2)) & 0xffff_ffff {
                 0 => 1 << 32,
@@ -388,7 +554,8 @@ impl TensorMap {
             strides: [0, 1, 2, 3].map(|at| words[7 + at]),
             steps: [0, 1, 2, 3, 4].map(|at| (words[2] >> (32 + 4 * at) & 15) as u32),
             walk,
-            units: (words[2] >> 16 & 0xff) as u32,
+            // A map that a kernel has made of zeros has no swizzle.
+            units: (words[2] >> 16 & 0xff).max(1) as u32,
             outside: if words[2] >> 24 & 1 == 1 { Outside::Nan } else { Outside::Zeros },
         };
         map.check().ok()?;

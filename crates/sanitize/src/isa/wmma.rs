@@ -8,7 +8,7 @@
 //!
 //! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
 
-use super::mma::{LANES, LaneWords, Operands};
+use super::mma::{LANES, LaneWords, Mma, Operands};
 use super::tensor_core::{Factor, OF_ZERO, SumType, Terms, add_products};
 
 /// A matrix of the product.
@@ -22,7 +22,7 @@ pub enum WmmaMatrix {
     C,
 }
 
-/// A `wmma` of a warp; f64 is not among them.
+/// A `wmma` of a warp. Elements of f64 have two words, the lower one first.
 ///
 /// ```
 /// use tilewright_sanitize::isa::mma::Operands;
@@ -55,6 +55,7 @@ impl Wmma {
             Operands::Floats(Factor::Tf32, Factor::Tf32) => sums == SumType::F32 && shape == [16, 16, 8],
             Operands::Integers { bits: 4, .. } => shape == [8, 8, 32],
             Operands::XorPopc | Operands::AndPopc => shape == [8, 8, 128],
+            Operands::F64 => shape == [8, 8, 4],
             _ => false,
         };
         fits.then_some(Wmma { shape, operands, sums, saturate })
@@ -74,6 +75,7 @@ impl Wmma {
     pub fn bits(&self, fragment: WmmaMatrix) -> usize {
         match (fragment, self.operands) {
             (WmmaMatrix::C, Operands::Floats(..)) if self.sums == SumType::F16 => 16,
+            (_, Operands::F64) => 64,
             (WmmaMatrix::C, _) => 32,
             _ => self.operands.bits() as usize,
         }
@@ -126,6 +128,13 @@ impl Wmma {
             return;
         };
         let [m, n, k] = self.shape;
+        if self.operands == Operands::F64 {
+            // Places here are those of `mma.sync`.
+            if let Some(mma) = Mma::new(self.shape, self.operands, self.sums, false) {
+                mma.multiply(a, b, c, d);
+            }
+            return;
+        }
         let (a, b) = (self.gather(WmmaMatrix::A, a), self.gather(WmmaMatrix::B, b));
         let mut sums = self.gather(WmmaMatrix::C, c);
         match self.operands {

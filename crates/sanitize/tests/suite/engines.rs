@@ -379,3 +379,113 @@ fn a_copy_that_is_only_fast_enough_shows_in_another_schedule() {
     assert_eq!(codes(&report), ["E1028"]);
     assert_eq!(words(&report.results[0].bytes), (0..256).collect::<Vec<u32>>());
 }
+
+/// A block makes a map of a tensor of 32 rows of 64 words from zeros in shared memory, publishes it
+/// in global memory and loads a box of 8 rows of 32 words at (32, 4) through it.
+fn own_map(publish: &str, between: &str) -> Report {
+    let body = format!(
+        "
+    ld.param.u64 %d2, [p0];
+    ld.param.u64 %d3, [p1];
+    ld.param.u64 %d4, [p2];
+    mov.u32 %r10, s;
+    shl.b32 %r11, %r1, 2;
+    add.u32 %r12, %r10, %r11;
+    setp.ge.u32 %p2, %r1, 32;
+    @%p2 bra PUBLISHED;
+    mov.u32 %r13, 0;
+    st.shared.u32 [%r12+4096], %r13;
+    bar.warp.sync -1;
+    @!%p1 bra FILLED;
+    add.u32 %r14, %r10, 4096;
+    cvt.u64.u32 %d5, %r14;
+    mov.u32 %r15, 1; mov.u32 %r16, 64; mov.u32 %r17, 32; mov.u32 %r18, 8; mov.u64 %d6, 256;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%d5], %d2;
+    tensormap.replace.tile.rank.shared::cta.b1024.b32 [%d5], 1;
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%d5], 0, %r17;
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%d5], 1, %r18;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%d5], 0, %r16;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%d5], 1, %r17;
+    tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%d5], 0, %d6;
+    tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%d5], 0, %r15;
+    tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%d5], 1, %r15;
+    tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%d5], 2;
+    tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%d5], 0;
+    mbarrier.init.shared.b64 [bar], 1;
+    fence.mbarrier_init.release.cluster;
+    FILLED: bar.warp.sync -1;
+    add.u32 %r14, %r10, 4096;
+    cvt.u64.u32 %d5, %r14;
+    {publish}
+    PUBLISHED:
+    {between}
+    // The last warp loads.
+    setp.ne.u32 %p3, %r1, 32;
+    @%p3 bra WAIT;
+    fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;
+    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
+    mov.u32 %r20, 32; mov.u32 %r21, 4;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d3, {{%r20, %r21}}], [bar];
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0;
+    @!%p4 bra WAIT;
+    ld.shared.u32 %r22, [%r12];
+    add.u64 %d7, %d4, %d1;
+    st.global.u32 [%d7], %r22;
+    ret;"
+    );
+    run(&body, 64, 1, &["in:u32[32,64]=range", "inout:u8[128]=zeros", "out:u32[64]"])
+}
+
+const PUBLISH: &str = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+    [%d3], [%d5], 0x80;";
+
+#[test]
+fn a_kernel_makes_a_tensor_map_of_its_own() {
+    let report = own_map(PUBLISH, "bar.sync 0;");
+    clean(&report);
+    let wanted: Vec<u32> = (0..64).map(|at| (4 + at / 32) * 64 + 32 + at % 32).collect();
+    assert_eq!(words(&report.results[1].bytes), wanted);
+    // Without a barrier the other warp may read the map, and the barrier of the copy, too early.
+    let report = own_map(PUBLISH, "");
+    assert!(!report.is_clean());
+    // A map that nobody has made is refused by name.
+    let report = own_map("", "bar.sync 0;");
+    let why = report.unfinished().unwrap();
+    assert!(why.contains("tensor map is none"), "{why}");
+}
+
+/// A box of 8 elements is reduced into an array through a map of its type.
+fn map_reduction(kind: &str, what: &str, elements: u32, change: &str) -> Vec<u8> {
+    let bytes = 16;
+    let body = format!(
+        "
+    mov.u32 %r10, s;
+    @!%p1 bra DONE;
+    mov.u32 %r11, 0;
+    ld.param.u64 %d2, [p1];
+    ld.global.v4.u32 {{%r2, %r3, %r4, %r5}}, [%d2];
+    {change}
+    st.shared.v4.u32 [%r10], {{%r2, %r3, %r4, %r5}};
+    fence.proxy.async.shared::cta;
+    cp.reduce.async.bulk.tensor.1d.global.shared::cta.{what}.tile.bulk_group [p0, {{%r11}}], [s];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    DONE: ret;"
+    );
+    let map = format!("map:inout:{kind}[{elements}]=ones:box={elements}");
+    let report = run(&body, 32, 1, &[&map, &format!("in:{kind}[{elements}]=range")]);
+    clean(&report);
+    assert_eq!(report.results[0].bytes.len(), bytes);
+    report.results[0].bytes.clone()
+}
+
+#[test]
+fn reductions_through_maps_are_those_of_their_type() {
+    let ones_and: Vec<u8> =
+        (0..8).flat_map(|at| half::bf16::from_f32(1.0 + at as f32).to_bits().to_le_bytes()).collect();
+    assert_eq!(map_reduction("bf16", "add", 8, ""), ones_and);
+    let halves: Vec<u8> = (0..8).flat_map(|at| half::f16::from_f32(1.0 + at as f32).to_bits().to_le_bytes()).collect();
+    assert_eq!(map_reduction("f16", "add", 8, ""), halves);
+    assert_eq!(words(&map_reduction("i32", "min", 4, "neg.s32 %r5, %r5;")), [0, 1, 1, u32::MAX - 2]);
+    assert_eq!(words(&map_reduction("f32", "min", 4, "")), [0.0_f32, 1.0, 1.0, 1.0].map(f32::to_bits));
+}

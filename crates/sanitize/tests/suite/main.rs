@@ -9,6 +9,7 @@ mod engines;
 mod instructions;
 mod isa;
 mod launches;
+mod libraries;
 mod reader;
 mod together;
 mod tools;

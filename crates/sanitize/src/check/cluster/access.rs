@@ -659,6 +659,25 @@ fn piece(address: u64, end: u64) -> u32 {
     bytes as u32
 }
 
+/// Whether lanes of one instruction write the same, or floats of 32 bits that differ in their last
+/// places alone: lanes that sum one set of numbers by shuffles do so in several orders, and any of
+/// the sums will do.
+fn is_alike(own: &[u8], other: &[u8]) -> bool {
+    /// By how many of the last place sums of 32 or 64 numbers differ.
+    const LAST_PLACES: u32 = 64;
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+    let is_near = |own: u32, other: u32| {
+        let both_normal = f32::from_bits(own).is_normal() && f32::from_bits(other).is_normal();
+        both_normal && own.abs_diff(other) <= LAST_PLACES && own >> 31 == other >> 31
+    };
+    own == other
+        || own.len() >= 4
+            && own.chunks_exact(4).zip(other.chunks_exact(4)).all(|(own, other)| {
+                let (own, other) = (word(own), word(other));
+                own == other || is_near(own, other)
+            })
+}
+
 /// Whether a write leaves its bytes as they are: as they were, or as another lane of the same
 /// instruction writes them.
 fn is_unchanged(access: &Access<'_>, lane: u32, other: Option<u32>) -> bool {
@@ -668,7 +687,10 @@ fn is_unchanged(access: &Access<'_>, lane: u32, other: Option<u32>) -> bool {
         access.by.mask >> other & 1 == 1 && access.addresses[*other as usize] == access.addresses[lane as usize]
     };
     if let Some(other) = other.filter(is_same_instruction) {
-        return access.values.written(other as usize).is_some_and(|theirs| theirs[..bytes] == written[..bytes]);
+        return access
+            .values
+            .written(other as usize)
+            .is_some_and(|theirs| is_alike(&theirs[..bytes], &written[..bytes]));
     }
     access.values.held(lane as usize)[..bytes] == written[..bytes]
 }

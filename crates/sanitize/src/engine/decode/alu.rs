@@ -17,6 +17,7 @@ use crate::isa::convert::{
 use crate::isa::float::{self, TestProperty};
 use crate::isa::half::{Half, pair2};
 use crate::isa::integer::Integer;
+use crate::isa::video::{PartInstruction, PartOperation};
 use crate::ptx::{Operand, Scalar};
 
 impl<'a> Decoder<'_, 'a> {
@@ -31,6 +32,9 @@ impl<'a> Decoder<'_, 'a> {
             "cvt" => self.convert_instruction(modifiers, operands)?,
             "setp" => self.compare_instruction(modifiers, operands)?,
             "set" => self.set_instruction(modifiers, operands)?,
+            _ if opcode.starts_with('v') && opcode.ends_with(['2', '4']) => {
+                self.parts_instruction(opcode, modifiers, operands)?;
+            }
             "selp" => {
                 let [d, a, b, p] = exactly(operands)?;
                 let kind = self.last_type(modifiers)?;
@@ -468,6 +472,32 @@ impl<'a> Decoder<'_, 'a> {
             }
             _ => return unknown(),
         }
+        Ok(())
+    }
+
+    /// `vabsdiff4.u32.u32.u32.add d, a, b, c`
+    fn parts_instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        let [d, a, b, c] = exactly(operands)?;
+        let [d_kind, a_kind, b_kind] = types(modifiers)[..] else { return unknown() };
+        let operation = match &opcode[..opcode.len() - 1] {
+            "vadd" => PartOperation::Add,
+            "vsub" => PartOperation::Sub,
+            "vabsdiff" => PartOperation::AbsDiff,
+            "vmin" => PartOperation::Min,
+            "vmax" => PartOperation::Max,
+            _ => return Err("this video instruction is not known".to_string()),
+        };
+        let own = PartInstruction {
+            operation,
+            bits: if opcode.ends_with('4') { 8 } else { 16 },
+            signed: [d_kind, a_kind, b_kind].map(Scalar::is_signed),
+            saturates: modifiers.contains(&"sat"),
+            sums: modifiers.contains(&"add"),
+        };
+        let kind = Scalar::B(32);
+        let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
+        let c = self.source(c, kind)?;
+        self.emit(Op::Alu3(d, [a, b, c], three(move |a, b, c| u64::from(own.of(a as u32, b as u32, c as u32)))));
         Ok(())
     }
 

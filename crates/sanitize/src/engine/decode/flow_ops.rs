@@ -182,6 +182,7 @@ impl<'a> Decoder<'_, 'a> {
             let zero = self.constant(0);
             self.emit(Op::Alu1(target, zero, Box::new(|a, d| *d = *a)));
         }
+        self.allocates |= matches!(callee, Callee::Allocate | Callee::Free);
         self.emit(Op::Call { callee, arguments, results: to.into() });
         Ok(())
     }

@@ -171,6 +171,7 @@ impl<'a> Layout<'a> {
             bytes: Vec::new(),
             size: bytes,
             is_const: variable.space == StateSpace::Const,
+            is_initialised: true,
         });
         Ok(address)
     }

@@ -300,10 +300,10 @@ impl<'a> Decoder<'_, 'a> {
                 matches!(**word, "and" | "or" | "xor" | "cas" | "exch" | "add" | "inc" | "dec" | "min" | "max")
             })
             .ok_or("the operation is missing")?;
-        if kind.bits() == 128 {
-            return Err("atomic operations on 128 bits are not supported".to_string());
-        }
         let address = rest.first().ok_or("the address is missing")?;
+        if kind.bits() == 128 {
+            return self.atomic_pair(operation, modifiers, d, address, &rest[1..]);
+        }
         let value = rest.get(1).ok_or("an operand is missing")?;
         let update = update(operation, kind, modifiers.contains(&"noftz"))?;
         let mut b = Vec::new();
@@ -325,6 +325,34 @@ impl<'a> Decoder<'_, 'a> {
         }
         let reference = self.reference(address, window(modifiers), kind.bytes(), count, modifiers, Order::Relaxed)?;
         self.emit(Op::Atomic { at: reference, to: to.into(), b: b.into(), c, update, returns });
+        Ok(())
+    }
+
+    /// `atom.cas.b128 d, [a], b, c` and `atom.exch.b128 d, [a], b`
+    fn atomic_pair(
+        &mut self,
+        operation: &str,
+        modifiers: &[&'a str],
+        d: Option<&Operand<'a>>,
+        address: &Operand<'a>,
+        values: &[Operand<'a>],
+    ) -> Decode<()> {
+        let count = match operation {
+            "exch" => 1,
+            "cas" => 2,
+            _ => return Err("on 128 bits only exch and cas are known".to_string()),
+        };
+        let values = values.get(..count).ok_or("an operand is missing")?;
+        let mut from = Vec::new();
+        for value in values {
+            from.extend(self.halves(value)?.map(|half| Source(half.slot)));
+        }
+        let to = match d {
+            Some(Operand::Sink) | None => [self.temporary(64), self.temporary(64)],
+            Some(d) => self.halves(d)?,
+        };
+        let at = self.reference(address, window(modifiers), 8, 2, modifiers, Order::Relaxed)?;
+        self.emit(Op::AtomicPair { at, to, from: from.into() });
         Ok(())
     }
 

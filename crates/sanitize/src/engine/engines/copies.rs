@@ -11,7 +11,7 @@ use crate::engine::warp::{Fragment, Warp};
 use crate::isa::float::{FloatMode, add32, add64};
 use crate::isa::format::Rounding;
 use crate::isa::half::{Half, HalfMode};
-use crate::isa::tensor_map::{BoxPiece, MAP_BYTES, TensorMap, Walk};
+use crate::isa::tensor_map::{BoxPiece, MapElement, TensorMap};
 use crate::ptx::Scalar;
 
 /// Bytes of which copies in bulk consist.
@@ -29,7 +29,7 @@ impl Cluster<'_> {
     /// The memory and the address of an operand of one lane, of which this many bytes may be
     /// accessed; none if they may not, which is reported.
     #[allow(clippy::too_many_arguments)]
-    fn spot(
+    pub(super) fn spot(
         &mut self,
         by: &Executes<'_>,
         warp: &Warp,
@@ -45,7 +45,7 @@ impl Cluster<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn fits(
+    pub(super) fn fits(
         &mut self,
         by: &Executes<'_>,
         warp: &Warp,
@@ -75,7 +75,7 @@ impl Cluster<'_> {
         true
     }
 
-    fn values(&self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, source: Source) -> Row {
+    pub(super) fn values(&self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, source: Source) -> Row {
         *warp.frames[fragment.frame].row(by.code, source)
     }
 
@@ -278,43 +278,6 @@ impl Cluster<'_> {
         self.tell_news();
     }
 
-    /// The map that a lane gives.
-    fn map(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        (map, .., is_im2col): BoxPlace<'_>,
-        lane: usize,
-        dimensions: usize,
-    ) -> Result<TensorMap, Stop> {
-        let refused = |why: &str| Stop::Refused(by.at, why.to_string());
-        let address = self.addresses(warp, fragment.frame, by.code, map)[lane];
-        let (side, offset) = self.side(by.block, map.window, address);
-        let mut bytes = [0; MAP_BYTES];
-        let parameters = self.grid.parameters.bytes();
-        match side {
-            Side::Parameters => self.grid.parameters.read_into(offset, &mut bytes),
-            // The name of a parameter stands for its place among the parameters.
-            Side::Global if offset < parameters => self.grid.parameters.read_into(offset, &mut bytes),
-            Side::Global => match self.grid.memory.find(offset, &mut self.near) {
-                Some(region) => region.words.read_into(offset - region.address, &mut bytes),
-                None => return Err(refused("the address of the tensor map is none of the launch's memory")),
-            },
-            _ => return Err(refused("a tensor map lies in global memory or among the parameters")),
-        }
-        let map = TensorMap::of_bytes(&bytes).ok_or_else(|| {
-            refused("the tensor map is none that the launch has made: an argument `map:..` makes one")
-        })?;
-        if map.rank != dimensions {
-            return Err(refused(&format!("the tensor map has {} dimensions, the instruction {dimensions}", map.rank)));
-        }
-        if matches!(map.walk, Walk::Im2col { .. }) != is_im2col {
-            return Err(refused("one of the tensor map and the instruction is tiled, the other im2col"));
-        }
-        Ok(map)
-    }
-
     /// The moves of a box, and the spans of global memory; those that may not be accessed are
     /// reported.
     #[allow(clippy::too_many_arguments)]
@@ -384,7 +347,7 @@ impl Cluster<'_> {
                 });
                 let writes = [Span { space: Space::Shared { rank }, address: target, bytes: size as u32 }];
                 let barrier = (if masks.is_some() { rank } else { key.0 }, key.1);
-                let kind = (None, map.element.bytes);
+                let kind = (None, map.element.bytes());
                 self.issue(by, warp, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size as u32)));
             }
         }
@@ -422,7 +385,7 @@ impl Cluster<'_> {
             });
             let reads = [Span { space: Space::Shared { rank }, address: source, bytes: size as u32 }];
             let kind = reduces.map(|what| ReduceKind { what, kind: element_of(&map) });
-            self.issue(by, warp, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes), None);
+            self.issue(by, warp, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes()), None);
         }
         Ok(())
     }
@@ -480,14 +443,17 @@ fn span_of((side, address): (Side, u64), bytes: u64) -> Span {
 
 /// The type by which elements of a map are reduced.
 fn element_of(map: &TensorMap) -> Scalar {
-    match (map.element.bytes, map.element.nan) {
-        (2, 0) => Scalar::U(16),
-        (2, nan) if nan == u64::from(crate::isa::half::NAN_16) => Scalar::F(16),
-        (2, _) => Scalar::Bf16,
-        (4, 0) => Scalar::U(32),
-        (4, _) => Scalar::F(32),
-        (8, 0) => Scalar::U(64),
-        _ => Scalar::F(64),
+    match map.element {
+        MapElement::U8 => Scalar::U(8),
+        MapElement::U16 => Scalar::U(16),
+        MapElement::U32 => Scalar::U(32),
+        MapElement::S32 => Scalar::S(32),
+        MapElement::U64 => Scalar::U(64),
+        MapElement::S64 => Scalar::S(64),
+        MapElement::F16 => Scalar::F(16),
+        MapElement::F32 => Scalar::F(32),
+        MapElement::F64 => Scalar::F(64),
+        MapElement::Bf16 => Scalar::Bf16,
     }
 }
 

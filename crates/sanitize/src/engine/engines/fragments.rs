@@ -3,7 +3,7 @@
 use super::AsyncOp;
 use super::reading::{Read, Reader};
 use crate::engine::code::{Op, Reference, Row, Source, Target, Window};
-use crate::engine::matrix::MatrixOp;
+use crate::engine::matrix::{MatrixOp, cut};
 use crate::isa::mma::{LaneWords, Operands};
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::isa::wmma::{Wmma, WmmaMatrix};
@@ -17,6 +17,7 @@ fn operands_of(word: &str, and: bool) -> Option<Operands> {
         "tf32" => Operands::Floats(Factor::Tf32, Factor::Tf32),
         "s8" | "u8" => Operands::Integers { bits: 8, a_signed: word == "s8", b_signed: word == "s8" },
         "s4" | "u4" => Operands::Integers { bits: 4, a_signed: word == "s4", b_signed: word == "s4" },
+        "f64" => Operands::F64,
         "b1" if and => Operands::AndPopc,
         "b1" => Operands::XorPopc,
         _ => return None,
@@ -66,28 +67,37 @@ impl<'a> Reader<'_, '_, 'a> {
                 let (d, a, b, c) = (d.clone(), a.clone(), b.clone(), c.clone());
                 let to = self.decoder.targets(&d)?;
                 let mut from = Vec::new();
+                let words = if operands == Operands::F64 { 2 } else { 1 };
+                let kind = if words == 2 { Scalar::F(64) } else { Scalar::B(32) };
                 for (operand, fragment) in [(a, WmmaMatrix::A), (b, WmmaMatrix::B), (c, WmmaMatrix::C)] {
-                    let sources = self.decoder.sources(&operand, Scalar::B(32))?;
-                    if sources.len() != wmma.registers(fragment) {
+                    let sources = self.decoder.sources(&operand, kind)?;
+                    if sources.len() * words != wmma.registers(fragment) {
                         return Err(format!(
                             "{} registers are expected, not {}",
-                            wmma.registers(fragment),
+                            wmma.registers(fragment) / words,
                             sources.len()
                         ));
                     }
                     from.extend(sources);
                 }
-                if to.len() != wmma.registers(WmmaMatrix::C) {
-                    return Err(format!("{} registers are expected, not {}", wmma.registers(WmmaMatrix::C), to.len()));
+                let wanted = wmma.registers(WmmaMatrix::C) / words;
+                if to.len() != wanted {
+                    return Err(format!("{wanted} registers are expected, not {}", to.len()));
                 }
                 let f = move |from: &[Row], to: &mut [Row]| {
-                    let words: Vec<LaneWords> = from.iter().map(|row| row.map(|value| value as u32)).collect();
-                    let (a, rest) = words.split_at(wmma.registers(WmmaMatrix::A));
+                    let halves =
+                        |row: &Row| (0..words as u32).map(|word| cut(row, 32 * word)).collect::<Vec<LaneWords>>();
+                    let registers: Vec<LaneWords> = from.iter().flat_map(halves).collect();
+                    let (a, rest) = registers.split_at(wmma.registers(WmmaMatrix::A));
                     let (b, c) = rest.split_at(wmma.registers(WmmaMatrix::B));
-                    let mut d = vec![[0; 32]; to.len()];
+                    let mut d = vec![[0; 32]; to.len() * words];
                     wmma.multiply(a, b, c, &mut d);
-                    for (into, sum) in to.iter_mut().zip(&d) {
-                        *into = sum.map(u64::from);
+                    for (into, sums) in to.iter_mut().zip(d.chunks_exact(words)) {
+                        for (word, sum) in sums.iter().enumerate() {
+                            for (value, part) in into.iter_mut().zip(sum) {
+                                *value |= u64::from(*part) << (32 * word);
+                            }
+                        }
                     }
                 };
                 self.decoder.emit(Op::Matrix(MatrixOp::Compute { to: to.into(), from: from.into(), f: Box::new(f) }));
@@ -115,6 +125,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 [8, 8, 128] => operands_of("b1", false),
                 _ => operands_of("s8", false),
             },
+            (WmmaMatrix::C, "f64") => operands_of("f64", false),
             (WmmaMatrix::C, _) => None,
             _ => operands_of(word, false),
         };
@@ -135,8 +146,9 @@ impl<'a> Reader<'_, '_, 'a> {
             None => self.decoder.constant(if by_rows { columns } else { rows } as u64),
         };
         let operand = self.operands.get(registers).cloned().ok_or("registers are missing")?;
-        let count = wmma.registers(fragment);
-        let packed = if unit > 1 { 1 } else { 32 / bits };
+        let is_double = bits == 64;
+        let count = wmma.registers(fragment) / if is_double { 2 } else { 1 };
+        let packed = if unit > 1 || is_double { 1 } else { 32 / bits };
         let held: Vec<Operand<'a>> = match operand {
             Operand::Vector(all) => all,
             one => vec![one],
@@ -164,11 +176,11 @@ impl<'a> Reader<'_, '_, 'a> {
                 self.decoder.emit(Op::Alu2(at, [base.base, stride], Box::new(f)));
                 let reference = Reference { base: Source(at.slot), ..base };
                 if loads {
-                    let into = self.decoder.temporary(32);
+                    let into = self.decoder.temporary(if is_double { 64 } else { 32 });
                     self.decoder.emit(Op::Load { from: reference, to: [Some(into)].into() });
                     parts.push(into);
                 } else {
-                    let from = self.decoder.source(register, Scalar::B(32))?;
+                    let from = self.decoder.source(register, if is_double { Scalar::B(64) } else { Scalar::B(32) })?;
                     let value = self.shifted(from, part * bits);
                     self.decoder.emit(Op::Store { to: reference, from: [value].into() });
                 }

@@ -1,10 +1,11 @@
 //! Statements of the asynchronous engines become operations.
 
 use super::{ArriveMode, Asked, AsyncOp, Ends, ReduceKind, Reduces};
-use crate::check::checker::Order;
+use crate::check::checker::{Order, Scope};
 use crate::engine::code::{Reference, Source, Truth, Window};
 use crate::engine::decode::Decoder;
 use crate::isa::tensor_core::{Factor, SumType};
+use crate::isa::tensor_map::MapField;
 use crate::isa::wgmma::{GroupOperands, GroupProduct};
 use crate::ptx::{Operand, Scalar};
 
@@ -28,7 +29,8 @@ pub(in crate::engine) fn decode<'a>(
         ("cp", "async") if reader.has("mbarrier") => reader.copies_arrive(),
         ("cp", "async") if reader.has("bulk") => reader.bulk(false),
         ("cp", "reduce") => reader.bulk(true),
-        ("tensormap", _) => Err("tensor maps that a kernel changes are not supported".to_string()),
+        ("tensormap", "replace") => reader.replace_map(),
+        ("tensormap", "cp_fenceproxy") => reader.publish_map(),
         _ => return None,
     })
 }
@@ -208,7 +210,7 @@ impl<'a> Reader<'_, '_, 'a> {
             bytes: 1,
             count: 1,
             order: Order::Weak,
-            scope: crate::check::checker::Scope::Device,
+            scope: Scope::Device,
         };
         let mut coordinates = Vec::new();
         for operand in rest {
@@ -221,6 +223,39 @@ impl<'a> Reader<'_, '_, 'a> {
             }
         }
         Ok((map, coordinates.into()))
+    }
+
+    /// `tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [map], 0, value`
+    fn replace_map(&mut self) -> Read<AsyncOp> {
+        let word = self.modifiers.get(2).copied().unwrap_or_default();
+        let has_dimension = MapField::has_dimension(word);
+        let dimension = match (has_dimension, self.operands.get(1)) {
+            (true, Some(Operand::Integer(dimension))) => usize::try_from(*dimension).unwrap_or(usize::MAX),
+            (true, _) => return Err("the number of a dimension is expected".to_string()),
+            (false, _) => 0,
+        };
+        let field = MapField::read(word, dimension)
+            .ok_or_else(|| format!("the field `{word}` of a tensor map, or its dimension, is not known"))?;
+        let window = if self.has("global") { Window::Global } else { self.window() };
+        let at = self.reference(0, window, 1)?;
+        let kind = if self.has("b64") { Scalar::B(64) } else { Scalar::B(32) };
+        let value = self.source(if has_dimension { 2 } else { 1 }, kind)?;
+        Ok(AsyncOp::ReplaceMap { at, field, value })
+    }
+
+    fn publish_map(&mut self) -> Read<AsyncOp> {
+        match self.operand(2)? {
+            Operand::Integer(128) => {}
+            _ => return Err("a tensor map has 128 bytes".to_string()),
+        }
+        let scope = match () {
+            () if self.has("cta") => Scope::Block,
+            () if self.has("cluster") => Scope::Cluster,
+            () if self.has("sys") => Scope::System,
+            () => Scope::Device,
+        };
+        let to = Reference { scope, ..self.reference(0, Window::Global, 1)? };
+        Ok(AsyncOp::PublishMap(to, self.reference(1, Window::Shared, 1)?))
     }
 
     fn tensor(&mut self, reduces: bool) -> Read<AsyncOp> {

@@ -417,6 +417,8 @@ const SPECIAL: &[&str] = &[
     "%dynamic_smem_size",
     "%total_smem_size",
     "%aggr_smem_size",
+    "%envreg1",
+    "%envreg2",
 ];
 
 fn special(name: &str, part: &str) -> Option<&'static str> {

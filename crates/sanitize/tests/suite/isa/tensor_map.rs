@@ -22,10 +22,10 @@ fn bytes(map: &TensorMap, coordinates: [i32; 5], offsets: [u16; 3], shared: u64)
 
 /// A map of random extents, of which the first has `row` bytes in a box.
 fn random_map(random: &mut Random, rank: usize) -> TensorMap {
-    let element = MapElement { bytes: 1 << random.below(4), nan: 0x7fff };
+    let element = [MapElement::F16, MapElement::F32, MapElement::F64, MapElement::Bf16][random.below(4) as usize];
     let units = 1 << random.below(4);
     let step = if random.below(3) == 0 { 2 } else { 1 };
-    let row = 16 * (1 + random.below(units as u64)) as u32 / element.bytes;
+    let row = 16 * (1 + random.below(units as u64)) as u32 / element.bytes();
     let mut map = TensorMap {
         address: 0x4000,
         element,
@@ -41,7 +41,7 @@ fn random_map(random: &mut Random, rank: usize) -> TensorMap {
     boxes[0] = row * step;
     map.steps[0] = step;
     map.extents[0] = 1 + random.below(3 * u64::from(boxes[0]));
-    let mut stride = (map.extents[0] * u64::from(element.bytes)).next_multiple_of(16);
+    let mut stride = (map.extents[0] * u64::from(element.bytes())).next_multiple_of(16);
     for (at, own) in boxes.iter_mut().enumerate().take(rank).skip(1) {
         map.extents[at] = 1 + random.below(6);
         map.steps[at] = 1 + random.below(2) as u32;
@@ -65,7 +65,7 @@ fn boxes_are_walked_element_by_element() {
         let coordinates = [0; 5].map(|_| random.below(9) as i32 - 4);
         let shared = 1024 * random.below(4);
         let found = bytes(&map, coordinates, [0; 3], shared);
-        let size = u64::from(map.element.bytes);
+        let size = u64::from(map.element.bytes());
         let counts: Vec<u32> = (0..5).map(|at| if at < rank { boxes[at].div_ceil(map.steps[at]) } else { 1 }).collect();
         let total: u32 = counts.iter().product();
         for (number, index) in (0_u64..).zip(0..total) {
@@ -94,8 +94,7 @@ fn boxes_are_walked_element_by_element() {
 fn pixels_are_walked_as_a_convolution_does() {
     // An image of 3 x 8 x 6 pixels of 16 halves, three images; a filter of 3 x 3 with a margin of
     // 1.
-    let mut map =
-        TensorMap::of_array(MapElement { bytes: 2, nan: 0x7fff }, &[3, 6, 8, 16], 0x10000, &[1, 1, 1, 8], 1).unwrap();
+    let mut map = TensorMap::of_array(MapElement::F16, &[3, 6, 8, 16], 0x10000, &[1, 1, 1, 8], 1).unwrap();
     let (channels, pixels) = (8_u32, 64_u32);
     map.walk = Walk::Im2col { lower: [-1, -1, 0], upper: [-1, -1, 0], channels, pixels };
     map.check().unwrap();
@@ -121,7 +120,7 @@ fn pixels_are_walked_as_a_convolution_does() {
 
 #[test]
 fn damaged_and_impossible_maps_are_refused() {
-    let half = MapElement { bytes: 2, nan: 0 };
+    let half = MapElement::U16;
     let map = TensorMap::of_array(half, &[64, 64], 0x1000, &[8, 64], 8).unwrap();
     let mut random = Random::new(71);
     for _ in 0..2000 {

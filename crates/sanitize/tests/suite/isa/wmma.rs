@@ -80,3 +80,30 @@ fn fragments_multiply_as_matrices_do() {
     check([8, 8, 128], Operands::XorPopc, SumType::F32, 1, |value| value as u32);
     assert!(Wmma::new([16, 16, 32], tf32, SumType::F32, false).is_none());
 }
+
+#[test]
+fn products_of_f64_have_one_element_of_a_and_b_in_a_lane() {
+    let wmma = Wmma::new([8, 8, 4], Operands::F64, SumType::F32, false).unwrap();
+    let mut random = Random::new(75);
+    let mut draw = |count: usize| -> Vec<f64> { (0..count).map(|_| random.below(2001) as f64 - 1000.0).collect() };
+    let (a, b, c) = (draw(32), draw(32), draw(64));
+    let held = |fragment: WmmaMatrix, element: &dyn Fn(usize, usize) -> f64| -> Vec<LaneWords> {
+        let mut all = vec![[0; LANES]; wmma.registers(fragment)];
+        for word in 0..all.len() {
+            for lane in 0..LANES {
+                let (row, column) = wmma.place(fragment, lane, word / 2);
+                all[word][lane] = (element(row, column).to_bits() >> (32 * (word % 2))) as u32;
+            }
+        }
+        all
+    };
+    let of_a = held(WmmaMatrix::A, &|row, at| a[row * 4 + at]);
+    let of_b = held(WmmaMatrix::B, &|at, column| b[at * 8 + column]);
+    let of_c = held(WmmaMatrix::C, &|row, column| c[row * 8 + column]);
+    let wanted = held(WmmaMatrix::C, &|row, column| {
+        c[row * 8 + column] + (0..4).map(|at| a[row * 4 + at] * b[at * 8 + column]).sum::<f64>()
+    });
+    let mut d = vec![[0; LANES]; 4];
+    wmma.multiply(&of_a, &of_b, &of_c, &mut d);
+    assert_eq!(d, wanted);
+}

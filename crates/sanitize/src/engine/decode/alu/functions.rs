@@ -2,7 +2,7 @@
 
 use super::super::{Decode, types};
 use crate::engine::code::{Comparer, Function1, Function2, Function3, Row};
-use crate::isa::approximate::{Function, approx16, approx32, approx64, div_approx32};
+use crate::isa::approximate::{Function, approx16, approx32, approx64, div_approx32, rsqrt64};
 use crate::isa::bits::{self, Amount, PermuteMode};
 use crate::isa::compare::{self, Comparison};
 use crate::isa::convert::{ConvertMode, NumberType, convert};
@@ -239,7 +239,8 @@ pub(super) fn unary(opcode: &str, kind: Scalar, modifiers: &[&str]) -> Decode<Op
             }
             (Scalar::F(32), _) if opcode == "rcp" => one(move |a| u64::from(float::rcp32(a as u32, mode))),
             (Scalar::F(32), _) => one(move |a| u64::from(float::sqrt32(a as u32, mode))),
-            (Scalar::F(64), _) if approximate => one(move |a| approx64(function, a)),
+            (Scalar::F(64), _) if approximate && flush => one(move |a| approx64(function, a)),
+            (Scalar::F(64), _) if opcode == "rsqrt" => one(rsqrt64),
             (Scalar::F(64), _) if opcode == "rcp" => one(move |a| float::rcp64(a, mode.rounding)),
             (Scalar::F(64), _) if opcode == "sqrt" => one(move |a| float::sqrt64(a, mode.rounding)),
             _ => return unknown(),
