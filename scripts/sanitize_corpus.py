@@ -22,6 +22,7 @@ import concurrent.futures
 import ctypes
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -143,8 +144,11 @@ def triton_run(folder, path, case):
     text = re.sub(r'"[^"]*/(\w+\.py)"', r'"triton/\1"', compiled.asm["ptx"]).replace(str(path.parent), "triton")
     target = folder / f"{case['name']}.ptx"
     target.write_text(text)
-    # Behind the arguments that the source names Triton has pointers to scratch memory of its own.
+    # Behind the arguments that the source names Triton has pointers to scratch memory of its own, of
+    # which each program has a part.
     extra = ["i64=0"] * (parameters(text, compiled.metadata.name) - len(case["args"].split()))
+    if scratch := compiled.metadata.global_scratch_size:
+        extra[0] = f"inout:u8[{scratch * math.prod(map(int, case['grid'].split(',')))}]=zeros"
     yield {
         "name": case["name"],
         "entry": compiled.metadata.name,

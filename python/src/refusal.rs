@@ -174,6 +174,7 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_gpu::explanation,
         tilewright_tile::explanation,
         tilewright_mesh::explanation,
+        tilewright_sanitize::explanation,
     ];
     pages.into_iter().find_map(|page| page(code))
 }

@@ -123,6 +123,29 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], error: type[Except
         tw.sanitize(change.get("text", SAXPY), change.get("grid", 2), change.get("block", 32), args, **named)
 
 
+def test_what_a_compiler_gave_is_taken_by_its_ptx() -> None:
+    class Compiled:
+        """As CuTe DSL gives it: the text is there if it was kept."""
+
+        __module__ = "cutlass.cutlass_dsl.executor"
+
+        def __init__(self, text: str | None) -> None:
+            self.__ptx__ = text
+
+    class Stages:
+        """As Triton gives it."""
+
+        asm = {"ptx": SAXPY}
+
+    x, y = np.ones(64, np.float32), np.ones(64, np.float32)
+    assert tw.sanitize(Compiled(SAXPY), 2, 32, [x, y, 2.0, 64]).is_clean and (y == 3).all()
+    assert tw.sanitize(Stages(), 2, 32, [x, y, 2.0, 64]).is_clean and (y == 5).all()
+    with pytest.raises(ValueError, match="CUTE_DSL_KEEP_PTX=1"):
+        tw.sanitize(Compiled(None), 2, 32, [x, y, 2.0, 64])
+    with pytest.raises(TypeError, match="a compiled function of CuTe DSL or Triton, not int"):
+        tw.sanitize(3, 2, 32, [])
+
+
 def test_nvrtc_compiles_what_is_run() -> None:
     pytest.importorskip("nvidia.cuda_nvrtc" if _has("nvidia.cuda_nvrtc") else "nvidia")
     try:

@@ -101,6 +101,20 @@ def test_a_product_by_tensor_cores(target: str) -> None:
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
+@triton.jit
+def turned(x, y, N: tl.constexpr, B: tl.constexpr):
+    of_x = tl.make_tensor_descriptor(x, [N, N], [N, 1], [B, B])
+    of_y = tl.make_tensor_descriptor(y, [N, N], [N, 1], [B, B])
+    row, column = tl.program_id(0) * B, tl.program_id(1) * B
+    of_y.store([column, row], of_x.load([row, column]).T)
+
+
+def test_descriptors_have_the_scratch_memory_in_which_kernels_make_them() -> None:
+    x, y = np.arange(64 * 64, dtype=np.float32).reshape(64, 64), np.zeros((64, 64), np.float32)
+    assert tw.triton.run(turned, (2, 2), x, y, N=64, B=32, target="sm_90a", schedules=2).is_clean
+    assert (y == x.T).all()
+
+
 def test_the_first_configuration_of_autotune_is_taken() -> None:
     x, y, z = arrays(256)
     tw.triton.run(tuned_add, lambda meta: (triton.cdiv(256, meta["BLOCK"]),), x, y, z, 256)

@@ -42,7 +42,7 @@ pub fn run(options: &ExplainOptions, terminal: &mut Terminal) -> Result<(), Fail
 }
 
 /// The pages about codes: each crate has those of its own errors.
-const PAGES: [fn(&str) -> Option<&'static str>; 14] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 15] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -57,6 +57,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 14] = [
     tilewright::mesh::explanation,
     tilewright::tile::explanation,
     tilewright::read::explanation,
+    tilewright::sanitize::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

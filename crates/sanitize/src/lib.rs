@@ -14,6 +14,7 @@ pub mod check;
 pub mod costs;
 mod element;
 pub mod engine;
+mod explanations;
 pub mod isa;
 mod json;
 mod launch;
@@ -25,6 +26,7 @@ mod run;
 mod sarif;
 
 pub use element::Element;
+pub use explanations::explanation;
 pub use launch::{Argument, Array, Direction, KernelLaunch, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
 pub use refusal::LaunchError;
 pub use report::{Difference, Ending, Report, ResultArray, StatementSource};

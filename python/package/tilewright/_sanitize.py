@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -166,7 +166,7 @@ class TensorMap:
 
 
 def sanitize(
-    ptx: str,
+    ptx: Any,
     grid: int | Sequence[int],
     block: int | Sequence[int],
     args: Sequence[Any],
@@ -183,7 +183,8 @@ def sanitize(
 ) -> Sanitized:
     """Runs a kernel of any compiler on arrays of the host, which it writes in place, and checks every access.
 
-    ``ptx`` is the text as ``nvcc -ptx``, NVRTC, clang or Triton write it. ``args`` are those of the kernel in
+    ``ptx`` is the text as ``nvcc -ptx``, NVRTC, clang or Triton write it, or what a compiler gave: a compiled
+    function of CuTe DSL that has kept its PTX (``CUTE_DSL_KEEP_PTX=1``), or a compiled kernel of Triton. ``args`` are those of the kernel in
     their order: arrays of NumPy or PyTorch in host memory, contiguous; numbers; ``TensorMap``; ``None`` for a
     pointer to nothing. An array that may not be written is an input; every other is read and written.
     ``shared`` is the dynamic shared memory in bytes.
@@ -218,6 +219,7 @@ def sanitize(
     is False; ``ValueError`` if the text cannot be read or the launch does not fit it; ``TypeError`` if an
     argument is of no kind that a kernel takes.
     """
+    ptx = _text_of(ptx)
     entries = dict(_native.ptx_entries(ptx))
     if entry is None:
         if len(entries) != 1:
@@ -247,6 +249,28 @@ def sanitize(
     if check and not report.is_clean:
         raise SanitizerError(report)
     return report
+
+
+def _text_of(made: Any) -> str:
+    """The PTX of a text, or of what a compiler gave."""
+    if isinstance(made, str):
+        return made
+    # A compiled kernel of Triton has its stages by their names.
+    stages = getattr(made, "asm", None)
+    if isinstance(stages, Mapping) and isinstance(stages.get("ptx"), str):
+        return str(stages["ptx"])
+    module = type(made).__module__.partition(".")[0]
+    if module == "cutlass":
+        text = getattr(made, "__ptx__", None)
+        if isinstance(text, bytes):
+            text = text.decode()
+        if isinstance(text, str) and text:
+            return text
+        raise ValueError(
+            f"{type(made).__name__} of CuTe DSL has kept no PTX: set the environment variable CUTE_DSL_KEEP_PTX=1 before "
+            "cutlass is imported, and pass what cute.compile(..) returns"
+        )
+    raise TypeError(f"sanitize takes PTX as a text, or a compiled function of CuTe DSL or Triton, not {type(made).__name__}")
 
 
 def _three(numbers: int | Sequence[int], what: str) -> tuple[int, int, int]:

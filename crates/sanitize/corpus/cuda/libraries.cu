@@ -168,3 +168,35 @@ extern "C" __global__ void cub_warp_reduce(const float* in, float* out) {
     float sum = Reduce(storage[threadIdx.x / 32]).Sum(in[blockIdx.x * 128 + threadIdx.x]);
     if (threadIdx.x % 32 == 0) out[blockIdx.x * 4 + threadIdx.x / 32] = sum;
 }
+
+// All blocks of a cooperative launch meet.
+// @run grid_sync_right grid=3 block=64 args="inout:f32[192] out:f32[192]" schedules=4
+// @run grid_sync_wrong grid=3 block=64 args="inout:f32[192] out:f32[192]" finds=E1017
+extern "C" __global__ void grid_sync_right(float* between, float* out) {
+    auto grid = cooperative_groups::this_grid();
+    between[grid.thread_rank()] = 2 * between[grid.thread_rank()];
+    grid.sync();
+    out[grid.thread_rank()] = between[grid.size() - 1 - grid.thread_rank()];
+}
+extern "C" __global__ void grid_sync_wrong(float* between, float* out) {
+    auto grid = cooperative_groups::this_grid();
+    between[grid.thread_rank()] = 2 * between[grid.thread_rank()];
+    __syncthreads();
+    out[grid.thread_rank()] = between[grid.size() - 1 - grid.thread_rank()];
+}
+
+// Memory of the heap, which another thread of the block reads.
+// @run heap_right grid=2 block=64 args="out:i32[128]"
+// @run heap_wrong grid=2 block=64 args="out:i32[128]" finds=E1017,E1016,E1012
+template <bool meets> __device__ void from_the_heap(int* out) {
+    __shared__ int* given;
+    if (threadIdx.x == 0) given = (int*)malloc(64 * sizeof(int));
+    __syncthreads();
+    given[threadIdx.x] = threadIdx.x * threadIdx.x;
+    if (meets) __syncthreads();
+    out[64 * blockIdx.x + threadIdx.x] = given[63 - threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) free(given);
+}
+extern "C" __global__ void heap_right(int* out) { from_the_heap<true>(out); }
+extern "C" __global__ void heap_wrong(int* out) { from_the_heap<false>(out); }

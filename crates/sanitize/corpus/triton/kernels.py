@@ -319,6 +319,31 @@ def store_then_load(x, between, out, N: tl.constexpr, BARRIER: tl.constexpr):
 SHORT = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "i32": "i32"}
 
 
+@triton.jit
+def matmul_described(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PROGRAMS: tl.constexpr,
+                     SPECIAL: tl.constexpr):
+    """A persistent product whose operands come through tensor maps that the kernel makes; b has rows of N."""
+    of_a = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    of_b = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
+    of_c = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    columns = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * columns, PROGRAMS, warp_specialize=SPECIAL):
+        row, column = tile // columns * BM, tile % columns * BN
+        sums = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(tl.cdiv(K, BK)):
+            sums = tl.dot(of_a.load([row, k * BK]), of_b.load([column, k * BK]).T, sums)
+        of_c.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def described_overlapping(x, out, N: tl.constexpr, B: tl.constexpr):
+    """Programs store boxes that share rows: each takes a step that is half of its box."""
+    of_x = tl.make_tensor_descriptor(x, [N, 32], [32, 1], [B, 32])
+    of_out = tl.make_tensor_descriptor(out, [N, 32], [32, 1], [B, 32])
+    row = tl.program_id(0) * (B // 2)
+    of_out.store([row, 0], of_x.load([row, 0]) + tl.program_id(0))
+
+
 def cases():
     """All cases: a name, a kernel, the types of its arguments, constants, a grid and arguments."""
 
@@ -421,3 +446,11 @@ def cases():
     yield case("report_store_then_load_right", store_then_load, tiles, {"N": 32, "BARRIER": True}, "1", square)
     yield case("report_unlock_early_right", unlock_early, {"x": "*fp32", "out": "*fp32", "lock": "*i32"},
                {"BLOCK": 128}, "4", "in:f32[512] inout:f32[128]=zeros inout:i32[1]=zeros")
+    for special in [False, True]:
+        yield case(f"triton_described{'_special' if special else ''}_right", matmul_described,
+                   {"a": "*fp16", "b": "*fp16", "c": "*fp16", "M": "i32", "N": "i32", "K": "i32"},
+                   {"BM": 128, "BN": 64, "BK": 64, "PROGRAMS": 3, "SPECIAL": special}, "3",
+                   "in:f16[256,128] in:f16[192,128] out:f16[256,192] i32=256 i32=192 i32=128", arch=90,
+                   divisible=["M", "N", "K"])
+    yield case("triton_described_overlapping_wrong", described_overlapping, {"x": "*fp32", "out": "*fp32"},
+               {"N": 64, "B": 16}, "4", "in:f32[64,32] out:f32[64,32]", arch=90, finds="E1017,E1018")
