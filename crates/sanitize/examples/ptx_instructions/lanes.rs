@@ -7,6 +7,7 @@ use tilewright_sanitize::isa::compare::{Comparison, slct_f32, slct_s32};
 use tilewright_sanitize::isa::format::Rounding;
 use tilewright_sanitize::isa::half::Half;
 use tilewright_sanitize::isa::integer::{self, Integer};
+use tilewright_sanitize::isa::video::{PartInstruction, PartOperation};
 
 use crate::program::{Kind, Program, Shape};
 
@@ -24,6 +25,7 @@ pub(crate) fn programs() -> Vec<Program> {
     typed::<i64>(&mut all, "s64", Kind::I64);
     integers(&mut all);
     on_bits(&mut all);
+    parts(&mut all);
     comparisons(&mut all);
     numbers::floats(&mut all);
     numbers::doubles(&mut all);
@@ -32,6 +34,30 @@ pub(crate) fn programs() -> Vec<Program> {
     numbers::conversions(&mut all);
     numbers::narrow(&mut all);
     all
+}
+
+/// `vabsdiff4` and its like: two or four numbers in a register.
+fn parts(all: &mut List) {
+    let operations = [
+        ("vadd", PartOperation::Add),
+        ("vsub", PartOperation::Sub),
+        ("vabsdiff", PartOperation::AbsDiff),
+        ("vmin", PartOperation::Min),
+        ("vmax", PartOperation::Max),
+    ];
+    for (name, operation) in operations {
+        for (count, bits) in [(2, 16), (4, 8)] {
+            for (kind, signed) in [("u32", false), ("s32", true)] {
+                for (end, saturates, sums) in [("", false, false), (".sat", true, false), (".add", false, true)] {
+                    let own = PartInstruction { operation, bits, signed: [signed; 3], saturates, sums };
+                    let instruction = format!("{name}{count}.{kind}.{kind}.{kind}{end}");
+                    let statement = format!("{instruction} {{d}}, {{a}}, {{b}}, {{c}};");
+                    let law = move |x: &[u64]| own.of(x[0] as u32, x[1] as u32, x[2] as u32).into();
+                    all.push(Program::lane(&instruction, &[Kind::I32; 3], (32, Shape::Bits), &statement, law));
+                }
+            }
+        }
+    }
 }
 
 type List = Vec<Program>;

@@ -1,6 +1,6 @@
 //! Floats of one lane: arithmetic, approximations, halves, conversions.
 
-use tilewright_sanitize::isa::approximate::{Function, approx16, approx32, approx64, div_approx32};
+use tilewright_sanitize::isa::approximate::{Function, approx16, approx32, approx64, div_approx32, rsqrt64};
 use tilewright_sanitize::isa::convert::{self, ConvertMode, NumberType, Quarter};
 use tilewright_sanitize::isa::float::{self, ExtremeMode, FloatMode, TestProperty};
 use tilewright_sanitize::isa::format::Rounding;
@@ -139,6 +139,9 @@ pub(super) fn approximations(all: &mut List) {
             Program::lane(&instruction, &[Kind::F64], (64, Shape::F64), &statement, move |x| approx64(function, x[0]));
         all.push(program.approximate());
     }
+    let roots = "rsqrt.approx.f64 {d}, {a};";
+    let program = Program::lane("rsqrt.approx.f64", &[Kind::F64], (64, Shape::F64), roots, |x| rsqrt64(x[0]));
+    all.push(program.approximate());
     let halves = [
         ("ex2.approx.f16", Function::Exp2, Half::F16, false),
         ("ex2.approx.ftz.bf16", Function::Exp2, Half::Bf16, true),
