@@ -84,11 +84,11 @@ impl Cluster<'_> {
                 };
                 let was = [0, 1].map(|half| words.read(place + HALF * half, HALF as u32));
                 let is_equal = expected.iter().zip(was).all(|(row, was)| row[lane] == was);
-                for half in 0..2 {
-                    old[half][lane] = was[half];
+                for ((half, was), (old, new)) in (0..).zip(was).zip(old.iter_mut().zip(new)) {
+                    old[lane] = was;
                     if is_equal {
-                        words.write(place + HALF * half as u64, HALF as u32, new[half][lane], grid.alone);
-                        is_changed |= new[half][lane] != was[half];
+                        words.write(place + HALF * half, HALF as u32, new[lane], grid.alone);
+                        is_changed |= new[lane] != was;
                     }
                 }
             }

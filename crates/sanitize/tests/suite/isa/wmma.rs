@@ -89,10 +89,10 @@ fn products_of_f64_have_one_element_of_a_and_b_in_a_lane() {
     let (a, b, c) = (draw(32), draw(32), draw(64));
     let held = |fragment: WmmaMatrix, element: &dyn Fn(usize, usize) -> f64| -> Vec<LaneWords> {
         let mut all = vec![[0; LANES]; wmma.registers(fragment)];
-        for word in 0..all.len() {
-            for lane in 0..LANES {
+        for (word, lanes) in all.iter_mut().enumerate() {
+            for (lane, into) in lanes.iter_mut().enumerate() {
                 let (row, column) = wmma.place(fragment, lane, word / 2);
-                all[word][lane] = (element(row, column).to_bits() >> (32 * (word % 2))) as u32;
+                *into = (element(row, column).to_bits() >> (32 * (word % 2))) as u32;
             }
         }
         all
