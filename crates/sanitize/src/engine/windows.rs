@@ -10,8 +10,8 @@ pub(crate) const LOCAL: u64 = 0x3000_0000_0000;
 pub(crate) const FUNCTIONS: u64 = 0x0800_0000_0000;
 /// Where global memory begins: variables of the module, then arguments.
 pub(crate) const GLOBAL: u64 = 0x7000_0000_0000;
-/// Where the blocks of a cooperative launch meet: the driver's memory, whose address kernels read from
-/// `%envreg1` and `%envreg2`. It lies between the variables and the arguments.
+/// Where the blocks of a cooperative launch meet: the driver's memory, whose address kernels read
+/// from `%envreg1` and `%envreg2`. It lies between the variables and the arguments.
 pub(crate) const MEETING_PLACE: u64 = GLOBAL + (1 << 36);
 /// Its bytes.
 pub(crate) const MEETING_BYTES: u64 = 256;

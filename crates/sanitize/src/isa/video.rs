@@ -1,8 +1,9 @@
-//! Instructions on two numbers of 16 bits or four of 8 in a register: `vadd4`, `vabsdiff4` and their like.
+//! Instructions on two numbers of 16 bits or four of 8 in a register: `vadd4`, `vabsdiff4` and
+//! their like.
 //!
-//! Law: each part of the result is that of the parts of the operands, computed exactly and cut to its
-//! bits, or with `.sat` to the least and greatest number of its type. With `.add` the result is the
-//! sum of the parts and a third operand.
+//! Law: each part of the result is that of the parts of the operands, computed exactly and cut to
+//! its bits, or with `.sat` to the least and greatest number of its type. With `.add` the result is
+//! the sum of the parts and a third operand.
 
 /// What is computed of two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
