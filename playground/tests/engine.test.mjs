@@ -355,7 +355,7 @@ test("a block step by step: statements, registers, banks", () => {
   const find = (name) => 1 + all.steps.findIndex((lines) => lines.some(([statement, , read, written]) => all.statements[statement][0] === name && (name === "mma" || read + written > 0)));
   const copy = stepped("product", { step: find("copy_predicated"), thread: 5 });
   const [excerpt] = copy.code;
-  assert.equal(excerpt.file, "crates/planners/src/product.rs");
+  assert.equal(excerpt.file, "crates/planners/src/gemm/mainloop/warps.rs");
   assert.match(excerpt.lines[excerpt.line - excerpt.first], /copy_predicated/);
   assert.deepEqual(copy.pictures.filter((one) => one.touched).map((one) => one.what), ["global", "shared"]);
   // An asynchronous copy is on its way until it is waited for, and there at once where it is early.

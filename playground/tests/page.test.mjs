@@ -423,7 +423,7 @@ test("a kernel: its plan, check, cost and text", async () => {
   };
   await look("product", "Look at SM80_16x8x16_F32BF16BF16F32_TN of product", () => page.waitForFunction(() => document.getElementById("kind").textContent === "matrix instruction"));
   await look("tiled_add", "Look at threads and values of tiled_add", () => page.waitForFunction(() => document.querySelector("#stage .picture").shadowRoot.querySelector("svg") && document.getElementById("value").textContent === "((64,4),4):((16,1),4)"));
-  await look("product", "Look at the layout of b", () => shows("(140,88):(88,1)"));
+  await look("product", "Look at the layout of b", () => shows("(136,88):(88,1)"));
   await page.click("#close");
   clean();
 });

@@ -63,7 +63,6 @@ pub use problem::matrix::Matrix;
 pub use problem::reductions::{Each, EpilogueReduction};
 pub use problem::scales::Scales;
 pub use problem::{Fused, Problem};
-pub use product::Product;
-pub(crate) use product::alone;
+pub use product::{Product, product};
 pub use products::Products;
 pub use step::{ProductTensor, Step, StepKind};

@@ -12,8 +12,8 @@
 //! | [`fn@reduce`] | sum, mean, norm, maximum and argmax along any modes |
 //! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | normalization of rows |
 //! | [`fn@gather`], [`scatter`] | rows by index |
-//! | [`fn@product`] | GEMM (matmul) for every GPU since Ampere, by `mma.sync` |
-//! | [`gemm`] | GEMM for Hopper, by wgmma and TMA: any layouts, types and epilogue; grouped GEMM, convolutions |
+//! | [`gemm`] | GEMM (matmul), by wgmma and TMA or by `mma.sync`: any layouts, types and epilogue; grouped GEMM, convolutions |
+//! | [`fn@product`] | GEMM by one kernel, whose sizes may change |
 //! | [`library()`], [`named`] | all kernels by name, with default sizes |
 //!
 //! ```
@@ -41,14 +41,13 @@ mod extremes;
 mod fitted;
 mod gather;
 pub mod gemm;
-mod group_product;
+mod law;
 mod library;
 mod map;
 mod meaning;
 mod norm;
 mod planned;
 mod planner;
-mod product;
 mod reduce;
 mod relayout;
 mod rows;
@@ -63,14 +62,13 @@ pub use error::PlanError;
 pub use explanation::explanation;
 pub use expression::Expression;
 pub use gather::{gather, scatter};
-pub use group_product::group_product;
+pub use gemm::product;
 pub use library::{Entry, EntryOptions, library, named};
 pub use map::{MapOptions, MapTensor, map};
 pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use norm::{layer_norm, rms_norm};
 pub use planned::Planned;
 pub use planner::Planner;
-pub use product::product;
 pub use reduce::{ReduceOptions, indices_of_greatest, reduce};
 pub use relayout::relayout;
 pub use softmax::softmax;

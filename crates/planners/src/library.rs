@@ -5,13 +5,16 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
 use tilewright_layout::{IntoShape, Layout, Tree};
 
 use crate::error::PlanError;
 use crate::map::MapOptions;
 use crate::planned::Planned;
 use crate::planner::Planner;
-use crate::{Computation, Expression, RowMatrix, Statistic, gather, group_product, map, product, scatter, tiled_add};
+use crate::units::has_wgmma;
+use crate::{Computation, Expression, RowMatrix, Statistic, gather, map, product, scatter, tiled_add};
 
 /// A kernel of the library, by name: see [`library()`].
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +48,29 @@ const STORED: &[Element] = &[
     Element::I64,
     Element::F64,
 ];
+
+/// The entry of a statistic of rows or columns of a matrix, or of all elements.
+macro_rules! statistic {
+    (rows, $name:literal, $summary:literal, $statistic:ident) => {
+        statistic!(&[("M", 37), ("N", 520)], &[32_768, 8192], 1, $name, $summary, $statistic)
+    };
+    (columns, $name:literal, $summary:literal, $statistic:ident) => {
+        statistic!(&[("M", 37), ("N", 520)], &[32_768, 8192], 0, $name, $summary, $statistic)
+    };
+    (all, $name:literal, $summary:literal, $statistic:ident) => {
+        statistic!(&[("N", 40_000)], &[1 << 28], 0, $name, $summary, $statistic)
+    };
+    ($sizes:expr, $large:expr, $mode:literal, $name:literal, $summary:literal, $statistic:ident) => {
+        Entry {
+            name: $name,
+            summary: $summary,
+            sizes: $sizes,
+            large: $large,
+            types: FLOATS,
+            plan: |planner, sizes, element| along(planner, Statistic::$statistic, sizes, &[$mode], element),
+        }
+    };
+}
 
 const LIBRARY: &[Entry] = &[
     Entry {
@@ -95,13 +121,14 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "product",
-        summary: "A (M,K) times the transposed B (N,K), K contiguous and a multiple of 8, f32 accumulators",
-        sizes: &[("M", 150), ("N", 140), ("K", 88)],
+        summary: "A (M,K) times the transposed B (N,K) by mma.sync, K and N multiples of 8",
+        sizes: &[("M", 150), ("N", 136), ("K", 88)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
         plan: |planner, sizes, element| {
-            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            Ok(of_product(product(planner.machine(), element, element, [m, n, k])?, [m, n, k]))
+            let own = planner.machine();
+            let held = if has_wgmma(own) { own.clone().held_to(Target::Sm80) } else { None };
+            of_product("product", held.as_ref().unwrap_or(own), sizes, element)
         },
     },
     Entry {
@@ -111,8 +138,13 @@ const LIBRARY: &[Entry] = &[
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
         plan: |planner, sizes, element| {
-            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            Ok(of_product(group_product(planner.machine(), element, [m, n, k])?, [m, n, k]))
+            let machine = planner.machine();
+            if !has_wgmma(machine) {
+                let known = Machine::all().filter(has_wgmma).map(|own| own.name).collect::<Vec<_>>();
+                let given = machine.name.clone();
+                return Err(PlanError::Unknown { what: "machine with wgmma", given, known: known.join(", ") });
+            }
+            of_product("group_product", machine, sizes, element)
         },
     },
     Entry {
@@ -211,126 +243,26 @@ const LIBRARY: &[Entry] = &[
             ))
         },
     },
-    Entry {
-        name: "sum_rows",
-        summary: "the sum of each row of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[1], element),
-    },
-    Entry {
-        name: "mean_rows",
-        summary: "the mean of each row of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[1], element),
-    },
-    Entry {
-        name: "norm_rows",
-        summary: "the root of the sum of squares of each row of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[1], element),
-    },
-    Entry {
-        name: "max_rows",
-        summary: "the maximum of each row of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[1], element),
-    },
-    Entry {
-        name: "argmax_rows",
-        summary: "the argmax, as i32, of each row of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[1], element),
-    },
-    Entry {
-        name: "sum_columns",
-        summary: "the sum of each column of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[0], element),
-    },
-    Entry {
-        name: "mean_columns",
-        summary: "the mean of each column of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[0], element),
-    },
-    Entry {
-        name: "norm_columns",
-        summary: "the root of the sum of squares of each column of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[0], element),
-    },
-    Entry {
-        name: "max_columns",
-        summary: "the maximum of each column of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[0], element),
-    },
-    Entry {
-        name: "argmax_columns",
-        summary: "the argmax, as i32, of each column of a row-major matrix (M,N)",
-        sizes: &[("M", 37), ("N", 520)],
-        large: &[32_768, 8192],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[0], element),
-    },
-    Entry {
-        name: "sum_all",
-        summary: "the sum of all N elements of a contiguous tensor",
-        sizes: &[("N", 40_000)],
-        large: &[1 << 28],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Sum, sizes, &[0], element),
-    },
-    Entry {
-        name: "mean_all",
-        summary: "the mean of all N elements of a contiguous tensor",
-        sizes: &[("N", 40_000)],
-        large: &[1 << 28],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Mean, sizes, &[0], element),
-    },
-    Entry {
-        name: "norm_all",
-        summary: "the root of the sum of squares of all N elements of a contiguous tensor",
-        sizes: &[("N", 40_000)],
-        large: &[1 << 28],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Norm, sizes, &[0], element),
-    },
-    Entry {
-        name: "max_all",
-        summary: "the maximum of all N elements of a contiguous tensor",
-        sizes: &[("N", 40_000)],
-        large: &[1 << 28],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::Maximum, sizes, &[0], element),
-    },
-    Entry {
-        name: "argmax_all",
-        summary: "the argmax, as i32, of all N elements of a contiguous tensor",
-        sizes: &[("N", 40_000)],
-        large: &[1 << 28],
-        types: FLOATS,
-        plan: |planner, sizes, element| along(planner, Statistic::ArgMaximum, sizes, &[0], element),
-    },
+    statistic!(rows, "sum_rows", "the sum of each row of a row-major matrix (M,N)", Sum),
+    statistic!(rows, "mean_rows", "the mean of each row of a row-major matrix (M,N)", Mean),
+    statistic!(rows, "norm_rows", "the root of the sum of squares of each row of a row-major matrix (M,N)", Norm),
+    statistic!(rows, "max_rows", "the maximum of each row of a row-major matrix (M,N)", Maximum),
+    statistic!(rows, "argmax_rows", "the argmax, as i32, of each row of a row-major matrix (M,N)", ArgMaximum),
+    statistic!(columns, "sum_columns", "the sum of each column of a row-major matrix (M,N)", Sum),
+    statistic!(columns, "mean_columns", "the mean of each column of a row-major matrix (M,N)", Mean),
+    statistic!(
+        columns,
+        "norm_columns",
+        "the root of the sum of squares of each column of a row-major matrix (M,N)",
+        Norm
+    ),
+    statistic!(columns, "max_columns", "the maximum of each column of a row-major matrix (M,N)", Maximum),
+    statistic!(columns, "argmax_columns", "the argmax, as i32, of each column of a row-major matrix (M,N)", ArgMaximum),
+    statistic!(all, "sum_all", "the sum of all N elements of a contiguous tensor", Sum),
+    statistic!(all, "mean_all", "the mean of all N elements of a contiguous tensor", Mean),
+    statistic!(all, "norm_all", "the root of the sum of squares of all N elements of a contiguous tensor", Norm),
+    statistic!(all, "max_all", "the maximum of all N elements of a contiguous tensor", Maximum),
+    statistic!(all, "argmax_all", "the argmax, as i32, of all N elements of a contiguous tensor", ArgMaximum),
     Entry {
         name: "sum_modes",
         summary: "the sums of a row-major tensor (A,B,C,D) along the modes whose digits MODES has, from 1",
@@ -373,11 +305,13 @@ fn along(
     planner.reduce(statistic, (&layout, element), modes, None)
 }
 
-/// Bytes and operations of a GEMM of 16-bit elements.
-fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
+/// A GEMM of 16-bit elements.
+fn of_product(name: &str, machine: &Machine, sizes: &[i64], element: Element) -> Result<Planned, PlanError> {
+    let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
     let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
     let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
-    planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
+    let operations = 2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+    Ok(product(machine, name, element, [m, n, k])?.moving(bytes).computing(operations))
 }
 
 /// Names whose values are lists of digits, not sizes; the code that reads them reports errors.

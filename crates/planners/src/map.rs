@@ -18,10 +18,10 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
-use crate::fitted::MAPS;
+use crate::law::{FEW_THREADS, REGISTER_VECTORS};
 use crate::planned::Planned;
 use crate::terms::Meaning;
-use crate::units::VECTOR;
+use crate::units::{MOVE_THREADS, VECTOR};
 
 /// A tensor of [`map()`]. A pair of a layout and a type is a tensor whose layout begins at its
 /// first element; a third member is the offset.
@@ -152,8 +152,8 @@ impl Vectors {
             |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
         let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
         let l2_bytes = i64::try_from(machine.l2_bytes).unwrap_or(i64::MAX);
-        let threads = MAPS.threads[usize::from(bytes <= l2_bytes)];
-        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MAPS.thread_vectors);
+        let threads = if bytes <= l2_bytes { MOVE_THREADS } else { FEW_THREADS };
+        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, 2 * REGISTER_VECTORS);
         let limit = i64::from(i32::MAX) - threads * each;
         let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);
         if count > limit {

@@ -23,13 +23,18 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::fitted::REDUCTIONS;
+use crate::law::SEVERAL_THREADS;
 use crate::planned::{Planned, distinct};
 use crate::rows::RowsPlan;
 use crate::terms::{Meaning, Statistic};
-use crate::units::WHOLE;
+use crate::units::{BLOCK_THREADS, VECTOR, WHOLE};
 use anywhere::Walk;
 pub use indices::indices_of_greatest;
 use problem::ReductionProblem;
+
+/// Bytes that one block reads at once, a vector of each thread: of a row that it reads alone, and of
+/// what all shares leave for one block to combine.
+const BLOCK_BYTES: i64 = VECTOR * BLOCK_THREADS;
 
 /// The options of [`reduce()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +123,7 @@ fn plans(
     let rows = problem
         .as_rows()
         .filter(|_| problem.ascends())
-        .map(|row| RowsPlan::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
+        .map(|row| RowsPlan::in_registers(machine, SEVERAL_THREADS, row, element, alignment));
     let in_rows = |rows: &RowsPlan| {
         let kernel = rows::kernel(statistic, rows)?;
         let plan = vec![first.clone(), rows.plan()];
@@ -128,7 +133,7 @@ fn plans(
     let rows = rows.and_then(Result::ok);
     let held = rows.as_ref().is_some_and(|rows| {
         let busy = REDUCTIONS.busy_blocks * i64::from(machine.multiprocessors);
-        let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.block_bytes;
+        let short = count.saturating_mul(element.bytes().into()) <= BLOCK_BYTES;
         short || results / rows.of_block() >= busy
     });
     let chosen = match &rows {

@@ -34,7 +34,8 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
-use crate::fitted::{CACHED_BYTES, RELAYOUTS, Scale, WINDOWS};
+use crate::fitted::{CACHED_L2_PERCENT, RELAYOUTS, WINDOWS};
+use crate::law::{l2_share, shared_share};
 use crate::planned::{Planned, distinct};
 use crate::terms::{Meaning, Place};
 use crate::units::{VECTOR, block_shared, resident_threads};
@@ -89,16 +90,16 @@ struct Limits {
 
 impl Limits {
     fn of(machine: &Machine) -> Limits {
-        let scale = Scale::of(machine);
+        let cached = l2_share(machine, CACHED_L2_PERCENT);
         Limits {
             multiprocessor: machine.multiprocessor,
             blocks: 2 * i64::from(machine.multiprocessors),
-            small: scale.by_l2(RELAYOUTS.small),
-            cached_squares: [CACHED_BYTES, RELAYOUTS.squares.cached_of_halves].map(|bytes| scale.by_l2(bytes)),
-            cached_windows: scale.by_l2(CACHED_BYTES),
-            tile_bytes: scale.by_shared(WINDOWS.tile_bytes).min(block_shared(machine)),
-            two_bytes: WINDOWS.two_bytes.map(|bytes| scale.by_shared(bytes)),
-            shared_bytes: scale.by_shared(WINDOWS.time.shared_bytes),
+            small: l2_share(machine, RELAYOUTS.small_l2_percent),
+            cached_squares: [cached, l2_share(machine, RELAYOUTS.squares.halves_l2_percent)],
+            cached_windows: cached,
+            tile_bytes: shared_share(machine, WINDOWS.tile_percent).min(block_shared(machine)),
+            two_bytes: WINDOWS.two_percent.map(|percent| shared_share(machine, percent)),
+            shared_bytes: shared_share(machine, WINDOWS.time.shared_percent),
         }
     }
 

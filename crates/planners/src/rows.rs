@@ -38,6 +38,7 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::fitted::ROWS;
+use crate::law::{DATA_REGISTERS, FEW_THREADS, REGISTER_VECTORS, SEVERAL_THREADS};
 use crate::terms::{RowMatrix, RowPlaces};
 use crate::units::{BLOCK_THREADS, LANES, VECTOR, block_shared, div_up, power_from, resident_threads, widest};
 pub(crate) use combine::{counted, pairwise, together};
@@ -50,6 +51,8 @@ pub(crate) use twice::RowsTwice;
 
 /// Shared memory through which the blocks of a cluster exchange results, in bytes.
 const EXCHANGE_BYTES: i64 = 512;
+/// Rows of a thread that has one vector of each: it stores their numbers together.
+const ROWS_OF_THREAD: i64 = VECTOR / 4;
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
@@ -112,9 +115,9 @@ impl RowsPlan {
     /// Errors: a row does not fit into the registers of a block.
     pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<RowsPlan, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
-        let least = if element == Element::F32 && beside < 2 { 2 } else { ROWS.register_vectors };
-        let most = 4 * ROWS.register_vectors;
-        let rows = RowsPlan::holding(machine, (least, most), ROWS.threads_of_short, (columns, alignment), element)?;
+        let least = if element == Element::F32 && beside < 2 { 2 } else { REGISTER_VECTORS };
+        let most = 4 * REGISTER_VECTORS;
+        let rows = RowsPlan::holding(machine, (least, most), FEW_THREADS, (columns, alignment), element)?;
         Ok(RowsPlan { beside, places: matrix.places(), ..rows })
     }
 
@@ -129,7 +132,7 @@ impl RowsPlan {
         element: Element,
         alignment: i64,
     ) -> Result<RowsPlan, PlanError> {
-        let vectors = (ROWS.register_vectors, 2 * ROWS.register_vectors);
+        let vectors = (REGISTER_VECTORS, 2 * REGISTER_VECTORS);
         RowsPlan::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
@@ -141,7 +144,7 @@ impl RowsPlan {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
-        let (most, full) = (4 * ROWS.register_vectors, ROWS.threads_of_several);
+        let (most, full) = (4 * REGISTER_VECTORS, SEVERAL_THREADS);
         let blocks = [2, 4, 8].into_iter().find(|blocks| div_up(count, blocks * full) <= most);
         let Some(blocks) = blocks
             .filter(|blocks| widest(columns, element, alignment) == vector && div_up(count, blocks / 2 * full) > most)
@@ -153,14 +156,14 @@ impl RowsPlan {
         let fill = |warps: i64| blocks * warps * div_up(count, blocks * warps * LANES) * run == columns;
         // If rows end within a run, bounds take registers, and more of them if the index of a
         // thread is not made of power-of-two digits.
-        let warps = if fill(warps) || warps <= ROWS.few.ragged_warps { warps } else { full / LANES };
+        let warps = if fill(warps) || warps <= ROWS.ragged_warps { warps } else { full / LANES };
         let vectors = div_up(count, blocks * warps * LANES);
         // The shared memory for the part of a row of each of two blocks, without the exchange
         // buffers.
         let own = machine.multiprocessor;
         let half = i64::from(own.shared_bytes / 2 - own.reserved_bytes) - EXCHANGE_BYTES;
         let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= half;
-        let kept = ROWS.register_vectors;
+        let kept = REGISTER_VECTORS;
         let kept = if fill(warps) { kept } else { kept - if fits(kept - 3) { 3 } else { 2 } };
         RowsPlan::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
@@ -211,8 +214,8 @@ impl RowsPlan {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // Copies to shared memory need whole vectors.
-        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { 2 * ROWS.register_vectors };
-        let (kept, few, full) = (ROWS.register_vectors, 2 * ROWS.register_vectors, ROWS.threads_of_several);
+        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { 2 * REGISTER_VECTORS };
+        let (kept, few, full) = (REGISTER_VECTORS, 2 * REGISTER_VECTORS, SEVERAL_THREADS);
         let (lanes, warps, rows) = if count <= kept * LANES {
             let lanes = power_from(count).min(LANES);
             (lanes, 1, threads / lanes)
@@ -229,9 +232,9 @@ impl RowsPlan {
         }
         let run = vector * lanes;
         // If a lane would have one short vector of a row, it gets vectors of several rows.
-        let several = vectors == 1 && most == few && threads > ROWS.threads_of_short && count < LANES;
-        let several = several && alignment % ROWS.rows_of_thread == 0;
-        let each = if several { ROWS.rows_of_thread.min(lanes) } else { 1 };
+        let several = vectors == 1 && most == few && threads > FEW_THREADS && count < LANES;
+        let several = several && alignment % ROWS_OF_THREAD == 0;
+        let each = if several { ROWS_OF_THREAD.min(lanes) } else { 1 };
         let rows = if warps == 1 { rows * each } else { rows };
         let layout = Layout::strided(
             ((lanes, rows / each, warps), (vector, each)),
@@ -320,7 +323,7 @@ impl RowsPlan {
 
     /// Whether each thread has registers for its part of the rows, as 32-bit numbers.
     pub(crate) fn has_room(&self) -> bool {
-        (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= ROWS.wide_numbers
+        (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= 2 * DATA_REGISTERS
     }
 
     /// Whether all threads have equally many elements of a row, and the number of warps is a power
@@ -360,15 +363,15 @@ impl RowsPlan {
     pub(crate) fn state_resident_blocks(k: &Build, all: &[&RowsPlan]) -> Result<(), KernelError> {
         let Some(first) = all.first().filter(|rows| rows.warps > 1) else { return Ok(()) };
         let registers = match all.iter().map(|rows| rows.vectors).sum() {
-            1..=2 => 0,
+            1..=2 => 2 * DATA_REGISTERS,
             // 16-bit elements take more registers while they are computed with, and so do weights
             // with a bias.
-            3..=4 if all.iter().all(|rows| rows.element == Element::F32 && rows.beside < 2) => 1,
-            _ => 2,
+            3..=4 if all.iter().all(|rows| rows.element == Element::F32 && rows.beside < 2) => 8 * DATA_REGISTERS / 3,
+            _ => 4 * DATA_REGISTERS,
         };
         let threads = first.lanes * first.rows / first.each * first.warps;
         let own = &first.multiprocessor;
-        let by_registers = resident_threads(own, ROWS.thread_registers[registers]) / threads as u32;
+        let by_registers = resident_threads(own, registers) / threads as u32;
         k.resident(by_registers.clamp(1, own.blocks.max(1)))
     }
 

@@ -37,6 +37,11 @@ pub(crate) fn div_up(number: i64, by: i64) -> i64 {
     (number + by - 1) / by
 }
 
+/// `size / part`, rounded up; 1 for a size of 0.
+pub(crate) fn count(size: i64, part: i64) -> i64 {
+    (size.max(1) - 1) / part.max(1) + 1
+}
+
 /// The least power of two that is at least `number`.
 pub(crate) fn power_from(number: i64) -> i64 {
     (number.max(1) as u64).next_power_of_two() as i64

@@ -16,7 +16,7 @@ use crate::gemm::model::{is_bare, seconds};
 use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
-use crate::product::count;
+use crate::units::count;
 use crate::units::has_wgmma;
 
 impl Plan {

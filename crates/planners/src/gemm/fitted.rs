@@ -9,9 +9,9 @@
 //! | [`GENERAL`] | some hundred plans of 33 GEMMs of all kinds | 2026-11-28 |
 //! | [`GENERAL`], rows that are not aligned to cache lines | 180 plans of 36 GEMMs | 2026-11-28 |
 //!
-//! The law is one, in `model.rs`. Its numbers are two sets because the second set of measurements
-//! predates the terms for single cache lines ([`Loads::Lines`]) and for operands that are read
-//! again ([`Reread::Waves`]); plans of the kinds that it covers were measured with [`GENERAL`].
+//! The law is one, in `model.rs`. [`GENERAL`] has a number of its own only where that of [`BARE`]
+//! would choose other plans: its measurements predate the terms for single cache lines
+//! ([`Loads::Lines`]) and for operands that are read again.
 //!
 //! Cycles are cycles of an SM at the clock of [`Fitted::loaded_clock`]. A number without a unit is
 //! a ratio.
@@ -22,35 +22,44 @@ pub(crate) struct Fitted {
     pub(crate) loaded_clock: f64,
     /// What the loads of a k-tile take.
     pub(crate) loads: Loads,
+    /// Exponent of the smooth maximum of what overlaps: higher means better overlap.
+    pub(crate) overlap: i32,
+    /// Cycles of TMA for a line of a box outside of the tensor.
+    pub(crate) outside_line: f64,
     /// Cycles that a k-tile takes at least.
     pub(crate) k_tile: f64,
-    /// Cycles of an output tile in which tensor cores idle.
-    pub(crate) tile: f64,
+    /// How much of promotion is seen while another warpgroup multiplies.
+    pub(crate) promotion_seen: f64,
     /// Cycles of the epilogue for each 64 accumulators.
     pub(crate) accumulators: f64,
-    /// How much longer the epilogue takes if it stores a tile in several parts.
-    pub(crate) parts: f64,
+    /// Cycles for each 64 accumulators that split-K writes to the workspace.
+    pub(crate) partial_store: f64,
+    /// Whether a tile of split-K takes these in place of those of its epilogue.
+    pub(crate) partial_stores_alone: bool,
     /// Cycles of each part of a tile beyond [`FEW_PARTS`](super::plan::staging::FEW_PARTS).
     pub(crate) further_part: f64,
-    /// Cycles for each row of a tile that split-K writes to the workspace, besides
-    /// [`PARTIAL_STORE`]; none if such a tile takes as long as any other.
-    pub(crate) split_k_row: Option<f64>,
     /// How much longer tiles of some areas take than those of 128 x 256.
     pub(crate) areas: Areas,
-    /// How much longer tiles take under a ping-pong schedule.
-    pub(crate) ping_pong: PingPong,
+    /// How much longer a tile takes under a ping-pong schedule, in short work, and in long work.
+    pub(crate) ping_pong: [f64; 2],
+    /// Cycles from the last MMA of a ping-pong warpgroup to the first of the other one, and of each
+    /// piece of a tile that one warpgroup stores.
+    pub(crate) handover: f64,
     /// How much longer a cluster takes with three stages than with more.
     pub(crate) three_stages_in_cluster: f64,
     /// The bandwidth of device memory that is reached, of that of the data sheet.
     pub(crate) bandwidth: f64,
-    /// What is read from device memory more than once.
-    pub(crate) reread: Reread,
+    /// Exponents of the smooth maxima of work and operands that waves find evicted and read again,
+    /// and of both and tensors that are read once; none if nothing was seen of it.
+    pub(crate) reread: Option<[i32; 2]>,
     /// What the stores of the last wave take; none if nothing was seen of it.
     pub(crate) last_wave: Option<LastWave>,
     /// Seconds of a launch.
     pub(crate) launch: f64,
     /// Seconds of a launch that overlaps the one before (programmatic dependent launch).
     pub(crate) overlapped_launch: f64,
+    /// Seconds of the second kernel of split-K.
+    pub(crate) second_kernel: f64,
     /// The bandwidth at which partial accumulators of split-K are written and read again, of that
     /// of device memory on the data sheet: above 1 if they stay in the L2 cache.
     pub(crate) workspace_bandwidth: f64,
@@ -72,43 +81,23 @@ pub(crate) struct LineLoads {
     pub(crate) received: f64,
     /// Bytes a cycle that L2 delivers to each SM while all ask.
     pub(crate) delivered: f64,
-    /// How much a request costs the block that continues in a second cache line, more than one that
-    /// does not.
-    pub(crate) second_line_asked: f64,
-    /// The same for L2.
-    pub(crate) second_line_delivered: f64,
-    /// How much more requests of less than half a cache line cost than their bytes say.
-    pub(crate) small_request: f64,
+    /// How much more a request costs that continues in a second cache line than one that does not.
+    pub(crate) second_line: f64,
     /// Cycles until both blocks of a cluster are ready to receive.
     pub(crate) cluster_ready: f64,
     /// Cycles more if requests continue in a second cache line.
     pub(crate) cluster_ready_second_line: f64,
-    /// Cycles of TMA for a line of a box outside of the tensor.
-    pub(crate) outside_line: f64,
-    /// Exponent of the smooth maximum of MMA and loads: higher means better overlap.
-    pub(crate) overlap: i32,
 }
 
-/// Loads, counted in bytes.
+/// Loads, counted in bytes: in short work, and in long work, in which power lowers the clock of the
+/// SMs but not that of L2.
 pub(crate) struct ByteLoads {
     /// Bytes a cycle that loads bring to an SM.
-    pub(crate) fill: f64,
-    /// The same in long work, in which power lowers the clock of the SMs but not that of L2.
-    pub(crate) fill_long: f64,
-    /// Bytes a cycle that the blocks of a cluster receive together.
-    pub(crate) received: f64,
+    pub(crate) fill: [f64; 2],
+    /// How much longer loads take of rows that are not aligned to cache lines.
+    pub(crate) unaligned: [f64; 2],
     /// Cycles until both blocks of a cluster are ready to receive.
     pub(crate) cluster_ready: f64,
-    /// How much longer loads take of rows that are not aligned to cache lines.
-    pub(crate) unaligned: f64,
-    /// The same in long work.
-    pub(crate) unaligned_long: f64,
-    /// Cycles of TMA for a line of a box outside of the tensor, more than for one inside.
-    pub(crate) outside_line: f64,
-    /// How much of that is seen in the first stages of a tile, which wait for memory.
-    pub(crate) outside_first: f64,
-    /// Exponent of the smooth maximum of MMA and loads in long work whose rows are not aligned.
-    pub(crate) overlap: i32,
 }
 
 /// How much longer tiles take than those of 128 x 256, since they read operands more often or less
@@ -120,45 +109,8 @@ pub(crate) struct Areas {
     pub(crate) small: f64,
     /// The same in long work whose rows are not aligned to cache lines.
     pub(crate) small_unaligned: f64,
-    /// Tiles of 256 x 192 and more.
-    pub(crate) largest: f64,
     /// Tiles between 128 x 256 and 256 x 192.
     pub(crate) large: f64,
-}
-
-/// What a ping-pong schedule costs.
-pub(crate) struct PingPong {
-    /// How much longer a tile takes in short work, and in long work.
-    pub(crate) longer: [f64; 2],
-    /// Cycles from the last MMA of a warpgroup to the first of the other one.
-    pub(crate) handover: f64,
-    /// Cycles of each piece of a tile that one warpgroup stores.
-    pub(crate) piece: f64,
-}
-
-/// What is read from device memory more than once.
-pub(crate) enum Reread {
-    /// The operand along the columns, by each wave that finds it evicted.
-    Waves {
-        /// Bytes of an operand of which nothing is evicted before it is read again; all of twice
-        /// as many bytes is.
-        operand_bytes: f64,
-        /// Bytes of all tensors that stay in L2 from one launch to the next; nothing of twice as
-        /// many does.
-        launch_bytes: f64,
-        /// Exponents of the smooth maxima of work and operands that are read again, and of both and
-        /// tensors that are read once.
-        overlap: [i32; 2],
-    },
-    /// A share of the operand along the rows, by each further column of tiles, if these are few.
-    Columns {
-        /// The share.
-        share: f64,
-        /// The most columns of tiles.
-        columns: i64,
-        /// Exponent of the smooth maximum of work and memory.
-        overlap: i32,
-    },
 }
 
 /// What the stores of the last wave take in short work whose tensors do not stay in L2.
@@ -176,80 +128,47 @@ pub(crate) const BARE: Fitted = Fitted {
         asked: 172.0,
         received: 110.0,
         delivered: 84.0,
-        second_line_asked: 1.5,
-        second_line_delivered: 1.16,
-        small_request: 1.3,
+        second_line: 1.16,
         cluster_ready: 30.0,
         cluster_ready_second_line: 240.0,
-        outside_line: 2.85,
-        overlap: 5,
     }),
+    overlap: 6,
+    outside_line: 2.85,
     k_tile: 195.0,
-    tile: 0.0,
+    promotion_seen: 0.5,
     accumulators: 4.2,
-    parts: 1.0,
+    partial_store: 18.8,
+    partial_stores_alone: true,
     further_part: 107.0,
-    split_k_row: Some(2.0),
-    areas: Areas { long_alone: true, small: 1.08, small_unaligned: 1.015, largest: 1.009, large: 1.035 },
-    ping_pong: PingPong { longer: [0.955, 1.015], handover: 815.0, piece: 740.0 },
+    areas: Areas { long_alone: true, small: 1.07, small_unaligned: 1.02, large: 1.02 },
+    ping_pong: [0.955, 1.015],
+    handover: 850.0,
     three_stages_in_cluster: 1.0,
-    bandwidth: 0.854,
-    reread: Reread::Waves { operand_bytes: 27e6, launch_bytes: 40e6, overlap: [2, 16] },
+    bandwidth: 0.82,
+    reread: Some([2, 16]),
     last_wave: None,
     launch: 2.15e-6,
     overlapped_launch: 1.53e-6,
+    second_kernel: 0.9e-6,
     workspace_bandwidth: 2.375,
 };
 
 /// All other GEMMs.
 pub(crate) const GENERAL: Fitted = Fitted {
-    loaded_clock: 0.86,
-    loads: Loads::Bytes(ByteLoads {
-        fill: 69.0,
-        fill_long: 73.0,
-        received: 154.0,
-        cluster_ready: 60.0,
-        unaligned: 2.05,
-        unaligned_long: 1.75,
-        outside_line: 4.5,
-        outside_first: 0.5,
-        overlap: 6,
-    }),
-    k_tile: 120.0,
-    tile: 130.0,
-    accumulators: 3.4,
-    parts: 1.4,
+    loads: Loads::Bytes(ByteLoads { fill: [69.0, 73.0], unaligned: [2.05, 1.75], cluster_ready: 60.0 }),
+    partial_stores_alone: false,
     further_part: 210.0,
-    split_k_row: None,
-    areas: Areas { long_alone: false, small: 1.07, small_unaligned: 1.03, largest: 0.985, large: 1.02 },
-    ping_pong: PingPong { longer: [1.03, 1.03], handover: 900.0, piece: 900.0 },
+    areas: Areas { long_alone: false, ..BARE.areas },
+    ping_pong: [1.03, 1.03],
     three_stages_in_cluster: 1.08,
-    bandwidth: 0.79,
-    reread: Reread::Columns { share: 0.05, columns: 4, overlap: 6 },
+    reread: None,
     last_wave: Some(LastWave { cached: 4 << 20, bandwidth: 0.6 }),
     launch: 1.4e-6,
     overlapped_launch: 0.3e-6,
     workspace_bandwidth: 0.5,
+    ..BARE
 };
 
-/// Cycles for each 64 accumulators that split-K writes to the workspace.
-pub(crate) const PARTIAL_STORE: f64 = 18.8;
-/// How much longer three warpgroups take than two.
-pub(crate) const THREE_WARPGROUPS: f64 = 1.003;
-/// How much longer a tile takes with two stages than with more.
-pub(crate) const TWO_STAGES: f64 = 1.45;
-/// Cycles of each part of a tile whose rows follow each other in shared memory without panels.
-pub(crate) const UNPANELED_PART: f64 = 400.0;
-/// The bandwidth that idle SMs cost, as a share, if all are idle.
-pub(crate) const IDLE_SMS: f64 = 0.02;
-/// Bandwidth lost, as a share, if most rows of a tile are padding.
-pub(crate) const PADDED_ROWS: f64 = 0.01;
-/// Seconds of the second kernel of split-K.
-pub(crate) const SECOND_KERNEL: f64 = 0.9e-6;
-/// Cycles of the load of a scale by a warpgroup.
-pub(crate) const SCALE_LOAD: f64 = 8.0;
-/// How much of promotion is seen while another warpgroup multiplies.
-pub(crate) const PROMOTION_SEEN: f64 = 0.5;
 /// Multiply-adds, counted as two operations each, of work that is short: power does not yet lower
 /// the clock.
 pub(crate) const SHORT_WORK: i64 = 40_000_000_000;

@@ -19,8 +19,8 @@ use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::Matrix;
-use crate::product::count;
 use crate::units::VECTOR;
+use crate::units::count;
 
 /// The largest ratio of padded to real rows, or k-tiles; above it, A is copied first.
 const MAX_WASTE: i64 = 2;

@@ -1,8 +1,8 @@
-//! Arithmetic of index expressions, exact or refused.
+//! Arithmetic of index expressions, exact or refused; coordinates, and facts of sizes.
 
 use tilewright_kernel::KernelError;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, LayoutError, Stride};
+use tilewright_layout::{Coord, Extent, LayoutError, Slot, Stride, Tree};
 
 pub(crate) fn overflow() -> KernelError {
     LayoutError::Overflow { op: "product" }.into()
@@ -24,4 +24,20 @@ pub(crate) fn times(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
 
 pub(crate) fn minus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
     a.minus(b).ok_or_else(overflow)
+}
+
+/// The first of some numbers that divides a size, as a fact.
+pub(crate) fn fact(size: i64, by: &[i64]) -> String {
+    by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
+}
+
+/// `(_,_,index)`.
+pub(crate) fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
+    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
+}
+
+/// `(row,column)`, with `_` for a missing column.
+pub(crate) fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
+    let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
+    Ok(Tree::flat([Slot::At(row.clone()), column])?)
 }

@@ -10,10 +10,8 @@ mod warps;
 
 use tilewright_kernel::machine::Machine;
 
-use crate::gemm::fitted::{
-    Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, IDLE_SMS, LineLoads, Loads, PADDED_ROWS, PARTIAL_STORE,
-    PROMOTION_SEEN, Reread, SCALE_LOAD, SECOND_KERNEL, SHORT_WORK, THREE_WARPGROUPS, TWO_STAGES, UNPANELED_PART,
-};
+use crate::fitted::CACHED_L2_PERCENT;
+use crate::gemm::fitted::{Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, LineLoads, Loads, SHORT_WORK};
 use crate::gemm::implicit;
 use crate::gemm::panel::width;
 use crate::gemm::plan::Plan;
@@ -21,7 +19,8 @@ use crate::gemm::plan::staging::FEW_PARTS;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::gemm::schedule::edges::Edges;
-use crate::product::count;
+use crate::law::l2_share;
+use crate::units::count;
 
 /// The time of a plan for a problem on a machine.
 struct Timed<'a> {
@@ -62,12 +61,8 @@ pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machi
         work += waves as f64 * cycles * timed.longer() / (machine.clock * fitted.loaded_clock);
     }
     let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
-    let memory = bytes / (machine.bandwidth * fitted.bandwidth) * idle(plan, machine);
-    let overlap = match fitted.reread {
-        Reread::Waves { overlap: [_, once], .. } => once,
-        Reread::Columns { overlap, .. } => overlap,
-    };
-    fitted.launch + smooth_max(work, memory, overlap)
+    let memory = bytes / (machine.bandwidth * fitted.bandwidth);
+    fitted.launch + smooth_max(work, memory, fitted.overlap)
 }
 
 /// Whether a problem is of the kinds to which [`BARE`] was fitted.
@@ -83,11 +78,6 @@ fn smooth_max(one: f64, other: f64, exponent: i32) -> f64 {
     (one.powi(exponent) + other.powi(exponent)).powf(1.0 / f64::from(exponent))
 }
 
-/// How much longer memory takes if SMs are idle.
-fn idle(plan: &Plan, machine: &Machine) -> f64 {
-    1.0 + IDLE_SMS * (1.0 - plan.blocks as f64 / f64::from(machine.multiprocessors)).max(0.0)
-}
-
 impl Timed<'_> {
     fn seconds(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
@@ -99,8 +89,8 @@ impl Timed<'_> {
         let cycles = match plan.ping_pong {
             // One warpgroup stores while the other one multiplies, except for the last tile.
             true => {
-                let stored = epilogue + fitted.ping_pong.piece * plan.pieces(problem, machine) as f64;
-                waves * (mainloop + fitted.ping_pong.handover).max((mainloop + stored) / 2.0) + epilogue
+                let stored = epilogue + fitted.handover * plan.pieces(problem, machine) as f64;
+                waves * (mainloop + fitted.handover).max((mainloop + stored) / 2.0) + epilogue
             }
             false => waves * (mainloop + epilogue * resident),
         };
@@ -109,7 +99,7 @@ impl Timed<'_> {
             1 => 0.0,
             _ => {
                 let bandwidth = machine.bandwidth * fitted.workspace_bandwidth;
-                SECOND_KERNEL + 2.0 * plan.workspace(problem) as f64 / bandwidth
+                fitted.second_kernel + 2.0 * plan.workspace(problem) as f64 / bandwidth
             }
         };
         let launch = if plan.programmatic_launch { fitted.overlapped_launch } else { fitted.launch };
@@ -128,7 +118,7 @@ impl Timed<'_> {
             return 0.0;
         }
         let waves = count(plan.tail * plan.split_k, plan.blocks) as f64;
-        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.tile + PARTIAL_STORE * self.accumulators())
+        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.partial_store * self.accumulators())
     }
 
     /// The accumulators of a tile, in units of 64.
@@ -163,17 +153,16 @@ impl Timed<'_> {
         // An accumulator is added to the total in f32 by one instruction. The four partitions of an
         // SM issue one for 32 threads each in a cycle.
         let issued = (plan.rows * plan.columns) as f64 / 128.0;
-        let loads = plan.scale_loads(problem) as f64 * SCALE_LOAD * plan.warpgroups as f64;
-        let seen = if plan.warpgroups * plan.blocks_per_sm > 1 { PROMOTION_SEEN } else { 1.0 };
-        (issued + loads) * seen
+        let seen = if plan.warpgroups * plan.blocks_per_sm > 1 { self.fitted.promotion_seen } else { 1.0 };
+        issued * seen
     }
 
     /// Cycles of a k-tile with loads that are counted in cache lines.
     fn loaded_by_lines(&self, loads: &LineLoads, multiplied: f64, resident: f64) -> f64 {
         let Timed { plan, problem, machine, .. } = *self;
         let line = LINE_BYTES as f64;
-        let sides = [0, 1].map(|number| Side::of(plan, problem, number, loads.small_request));
-        let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(loads.second_line_delivered)).sum();
+        let sides = [0, 1].map(|number| Side::of(plan, problem, number));
+        let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(loads.second_line)).sum();
         let busy = plan.blocks as f64 / (f64::from(machine.multiprocessors) * plan.blocks_per_sm as f64);
         let all = all * line / loads.delivered * busy;
         let second = sides.iter().map(|side| side.second).fold(0.0, f64::max);
@@ -181,16 +170,16 @@ impl Timed<'_> {
         let of = |outside: [bool; 2]| {
             let asked = |(side, outside): (&Side, bool)| {
                 let outside = if outside { side.outside } else { 0.0 };
-                let inside = (side.own - outside) * side.lines(loads.second_line_asked) * line / loads.asked;
-                inside + loads.outside_line * outside * side.seen
+                let inside = (side.own - outside) * side.lines(loads.second_line) * line / loads.asked;
+                inside + self.fitted.outside_line * outside * side.seen
             };
             let asked: f64 = sides.iter().zip(outside).map(asked).sum();
             let asked = match plan.cluster {
                 1 => asked,
                 _ => asked.max((plan.rows + plan.columns) as f64 * line / loads.received) + ready,
             };
-            let loaded = smooth_max(asked, all, loads.overlap) * resident;
-            smooth_max(multiplied, loaded, loads.overlap).max(self.fitted.k_tile)
+            let loaded = smooth_max(asked, all, self.fitted.overlap) * resident;
+            smooth_max(multiplied, loaded, self.fitted.overlap).max(self.fitted.k_tile)
         };
         // The slowest block decides. With one tile it may have the last one along both modes; with
         // several, one in this many of its tiles is at an edge.
@@ -209,22 +198,21 @@ impl Timed<'_> {
         let Timed { plan, problem, .. } = *self;
         let unaligned = match problem.begins_at_lines() {
             true => 1.0,
-            false if is_long_and_unaligned(problem) => loads.unaligned_long,
-            false => loads.unaligned,
+            false => loads.unaligned[usize::from(is_long_and_unaligned(problem))],
         };
         let lines = |extent: f64| extent * LINE_BYTES as f64 * unaligned;
         let (rows, columns, whole) = (plan.rows as f64, plan.columns as f64, (plan.rows + plan.columns) as f64);
         // The blocks of a cluster ask for half of what they share, and receive all.
         let shared = if plan.side_by_side() { rows } else { columns };
-        let rate = if problem.operations() < SHORT_WORK { loads.fill } else { loads.fill_long };
+        let rate = loads.fill[usize::from(problem.operations() >= SHORT_WORK)];
         let fill = match plan.cluster {
             1 => lines(whole) / rate,
-            _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / loads.received) + loads.cluster_ready,
+            _ => lines(whole - shared / 2.0) / rate + loads.cluster_ready,
         };
         let of = |outside: i64| {
-            let fill = (fill + loads.outside_line * outside as f64) * resident;
+            let fill = (fill + self.fitted.outside_line * outside as f64) * resident;
             let both = match is_long_and_unaligned(problem) {
-                true => smooth_max(multiplied, fill, loads.overlap),
+                true => smooth_max(multiplied, fill, self.fitted.overlap),
                 false => multiplied.max(fill),
             };
             both.max(self.fitted.k_tile)
@@ -239,7 +227,7 @@ impl Timed<'_> {
         let alone = plain && implicit::of(problem).is_none();
         let [m, n, k] = plan.extents(problem);
         let first = plan.stages as f64 / count(k, problem.k_tile()) as f64;
-        let seen = if alone && first < 1.0 { loads.outside_first * first } else { 1.0 };
+        let seen = if alone { first.min(1.0) } else { 1.0 };
         let edge = |extent: i64, of_tile: i64| {
             let tiles = count(extent, of_tile);
             let share = (1.0 / tiles as f64).max(1.0 / plan.waves(problem) as f64);
@@ -251,75 +239,56 @@ impl Timed<'_> {
     /// Cycles of a tile in which nothing is multiplied.
     fn epilogue(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        if let Some(row) = fitted.split_k_row.filter(|_| plan.is_shared()) {
-            return PARTIAL_STORE * self.accumulators() + row * plan.rows as f64;
+        if fitted.partial_stores_alone && plan.is_shared() {
+            return fitted.partial_store * self.accumulators();
         }
         let parts = plan.parts(problem, machine).0;
-        let (longer, each) = match parts {
-            2.. if plan.ping_pong => (1.0, 0.0),
-            2.. if plan.is_plain(problem, machine) => (fitted.parts, UNPANELED_PART * parts as f64),
-            2.. => (fitted.parts, fitted.further_part * (parts - FEW_PARTS).max(0) as f64),
-            _ => (1.0, 0.0),
-        };
-        let stored = fitted.accumulators * self.accumulators() * plan.panels(problem, machine) * longer;
-        fitted.tile + stored + each
+        let further = if plan.ping_pong || plan.is_plain(problem, machine) { 0 } else { (parts - FEW_PARTS).max(0) };
+        let stored = fitted.accumulators * self.accumulators() * plan.panels(problem, machine);
+        stored + fitted.further_part * further as f64
     }
 
     /// How much longer tiles take than their k-tiles and epilogue say.
     fn longer(&self) -> f64 {
         let Timed { plan, problem, fitted, .. } = *self;
         let long = problem.operations() >= SHORT_WORK;
-        let Areas { long_alone, small, small_unaligned, largest, large } = fitted.areas;
+        let Areas { long_alone, small, small_unaligned, large } = fitted.areas;
         let small = if is_long_and_unaligned(problem) { small_unaligned } else { small };
         let read_often = match plan.rows * plan.columns {
             // All accumulators of tf32 are stored, so wide tiles took no longer.
             area if plan.ping_pong && problem.is_tf32() && area > 128 * 128 => 1.0,
-            _ if plan.ping_pong => fitted.ping_pong.longer[usize::from(long)],
+            _ if plan.ping_pong => fitted.ping_pong[usize::from(long)],
             _ if long_alone && !long => 1.0,
             area if area < 128 * 256 => small,
-            area if area >= 256 * 192 => largest,
-            area if area > 128 * 256 => large,
+            area if area > 128 * 256 && area < 256 * 192 => large,
             _ if plan.rows == 256 => small,
             _ => 1.0,
         };
-        let waiting = match plan.stages {
-            ..3 if !plan.streams(problem) => TWO_STAGES,
-            3 if plan.cluster > 1 => fitted.three_stages_in_cluster,
-            _ => 1.0,
-        };
-        let three = if plan.warpgroups > 2 { THREE_WARPGROUPS } else { 1.0 };
-        waiting * read_often * three
+        let waiting = if plan.stages == 3 && plan.cluster > 1 { fitted.three_stages_in_cluster } else { 1.0 };
+        waiting * read_often
     }
 
     /// Seconds of work that overlaps what device memory does.
     fn with_memory(&self, work: f64) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        let [m, n, k] = plan.extents(problem);
+        let [_, n, k] = plan.extents(problem);
         let operand = |lines: i64| lines as f64 * k as f64 * f64::from(problem.operand_type().bytes());
         let bandwidth = machine.bandwidth * fitted.bandwidth;
-        let idle = idle(plan, machine) + if 2 * m <= plan.rows { PADDED_ROWS } else { 0.0 };
         let bytes = problem.bytes() as f64;
-        match fitted.reread {
-            Reread::Waves { operand_bytes, launch_bytes, overlap: [again, once] } => {
-                let evicted = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
-                let read_once = bytes * evicted(bytes, launch_bytes) * idle / bandwidth;
-                // The tiles of a raster band read the operand along the columns together; so do
-                // those that other blocks take meanwhile.
-                let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
-                let meanwhile = plan.blocks as f64 / (plan.blocks_per_sm as f64 * across);
-                let reads = along / along.min(meanwhile.max(plan.raster_band as f64));
-                let columns = operand(n);
-                let band = operand(plan.raster_band * plan.rows);
-                let read_again = columns * (reads - 1.0) * evicted(columns + band, operand_bytes);
-                let read_again = if plan.is_shared() { 0.0 } else { read_again / bandwidth };
-                smooth_max(smooth_max(work, read_again, again), read_once, once)
-            }
-            Reread::Columns { share, columns, overlap } => {
-                let readers = count(n, plan.columns * plan.beside());
-                let read_again = if readers <= columns { share * operand(m) * (readers - 1) as f64 } else { 0.0 };
-                smooth_max(work, (bytes + read_again) / bandwidth * idle, overlap)
-            }
-        }
+        let Some([again, once]) = fitted.reread else { return smooth_max(work, bytes / bandwidth, fitted.overlap) };
+        // Nothing of what the L2 cache holds is evicted, and all of twice as many bytes is.
+        let stay = l2_share(machine, CACHED_L2_PERCENT) as f64;
+        let evicted = |bytes: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
+        let read_once = bytes * evicted(bytes) / bandwidth;
+        // The tiles of a raster band read the operand along the columns together; so do those that
+        // other blocks take meanwhile.
+        let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
+        let meanwhile = plan.blocks as f64 / (plan.blocks_per_sm as f64 * across);
+        let reads = along / along.min(meanwhile.max(plan.raster_band as f64));
+        let columns = operand(n);
+        let read_again = columns * (reads - 1.0) * evicted(columns + operand(plan.raster_band * plan.rows));
+        let read_again = if plan.is_shared() { 0.0 } else { read_again / bandwidth };
+        smooth_max(smooth_max(work, read_again, again), read_once, once)
     }
 
     /// Seconds of the stores of the last wave, while nothing else is done.
@@ -356,7 +325,7 @@ struct Side {
 
 impl Side {
     /// The operand along the rows of tiles, 0, or along the columns, 1.
-    fn of(plan: &Plan, problem: &Problem, number: usize, small_request: f64) -> Side {
+    fn of(plan: &Plan, problem: &Problem, number: usize) -> Side {
         let operand = if plan.swapped == (number == 1) { problem.a() } else { problem.b() };
         let major = |operand| problem.readable(operand).unwrap_or(Contiguous::Columns);
         let tile = [plan.rows, plan.columns][number];
@@ -370,7 +339,7 @@ impl Side {
         let along = if plan.swapped { [problem.b(), problem.a()] } else { [problem.a(), problem.b()] };
         let alone = Edges::of(problem, plan, along.map(major), plan.side_by_side()).has_tail(number);
         let together = [64, plan.tile_of_d(problem)[1]][number];
-        let (pieces, second) = requests(operand, major(operand), together, small_request);
+        let (pieces, second) = requests(operand, major(operand), together);
         Side {
             own: own as f64,
             pieces,
@@ -388,10 +357,9 @@ impl Side {
     }
 }
 
-/// How many requests a line of 128 bytes of a tile takes, in units of whole cache lines, and how
-/// often a request continues in a second cache line, if tiles are loaded in panels that divide so
-/// many columns.
-fn requests(operand: &Matrix, major: Contiguous, together: i64, small_request: f64) -> (f64, f64) {
+/// How many requests a line of 128 bytes of a tile takes, and how often a request continues in a
+/// second cache line, if tiles are loaded in panels that divide so many columns.
+fn requests(operand: &Matrix, major: Contiguous, together: i64) -> (f64, f64) {
     let bytes = i64::from(operand.element().bytes());
     let [rows, columns, _] = operand.strides().unwrap_or([0; 3]);
     let (step, own) = match major {
@@ -401,6 +369,5 @@ fn requests(operand: &Matrix, major: Contiguous, together: i64, small_request: f
     // Lines begin at multiples of the greatest power of two in their step, up to a cache line.
     let common = 1 << (step * bytes).trailing_zeros().min(LINE_BYTES.trailing_zeros());
     let share = own as f64 / LINE_BYTES as f64;
-    let pieces = if share < 0.5 { small_request / share } else { 1.0 / share };
-    (pieces, (1.0 - common as f64 / LINE_BYTES as f64) * share)
+    (1.0 / share, (1.0 - common as f64 / LINE_BYTES as f64) * share)
 }

@@ -20,8 +20,8 @@ use crate::gemm::fitted::{
 use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
-use crate::product::count;
-use crate::units::{LANES, has_float8, has_wgmma};
+use crate::units::count;
+use crate::units::{LANES, has_float8};
 
 /// Warps of a warpgroup, and its threads.
 pub(crate) const WARPS: i64 = 4;
@@ -30,7 +30,7 @@ pub(crate) const WARPGROUP_THREADS: i64 = LANES * WARPS;
 pub(crate) const WARPGROUP_ROWS: i64 = 64;
 /// Bytes of shared memory for mbarriers and for the alignment of stages.
 const BARRIER_BYTES: i64 = 2048;
-/// The most columns of a wgmma instruction.
+/// The most columns of a wgmma instruction, and the most rows or columns of a tile of warps.
 const MAX_COLUMNS: i64 = 256;
 /// The most stages: this many hide any latency.
 const MAX_STAGES: i64 = 16;
@@ -114,18 +114,6 @@ pub fn needs_types(problem: &Problem, machine: &Machine) -> Result<(), PlanError
     let known = Machine::all().filter(has_float8).map(|own| own.name).collect::<Vec<_>>();
     let given = machine.name.clone();
     Err(PlanError::Unknown { what: "machine with 8-bit floats", given, known: known.join(", ") })
-}
-
-/// Refuses a machine without wgmma.
-///
-/// Errors: [`PlanError::Unknown`] for such a machine.
-pub(crate) fn needs_wgmma(machine: &Machine) -> Result<(), PlanError> {
-    if has_wgmma(machine) {
-        return Ok(());
-    }
-    let known = Machine::all().filter(has_wgmma).map(|own| own.name).collect::<Vec<_>>();
-    let given = machine.name.clone();
-    Err(PlanError::Unknown { what: "machine with wgmma", given, known: known.join(", ") })
 }
 
 impl Plan {

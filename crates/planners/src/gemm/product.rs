@@ -1,14 +1,14 @@
 //! A problem, its plan and its kernels.
 
-use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
+use tilewright_kernel::{Element, Kernel};
 
 use crate::error::PlanError;
 use crate::gemm::candidates;
 use crate::gemm::epilogue::{reductions, split_k};
 use crate::gemm::lines;
 use crate::gemm::mainloop;
-use crate::gemm::plan::{Plan, needs_types, needs_wgmma};
+use crate::gemm::plan::{Plan, needs_types};
 use crate::gemm::prepare::Prepared;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped;
@@ -194,11 +194,32 @@ impl Product {
     }
 }
 
-/// The fastest plan, by the model, that has one kernel and no workspace.
-pub(crate) fn alone(name: &str, problem: &Problem, machine: &Machine) -> Result<Planned, PlanError> {
-    needs_wgmma(machine)?;
-    let plan =
-        candidates::fastest(problem, machine, |plan| plan.split_k == 1 && !plan.side_by_side() && !plan.ping_pong);
+/// The kernel of a GEMM with the sizes as arguments: A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into D,
+/// `(M,N):(N,1)`, all of f16 or bf16. It is the fastest plan, by the model, that has one kernel and
+/// no workspace: by wgmma and TMA where the machine has them, else by `mma.sync`.
+///
+/// The sizes `[M, N, K]` determine the tile and the known divisors of M, N and K; other sizes with
+/// the same divisors may be launched. N and K are multiples of 8, so that rows begin at multiples
+/// of 16 bytes.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_planners::product;
+///
+/// let [h200, a100] = ["H200", "A100"].map(|name| Machine::named(name).unwrap());
+/// let planned = product(&h200, "product", Element::Bf16, [4096, 4096, 4096]).unwrap();
+/// assert!(planned.to_string().contains("2 consumer warpgroups"));
+/// let planned = product(&a100, "product", Element::Bf16, [4096, 4096, 4096]).unwrap();
+/// assert!(planned.to_string().contains("SM80_16x8x16_F32BF16BF16F32_TN"));
+/// ```
+///
+/// Errors: types without an instruction, or sizes below 1 ([`PlanError::Layout`],
+/// [`PlanError::Unknown`]).
+pub fn product(machine: &Machine, name: &str, element: Element, sizes: [i64; 3]) -> Result<Planned, PlanError> {
+    let problem = &Problem::new(element, sizes)?;
+    let one = |plan: &Plan| plan.split_k == 1 && !plan.side_by_side() && !plan.ping_pong;
+    let plan = candidates::fastest(problem, machine, one);
     let kernel = mainloop::kernel(name, problem, (&plan, machine), false)?;
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
     lines.extend(lines::of_kernel(problem, &plan, machine));

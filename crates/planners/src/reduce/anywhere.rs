@@ -28,9 +28,10 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, Kerne
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
+use super::BLOCK_BYTES;
 use super::problem::{ReducedAxis, ReductionProblem};
 use crate::error::PlanError;
-use crate::fitted::REDUCTIONS;
+use crate::law::SEVERAL_THREADS;
 use crate::rows::{RowsPlan, placed};
 use crate::terms::Statistic;
 use crate::units::{VECTOR, div_up, gcd, widest};
@@ -122,8 +123,7 @@ impl Walk {
         };
         let shape = work.shape(machine);
         let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
-        let at_once =
-            shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= REDUCTIONS.block_bytes;
+        let at_once = shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= BLOCK_BYTES;
         let problem = problem.clone();
         let machine = machine.clone();
         Ok(Walk { machine, statistic, element, problem, vector, alignment, inner, shape, at_once })
@@ -293,7 +293,7 @@ impl Walk {
         let rows: Vec<RowsPlan> = kept
             .into_iter()
             .map(|element| {
-                RowsPlan::in_registers(&self.machine, REDUCTIONS.threads, self.shape.shares, element, alignment)
+                RowsPlan::in_registers(&self.machine, SEVERAL_THREADS, self.shape.shares, element, alignment)
             })
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {

@@ -17,15 +17,15 @@ use tilewright_layout::symbolic::Expr;
 use super::sum::{Sum, plus, times};
 use super::{Sides, blocks, coordinate};
 use crate::error::PlanError;
-use crate::fitted::RELAYOUTS;
+use crate::law::REGISTER_VECTORS;
 use crate::terms::Place;
-use crate::units::VECTOR;
+use crate::units::{MOVE_THREADS, VECTOR};
 
-const THREADS: i64 = RELAYOUTS.threads;
+const THREADS: i64 = MOVE_THREADS;
 
 /// The number of vectors of a thread, by their size in bytes.
 pub(super) fn each(bytes: i64) -> i64 {
-    (VECTOR / bytes).clamp(1, RELAYOUTS.row_vectors)
+    (VECTOR / bytes).clamp(1, 2 * REGISTER_VECTORS)
 }
 
 /// Iterations, one after the other, and the number of blocks. `each` is called with the index of

@@ -18,6 +18,7 @@ use super::{Sides, blocks, coordinate};
 use crate::axes::Axis;
 use crate::error::PlanError;
 use crate::fitted::{self, RELAYOUTS};
+use crate::law::{DATA_REGISTERS, SEVERAL_THREADS};
 use crate::units::{LANES, div_up};
 
 const FITTED: &fitted::FittedSquares = &RELAYOUTS.squares;
@@ -84,7 +85,7 @@ impl SquaresPlan {
         let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.side);
         let boxes = powers()
             .flat_map(|a| powers().map(move |b| (a, b)))
-            .filter(|(a, b)| (LANES..=FITTED.most).contains(&(a * b)));
+            .filter(|(a, b)| (LANES..=SEVERAL_THREADS).contains(&(a * b)));
         // Vectors as wide as the alignment allows, at least one word.
         let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
         let aligned = |square: &i64| SquaresPlan::new(sides, (1, 1), *square).is_some();
@@ -227,7 +228,7 @@ pub(super) fn kernel(sides: &Sides, plan: &SquaresPlan) -> Result<Kernel, PlanEr
         // Squares of 16 vectors are not limited in registers.
         if square < 16 {
             let bytes = row * rows * i64::from(sides.source.bytes());
-            let registers = FITTED.thread_registers[usize::from(square >= 4)];
+            let registers = if square >= 4 { 4 * DATA_REGISTERS } else { 8 * DATA_REGISTERS / 3 };
             k.resident(sides.limits.resident(bytes, threads, registers) as u32)?;
         }
         k.grid(operation::Axis::X, total)?;

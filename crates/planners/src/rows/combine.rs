@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::{Held, RowVector, RowsPlan, at_run};
-use crate::fitted::ROWS;
+use crate::law::{DATA_REGISTERS, REGISTER_VECTORS};
 use crate::units::{LANES, power_from};
 
 /// Tiles combined element by element; there is at least one.
@@ -29,6 +29,9 @@ pub(crate) fn together<'k>(
     all.ok_or(LayoutError::Overflow { op: "runs" }.into())
 }
 
+/// Runs ahead of the one that is written for which weights are read.
+const RUNS_AHEAD: usize = REGISTER_VECTORS as usize / 2;
+
 impl RowsPlan {
     /// Writes `to` of each run in f32, and of the matching runs of weights and bias, to a matrix.
     /// If there are several runs, weights are loaded before earlier runs are stored: no load is
@@ -44,11 +47,11 @@ impl RowsPlan {
         let tile = self.tile(k, matrix)?;
         let ahead = match (self.vectors, self.blocks) {
             (..=2, _) => 0,
-            (_, ..=1) => ROWS.runs_ahead,
+            (_, ..=1) => RUNS_AHEAD,
             // Blocks of a cluster read from more places, so their loads take longer. If rows end
             // within a run, there are fewer registers for loads ahead.
-            (runs, _) if self.ends_in(runs as usize - 1) => ROWS.runs_ahead - 1,
-            _ => ROWS.runs_ahead + 1,
+            (runs, _) if self.ends_in(runs as usize - 1) => RUNS_AHEAD - 1,
+            _ => RUNS_AHEAD + 1,
         };
         let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
         for (number, run) in held.runs(k).enumerate() {
@@ -288,7 +291,7 @@ impl RowsPlan {
     fn takes_all(&self, count: i64) -> bool {
         let warps = self.warps * self.blocks;
         // If the number of warps is a power of two, each lane can read those of one warp instead.
-        warps * count <= ROWS.numbers_taken[usize::from(warps.count_ones() > 1)]
+        warps * count <= if warps.count_ones() > 1 { DATA_REGISTERS } else { DATA_REGISTERS / 2 }
     }
 
     /// Combines the numbers of all threads, `(R,A,W)` each, for their row, `(R,1,1)`: in a warp by

@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::{RowsPlan, at_run};
-use crate::fitted::ROWS;
+use crate::law::{DATA_REGISTERS, REGISTER_VECTORS};
 use crate::units::div_up;
 
 /// Rows that a block holds: the first runs in shared memory, the others in registers.
@@ -92,7 +92,7 @@ impl RowsPlan {
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
         let mut beside = RowVector { tile, held, early: Vec::new() };
         if self.reads_early() {
-            let runs = self.vectors.min(ROWS.early_elements / self.vector) as usize;
+            let runs = self.vectors.min(DATA_REGISTERS / self.vector) as usize;
             beside.early = (0..runs).map(|run| beside.run(run)).collect::<Result<_, _>>()?;
         }
         Ok(beside)
@@ -124,7 +124,7 @@ impl RowsPlan {
             k.cluster_arrive();
         }
         // The first runs are used while the others are in flight.
-        let (mut stored, group) = (Vec::new(), ROWS.runs_of_group);
+        let (mut stored, group) = (Vec::new(), REGISTER_VECTORS);
         if self.stored > 0 {
             let (copy, length) = (self.copy_of_runs()?, self.run_length());
             let [row, part] = self.at(k)?;

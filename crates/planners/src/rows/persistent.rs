@@ -22,7 +22,7 @@ use tilewright_layout::{Coord, Layout, Slot, Tree};
 pub(crate) use self::shape::ClusterShape;
 use super::{RowsPlan, at_run};
 use crate::error::PlanError;
-use crate::fitted::{ROWS, Scale};
+use crate::law::clustered;
 use crate::terms::RowMatrix;
 use crate::units::{LANES, VECTOR};
 
@@ -63,47 +63,20 @@ struct Exchange<'k> {
 }
 
 impl Persistent {
-    /// The plan for norms of rows; None for rows that fewer blocks hold well, that are too long, or
-    /// that do not begin at multiples of 16 bytes. `beside` is the number of weight and bias
-    /// vectors that stay in registers.
+    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for weights and
+    /// a bias, or for `powers`, its exponentials; None for rows that no shape holds, or that do not
+    /// begin at multiples of 16 bytes.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Option<Persistent>, PlanError> {
-        let found = Persistent::with_shape(machine, matrix, (beside as i64 * VECTOR / 4, false))?;
-        Ok(found.filter(|plan| {
-            let least = match (plan.ends_within(), matrix.element) {
-                _ if beside > 1 => ROWS.persistent.biased_row_bytes,
-                (true, Element::F32) => ROWS.persistent.ragged_row_bytes,
-                _ => ROWS.persistent.row_bytes,
-            };
-            matrix.row_bytes() >= least
-        }))
-    }
-
-    /// The plan for softmax of rows. Exponentials stay in registers, as 32-bit numbers.
-    ///
-    /// Errors: as [`Persistent::new`].
-    pub(crate) fn of_softmax(machine: &Machine, matrix: RowMatrix) -> Result<Option<Persistent>, PlanError> {
-        let powers = VECTOR / i64::from(matrix.element.bytes());
-        let found = Persistent::with_shape(machine, matrix, (powers, true))?;
-        Ok(found.filter(|plan| {
-            let short = matrix.element == Element::F32 && plan.ends_within();
-            matrix.row_bytes() >= if short { ROWS.persistent.ragged_softmax_bytes } else { ROWS.persistent.row_bytes }
-        }))
-    }
-
-    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for
-    /// exponentials or weights; None if no shape can hold them.
-    fn with_shape(
+    pub(crate) fn new(
         machine: &Machine,
         matrix: RowMatrix,
         (kept, powers): (i64, bool),
     ) -> Result<Option<Persistent>, PlanError> {
         let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
-        let Some(shape) = ClusterShape::of(&machine.multiprocessor, count, kept, powers) else { return Ok(None) };
+        let Some(shape) = ClusterShape::of(machine, count, kept, powers) else { return Ok(None) };
         // Clusters beyond those that are resident start when others end, and find no rows left.
-        let multiprocessors = Scale::of(machine).by_multiprocessors(ROWS.persistent.multiprocessors);
-        let clusters = (multiprocessors * shape.resident / shape.blocks).max(1);
+        let clusters = (clustered(machine) * shape.resident / shape.blocks).max(1);
         Persistent::with_clusters(machine, matrix, (shape, clusters))
     }
 
@@ -124,7 +97,7 @@ impl Persistent {
     }
 
     /// Whether rows end within a run.
-    fn ends_within(&self) -> bool {
+    pub(crate) fn ends_within(&self) -> bool {
         self.rows.ends_in(self.rows.vectors as usize - 1)
     }
 

@@ -3,17 +3,19 @@
 //! If there are many rows, each multiprocessor has several, and they overlap: while some are
 //! loaded, others are computed and stored. Few rows would leave multiprocessors idle, and their
 //! latency counts. So a row is divided among as many threads and blocks as can all be resident at
-//! once ([`crate::fitted::FewRows`], `DECISIONS.md`).
+//! once (`DECISIONS.md`).
 
+use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use super::{Persistent, RowsPlan};
 use crate::error::PlanError;
-use crate::fitted::{ROWS, l2_share};
+use crate::fitted::ROWS;
+use crate::law::{DATA_REGISTERS, REGISTER_VECTORS, SCHEDULERS, SEVERAL_THREADS, l2_share};
 use crate::planned::{Planned, distinct};
 use crate::rows::RowsTwice;
 use crate::terms::RowMatrix;
-use crate::units::{BLOCK_THREADS, LANES, div_up};
+use crate::units::{BLOCK_THREADS, LANES, VECTOR, div_up, resident_threads};
 
 /// The computation of a row kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(crate) enum Way {
 /// The most blocks of a cluster that every device with clusters supports (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: i64 = 8;
+/// The longest row that one block of several holds, a quarter of it in registers, in bytes.
+const BLOCK_ROW_BYTES: i64 = REGISTER_VECTORS * 4 * VECTOR * SEVERAL_THREADS;
 
 impl RowComputation {
     /// The fastest way for a matrix on a machine.
@@ -68,12 +72,8 @@ impl RowComputation {
         let first = self.plan(machine, matrix, &kernel)?;
         let mut others = vec![self.by_block(machine, matrix)?, Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))];
         if machine.target.has_clusters() {
-            let persistent = match self {
-                RowComputation::Softmax => Persistent::of_softmax(machine, matrix)?,
-                norm => Persistent::new(machine, matrix, norm.beside())?,
-            };
             others.extend(self.of_few(machine, matrix)?.map(Way::Held));
-            others.extend(persistent.map(Way::Persistent));
+            others.extend(self.persistent(machine, matrix)?.map(Way::Persistent));
             others.extend(RowsPlan::in_cluster(machine, matrix)?.map(Way::Held));
         }
         Ok(distinct(first, others.into_iter().map(kernel)))
@@ -109,12 +109,8 @@ impl RowComputation {
             return Ok(Some(Way::Held(rows)));
         }
         let cached = self.is_cached(machine, matrix);
-        let persistent = match self {
-            _ if cached => None,
-            RowComputation::Softmax => Persistent::of_softmax(machine, matrix)?,
-            norm => Persistent::new(machine, matrix, norm.beside())?,
-        };
-        if let Some(plan) = persistent {
+        let persistent = if cached { None } else { self.persistent(machine, matrix)? };
+        if let Some(plan) = persistent.filter(|plan| self.claims(matrix, plan)) {
             return Ok(Some(Way::Persistent(plan)));
         }
         // For many rows, one block is faster for `rms_norm` if it holds a row: it makes only one
@@ -125,13 +121,34 @@ impl RowComputation {
         Ok(RowsPlan::in_cluster(machine, matrix)?.map(Way::Held))
     }
 
+    /// Persistent clusters, whose threads keep weights and biases, or exponentials as 32-bit
+    /// numbers; None for rows that no shape of them holds.
+    ///
+    /// Errors: a layout is not representable.
+    pub(crate) fn persistent(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Persistent>, PlanError> {
+        let powers = self == RowComputation::Softmax;
+        let kept = if powers { VECTOR / i64::from(matrix.element.bytes()) } else { self.beside() as i64 * VECTOR / 4 };
+        Persistent::new(machine, matrix, (kept, powers))
+    }
+
+    /// Whether persistent clusters are faster than one block, or one cluster for each row.
+    pub(crate) fn claims(self, matrix: RowMatrix, plan: &Persistent) -> bool {
+        let ragged = matrix.element == Element::F32 && plan.ends_within();
+        match self {
+            RowComputation::Softmax if ragged => matrix.row_bytes() > ROWS.ragged_softmax_rows * BLOCK_ROW_BYTES,
+            // Blocks that keep more than a quarter of a row in registers have none left for a bias.
+            RowComputation::LayerNorm => matrix.row_bytes() > BLOCK_ROW_BYTES / 4,
+            _ => matrix.row_bytes() >= BLOCK_ROW_BYTES,
+        }
+    }
+
     /// Whether there are so few rows that they fit in the L2 cache, or almost.
     fn is_cached(self, machine: &Machine, matrix: RowMatrix) -> bool {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return false };
         // The longest rows that a block holds in registers, half in shared memory, and at all.
-        let short = ROWS.register_vectors * BLOCK_THREADS;
+        let short = REGISTER_VECTORS * BLOCK_THREADS;
         let (half, held) = (2 * short, 4 * short);
-        let [widely, once, narrowly] = ROWS.few.cached_l2_percent;
+        let [widely, once, narrowly] = ROWS.cached_l2_percent;
         let percent = match self {
             RowComputation::Softmax if vectors <= held => widely,
             RowComputation::Softmax => once,
@@ -142,13 +159,15 @@ impl RowComputation {
         rows.saturating_mul(matrix.row_bytes()) <= l2_share(machine, percent)
     }
 
-    /// Rows in the registers of the largest blocks, at most two on each multiprocessor.
+    /// Rows in the registers of the largest blocks, at most as many as are resident.
     fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
-        let each = ROWS.few.rows_of_largest * i64::from(matrix.element.bytes()) / 4;
-        let most = each * i64::from(machine.multiprocessors);
-        let kept = ROWS.register_vectors;
+        // As many as are resident with one register for each element, and as many others.
+        let registers = 8 * DATA_REGISTERS / i64::from(matrix.element.bytes());
+        let resident = i64::from(machine.multiprocessor.registers) / (registers * BLOCK_THREADS);
+        let most = resident * i64::from(machine.multiprocessors);
+        let kept = REGISTER_VECTORS;
         let warps = matrix.vectors().map(|vectors| div_up(vectors, kept * LANES));
-        let large = ROWS.threads_of_several / LANES + 1..=BLOCK_THREADS / LANES;
+        let large = SEVERAL_THREADS / LANES + 1..=BLOCK_THREADS / LANES;
         let Some(warps) = warps.filter(|warps| large.contains(warps)) else {
             return Ok(None);
         };
@@ -163,14 +182,16 @@ impl RowComputation {
     /// all at once.
     fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return Ok(None) };
-        let (kept, full, few) = (ROWS.register_vectors, ROWS.threads_of_several, &ROWS.few);
+        let (kept, full) = (REGISTER_VECTORS, SEVERAL_THREADS);
+        // The warps that are resident while each keeps its widened vectors.
+        let resident = i64::from(resident_threads(&machine.multiprocessor, 4 * DATA_REGISTERS)) / LANES;
         if vectors <= kept * full {
             return Ok(None);
         }
         let long = 2 * kept * BLOCK_THREADS;
         for each in [kept, 2 * kept] {
             let warps = |blocks| div_up(vectors, blocks * each * LANES);
-            let halved = warps(PORTABLE_CLUSTER) < few.least_warps;
+            let halved = warps(PORTABLE_CLUSTER) < SCHEDULERS;
             let blocks = if halved { PORTABLE_CLUSTER / 2 } else { PORTABLE_CLUSTER };
             let warps = warps(blocks);
             // Rows that one block can hold are not put into the shared memory of several blocks.
@@ -180,9 +201,9 @@ impl RowComputation {
             // Norms load their weights in each block, and blocks with more warps leave
             // multiprocessors without a block.
             let most = match self {
-                _ if vectors <= kept * BLOCK_THREADS => few.warps_short,
-                RowComputation::Softmax if vectors >= long && warps <= full / LANES && each == kept => few.warps_long,
-                _ => few.warps_other,
+                _ if vectors <= kept * BLOCK_THREADS => resident / 4,
+                RowComputation::Softmax if vectors >= long && warps <= full / LANES && each == kept => resident,
+                _ => resident / 2,
             };
             if rows.saturating_mul(blocks * warps) <= most * i64::from(machine.multiprocessors) {
                 let rows = RowsPlan::in_blocks(machine, matrix, (blocks, warps), (each, each - kept))?;
@@ -195,7 +216,7 @@ impl RowComputation {
 
 #[cfg(test)]
 mod tests {
-    use tilewright_kernel::{Element, Written};
+    use tilewright_kernel::Written;
 
     use super::*;
     use crate::{layer_norm, rms_norm, softmax};
@@ -267,6 +288,44 @@ mod tests {
                 check(work, RowMatrix::new(columns, element).with_rows(rows), cluster);
             }
         }
+    }
+
+    /// The law leaves the ways that were timed as the fastest, but for few rows.
+    #[test]
+    fn the_law_gives_the_ways_that_were_timed() {
+        let h200 = Machine::named("H200").unwrap();
+        let (mut all, mut others) = (0, Vec::new());
+        for line in include_str!("timed.txt").lines().filter(|line| !line.starts_with('#')) {
+            let [work, element, columns, from, to, wanted] = line.splitn(6, ' ').collect::<Vec<_>>()[..] else {
+                panic!()
+            };
+            let computation = match work {
+                "softmax" => RowComputation::Softmax,
+                "rms_norm" => RowComputation::RmsNorm,
+                _ => RowComputation::LayerNorm,
+            };
+            let element = if element == "f32" { Element::F32 } else { Element::Bf16 };
+            for rows in [from, to] {
+                let matrix = RowMatrix::new(columns.parse().unwrap(), element).with_rows(rows.parse().unwrap());
+                let said = std::cell::RefCell::new(String::new());
+                let told = computation.plan(&h200, matrix, |way| {
+                    *said.borrow_mut() = match way {
+                        Way::Held(rows) => rows.plan(),
+                        Way::Persistent(plan) => plan.plan(),
+                        Way::ReadTwice(plan) => plan.plan(),
+                    };
+                    Err(PlanError::Plan { because: "its words are enough" })
+                });
+                assert!(told.is_err());
+                all += 1;
+                if said.borrow().as_str() != wanted {
+                    others.push(format!("{work} of {rows} rows of {columns} {element}: {}", said.borrow()));
+                }
+            }
+        }
+        // One block holds the longest of its rows, which ended within a run of persistent clusters.
+        assert!(all > 600 && others.len() <= 2, "{} of {all}:\n{}", others.len(), others.join("\n"));
+        assert!(others.iter().all(|other| other.starts_with("rms_norm") && other.contains("30000 f32")), "{others:?}");
     }
 
     #[test]

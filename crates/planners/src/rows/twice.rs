@@ -12,13 +12,13 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::placed;
 use crate::error::PlanError;
-use crate::fitted::ROWS;
+use crate::law::{REGISTER_VECTORS, SEVERAL_THREADS};
 use crate::terms::{RowMatrix, RowPlaces};
 use crate::units::widest;
 
 /// Threads of a block, and vectors of each in a chunk.
-const THREADS: i64 = ROWS.threads_of_several;
-const VECTORS: i64 = ROWS.register_vectors;
+const THREADS: i64 = SEVERAL_THREADS;
+const VECTORS: i64 = REGISTER_VECTORS;
 
 /// How a block iterates over a row.
 pub(crate) struct RowsTwice {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{AccessCount, Class, Schedule};
 use tilewright_kernel::machine::Machine;
-use tilewright_planners::{EntryOptions, group_product, library};
+use tilewright_planners::{EntryOptions, library, product};
 
 use crate::h200;
 
@@ -62,7 +62,7 @@ fn counts_are_those_of_a_run() {
 fn a_product_has_the_operations_of_its_definition() {
     let machine = Machine::named("H200").unwrap();
     for [m, n, k] in [[4096, 4096, 4096], [8192, 4096, 1024], [1024, 2048, 8192]] {
-        let planned = group_product(&machine, Element::Bf16, [m, n, k]).unwrap();
+        let planned = product(&machine, "product", Element::Bf16, [m, n, k]).unwrap();
         let cost = planned.kernel().program().cost(&machine, planned.sizes()).unwrap();
         let counted = cost.counted.clone().unwrap();
         let wanted = 2.0 * (m * n * k) as f64;

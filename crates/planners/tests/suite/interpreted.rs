@@ -3,9 +3,10 @@
 
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::Layout;
-use tilewright_planners::{EntryOptions, MapOptions, Planned, group_product, named, product, relayout, tiled_add};
+use tilewright_planners::{EntryOptions, MapOptions, Planned, named, product, relayout, tiled_add};
 
 use crate::h200;
 
@@ -18,16 +19,13 @@ fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interp
 }
 
 /// Runs a product at sizes with the facts of its plan, and compares it with the definition.
-fn multiplied(planned: &Planned, result: Element, [m, n, k]: [usize; 3]) -> Checked {
+fn multiplied(planned: &Planned, [m, n, k]: [usize; 3]) -> Checked {
     let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
     let checked = checked(planned.kernel(), &sizes, |_| {});
     let wide =
         |tensor| -> Vec<f64> { checked.run.tensor::<bf16>(tensor).unwrap().into_iter().map(f64::from).collect() };
     let (a, b) = (wide(0), wide(1));
-    let c: Vec<f64> = match result {
-        Element::F32 => checked.run.tensor::<f32>(2).unwrap().into_iter().map(f64::from).collect(),
-        _ => wide(2),
-    };
+    let c = wide(2);
     for row in 0..m {
         for column in 0..n {
             let products = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
@@ -35,7 +33,7 @@ fn multiplied(planned: &Planned, result: Element, [m, n, k]: [usize; 3]) -> Chec
             let error = (c[row * n + column] - sum).abs();
             // Each of the additions in f32 is off by half a unit in the last place of a partial
             // sum, and the sum is rounded to its type at last.
-            let last = if result == Element::F32 { 0.0 } else { sum.abs() * 2_f64.powi(-8) };
+            let last = sum.abs() * 2_f64.powi(-8);
             assert!(error <= size * (k as f64 + 2.0) * 2_f64.powi(-24) + last, "({row},{column}): {error}");
         }
     }
@@ -49,61 +47,62 @@ fn without_conflicts(checked: &Checked) {
     }
 }
 
+/// The kernel of warps, by mma.sync.
+fn by_warps(sizes: [i64; 3]) -> Planned {
+    product(&Machine::named("A100").unwrap(), "product", Element::Bf16, sizes).unwrap()
+}
+
 #[test]
 fn a_product_of_512_is_right() {
-    let planned = product(&h200(), Element::Bf16, Element::F32, [512; 3]).unwrap();
-    let checked = multiplied(&planned, Element::F32, [512; 3]);
+    let checked = multiplied(&by_warps([512; 3]), [512; 3]);
     assert_eq!(checked.run.counts.executed(Class::Matrix), 512 * 512 * 512 / (16 * 8 * 16));
     without_conflicts(&checked);
 }
 
 #[test]
 fn products_with_edges_are_right() {
-    for sizes in [[1, 1, 8], [128, 128, 32], [129, 130, 40], [200, 50, 104], [5, 304, 64], [33, 64, 200]] {
-        for result in [Element::F32, Element::Bf16] {
-            let planned = product(&h200(), Element::Bf16, result, sizes.map(|size| size as i64)).unwrap();
-            multiplied(&planned, result, sizes);
-        }
+    for sizes in [[1, 8, 8], [128, 128, 32], [129, 136, 40], [200, 56, 104], [5, 304, 64], [33, 64, 200]] {
+        multiplied(&by_warps(sizes.map(|size| size as i64)), sizes);
     }
 }
 
 /// The tiles of large products, at the smallest sizes that their facts admit.
 #[test]
 fn large_tiles_are_right() {
-    let planned = product(&h200(), Element::Bf16, Element::Bf16, [4096; 3]).unwrap();
-    assert_eq!(planned.kernel().program().threads, 256);
-    without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 128]));
-    // No facts but that of K: every edge is predicated.
-    let planned = product(&h200(), Element::Bf16, Element::Bf16, [4001, 4003, 4008]).unwrap();
-    multiplied(&planned, Element::Bf16, [130, 257, 72]);
+    let planned = by_warps([4096; 3]);
+    assert_eq!(planned.kernel().program().threads, 128);
+    without_conflicts(&multiplied(&planned, [1024, 256, 128]));
+    // No facts but those of N and K: every edge is predicated.
+    multiplied(&by_warps([4001, 4008, 4008]), [130, 264, 72]);
 }
 
 /// wgmma: several tiles a block, ragged edges, and a ring that goes round.
 #[test]
 fn products_of_four_warps_are_right() {
+    let planned = |sizes: [i64; 3]| product(&h200(), "product", Element::Bf16, sizes).unwrap();
     // Planned for other sizes with the same facts, so that a block has more than one tile.
-    let planned = group_product(&h200(), Element::Bf16, [4096, 4096, 4096]).unwrap();
-    assert_eq!(planned.kernel().program().threads, 288);
-    without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 256]));
+    let large = planned([4096; 3]);
+    assert_eq!(large.kernel().program().threads, 288);
+    without_conflicts(&multiplied(&large, [1024, 256, 256]));
     for sizes in [[256, 512, 320], [130, 264, 72], [1, 8, 8]] {
-        let planned = group_product(&h200(), Element::Bf16, sizes.map(|size| size as i64)).unwrap();
-        multiplied(&planned, Element::Bf16, sizes);
+        multiplied(&planned(sizes.map(|size| size as i64)), sizes);
     }
     // Two blocks, which alternate over 20 tiles of 64 columns.
-    let planned = group_product(&h200(), Element::Bf16, [129, 8, 8]).unwrap();
-    multiplied(&planned, Element::Bf16, [200, 600, 136]);
+    multiplied(&planned([129, 8, 8]), [200, 600, 136]);
     // Operands that change places, at other sizes with the same facts.
-    let planned = group_product(&h200(), Element::Bf16, [129, 8192, 4096]).unwrap();
-    assert!(planned.plan()[0].starts_with("output tiles of 64 along N x 136 along M"), "{planned}");
-    multiplied(&planned, Element::Bf16, [200, 512, 128]);
+    let swapped = planned([129, 8192, 4096]);
+    assert!(swapped.plan()[0].starts_with("output tiles of 64 along N x 136 along M"), "{swapped}");
+    multiplied(&swapped, [200, 512, 128]);
 }
 
-/// K that is no multiple of 8 begins rows where no chunk of 16 bytes begins.
+/// K or N that is no multiple of 8 begins rows where no chunk of 16 bytes begins.
 #[test]
 fn a_product_asks_for_rows_of_whole_chunks() {
-    let planned = product(&h200(), Element::Bf16, Element::Bf16, [64, 64, 36]).unwrap();
-    let error = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap_err();
-    assert!(error.to_string().contains("multiple of 8"), "{error}");
+    for (sizes, size) in [([64, 64, 36], "`K` is 36"), ([64, 36, 64], "`N` is 36")] {
+        let planned = by_warps(sizes);
+        let error = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap_err().to_string();
+        assert!(error.contains("multiple of 8") && error.contains(size), "{error}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tilewright_kernel::interpret::{AccessCount, Class, Counts};
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Written};
 use tilewright_planners::gemm::{Matrix, Plan, Problem, Product};
-use tilewright_planners::{EntryOptions, Planned, group_product, library};
+use tilewright_planners::{EntryOptions, Planned, library, product};
 
 use crate::h200;
 
@@ -90,7 +90,7 @@ fn products_of_any_sizes_are_shown() {
         [8192, 28672, 8192],
     ] {
         for element in [Element::Bf16, Element::F16] {
-            let planned = group_product(&h200(), element, sizes).unwrap();
+            let planned = product(&h200(), "product", element, sizes).unwrap();
             for output in planned.kernel().outputs() {
                 assert_eq!(output.written, Written::Once, "{sizes:?}: {}\n{planned}", output.written);
             }

@@ -11,7 +11,7 @@ use crate::gemm::model::seconds;
 use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::product::count;
+use crate::units::count;
 
 /// Rows and columns of tiles.
 const SIDES: [i64; 8] = [16, 32, 64, 96, 128, 160, 192, 256];

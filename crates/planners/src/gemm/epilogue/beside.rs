@@ -13,12 +13,12 @@ use crate::gemm::epilogue::cut::Rest;
 use crate::gemm::epilogue::inputs::{self, Fetch};
 use crate::gemm::epilogue::outline::{Ends, Epilogue, EpilogueInputs};
 use crate::gemm::epilogue::split_k;
+use crate::gemm::index::tile_at;
 use crate::gemm::index::{minus, overflow, plus, times};
 use crate::gemm::plan::{WARPGROUP_ROWS, WARPGROUP_THREADS};
 use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::tile_at;
 
 /// The most pieces in which a tile of an input is loaded.
 const STRIPS: i64 = 8;

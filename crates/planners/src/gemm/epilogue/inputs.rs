@@ -14,11 +14,11 @@ use tilewright_layout::atoms::{Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
+use crate::gemm::index::tile_at;
 use crate::gemm::index::{plus, times};
 use crate::gemm::problem::Fused;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::schedule::unit::Unit;
-use crate::product::tile_at;
 use crate::units::LANES;
 
 /// An input as a kernel reads it.

@@ -5,7 +5,7 @@ use tilewright_kernel::{Element, LayoutArgument, Meeting, Pipeline, View};
 use tilewright_layout::atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 
 use crate::error::PlanError;
-use crate::fitted::CACHED_BYTES;
+use crate::fitted::CACHED_L2_PERCENT;
 use crate::gemm::epilogue::cut::{EpilogueCut, Rest};
 use crate::gemm::epilogue::inputs::{self, Fetch, Input};
 use crate::gemm::epilogue::reductions::Taker;
@@ -13,6 +13,7 @@ use crate::gemm::implicit::{self, Fold};
 use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{Fused, Problem};
+use crate::law::l2_share;
 
 /// The most problems of a list with an input that is not prefetched: each needs load instructions
 /// of its own.
@@ -169,7 +170,8 @@ impl Epilogue {
             batch: problem.batch(),
             store,
             spread,
-            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED_BYTES,
+            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add)
+                > l2_share(machine, CACHED_L2_PERCENT),
             panels,
             rest,
             fused: functions,

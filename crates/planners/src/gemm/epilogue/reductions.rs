@@ -22,6 +22,7 @@ use tilewright_layout::{Extent, IntoShape, Layout, Slot, Tree};
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::gemm::epilogue::inputs::count_of;
+use crate::gemm::index::tile_at;
 use crate::gemm::index::{minus, times};
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
@@ -29,7 +30,6 @@ use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::gemm::schedule::unit::Unit;
 use crate::gemm::step::{ProductTensor, Step, StepKind};
-use crate::product::tile_at;
 use crate::reduce::{ReduceOptions, reduce};
 use crate::terms::Statistic;
 

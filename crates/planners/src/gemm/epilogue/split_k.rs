@@ -11,12 +11,12 @@ use tilewright_layout::{Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
+use crate::gemm::index::tile_at;
 use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grid::Grid;
 use crate::map::{MapOptions, MapTensor, map};
-use crate::product::tile_at;
 use crate::units::{MOVE_THREADS, follow_launches};
 
 /// The kernel that adds the partial accumulators of `split_k` blocks: `partials`, `(E,S):(1,E)`,

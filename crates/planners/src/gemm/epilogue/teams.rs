@@ -9,10 +9,10 @@ use tilewright_layout::symbolic::Expr;
 
 use crate::gemm::epilogue::outline::{Ends, Epilogue};
 use crate::gemm::index::plus;
+use crate::gemm::index::tile_at;
 use crate::gemm::plan::{WARPGROUP_ROWS, WARPGROUP_THREADS};
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::tile_at;
 
 impl Epilogue {
     /// The index of a thread in its warpgroup, and of the warpgroup.

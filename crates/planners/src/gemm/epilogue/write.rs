@@ -10,11 +10,11 @@ use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::gemm::epilogue::inputs::{self, Fetch, Input};
 use crate::gemm::epilogue::outline::{Ends, Epilogue};
+use crate::gemm::index::tile_at;
 use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::problem::Fused;
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::tile_at;
 
 impl Epilogue {
     /// The accumulators of a tile, in registers: those of an instruction, and blocks of rows. If

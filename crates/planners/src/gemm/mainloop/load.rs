@@ -9,6 +9,7 @@ use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
 use crate::gemm::implicit::{Boxed, Fold};
+use crate::gemm::index::at;
 use crate::gemm::index::{minus, plus, times};
 use crate::gemm::mainloop::declared::Declared;
 use crate::gemm::mainloop::operand::{GemmOperand, part_of};
@@ -17,7 +18,6 @@ use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::schedule::edges::Loaded;
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::at;
 
 /// The producer.
 pub(crate) struct Loader<'a, 'k> {

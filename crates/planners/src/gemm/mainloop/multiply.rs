@@ -8,12 +8,12 @@ use tilewright_kernel::{Build, Cursor, Fragment, KernelError};
 use tilewright_layout::Coord;
 use tilewright_layout::symbolic::Expr;
 
+use crate::gemm::index::at;
 use crate::gemm::index::minus;
 use crate::gemm::mainloop::declared::Declared;
 use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::at;
 
 /// The consumer role.
 pub(crate) struct Multiplier<'a, 'k> {

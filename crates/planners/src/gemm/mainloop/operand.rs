@@ -4,9 +4,9 @@ use tilewright_kernel::{KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 
+use crate::gemm::index::tile_at;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::tile_at;
 
 /// One of several parts of a tile, of `lines` lines each.
 pub(crate) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {

@@ -11,14 +11,15 @@ use crate::error::PlanError;
 use crate::gemm::epilogue::outline::Epilogue;
 use crate::gemm::implicit;
 use crate::gemm::implicit::Fold;
+use crate::gemm::index::fact;
 use crate::gemm::plan::{Plan, WARPS};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::edges::Edges;
 use crate::gemm::schedule::list::Listed;
-use crate::product::{count, fact};
 use crate::units::VECTOR;
+use crate::units::count;
 
 /// The instruction of a plan, by name.
 pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
@@ -90,7 +91,7 @@ impl<'a> Outline<'a> {
         let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
         let because = |because| PlanError::Plan { because };
         let (contiguous, together) = match plan.warps {
-            Some(_) => {
+            Some(_) if exact => {
                 let [a, b] = problem.copied_by_threads().map(|found| found.map_err(because));
                 let [(a, mut of_a), (b, mut of_b)] = [a?, b?];
                 // The narrowest copies of all problems of a list.
@@ -100,7 +101,7 @@ impl<'a> Outline<'a> {
                 }
                 ([a, b], [of_a, of_b])
             }
-            None => {
+            _ => {
                 let found = [problem.readable_a(), problem.readable_b()];
                 let [a, b] = found.map(|found| whole(found).map_err(because));
                 ([a?, b?], [VECTOR / i64::from(problem.operand_type().bytes()); 2])

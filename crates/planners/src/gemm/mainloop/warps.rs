@@ -16,6 +16,7 @@ use tilewright_layout::{IntoShape, Layout};
 
 use crate::error::PlanError;
 use crate::gemm::index::plus;
+use crate::gemm::index::{at, tile_at};
 use crate::gemm::mainloop::declared::{declare_operands, ring};
 use crate::gemm::mainloop::operand::GemmOperand;
 use crate::gemm::mainloop::outline::{Outline, warp_atom};
@@ -28,7 +29,6 @@ use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::grouped::GroupedTiles;
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::{at, tile_at};
 use crate::units::VECTOR;
 
 /// How an operand goes to shared memory and from there to registers.

@@ -9,31 +9,19 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
+use super::smooth_max;
+use crate::gemm::fitted::BARE;
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::product::count;
+use crate::law::latency;
+use crate::units::{SECTOR, count};
 
-/// Bytes of shared memory that a multiprocessor reads or writes in a cycle.
-const SHARED_BYTES_PER_CYCLE: f64 = 128.0;
 /// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do: what
 /// NVIDIA states for A100, 5120 in a cycle of all 108, is 47.
 const L2_BYTES_PER_CYCLE: f64 = 40.0;
-/// Cycles from the issue of a load to its value, out of the L2 cache.
-const LOAD_CYCLES: f64 = 600.0;
-/// Cycles of a barrier and of the instructions of a k-tile that no MMA hides.
-const K_TILE_CYCLES: f64 = 40.0;
-/// Cycles of a tile besides its k-tiles, loads and stores: addresses, barriers.
-const TILE_CYCLES: f64 = 500.0;
-/// Bytes that a multiprocessor stores in a cycle.
-const STORED_BYTES_PER_CYCLE: f64 = 32.0;
-/// The share of the bandwidth of device memory that kernels reach.
-const REACHED_BANDWIDTH: f64 = 0.9;
-/// The share of the rate of MMA units that warps reach.
-const REACHED_RATE: f64 = 0.92;
-/// Seconds of a launch.
-const LAUNCH_SECONDS: f64 = 3e-6;
-/// How much of the shorter of two times is hidden by the longer one: an exponent.
-const OVERLAP: i32 = 6;
+/// Cycles of barriers, addresses and other instructions of a tile and of a k-tile that no MMA hides,
+/// in latencies of a load.
+const OVERHEAD: [f64; 2] = [0.8, 0.06];
 
 /// Operations of MMA in a cycle of a multiprocessor for operands of a type.
 fn rate(problem: &Problem, machine: &Machine) -> f64 {
@@ -47,16 +35,14 @@ fn rate(problem: &Problem, machine: &Machine) -> f64 {
     (all / (f64::from(machine.multiprocessors) * machine.clock)).max(1.0)
 }
 
-/// Two times that overlap, but for a part.
-fn overlapped(one: f64, other: f64) -> f64 {
-    (one.powi(OVERLAP) + other.powi(OVERLAP)).powf(1.0 / f64::from(OVERLAP))
-}
-
 /// Seconds of problems in one launch, each with the plan of its own raster band.
 pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Machine) -> f64 {
     let Some([along, across]) = plan.warps else { return f64::INFINITY };
-    let units: i64 = problems.iter().map(|(problem, own)| own.units(problem)).fold(0, i64::saturating_add);
     let processors = f64::from(machine.multiprocessors);
+    let fitted = &BARE;
+    // Cycles of a load, and of what no MMA hides.
+    let load = latency(machine) * machine.clock;
+    let [of_tile, of_k_tile] = OVERHEAD.map(|loads| loads * load);
     // Blocks that are resident while all are busy.
     let resident = (plan.blocks as f64 / processors).clamp(1.0, plan.blocks_per_sm as f64);
     let (mut cycles, mut bytes, mut second) = (0.0, 0.0, 0.0);
@@ -64,10 +50,10 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let (rows, columns) = (plan.rows as f64, plan.columns as f64);
         let line = LINE_BYTES as f64;
         let operations = 2.0 * rows * columns * problem.k_tile() as f64;
-        let multiplied = operations / (rate(problem, machine) * REACHED_RATE);
+        let multiplied = operations / (rate(problem, machine) * fitted.loaded_clock);
         // Each warp reads its rows and its columns, and each k-tile is written once.
         let read = (rows * across as f64 + columns * along as f64) * line;
-        let shared = (read + (rows + columns) * line) / SHARED_BYTES_PER_CYCLE;
+        let shared = (read + (rows + columns) * line) / line;
         let loaded = (rows + columns) * line / L2_BYTES_PER_CYCLE;
         let promoted = if problem.is_promoted() {
             // Each accumulator is added once, by one of 128 lanes, and each scale is loaded.
@@ -75,18 +61,18 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         } else {
             0.0
         };
-        let busy = overlapped(overlapped(multiplied, shared), loaded) + promoted;
-        let latency = LOAD_CYCLES / (plan.stages - 1).max(1) as f64;
-        let k_tile = overlapped((busy + K_TILE_CYCLES) * resident, latency);
+        let busy = smooth_max(smooth_max(multiplied, shared, fitted.overlap), loaded, fitted.overlap) + promoted;
+        let latency = load / (plan.stages - 1).max(1) as f64;
+        let k_tile = smooth_max((busy + of_k_tile) * resident, latency, fitted.overlap);
         let steps = count(own.extents(problem)[2], problem.k_tile());
         let d = own.tile_of_d(problem);
-        let written = |bytes: f64| (d[0] * d[1]) as f64 * bytes / STORED_BYTES_PER_CYCLE;
+        let written = |bytes: f64| (d[0] * d[1]) as f64 * bytes / SECTOR as f64;
         let stored = |split: i64| match split {
             1 => written(f64::from(problem.result_type().bytes())),
             _ => written(4.0 * own.halves(problem) as f64),
         };
         // Resident blocks multiply while one of them begins or ends a tile.
-        let alone = |split: i64| (LOAD_CYCLES + TILE_CYCLES) / resident + stored(split) * resident;
+        let alone = |split: i64| (load + of_tile) / resident + stored(split) * resident;
         let tile = |split: i64| (steps as f64 / split as f64).ceil() * k_tile + alone(split);
         let (first, last) = if own.tail > 0 { (1, own.split_k) } else { (own.split_k, 1) };
         // The waves of this problem, counted in parts where others follow.
@@ -100,15 +86,14 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let shares = own.workspace(problem) as f64;
         if shares > 0.0 {
             // Partial accumulators are written and read, most of them in the L2 cache.
-            second += LAUNCH_SECONDS + shares / (2.0 * machine.bandwidth);
+            second += fitted.launch + shares / (2.0 * machine.bandwidth);
             bytes += 0.5 * shares;
         }
         // Operands that leave the L2 cache between raster bands are read again.
         bytes += reread(own, problem, machine);
     }
-    let _ = units;
-    let memory = bytes / (machine.bandwidth * REACHED_BANDWIDTH);
-    LAUNCH_SECONDS + overlapped(cycles / machine.clock, memory) + second
+    let memory = bytes / (machine.bandwidth * fitted.bandwidth);
+    fitted.launch + smooth_max(cycles / machine.clock, memory, fitted.overlap) + second
 }
 
 /// Bytes that are read again from device memory: blocks that run at the same time read each of

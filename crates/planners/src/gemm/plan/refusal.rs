@@ -13,7 +13,7 @@ use crate::gemm::plan::{COLUMNS_OF_THREE, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTE
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::scales::ScaleLayout;
-use crate::product::count;
+use crate::units::count;
 use crate::units::has_wgmma;
 
 /// The largest number of blocks of a launch, of blocks on an SM, and of tiles in a raster band.

@@ -12,7 +12,7 @@ use crate::gemm::panel::width;
 use crate::gemm::plan::{BARRIER_BYTES, Plan};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::product::count;
+use crate::units::count;
 
 /// The largest size of a prefetched vector along the rows or columns of a tile, in bytes.
 const VECTOR_BYTES: i64 = 1024;

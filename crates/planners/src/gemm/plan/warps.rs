@@ -9,10 +9,10 @@ use tilewright_kernel::machine::Machine;
 
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::MOST;
-use crate::gemm::plan::{MAX_STAGES, Plan};
+use crate::gemm::plan::{MAX_COLUMNS, MAX_STAGES, Plan};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::product::count;
+use crate::units::count;
 use crate::units::{LANES, VECTOR, block_shared};
 
 /// Rows and columns of the blocks that a warp multiplies: an instruction, and two side by side, so
@@ -20,8 +20,6 @@ use crate::units::{LANES, VECTOR, block_shared};
 pub(crate) const WARP_BLOCK: i64 = 16;
 /// The most warps of a block.
 const MAX_WARPS: i64 = 16;
-/// The most rows or columns of a tile.
-const MAX_SIDE: i64 = 256;
 /// Bytes of shared memory for what is beside the stages: the partial results of reductions.
 const OTHER_BYTES: i64 = 1024;
 /// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives.
@@ -91,7 +89,7 @@ impl Plan {
         let [rows, columns] = self.tile_of_d(problem);
         let sides = [(self.rows, rows, along), (self.columns, columns, across)];
         if sides.iter().any(|(all, own, warps)| {
-            !(WARP_BLOCK..=MAX_SIDE).contains(all) || *own < 1 || own % (WARP_BLOCK * warps) != 0
+            !(WARP_BLOCK..=MAX_COLUMNS).contains(all) || *own < 1 || own % (WARP_BLOCK * warps) != 0
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }

@@ -12,7 +12,7 @@ use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::prepare::pack::behind;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::unit;
-use crate::product::count;
+use crate::units::count;
 use crate::units::{GRID_BLOCKS, MOVE_THREADS, follow_launches};
 
 impl Images {

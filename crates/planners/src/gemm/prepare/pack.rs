@@ -13,10 +13,9 @@ use tilewright_layout::{Composed, Layout, LayoutError, Slot, Swizzle, Tree};
 use crate::error::PlanError;
 use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::{padded, unit};
+use crate::law::SEVERAL_THREADS;
 use crate::units::{MOVE_THREADS, follow_launches};
 
-/// Threads of a block that copies lines.
-const LINE_THREADS: i64 = 512;
 /// Elements of a thread that copies lines, approximately.
 const THREAD_ELEMENTS: i64 = 16;
 
@@ -54,17 +53,17 @@ pub(crate) fn packed(
     let (whole, apart) = (padded(length, element), spaced(length, element));
     let side = side(element, &[line, step, offset]);
     // As many elements of a thread as a line needs, limited by what a thread can keep in flight.
-    let tiles = (whole + LINE_THREADS * THREAD_ELEMENTS - 1) / (LINE_THREADS * THREAD_ELEMENTS);
-    let iterations = (whole + tiles * LINE_THREADS * side - 1) / (tiles * LINE_THREADS * side);
-    let tile = LINE_THREADS * side * iterations;
-    let held = Layout::strided((LINE_THREADS, (side, iterations)), (side, (1, LINE_THREADS * side)));
+    let tiles = (whole + SEVERAL_THREADS * THREAD_ELEMENTS - 1) / (SEVERAL_THREADS * THREAD_ELEMENTS);
+    let iterations = (whole + tiles * SEVERAL_THREADS * side - 1) / (tiles * SEVERAL_THREADS * side);
+    let tile = SEVERAL_THREADS * side * iterations;
+    let held = Layout::strided((SEVERAL_THREADS, (side, iterations)), (side, (1, SEVERAL_THREADS * side)));
     let held = Distribution::new(tile, held)?;
     let from = behind(offset, Layout::strided((lines, length, matrices), (line, 1, step))?)?;
     let to = Layout::strided((lines, whole, matrices), (apart, 1, lines.saturating_mul(apart)))?;
     let kernel = Kernel::build("pack_lines", |k| {
         let from = k.tensor_of(element, "from", &from, Role::Input)?;
         let to = k.tensor_of(element, "to", &to, Role::Output)?;
-        k.threads(LINE_THREADS)?;
+        k.threads(SEVERAL_THREADS)?;
         k.grid(Axis::X, lines)?;
         k.grid(Axis::Z, matrices)?;
         follow_launches(k, machine);

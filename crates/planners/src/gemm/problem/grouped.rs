@@ -7,7 +7,7 @@ use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::{Fused, Problem};
 use crate::meaning::any_numbers;
-use crate::product::count;
+use crate::units::count;
 
 impl Problem {
     /// The grouped GEMM of A `(M,K)`, whose rows are in groups, and B `(N,K,G)` with a matrix for

@@ -6,7 +6,7 @@ use tilewright_layout::{Layout, LayoutError};
 use crate::error::PlanError;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
-use crate::product::count;
+use crate::units::count;
 
 /// The size of a block that has a scale: elements along K, and rows or columns.
 pub(crate) const SCALE_BLOCK: i64 = 128;

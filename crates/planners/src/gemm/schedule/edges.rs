@@ -14,7 +14,7 @@ use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::count;
+use crate::units::count;
 
 /// The least number of lines outside for which the lines inside are loaded separately.
 const TAIL_LINES: i64 = 16;

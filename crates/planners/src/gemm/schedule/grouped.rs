@@ -22,7 +22,7 @@ use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::plan::{Plan, WARPGROUP_THREADS};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::{TileRows, Unit, UnitPlace};
-use crate::product::count;
+use crate::units::count;
 use crate::units::follow_launches;
 
 /// The numbers of a table entry: the first row of the tile, the end of its group, the index of the

@@ -15,7 +15,7 @@ use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grid::Grid;
 use crate::gemm::schedule::unit::Unit;
-use crate::product::count;
+use crate::units::count;
 
 /// The tiles of a list.
 pub(crate) struct Listed {
@@ -43,9 +43,9 @@ impl Listed {
             let (count, steps, before) = (own.units(problem), count(k, steps), first);
             first += count;
             let grid = Grid {
-                across: Expr::from(crate::product::count(n, plan.columns)),
+                across: Expr::from(crate::units::count(n, plan.columns)),
                 beside: 1,
-                bands: Expr::from(crate::product::count(m, plan.rows * own.raster_band)),
+                bands: Expr::from(crate::units::count(m, plan.rows * own.raster_band)),
                 band: own.raster_band,
                 batch: None,
                 steps: Expr::from(steps),

@@ -1,11 +1,13 @@
 //! The block shape of a reduction: threads, results side by side in a block, and shares of each
 //! result.
 //!
-//! The rules were found by timing; `DECISIONS.md` has the measurements.
+//! Law: blocks read whole lines, as many vectors at once as hide the latency of memory, and are as
+//! many as keep all multiprocessors busy. `DECISIONS.md` has the measurements.
 
 use tilewright_kernel::machine::Machine;
 
-use crate::fitted::{CACHED_BYTES, REDUCTIONS, Scale};
+use crate::fitted::{CACHED_L2_PERCENT, REDUCTIONS};
+use crate::law::{FEW_THREADS, REGISTER_VECTORS, SEVERAL_THREADS, clustered, l2_share, latency};
 use crate::units::{LANES, SECTOR, VECTOR, div_up, power_from};
 
 /// The properties of a problem that determine the shape.
@@ -39,14 +41,20 @@ pub(in crate::reduce) struct ReductionShape {
     pub(in crate::reduce) shares: i64,
 }
 
+/// Elements of a thread in flight, and the most where they are narrow.
+const LOADS: i64 = REGISTER_VECTORS;
+pub(super) const MOST_LOADS: i64 = REGISTER_VECTORS * 4;
+/// Bytes of the widest strip of results side by side: two lines.
+const WIDEST: i64 = SECTOR * 8;
+
 /// Whether blocks without shares finish earlier than blocks with shares. Results are side by side
-/// and reduced from `count` elements each, in a tensor of `bytes` bytes, and the L2 cache holds
-/// `cached` bytes. A block reads a piece of a strip for each element of a result, one after
-/// another; shares read faster, but must be combined, mostly by a second launch.
-fn whole_strips_are_faster(count: i64, bytes: i64, cached: i64) -> bool {
-    let strips = count.saturating_mul(REDUCTIONS.strip_ps);
-    let shares = (bytes >> 10).saturating_mul(REDUCTIONS.share_ps).saturating_add(REDUCTIONS.combine_ps);
-    bytes <= cached && strips < shares
+/// and reduced from `count` elements each, in a tensor of `bytes` bytes. The threads of a result
+/// wait for their loads, round after round; shares read with twice the bandwidth of device memory,
+/// from the L2 cache, but must be combined, mostly by a second launch.
+fn whole_strips_are_faster(count: i64, bytes: i64, machine: &Machine) -> bool {
+    let strips = count as f64 / (FEW_THREADS * LOADS) as f64 * latency(machine);
+    let shares = bytes as f64 / (2.0 * machine.bandwidth) + REDUCTIONS.launch;
+    bytes <= l2_share(machine, CACHED_L2_PERCENT) && strips < shares
 }
 
 impl ReductionWork {
@@ -58,28 +66,25 @@ impl ReductionWork {
     /// The bytes of a strip, and the threads of each result, if blocks without shares are the
     /// fastest.
     fn strip(&self, machine: &Machine) -> Option<(i64, i64)> {
-        let [few_threads, threads] = REDUCTIONS.strip_threads;
-        let scale = Scale::of(machine);
-        let cached = scale.by_l2(CACHED_BYTES);
-        if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.reduced, self.bytes, cached) {
+        if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.reduced, self.bytes, machine) {
             return None;
         }
         let blocks = |strip: i64| div_up(self.places, self.lanes(strip));
         // A block reads two sectors of a row in nearly the time of one.
-        if blocks(2 * SECTOR) < scale.by_multiprocessors(REDUCTIONS.wide_strip_blocks) {
-            return Some((SECTOR, threads));
+        if 2 * blocks(2 * SECTOR) < clustered(machine) {
+            return Some((SECTOR, FEW_THREADS));
         }
         let most = 2 * i64::from(machine.multiprocessors);
-        let strip = [2 * SECTOR, 4 * SECTOR, REDUCTIONS.strip].into_iter().find(|strip| blocks(*strip) <= most)?;
+        let strip = [2 * SECTOR, 4 * SECTOR, WIDEST].into_iter().find(|strip| blocks(*strip) <= most)?;
         let few = self.reduced <= REDUCTIONS.few_elements * blocks(strip);
-        Some((strip, if few { few_threads } else { threads }))
+        Some((strip, if few { FEW_THREADS / 2 } else { FEW_THREADS }))
     }
 
     /// The block shape.
     pub(super) fn shape(&self, machine: &Machine) -> ReductionShape {
-        let (scale, most_threads, widest) = (Scale::of(machine), REDUCTIONS.threads, REDUCTIONS.strip);
+        let (most_threads, widest) = (SEVERAL_THREADS, WIDEST);
         let busy = REDUCTIONS.busy_blocks * i64::from(machine.multiprocessors);
-        let loads = (REDUCTIONS.loads * VECTOR / self.vector).min(REDUCTIONS.most_loads);
+        let loads = (LOADS * VECTOR / self.vector).min(MOST_LOADS);
         let along =
             |threads: i64, strip: i64| (threads / self.lanes(strip)).min(power_from(div_up(self.reduced, loads)));
         let blocks = |threads: i64, strip: i64| div_up(self.places, threads / along(threads, strip));
@@ -92,7 +97,9 @@ impl ReductionWork {
             }
             // The positions of adjacent results are searched at the end of each share.
             None if self.sought && !self.narrow => (most_threads, widest, busy),
-            None if self.inner && self.bytes <= scale.by_l2(CACHED_BYTES) => (most_threads / 2, widest, busy),
+            None if self.inner && self.bytes <= l2_share(machine, CACHED_L2_PERCENT) => {
+                (most_threads / 2, widest, busy)
+            }
             None => (most_threads, widest, REDUCTIONS.shared_blocks * i64::from(machine.multiprocessors)),
         };
         let (along, blocks) = (along(threads, strip), blocks(threads, strip));

@@ -8,8 +8,9 @@ use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
+use super::shape::MOST_LOADS;
 use super::{Walk, linear};
-use crate::fitted::REDUCTIONS;
+use crate::law::REGISTER_VECTORS;
 use crate::units::{LANES, div_up, power_from};
 
 impl Walk {
@@ -33,7 +34,7 @@ impl Walk {
         let along = match beside {
             true => threads / power_from(results).min(threads),
             // A warp, if it reads everything in few rounds: then no barrier is needed.
-            false => power_from(div_up(self.shape.shares, REDUCTIONS.lane_shares))
+            false => power_from(div_up(self.shape.shares, 2 * REGISTER_VECTORS))
                 .max(LANES)
                 .min(threads / power_from(results).min(LANES / 2)),
         };
@@ -44,7 +45,7 @@ impl Walk {
         };
         let held = Distribution::new((across, along), &layout)?;
         let steps = div_up(self.shape.shares, along);
-        let loads = steps.min(REDUCTIONS.most_loads);
+        let loads = steps.min(MOST_LOADS);
         let result = |iteration: Expr| {
             let kept: Vec<Fragment<'k>> = types
                 .iter()

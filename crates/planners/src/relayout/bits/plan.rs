@@ -12,7 +12,7 @@ use super::super::Sides;
 use super::space::{chosen, complement};
 use crate::fitted::{self, RELAYOUTS};
 use crate::terms::Place;
-use crate::units::VECTOR;
+use crate::units::{MOVE_THREADS, VECTOR};
 
 const FITTED: &fitted::FittedBits = &RELAYOUTS.bits;
 /// The fewest threads of a block, a warp, as a power of two.
@@ -216,8 +216,7 @@ impl BitsPlan {
         let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.solve(a ^ b)?));
         let apart: Option<Vec<u64>> = apart.collect();
 
-        let threads =
-            (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, RELAYOUTS.threads.ilog2());
+        let threads = (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, MOVE_THREADS.ilog2());
         let (read, written): (Vec<u64>, Vec<u64>) = (places(from, &read), places(to, &written));
         let runs = (side_by_side(&read), side_by_side(&written));
         Some(BitsPlan {

@@ -6,11 +6,12 @@
 //! chosen shape has the fewest bytes in flight that still hide the latency of the exchange between
 //! blocks: more of them make the start and the end take longer.
 
-use tilewright_kernel::machine::Multiprocessor;
+use tilewright_kernel::machine::Machine;
 
 use super::super::EXCHANGE_BYTES;
 use super::STAGES;
-use crate::fitted::{PersistentRows, ROWS};
+use crate::fitted::ROWS;
+use crate::law::{DATA_REGISTERS, REGISTER_VECTORS, SCHEDULERS, warp_vectors_in_flight};
 use crate::units::{LANES, VECTOR, div_up};
 
 /// How clusters hold a row.
@@ -29,28 +30,32 @@ pub(crate) struct ClusterShape {
 
 /// The part of a row that its padding may be, at most: a ninth.
 const PADDING: i64 = 9;
-const FITTED: &PersistentRows = &ROWS.persistent;
+/// The blocks of a cluster.
+const BLOCKS: [i64; 4] = [2, 4, 8, 16];
+/// Vectors of a thread: from those that registers hold to three times as many.
+const VECTORS: [i64; 2] = [REGISTER_VECTORS, 3 * REGISTER_VECTORS];
 
 impl ClusterShape {
     /// The shape for rows of `count` vectors, where a thread keeps `kept` registers for each
     /// vector, for exponentials or weights; None if no shape holds them. Ties go to the shape with
     /// more warps, which compute while others wait.
-    pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<ClusterShape> {
-        let [least_warps, most_warps] = FITTED.warps;
-        let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {
-            (least_warps..=most_warps).flat_map(move |warps| {
-                (ROWS.register_vectors..=FITTED.thread_vectors).flat_map(move |vectors| {
-                    (2..=FITTED.resident_warps / warps)
-                        .map(move |resident| (ClusterShape { blocks, warps, vectors, resident }, waits))
+    pub(super) fn of(machine: &Machine, count: i64, kept: i64, powers: bool) -> Option<ClusterShape> {
+        let most = i64::from(machine.multiprocessor.threads) / LANES;
+        let shapes = BLOCKS.into_iter().flat_map(|blocks| {
+            (SCHEDULERS..=2 * SCHEDULERS).flat_map(move |warps| {
+                (VECTORS[0]..=VECTORS[1]).flat_map(move |vectors| {
+                    (2..=most / warps).map(move |resident| ClusterShape { blocks, warps, vectors, resident })
                 })
             })
         });
-        let key = |(shape, waits): &(ClusterShape, i64)| {
+        let unit = warp_vectors_in_flight(machine);
+        let key = |shape: &ClusterShape| {
+            let waits = ROWS.cluster_waits[(shape.blocks.ilog2() - 1) as usize] * unit;
             let left = shape.places() - count;
-            (shape.at_once() + waits, shape.blocks, left, -shape.warps)
+            // In thousandths, so that keys have an order.
+            ((1e3 * (shape.at_once() as f64 + waits)) as i64, shape.blocks, left, -shape.warps)
         };
-        let held = shapes.filter(|(shape, _)| shape.holds(own, count, kept, powers));
-        held.min_by_key(key).map(|(shape, _)| shape)
+        shapes.filter(|shape| shape.holds(machine, unit, (count, kept), powers)).min_by_key(key)
     }
 
     /// The vectors of a row that the cluster has room for.
@@ -65,21 +70,22 @@ impl ClusterShape {
 
     /// Whether there is room for a row, not much more than that, and registers and shared memory
     /// suffice.
-    fn holds(&self, own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> bool {
+    fn holds(&self, machine: &Machine, unit: f64, (count, kept): (i64, i64), powers: bool) -> bool {
+        let own = &machine.multiprocessor;
         let ClusterShape { blocks, warps, vectors, resident } = *self;
         let left = self.places() - count;
         // Registers are allocated to four warps at a time, in units of eight.
         let threads = div_up(warps * resident, 4) * 4 * LANES;
         let registers = i64::from(own.registers) / threads / 8 * 8;
-        let wanted = kept * vectors + FITTED.other_registers;
+        let wanted = kept * vectors + 4 * DATA_REGISTERS;
         let places = STAGES * warps * LANES * vectors * VECTOR;
         let shared = places + STAGES * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
-        let [few, filled, ragged, powers_of_sixteen] = FITTED.vectors_in_flight;
+        let [few, more, powers_of_sixteen] = ROWS.in_flight.map(|latencies| latencies * unit);
+        let at_once = self.at_once() as f64;
         let enough = match (blocks, left) {
-            (..=4, _) => resident * count >= few * blocks * LANES,
-            (_, 0) => self.at_once() >= filled,
-            (16, _) if powers => self.at_once() >= powers_of_sixteen,
-            _ => self.at_once() >= ragged,
+            (..=4, _) => (resident * count) as f64 >= few * (blocks * LANES) as f64,
+            (16, 1..) if powers => at_once >= powers_of_sixteen,
+            _ => at_once >= more,
         };
         (0..=count / PADDING).contains(&left)
             && wanted <= registers

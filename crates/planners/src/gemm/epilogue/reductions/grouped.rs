@@ -18,8 +18,8 @@ use crate::gemm::plan::WARPGROUP_THREADS;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::reductions::{Each, EpilogueReduction};
 use crate::gemm::schedule::grouped::number;
-use crate::product::count;
 use crate::terms::Statistic;
+use crate::units::count;
 use crate::units::follow_launches;
 
 /// The kernel that combines the partial results of tiles of `rows` rows, with `each` numbers for a

@@ -1,0 +1,72 @@
+//! What the data of a machine says about kernels that memory limits.
+//!
+//! Law: nothing here was timed. A multiprocessor has as many registers, threads and schedulers as
+//! its [`Machine`] says, and memory is busy while as many bytes are in flight as it moves during
+//! the latency of a load.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
+
+use crate::units::{BLOCK_THREADS, LANES, VECTOR};
+
+/// Vectors of 16 bytes that a thread has in registers: half of the 32 registers that each of 2048
+/// threads has of the 64 Ki of a multiprocessor. The other half is for addresses and results.
+pub(crate) const REGISTER_VECTORS: i64 = 4;
+/// The same in registers of 32 bits.
+pub(crate) const DATA_REGISTERS: i64 = REGISTER_VECTORS * VECTOR / 4;
+/// Warps of a block that keep each scheduler of a multiprocessor busy.
+pub(crate) const SCHEDULERS: i64 = 4;
+/// Threads of such a block.
+pub(crate) const FEW_THREADS: i64 = SCHEDULERS * LANES;
+/// The most threads of a block of which a multiprocessor has several.
+pub(crate) const SEVERAL_THREADS: i64 = BLOCK_THREADS / 2;
+
+/// This many percent of the L2 cache, in bytes.
+pub(crate) fn l2_share(machine: &Machine, percent: i64) -> i64 {
+    (i128::from(machine.l2_bytes) * i128::from(percent) / 100).clamp(1, i64::MAX.into()) as i64
+}
+
+/// This many percent of the shared memory of a multiprocessor, in bytes.
+pub(crate) fn shared_share(machine: &Machine, percent: i64) -> i64 {
+    i64::from(machine.multiprocessor.shared_bytes) * percent / 100
+}
+
+/// Seconds from a load to its value out of device memory: those of the card that was measured where
+/// nobody has measured this one.
+pub(crate) fn latency(machine: &Machine) -> f64 {
+    machine.latency.or(Machine::of_target(Target::Sm90a).latency).unwrap_or_default()
+}
+
+/// The vectors of a warp that a multiprocessor must have in flight to keep device memory busy, by
+/// Little's law.
+pub(crate) fn warp_vectors_in_flight(machine: &Machine) -> f64 {
+    machine.bandwidth * latency(machine) / f64::from(machine.multiprocessors.max(1)) / (LANES * VECTOR) as f64
+}
+
+/// The multiprocessors that clusters fill: a graphics processing cluster has about sixteen, and one
+/// of them is left over.
+pub(crate) fn clustered(machine: &Machine) -> i64 {
+    let all = i64::from(machine.multiprocessors);
+    all - all / 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_each_card() {
+        let h200 = Machine::named("H200").unwrap();
+        assert_eq!((l2_share(&h200, 64), clustered(&h200)), (32 << 20, 124));
+        // 12,873 bytes, in vectors of 512.
+        assert!((warp_vectors_in_flight(&h200) - 25.14).abs() < 0.01);
+        for machine in Machine::all() {
+            assert!(l2_share(&machine, 100) == machine.l2_bytes as i64 && l2_share(&machine, 0) == 1);
+            assert!(clustered(&machine) * 16 >= i64::from(machine.multiprocessors) * 15);
+            assert!(latency(&machine) > 1e-7 && warp_vectors_in_flight(&machine) > 1.0, "{}", machine.name);
+            // A block of several, with its data in half of its registers, is resident twice.
+            let own = machine.multiprocessor;
+            assert!(i64::from(own.threads) >= 2 * SEVERAL_THREADS && i64::from(own.registers) >= 4096 * DATA_REGISTERS);
+        }
+    }
+}
