@@ -38,7 +38,7 @@ pub(crate) const ROWS: FittedRows = FittedRows {
     cached_l2_percent: [256, 128, 40],
     ragged_softmax_rows: 3,
     cluster_waits: [0.0, 1.0, 2.3, 3.7],
-    in_flight: [3.0, 3.7, 4.7],
+    in_flight: [3.0, 3.6, 4.3],
 };
 
 /// Of reductions along any modes: 39 shapes of a matrix, each in up to eight ways, and rows and

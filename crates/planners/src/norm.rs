@@ -479,7 +479,7 @@ mod tests {
             (norm(36_864, Element::Bf16, 2), Some("93 clusters of 4 blocks of 128")),
             (norm(37_000, Element::Bf16, 2), Some("93 clusters of 4 blocks of 160")),
             (norm(45_000, Element::F32, 2), Some("46 clusters of 8 blocks of 128")),
-            (norm(47_000, Element::F32, 2), Some("31 clusters of 8 blocks of 224")),
+            (norm(47_000, Element::F32, 2), Some("31 clusters of 8 blocks of 256")),
             (norm(30_000, Element::Bf16, 2), Some("93 clusters of 4 blocks of 160")),
             (norm(30_000, Element::F32, 2), Some("62 clusters of 4 blocks of 192")),
             (norm(60_000, Element::Bf16, 2), Some("62 clusters of 4 blocks of 192")),

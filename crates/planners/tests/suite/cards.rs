@@ -191,18 +191,14 @@ fn tabled(text: &str) -> usize {
             let code = line.split("//").next().unwrap_or_default();
             let code = code.split(" = ").last().unwrap_or_default();
             // Of a product and of a power of two, the first number counts.
-            let mut words = code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_.<*".contains(letter)));
             let mut before = "";
-            found += words
-                .by_ref()
-                .filter(|word| !word.is_empty())
-                .filter(|word| {
-                    let counts =
-                        word.starts_with(|first: char| first.is_ascii_digit()) && !matches!(before, "<<" | "*");
-                    before = word;
-                    counts
-                })
-                .count();
+            for word in code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_.<*".contains(letter))) {
+                let digit = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+                // What follows `2e` of `2e-6` is its exponent.
+                let goes_on = matches!(before, "<<" | "*") || digit(before) && before.ends_with('e');
+                found += usize::from(digit(word) && !goes_on);
+                before = if word.is_empty() { before } else { word };
+            }
         }
         inside &= !line.ends_with(';');
     }
@@ -225,7 +221,7 @@ fn numbers_of_planners_are_few_and_say_what_they_count() {
     }
     assert!((60..=77).contains(&all), "{all} numeric constants");
     let tables = ["fitted.rs", "gemm/fitted.rs"].map(|file| tabled(&fs::read_to_string(folder.join(file)).unwrap()));
-    assert!(tables[0] <= 55 && tables[1] <= 62, "{tables:?} numbers that were timed");
+    assert!(tables[0] <= 54 && tables[1] <= 57, "{tables:?} numbers that were timed");
 }
 
 #[test]

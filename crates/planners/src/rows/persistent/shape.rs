@@ -32,8 +32,8 @@ pub(crate) struct ClusterShape {
 const PADDING: i64 = 9;
 /// The blocks of a cluster.
 const BLOCKS: [i64; 4] = [2, 4, 8, 16];
-/// Vectors of a thread: from those that registers hold to three times as many.
-const VECTORS: [i64; 2] = [REGISTER_VECTORS, 3 * REGISTER_VECTORS];
+/// Vectors of a thread: from those that registers hold to less than three times as many.
+const VECTORS: [i64; 2] = [REGISTER_VECTORS, 3 * REGISTER_VECTORS - 1];
 
 impl ClusterShape {
     /// The shape for rows of `count` vectors, where a thread keeps `kept` registers for each
@@ -80,13 +80,13 @@ impl ClusterShape {
         let wanted = kept * vectors + 4 * DATA_REGISTERS;
         let places = STAGES * warps * LANES * vectors * VECTOR;
         let shared = places + STAGES * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
-        let [few, more, powers_of_sixteen] = ROWS.in_flight.map(|latencies| latencies * unit);
-        let at_once = self.at_once() as f64;
-        let enough = match (blocks, left) {
-            (..=4, _) => (resident * count) as f64 >= few * (blocks * LANES) as f64,
-            (16, 1..) if powers => at_once >= powers_of_sixteen,
-            _ => at_once >= more,
+        let [few, more, powers_of_sixteen] = ROWS.in_flight;
+        let latencies = match (blocks, left) {
+            (..=4, _) => few,
+            (16, 1..) if powers => powers_of_sixteen,
+            _ => more,
         };
+        let enough = resident as f64 * count as f64 >= latencies * unit * (blocks * LANES) as f64;
         (0..=count / PADDING).contains(&left)
             && wanted <= registers
             && resident * shared <= i64::from(own.shared_bytes)
