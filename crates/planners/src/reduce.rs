@@ -23,18 +23,14 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::fitted::REDUCTIONS;
-use crate::law::SEVERAL_THREADS;
+use crate::law::{BLOCK_BYTES, SEVERAL_THREADS};
 use crate::planned::{Planned, distinct};
 use crate::rows::RowsPlan;
 use crate::terms::{Meaning, Statistic};
-use crate::units::{BLOCK_THREADS, VECTOR, WHOLE};
+use crate::units::WHOLE;
 use anywhere::Walk;
 pub use indices::indices_of_greatest;
 use problem::ReductionProblem;
-
-/// Bytes that one block reads at once, a vector of each thread: of a row that it reads alone, and of
-/// what all shares leave for one block to combine.
-const BLOCK_BYTES: i64 = VECTOR * BLOCK_THREADS;
 
 /// The options of [`reduce()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

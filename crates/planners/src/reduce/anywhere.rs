@@ -28,10 +28,9 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, Kerne
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use super::BLOCK_BYTES;
 use super::problem::{ReducedAxis, ReductionProblem};
 use crate::error::PlanError;
-use crate::law::SEVERAL_THREADS;
+use crate::law::{BLOCK_BYTES, SEVERAL_THREADS};
 use crate::rows::{RowsPlan, placed};
 use crate::terms::Statistic;
 use crate::units::{VECTOR, div_up, gcd, widest};
