@@ -109,6 +109,8 @@ pub(crate) struct Areas {
     pub(crate) small: f64,
     /// The same in long work whose rows are not aligned to cache lines.
     pub(crate) small_unaligned: f64,
+    /// Tiles of 256 x 192 and more.
+    pub(crate) largest: f64,
     /// Tiles between 128 x 256 and 256 x 192.
     pub(crate) large: f64,
 }
@@ -140,7 +142,7 @@ pub(crate) const BARE: Fitted = Fitted {
     partial_store: 18.8,
     partial_stores_alone: true,
     further_part: 107.0,
-    areas: Areas { long_alone: true, small: 1.07, small_unaligned: 1.02, large: 1.02 },
+    areas: Areas { long_alone: true, small: 1.08, small_unaligned: 1.015, largest: 1.009, large: 1.035 },
     ping_pong: [0.955, 1.015],
     handover: 850.0,
     three_stages_in_cluster: 1.0,
@@ -158,7 +160,7 @@ pub(crate) const GENERAL: Fitted = Fitted {
     loads: Loads::Bytes(ByteLoads { fill: [69.0, 73.0], unaligned: [2.05, 1.75], cluster_ready: 60.0 }),
     partial_stores_alone: false,
     further_part: 210.0,
-    areas: Areas { long_alone: false, ..BARE.areas },
+    areas: Areas { long_alone: false, small: 1.07, small_unaligned: 1.03, largest: 0.985, large: 1.02 },
     ping_pong: [1.03, 1.03],
     three_stages_in_cluster: 1.08,
     reread: None,

@@ -252,7 +252,7 @@ impl Timed<'_> {
     fn longer(&self) -> f64 {
         let Timed { plan, problem, fitted, .. } = *self;
         let long = problem.operations() >= SHORT_WORK;
-        let Areas { long_alone, small, small_unaligned, large } = fitted.areas;
+        let Areas { long_alone, small, small_unaligned, largest, large } = fitted.areas;
         let small = if is_long_and_unaligned(problem) { small_unaligned } else { small };
         let read_often = match plan.rows * plan.columns {
             // All accumulators of tf32 are stored, so wide tiles took no longer.
@@ -260,7 +260,8 @@ impl Timed<'_> {
             _ if plan.ping_pong => fitted.ping_pong[usize::from(long)],
             _ if long_alone && !long => 1.0,
             area if area < 128 * 256 => small,
-            area if area > 128 * 256 && area < 256 * 192 => large,
+            area if area >= 256 * 192 => largest,
+            area if area > 128 * 256 => large,
             _ if plan.rows == 256 => small,
             _ => 1.0,
         };

@@ -221,7 +221,7 @@ fn numbers_of_planners_are_few_and_say_what_they_count() {
     }
     assert!((60..=77).contains(&all), "{all} numeric constants");
     let tables = ["fitted.rs", "gemm/fitted.rs"].map(|file| tabled(&fs::read_to_string(folder.join(file)).unwrap()));
-    assert!(tables[0] <= 54 && tables[1] <= 57, "{tables:?} numbers that were timed");
+    assert!(tables[0] <= 54 && tables[1] <= 62, "{tables:?} numbers that were timed");
 }
 
 #[test]
