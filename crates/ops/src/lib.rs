@@ -32,6 +32,7 @@ mod embedding;
 mod error;
 mod experts;
 mod int4;
+mod norm_gradient;
 mod optimizer;
 mod options;
 mod quantize;

@@ -8,20 +8,12 @@
 //! the distance between two rows of `x`. Each tensor has its own pitch, named after it, and a
 //! derivative has the pitch of what it is of: `d_x` is `(M,length):(x_pitch,1)`.
 
-use tilewright_tile::{Element, GradientOptions, Sequence};
+use tilewright_tile::{Element, Sequence};
 
 use crate::Operator;
 use crate::error::OperatorError;
 use crate::options::options;
-use crate::row_tiles::{
-    LONGEST_ROW_IN_A_TILE, RowTiles, SHORT_TILE_OF_GRADIENT, check_float, narrowed, program, widened,
-};
-
-/// The programs that `text` and its derivation by `of` give.
-fn derived(text: &str, of: &[&str]) -> Result<Sequence, OperatorError> {
-    let of = of.iter().map(|name| (*name).to_string()).collect();
-    Ok(program(text)?.gradient(&GradientOptions { of, ..GradientOptions::default() })?)
-}
+use crate::row_tiles::{GradientTiles, LONGEST_ROW_IN_A_TILE, RowTiles, check_float, narrowed, program, widened};
 
 /// A sequence of one program.
 fn single(text: &str) -> Result<Sequence, OperatorError> {
@@ -51,6 +43,11 @@ options! {
         element: Element = Element::F32,
         /// A power of two that divides the pitches of all tensors, in elements.
         alignment: i64 = 1,
+        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
+        backward_rows: i64 = 0,
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
+        /// row says.
+        backward_warps: i64 = 0,
     }
 }
 
@@ -74,6 +71,11 @@ options! {
         element: Element = Element::F32,
         /// A power of two that divides the pitches of all tensors, in elements.
         alignment: i64 = 1,
+        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
+        backward_rows: i64 = 0,
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
+        /// row says.
+        backward_warps: i64 = 0,
     }
 }
 
@@ -115,8 +117,15 @@ fn for_each_tile(rows: RowTiles, statements: &str) -> String {
 
 impl Softmax {
     fn rows(&self) -> Result<RowTiles, OperatorError> {
-        let Softmax { length, element, alignment } = *self;
+        let Softmax { length, element, alignment, .. } = *self;
         RowTiles::new(length, element, alignment).checked("softmax")
+    }
+
+    /// The rows in the tiles of the backward, where a row is in one tile.
+    fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
+        let rows = self.rows()?;
+        let tiles = GradientTiles::new(rows, false).given("softmax", [self.backward_rows, self.backward_warps, 0])?;
+        Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
     }
 
     fn text(rows: RowTiles) -> String {
@@ -138,11 +147,27 @@ impl Operator for Softmax {
 
     /// Reads `x` and `d_y`; the softmax is computed again.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        let rows = self.rows()?;
-        if rows.fits() {
-            return derived(&Softmax::text(rows), &["x"]);
-        }
+        let rows = self.gradient_rows()?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
+        if rows.fits() {
+            // Both tiles are in flight before a thread waits, and both sums are exchanged at once.
+            let body = format!(
+                "    a = {}
+    d = {}
+    greatest = reduce_max(a, 1)
+    e = exp(a - greatest)
+    total = reduce_sum(e, 1)
+    inner = reduce_sum(d * e, 1)
+    scale = recip(total)
+    shift = inner * scale * -scale
+    {}
+",
+                rows.load("x", ", -inf"),
+                rows.load("d_y", ""),
+                rows.store("d_x", "fma(d, scale, shift) * e")
+            );
+            return single(&format!("tile d_softmax {{\n{head}{}{body}}}\n", rows.grid()));
+        }
         let (a, d) = (rows.load("x", ", -inf"), rows.load("d_y", ""));
         let inner = format!(
             "    loop chunk < {} with inner = broadcast(f32(0), (1,1)) {{
@@ -161,8 +186,16 @@ impl Operator for Softmax {
 
 impl LogSoftmax {
     fn rows(&self) -> Result<RowTiles, OperatorError> {
-        let LogSoftmax { length, element, alignment } = *self;
+        let LogSoftmax { length, element, alignment, .. } = *self;
         RowTiles::new(length, element, alignment).checked("log_softmax")
+    }
+
+    /// The rows in the tiles of the backward, where a row is in one tile.
+    fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
+        let rows = self.rows()?;
+        let tiles =
+            GradientTiles::new(rows, false).given("log_softmax", [self.backward_rows, self.backward_warps, 0])?;
+        Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
     }
 
     fn text(rows: RowTiles) -> String {
@@ -180,11 +213,24 @@ impl Operator for LogSoftmax {
 
     /// Reads `x` and `d_y`; the softmax is computed again.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        let rows = self.rows()?;
-        if rows.fits() {
-            return derived(&LogSoftmax::text(rows), &["x"]);
-        }
+        let rows = self.gradient_rows()?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
+        if rows.fits() {
+            let body = format!(
+                "    a = {}
+    d = {}
+    greatest = reduce_max(a, 1)
+    sum = reduce_sum(d, 1)
+    e = exp(a - greatest)
+    total = reduce_sum(e, 1)
+    {}
+",
+                rows.load("x", ", -inf"),
+                rows.load("d_y", ""),
+                rows.store("d_x", "fma(e, recip(total) * -sum, d)")
+            );
+            return single(&format!("tile d_log_softmax {{\n{head}{}{body}}}\n", rows.grid()));
+        }
         let (a, d) = (rows.load("x", ", -inf"), rows.load("d_y", ""));
         let sum = format!(
             "    loop chunk < {} with sum = broadcast(f32(0), (1,1)) {{
@@ -235,6 +281,14 @@ options! {
         weight_less_one: bool = false,
         /// Whether an input `residual` is added first, and the output `sum` written.
         residual: bool = false,
+        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
+        backward_rows: i64 = 0,
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
+        /// row says.
+        backward_warps: i64 = 0,
+        /// The tiles that a block of the backward takes one after another. With 0, as the length of a
+        /// row says.
+        backward_tiles: i64 = 0,
     }
 }
 
@@ -268,23 +322,33 @@ options! {
         weight_element: Element = Element::F32,
         /// Whether an input `residual` is added first, and the output `sum` written.
         residual: bool = false,
+        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
+        backward_rows: i64 = 0,
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
+        /// row says.
+        backward_warps: i64 = 0,
+        /// The tiles that a block of the backward takes one after another. With 0, as the length of a
+        /// row says.
+        backward_tiles: i64 = 0,
     }
 }
 
 /// What is common to the norms.
 #[derive(Clone, Copy)]
-struct Norm {
-    operator: &'static str,
-    rows: RowTiles,
-    epsilon: f64,
+pub(crate) struct Norm {
+    pub(crate) operator: &'static str,
+    pub(crate) rows: RowTiles,
+    /// The tiles of the backward.
+    pub(crate) tiles: GradientTiles,
+    pub(crate) epsilon: f64,
     /// Whether the mean is subtracted.
-    centred: bool,
+    pub(crate) centred: bool,
     /// The vectors of a row, and whether each is there.
-    weight: bool,
-    weight_less_one: bool,
-    bias: bool,
-    weight_element: Element,
-    residual: bool,
+    pub(crate) weight: bool,
+    pub(crate) weight_less_one: bool,
+    pub(crate) bias: bool,
+    pub(crate) weight_element: Element,
+    pub(crate) residual: bool,
 }
 
 impl Norm {
@@ -302,18 +366,13 @@ impl Norm {
         Ok(self)
     }
 
-    /// The program. `sum_is_input`: the rows are an input `sum`, which is also an output `same`.
-    /// The derivatives of this program by `sum` are those of the norm plus `d_same`.
-    fn text(&self, sum_is_input: bool) -> String {
+    /// The program of the forward.
+    fn text(&self) -> String {
         let Norm { rows, centred, weight_element, .. } = *self;
         let mut head = String::new();
         let mut body = String::new();
-        match (self.residual, sum_is_input) {
-            (true, true) => {
-                head += &(rows.tensor("input ", "sum") + &rows.tensor("output", "same"));
-                body += &format!("    a = {}\n    {}\n", rows.load("sum", ""), rows.store("same", "a"));
-            }
-            (true, false) => {
+        match self.residual {
+            true => {
                 head += &(rows.tensor("input ", "x") + &rows.tensor("input ", "residual"));
                 head += &rows.tensor("output", "sum");
                 let both = format!("{} + {}", rows.load("x", ""), rows.load("residual", ""));
@@ -321,7 +380,7 @@ impl Norm {
                 body += &format!("    s = {}\n", narrowed(rows.element, &format!("({both})")));
                 body += &format!("    store(sum, {}, s)\n    a = {}\n", rows.place(), widened(rows.element, "s"));
             }
-            (false, _) => {
+            false => {
                 head += &rows.tensor("input ", "x");
                 body += &format!("    a = {}\n", rows.load("x", ""));
             }
@@ -345,31 +404,19 @@ impl Norm {
         head += &rows.tensor("output", "y");
         format!("tile {} {{\n{head}{}{body}    {}\n}}\n", self.operator, rows.grid(), rows.store("y", "y"))
     }
-
-    fn backward(&self) -> Result<Sequence, OperatorError> {
-        let mut of = vec![if self.residual { "sum" } else { "x" }];
-        of.extend(self.weight.then_some("weight"));
-        of.extend(self.bias.then_some("bias"));
-        // RMS norm of rows of 768 takes 155 us with two rows a tile and 180 us with one (65536
-        // rows).
-        let is_single = self.centred || self.rows.length >= SHORT_TILE_OF_GRADIENT;
-        let own = Norm { rows: if is_single { self.rows.of_gradient() } else { self.rows }, ..*self };
-        let of = of.into_iter().map(str::to_string).collect();
-        // A block of the gradient keeps the sums of as many rows whether a tile has one row or two.
-        let halved = own.rows.rows_of_block() < self.rows.rows_of_block();
-        let blocks_merged = if halved { 2 } else { 1 } * GradientOptions::default().blocks_merged;
-        Ok(program(&own.text(true))?.gradient(&GradientOptions { of, blocks_merged, ..GradientOptions::default() })?)
-    }
 }
 
 impl RmsNorm {
     fn norm(&self) -> Result<Norm, OperatorError> {
-        let RmsNorm { length, element, alignment, epsilon, weight, weight_element, weight_less_one, residual } = *self;
-        let rows = RowTiles::new(length, element, alignment);
+        let RmsNorm { length, element, alignment, epsilon, weight, weight_less_one, weight_element, residual, .. } =
+            *self;
         let operator = "rms_norm";
+        let rows = RowTiles::new(length, element, alignment).checked(operator)?;
+        let given = [self.backward_rows, self.backward_warps, self.backward_tiles];
         let norm = Norm {
             operator,
             rows,
+            tiles: GradientTiles::new(rows, true).given(operator, given)?,
             epsilon,
             centred: false,
             weight,
@@ -384,7 +431,7 @@ impl RmsNorm {
 
 impl Operator for RmsNorm {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&self.norm()?.text(false))
+        single(&self.norm()?.text())
     }
 
     /// Reads `x` and `d_y`, and `weight` if there is one; writes `d_x` and `d_weight`. With
@@ -397,12 +444,14 @@ impl Operator for RmsNorm {
 
 impl LayerNorm {
     fn norm(&self) -> Result<Norm, OperatorError> {
-        let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual } = *self;
-        let rows = RowTiles::new(length, element, alignment);
+        let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual, .. } = *self;
         let operator = "layer_norm";
+        let rows = RowTiles::new(length, element, alignment).checked(operator)?;
+        let given = [self.backward_rows, self.backward_warps, self.backward_tiles];
         let norm = Norm {
             operator,
             rows,
+            tiles: GradientTiles::new(rows, true).given(operator, given)?,
             epsilon,
             centred: true,
             weight,
@@ -417,7 +466,7 @@ impl LayerNorm {
 
 impl Operator for LayerNorm {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&self.norm()?.text(false))
+        single(&self.norm()?.text())
     }
 
     /// As of [`RmsNorm`], and `d_bias`.

@@ -338,10 +338,15 @@ fn warps(program: &Program) -> i64 {
 /// registers of a thread. With fewer registers the assembler leaves enough room by itself, and with
 /// more it would have to spill. Kernels with `dot` take the registers that they need. If iterations
 /// overlap, 512 threads: registers then hold the bytes in flight, and with half of them threads
-/// wait for memory. Measured on an H200.
+/// wait for memory. Measured on an H200. Without `dot` the assembler keeps more than whole tiles in
+/// registers, and large blocks spill some of it rather than be alone on a multiprocessor.
 fn resident(placed: &Placed, warps: i64) -> u32 {
-    if !placed.tilings.is_empty() && crate::lower::is_early(placed) {
-        let fits = pressure::pressure(placed, |_| false).registers <= 128;
+    if let Some(loads) = crate::lower::early_registers(placed) {
+        let own = pressure::pressure(placed, |_| false).registers;
+        let fits = match placed.tilings.is_empty() {
+            true => own + loads <= if warps < 8 { 120 } else { 136 },
+            false => own <= 128,
+        };
         return if fits { (16 / warps).clamp(1, 16) as u32 } else { 1 };
     }
     let registers = |(value, held): (&ValueId, &Held)| {

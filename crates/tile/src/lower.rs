@@ -14,9 +14,10 @@ mod picked;
 mod roles;
 mod smooth;
 mod stage;
+mod together;
 mod top;
 
-pub(crate) use early::is_early;
+pub(crate) use early::early_registers;
 pub(crate) use roles::{lower as lower_by_roles, tma_layout};
 pub(crate) use stage::staged_layout;
 
@@ -308,12 +309,14 @@ impl<'k, 'p> Lowering<'k, 'p> {
                         self.values.insert(*result, own);
                         continue;
                     }
-                    self.turns(operation, operands, *place)?;
-                    let k = self.k;
-                    let mut given = || place.during(|| self.given(*result, operation, operands));
-                    let is_read = matches!(operation, Operation::Load { .. } | Operation::Gather { .. });
-                    let own = if is_read && late { k.in_place(given)? } else { given()? };
-                    self.values.insert(*result, own);
+                    if !place.during(|| self.reduced_together(body, number))? {
+                        self.turns(operation, operands, *place)?;
+                        let k = self.k;
+                        let mut given = || place.during(|| self.given(*result, operation, operands));
+                        let is_read = matches!(operation, Operation::Load { .. } | Operation::Gather { .. });
+                        let own = if is_read && late { k.in_place(given)? } else { given()? };
+                        self.values.insert(*result, own);
+                    }
                 }
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
                 Statement::Loop(own) => {

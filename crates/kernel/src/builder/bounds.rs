@@ -42,6 +42,12 @@ impl Core {
         a.less(b).proved() || self.noted(self.extreme(a, true).less(b).proved(), Some(a), b)
     }
 
+    /// Whether a number is at least another one in all threads, blocks and iterations.
+    pub(crate) fn is_at_least(&self, a: &Expr, b: &Expr) -> bool {
+        let Some(before) = b.minus(&Expr::from(1)) else { return false };
+        before.less(a).proved() || self.noted(before.less(&self.extreme(a, false)).proved(), Some(&before), a)
+    }
+
     /// Whether a number is 0 or more in all threads, blocks and iterations.
     pub(crate) fn is_natural(&self, a: &Expr) -> bool {
         let below = Expr::from(-1);

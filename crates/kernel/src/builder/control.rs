@@ -186,7 +186,7 @@ impl Core {
             self.set_unit(unit, result);
             carried.push(Carried { initial: *initial, current: *current, next, result });
         }
-        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps, until, source });
+        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps_of_loop(), until, source });
         self.scopes[depth].steps.push(step);
         Ok(())
     }

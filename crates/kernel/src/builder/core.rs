@@ -14,7 +14,7 @@ use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
 use super::state::{LastBlock, SchedulerState, Scratch, Team, Write};
 use crate::error::Reason;
-use crate::program::memory::{Buffer, TensorMap};
+use crate::program::memory::{Buffer, BufferId, TensorMap};
 use crate::program::operation::{Axis, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
@@ -26,6 +26,20 @@ pub(crate) struct Scope {
     pub(crate) steps: Vec<Step>,
     known: HashMap<(Operation, Registers), Registers>,
     pub(super) expressions: HashMap<(Expr, Width), Register>,
+    /// The barriers of the block that are steps of this body, but those in front of areas of shared
+    /// memory.
+    pub(super) barriers: usize,
+    /// The barriers in front of areas.
+    pub(super) before_areas: Vec<BarrierBefore>,
+}
+
+/// A barrier in front of an area of shared memory that a body takes.
+pub(super) struct BarrierBefore {
+    /// Which step it is.
+    pub(super) step: usize,
+    pub(super) area: BufferId,
+    /// How many barriers of the body had come when the area was given back.
+    pub(super) returned: Option<usize>,
 }
 
 /// A number that threads compute or a loop counts, as a parameter of the algebra.
@@ -235,6 +249,9 @@ impl Core {
         if matches!(operation, Operation::Barrier | Operation::ClusterWait) {
             if depth == 0 {
                 self.scratch.settle();
+            }
+            if operation == Operation::Barrier && guard.is_none() {
+                self.scopes[depth].barriers += 1;
             }
             self.forget_conversions();
         }

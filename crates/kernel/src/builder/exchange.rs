@@ -69,7 +69,11 @@ impl Build {
             // member, several at once.
             let strides =
                 if sets >= WARP_LANES as i64 / 4 { (sets * values, 1, sets) } else { (1, members, sets * members) };
-            arrays.push(self.take_scratch(*element, Layout::strided((members, sets, values), strides)?)?);
+            let layout = Layout::strided((members, sets, values), strides)?;
+            arrays.push(match arrays.is_empty() {
+                true => self.take_scratch(*element, layout)?,
+                false => self.take_scratch_beside(*element, layout)?,
+            });
         }
         let only = self.core().all_zero(same)?;
         for (array, (element, numbers)) in arrays.iter().zip(lists) {

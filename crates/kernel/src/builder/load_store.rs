@@ -88,6 +88,33 @@ impl Core {
         }
     }
 
+    /// Gives elements of a cell the value of what exists nowhere: 0, or another one.
+    fn fill(&mut self, cell: usize, slots: &[usize], other: Option<Register>) {
+        let bits = self.cells[cell].bits;
+        let each = if bits < 32 { (32 / bits) as usize } else { 1 };
+        for part in slots.chunks(each) {
+            match other {
+                Some(other) if each == 1 => self.cells[cell].slots[part[0]] = Slot::Whole(other),
+                None if each == 1 => {
+                    let zero = self.constant(0, Width::of_bits(bits).unwrap_or(Width::Bits64));
+                    self.cells[cell].slots[part[0]] = Slot::Whole(zero);
+                }
+                _ => {
+                    let word = match other {
+                        Some(other) => self.packed(&vec![other; each], bits),
+                        None => self.constant(0, Width::Bits32),
+                    };
+                    self.set_word(cell, part, word);
+                }
+            }
+        }
+    }
+
+    /// Whether an access exists in no thread.
+    fn exists_nowhere(&self, conditions: &[EdgeCondition]) -> bool {
+        conditions.iter().any(|(_, at, extent)| self.is_at_least(at, extent))
+    }
+
     /// Gives elements of a cell another value where a predicate is false.
     fn replace_unless(&mut self, guard: Register, cell: usize, slots: &[usize], other: Register) -> Result<(), Reason> {
         let bits = self.cells[cell].bits;
@@ -274,6 +301,11 @@ impl<'k> View<'k> {
                 Some(_) => return Err(Reason::Overlap { layout: fragment.layout.to_string(), in_registers: true }),
                 None => {}
             }
+            if edge == Edge::Predicated && self.build.core().exists_nowhere(&now.1) {
+                self.build.core().fill(fragment.cell, &slots, other.map(|other| other.register()));
+                read.insert(slots, now);
+                continue;
+            }
             let (access, address, guard) = self.guarded(&piece, &now.1, edge)?;
             let mut core = self.build.core();
             core.load((access, self.rank), address, guard, fragment.cell, &slots);
@@ -314,6 +346,9 @@ impl<'k> View<'k> {
             // Of several elements at one place, only one may exist.
             if piece.again && written.iter().any(|(other, when)| *when == conditions && other.meets(&piece)) {
                 return Err(Reason::Overlap { layout: self.text(), in_registers: false });
+            }
+            if edge == Edge::Predicated && self.build.core().exists_nowhere(&conditions) {
+                continue;
             }
             let (access, address, guard) = self.guarded(&piece, &conditions, edge)?;
             written.push((piece, conditions));

@@ -293,15 +293,8 @@ fn reduce_tiles<'k>(
         groups[onto[value]].push(numbers.iter().map(|tile| tile[value]).collect());
     }
     let mut values: Values<'k> = Vec::new();
-    for mut group in groups {
-        while group.len() > 1 {
-            let pairs = group.chunks(2).map(|pair| match pair {
-                [a, b] => checked(a, b),
-                _ => Ok(pair[0].clone()),
-            });
-            group = pairs.collect::<Result<_, _>>()?;
-        }
-        values.extend(group);
+    for group in groups {
+        values.extend(in_pairs(&group, &checked)?);
     }
     // In lanes.
     let moves = ThreadDigits::of(held, modes);
@@ -343,6 +336,21 @@ fn reduce_tiles<'k>(
         Ok(Distributed { fragment, held: target.clone() })
     };
     (0..tiles.len()).map(|tile| made(tile).map_err(refuse)).collect()
+}
+
+/// Sets of numbers combined in a tree of pairs: neighbours first. A part is combined to its end
+/// before the next one begins, so that few numbers wait in registers.
+fn in_pairs<'k>(group: &[Vec<Num<'k>>], combine: &Combination<'_, 'k>) -> Result<Option<Vec<Num<'k>>>, KernelError> {
+    let (first, rest) = match group {
+        [] => return Ok(None),
+        [one] => return Ok(Some(one.clone())),
+        // The greatest power of two of them that leaves some.
+        _ => group.split_at(group.len().div_ceil(2).next_power_of_two()),
+    };
+    match (in_pairs(first, combine)?, in_pairs(rest, combine)?) {
+        (Some(first), Some(rest)) => Ok(Some(combine(&first, &rest)?)),
+        (first, rest) => Ok(first.or(rest)),
+    }
 }
 
 /// The state of a reduction behind a barrier: the arrays, the exchange, the member that a thread

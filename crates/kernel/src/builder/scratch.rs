@@ -2,20 +2,21 @@
 //!
 //! Law: what one statement wrote is read before another one writes to the same place, with a
 //! barrier in between. At the outermost level that is known: an area is free again once a barrier
-//! has followed its release. In the body of a loop, the next iteration reuses the same place, so
-//! each use there is preceded by a barrier.
+//! has followed its release. In the body of a loop each use has a place of its own, which the next
+//! iteration uses again: between its uses in two iterations there is a barrier of the body, that of
+//! another use or else one in front of it.
 //!
 //! These areas are placed after the arrays of the kernel's author.
 
 use super::Build;
-use super::core::Core;
+use super::core::{BarrierBefore, Core, Scope};
 use super::role::barrier_of;
 use super::tensor::View;
 use crate::arguments::IntoLayout;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{Role, Space};
-use crate::program::{Location, Source};
+use crate::program::{Location, Source, Step};
 
 impl Build {
     /// An array in shared memory that [`Build::give_back`] frees: later areas take its place once a
@@ -53,12 +54,35 @@ impl Build {
     /// An array in shared memory until it is given back. Every thread of the block, or of
     /// the role, comes here.
     pub(crate) fn take_scratch(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {
-        let (name, before) = {
+        let before = {
             let mut core = self.core();
-            if core.depth() > 0 {
-                let barrier = barrier_of(core.team.as_ref());
+            let depth = core.depth();
+            // A barrier of the body before this is one since the last iteration.
+            let meets = depth > 0 && (core.team.is_some() || core.scopes[depth].barriers == 0);
+            if meets {
+                let (barrier, step) = (barrier_of(core.team.as_ref()), core.scopes[depth].steps.len());
+                let barriers = core.scopes[depth].barriers;
                 core.effect(barrier, [], &[], None);
+                core.scopes[depth].barriers = barriers;
+                Some(step).filter(|_| core.team.is_none())
+            } else {
+                None
             }
+        };
+        let view = self.take_scratch_beside(element, layout)?;
+        if let Some(step) = before {
+            let mut core = self.core();
+            let depth = core.depth();
+            core.scopes[depth].before_areas.push(BarrierBefore { step, area: view.buffer, returned: None });
+        }
+        Ok(view)
+    }
+
+    /// A further array behind one that was just taken: nothing was written since, so one barrier
+    /// is enough for both.
+    pub(crate) fn take_scratch_beside(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {
+        let (name, before) = {
+            let core = self.core();
             (format!("scratch{}", core.buffers.len()), core.shared_bytes)
         };
         let view = self.declare(element, &name, layout, Space::Shared, Role::Both)?;
@@ -73,9 +97,28 @@ impl Build {
 
     /// Gives an array back.
     pub(crate) fn return_scratch(&self, view: &View<'_>) {
-        for (buffer, _, _, returned) in &mut self.core().scratch.busy {
+        let mut core = self.core();
+        for (buffer, _, _, returned) in &mut core.scratch.busy {
             *returned |= *buffer == view.buffer;
         }
+        let depth = core.depth();
+        let Scope { barriers, before_areas, .. } = &mut core.scopes[depth];
+        for before in before_areas.iter_mut().filter(|before| before.area == view.buffer) {
+            before.returned = Some(*barriers);
+        }
+    }
+}
+
+impl Scope {
+    /// The steps of the body of a loop, without the barriers in front of areas that are given back
+    /// before another barrier of the body.
+    pub(super) fn steps_of_loop(mut self) -> Vec<Step> {
+        for before in self.before_areas.iter().rev() {
+            if before.returned.is_some_and(|returned| returned < self.barriers) {
+                self.steps.remove(before.step);
+            }
+        }
+        self.steps
     }
 }
 

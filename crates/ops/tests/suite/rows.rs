@@ -170,12 +170,48 @@ fn kernels_compute_what_their_programs_mean() {
         let mut sizes: Vec<(&str, i64)> = pitches.iter().map(|name| (name.as_str(), length)).collect();
         sizes.push(("M", rows));
         let element = Element::Bf16;
-        check_both(&Softmax { length, element, alignment: 8 }, &sizes);
-        check_both(&LogSoftmax { length, element, alignment: 8 }, &sizes);
+        check_both(&Softmax { length, element, alignment: 8, ..Softmax::default() }, &sizes);
+        check_both(&LogSoftmax { length, element, alignment: 8, ..LogSoftmax::default() }, &sizes);
         let norm =
             RmsNorm { length, element, alignment: 8, weight: true, residual: length == 768, ..RmsNorm::default() };
         check_both(&norm, &sizes);
         let norm = LayerNorm { length, element, alignment: 8, weight: true, bias: true, ..LayerNorm::default() };
         check_both(&norm, &sizes);
+    }
+}
+
+/// The ways to cut rows of the backward into tiles: warps that meet, and warps that have whole rows,
+/// whose last quarter is past the end in every thread.
+#[test]
+fn kernels_of_every_way_compute_what_their_programs_mean() {
+    let pitches = ["x", "y"].map(|name| format!("{name}_pitch"));
+    for (length, rows, ways) in
+        [(96_i64, 9, [(1, 2, 4), (4, 4, 2), (2, 1, 8)]), (768, 7, [(1, 4, 2), (2, 2, 4), (4, 4, 1)])]
+    {
+        let mut sizes: Vec<(&str, i64)> = pitches.iter().map(|name| (name.as_str(), length)).collect();
+        sizes.push(("M", rows));
+        for (backward_rows, backward_warps, backward_tiles) in ways {
+            let (element, alignment) = (Element::Bf16, 8);
+            let softmax = Softmax { length, element, alignment, backward_rows, backward_warps };
+            check_both(&softmax, &sizes);
+            check_both(&LogSoftmax { length, element, alignment, backward_rows, backward_warps }, &sizes);
+            let norm = RmsNorm { length, element, alignment, weight: true, ..RmsNorm::default() };
+            check_both(&RmsNorm { backward_rows, backward_warps, backward_tiles, ..norm }, &sizes);
+            let norm = LayerNorm { length, element, alignment, weight: true, bias: true, ..LayerNorm::default() };
+            check_both(&LayerNorm { backward_rows, backward_warps, backward_tiles, ..norm }, &sizes);
+        }
+    }
+}
+
+#[test]
+fn a_way_that_no_kernel_has_is_refused() {
+    let refused = |norm: RmsNorm| norm.backward().unwrap_err().to_string();
+    let norm = RmsNorm { length: 64, ..RmsNorm::default() };
+    for (norm, name) in [
+        (RmsNorm { backward_rows: 3, ..norm.clone() }, "backward_rows"),
+        (RmsNorm { backward_warps: 32, ..norm.clone() }, "backward_warps"),
+        (RmsNorm { backward_tiles: -2, ..norm }, "backward_tiles"),
+    ] {
+        assert!(refused(norm).contains(name), "{name}");
     }
 }

@@ -9,12 +9,14 @@ use super::destination::Parts;
 use super::wide;
 use crate::build::{Build, TensorId, Value};
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Index, Program, Reduction};
+use crate::program::{Axis, Index, Program, Reduction, padded};
 
-/// The elements of the derivative that a block computes: lines of 512 bytes of f32.
-const ELEMENTS_OF_BLOCK: i64 = 128;
-/// The parts that a block loads at once: 8 KiB in flight.
-const PARTS_AT_ONCE: i64 = 16;
+/// How many blocks a derivative shall have at least: some for each multiprocessor.
+const BLOCKS: i64 = 256;
+/// The columns of the derivative that a block computes: a sector to a line of 512 bytes of f32.
+const COLUMNS: [i64; 2] = [8, 128];
+/// The elements of parts that a block loads at once: 32 KiB in flight.
+const ELEMENTS_AT_ONCE: i64 = 8192;
 
 pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
     let (name, element, layout) = &parts.result;
@@ -24,10 +26,13 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
         return Err(Reason::Gradient { of: name.clone(), because }.at("input", parts.place));
     }
     // The last mode is taken in tiles, the others one by one.
+    let known = |mode: &usize| parts.extents[*mode].known().unwrap_or(1).max(1);
+    let elements = real.iter().map(known).fold(1, i64::saturating_mul);
+    let columns = padded(elements / BLOCKS).clamp(COLUMNS[0], COLUMNS[1]);
     let tile = |mode: usize| match (real.last() == Some(&mode), parts.extents[mode].known()) {
         (false, _) => 1,
-        (true, Some(known)) => (known as u64).next_power_of_two().min(ELEMENTS_OF_BLOCK as u64) as i64,
-        (true, None) => ELEMENTS_OF_BLOCK,
+        (true, Some(known)) => padded(known).min(columns),
+        (true, None) => columns,
     };
     let shape: Vec<i64> = (0..parts.extents.len()).map(tile).collect();
     Program::build(&format!("total_{name}"), |t| {
@@ -56,7 +61,7 @@ fn added<'t>(
     sum: Value<'t>,
 ) -> Result<Value<'t>, TileError> {
     let Some((count, rest)) = counts.split_first() else { return Ok(sum) };
-    let together = if rest.is_empty() { PARTS_AT_ONCE } else { 1 };
+    let together = if rest.is_empty() { ELEMENTS_AT_ONCE / shape.iter().product::<i64>() } else { 1 };
     let iterations = tiles(&count.parse()?, together)?.to_string();
     let sums = t.range(iterations.as_str(), &[sum], |iteration, carried| {
         let outer = [outer, &[iteration]].concat();

@@ -3,9 +3,10 @@
 //! Law: each iteration computes the same as before, in the same order, but its loads are issued
 //! while the previous iteration computes (prefetching). It is done if the loop stores to outputs
 //! alone, which nothing loads, and the number of iterations is known, so that no load is in vain.
-//! It is also limited to loops in which the warps of a block synchronize in each iteration, because
-//! otherwise warps hide each other's latency with fewer registers. Iterations are unrolled in
-//! pairs, so that numbers in flight never move to another register.
+//! It is also limited to loops in which the warps of a block synchronize in each iteration, or which
+//! carry so many registers that few warps are resident, because otherwise warps hide each other's
+//! latency with fewer registers. Iterations are unrolled in pairs, so that numbers in flight never
+//! move to another register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
@@ -22,6 +23,9 @@ const TOGETHER: i64 = 2;
 const LANE_BITS: usize = 5;
 /// The most registers of a thread for what an iteration reads.
 const REGISTERS: i64 = 64;
+/// From how many registers of a thread on a loop carries many: sixteen warps or fewer are resident
+/// then, with what an iteration reads and computes.
+const MANY_CARRIED: i64 = 16;
 
 /// The iteration of each loop around a statement that is written out within a loop.
 pub(super) type Iterations = Vec<(u32, i64)>;
@@ -35,22 +39,28 @@ struct Early<'s> {
     inner: Iterations,
 }
 
+impl Early<'_> {
+    /// The registers of a thread that it takes.
+    fn registers(&self, placed: &Placed) -> i64 {
+        match self.statement {
+            Statement::Let { result, .. } => {
+                let values = placed.layouts.get(result).map_or(0, |held| held.values());
+                registers(values, placed.program.type_of(*result))
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// The loads of an iteration of a loop, and the number of iterations; None if loads are not
 /// prefetched.
 fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     let count = iterations_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
     let mut loads = Vec::new();
-    let takes = |early: &Early<'_>| match early.statement {
-        Statement::Let { result, .. } => {
-            let values = placed.layouts.get(result).map_or(0, |held| held.values());
-            registers(values, placed.program.type_of(*result))
-        }
-        _ => 0,
-    };
-    let may = meet(&own.body, placed)
+    let may = (meet(&own.body, placed) || carries_many(own, placed))
         && collect(&own.body, &mut Vec::new(), &placed.program, &mut loads)
         && !loads.is_empty();
-    (may && loads.iter().map(takes).sum::<i64>() <= REGISTERS).then_some((loads, count))
+    (may && loads.iter().map(|load| load.registers(placed)).sum::<i64>() <= REGISTERS).then_some((loads, count))
 }
 
 /// Whether something that a body itself computes is given from warp to warp.
@@ -66,6 +76,20 @@ fn meet(body: &[Statement], placed: &Placed) -> bool {
         Statement::Loop(own) => meet(&own.body, placed),
         Statement::Store { .. } => false,
     })
+}
+
+/// Whether a loop without products carries many registers.
+fn carries_many(own: &Loop, placed: &Placed) -> bool {
+    let is_product = |statement: &Statement| match statement {
+        Statement::Let { operation, .. } => matches!(operation, Operation::Dot),
+        Statement::Loop(_) => true,
+        Statement::Store { .. } => false,
+    };
+    let takes = |value: &ValueId| {
+        let values = placed.layouts.get(value).map_or(0, |held| held.values());
+        registers(values, placed.program.type_of(*value))
+    };
+    !own.body.iter().any(is_product) && own.parameters.iter().map(takes).sum::<i64>() >= MANY_CARRIED
 }
 
 /// Whether an operation combines elements of a tile.
@@ -105,16 +129,21 @@ fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program,
     })
 }
 
-/// Whether loads of some loop of a program begin early, without groups of warps.
-pub(crate) fn is_early(placed: &Placed) -> bool {
-    fn any(body: &[Statement], placed: &Placed) -> bool {
-        body.iter().any(|statement| match statement {
-            Statement::Loop(own) if unrolled(own, &placed.program).is_some() => false,
-            Statement::Loop(own) => early(own, placed).is_some() || any(&own.body, placed),
-            _ => false,
-        })
+/// The most registers of a thread for loads of a loop that begin early, without groups of warps; None
+/// if those of no loop do.
+pub(crate) fn early_registers(placed: &Placed) -> Option<i64> {
+    fn most(body: &[Statement], placed: &Placed) -> Option<i64> {
+        let of = |statement: &Statement| match statement {
+            Statement::Loop(own) if unrolled(own, &placed.program).is_some() => None,
+            Statement::Loop(own) => match early(own, placed) {
+                Some((loads, _)) => Some(loads.iter().map(|load| load.registers(placed)).sum()),
+                None => most(&own.body, placed),
+            },
+            _ => None,
+        };
+        body.iter().filter_map(of).max()
     }
-    any(&placed.program.body, placed)
+    most(&placed.program.body, placed)
 }
 
 impl<'k> Lowering<'k, '_> {

@@ -3,7 +3,9 @@
 //! Law: if both sides of a comparison are sums of coordinates, the values of a thread differ by
 //! constants. So `left <= right` is `constant <= limit`, with a constant for each value and one
 //! limit for all of them, instead of a register for each coordinate. Both sides are sums of
-//! non-negative terms that fit in 32 bits, and so does their difference.
+//! non-negative terms that fit in 32 bits, and so does their difference. A value for which all
+//! threads have the same answer needs no comparison: of rows of 768 elements in tiles of 1024, the
+//! last quarter is past the end in every thread.
 
 use tilewright_kernel::{Element, KernelError, Num};
 use tilewright_layout::Stride;
@@ -13,15 +15,24 @@ use super::{Lowering, over};
 use crate::program::{Comparison, Counter, Index, ValueId};
 use crate::sums::{SumTerm, Sums};
 
+/// When the values of a selection are of the first tile.
+pub(super) struct Limits<'k> {
+    /// The constant of each value, and the limit up to which the first tile is selected.
+    pub(super) constants: Vec<i64>,
+    pub(super) limit: Num<'k>,
+    /// For each value, whether it is of the first tile, where all threads agree.
+    pub(super) known: Vec<Option<bool>>,
+}
+
 impl<'k> Lowering<'k, '_> {
-    /// The constant of each value of a selection, and the limit up to which the first tile is
-    /// selected; None if the comparison is not of sums of coordinates.
+    /// When the values of a selection are of the first tile; None if the comparison is not of sums
+    /// of coordinates.
     pub(super) fn limit(
         &self,
         result: ValueId,
         comparison: Comparison,
         operands: &[ValueId],
-    ) -> Result<Option<(Vec<i64>, Num<'k>)>, KernelError> {
+    ) -> Result<Option<Limits<'k>>, KernelError> {
         let k = self.k;
         let Some((difference, bound)) = Sums::new(&self.placed.program).counted(comparison, operands) else {
             return Ok(None);
@@ -45,6 +56,8 @@ impl<'k> Lowering<'k, '_> {
         let held = self.held(result)?;
         let shape = &self.placed.program.type_of(result).shape;
         let mut constants = vec![0; held.values() as usize];
+        // What the bits of the number of a thread add, at least and at most.
+        let (mut least, mut most) = (0, 0);
         for (mode, (by, extent)) in &difference.coordinates {
             let coordinates = k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?;
             let first = *coordinates.first().ok_or_else(over)?;
@@ -57,10 +70,19 @@ impl<'k> Lowering<'k, '_> {
             for (value, constant) in constants.iter_mut().enumerate() {
                 *constant += by * (held.element(0, value as i64) / below % extent);
             }
+            let of_threads = by * (held.element(held.threads() - 1, 0) / below % extent);
+            (least, most) = (least + of_threads.min(0), most + of_threads.max(0));
         }
         if turned != Expr::from(0) {
             limit = limit + k.index(&turned)?;
         }
-        Ok(Some((constants, limit)))
+        let known = |own: &i64| match own {
+            _ if !difference.terms.is_empty() => None,
+            own if own + most <= bound - constant => Some(true),
+            own if own + least > bound - constant => Some(false),
+            _ => None,
+        };
+        let known = constants.iter().map(known).collect();
+        Ok(Some(Limits { constants, limit, known }))
     }
 }

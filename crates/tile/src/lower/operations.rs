@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 
 use super::functions::{binary, compared, divided_by, reductions, unary};
+use super::limits::Limits;
 use super::stage::StageRing;
 use super::{LINE, Lowering, SECTOR, ThreadValue, smooth, top};
 use crate::held::bits;
@@ -118,10 +119,13 @@ impl<'k> Lowering<'k, '_> {
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
             Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
                 // In place: a comparison costs less than a register that keeps its result.
-                Some((constants, limit)) => k.in_place(|| {
-                    Ok(each(&|at| {
-                        let constant = k.number_of(Element::I32, constants[at] as f64);
-                        constant.le(limit).select(given[2][at], given[3][at])
+                Some(Limits { constants, limit, known }) => k.in_place(|| {
+                    Ok(each(&|at| match known[at] {
+                        Some(is_first) => given[if is_first { 2 } else { 3 }][at],
+                        None => {
+                            let constant = k.number_of(Element::I32, constants[at] as f64);
+                            constant.le(limit).select(given[2][at], given[3][at])
+                        }
                     }))
                 })?,
                 None => {
