@@ -77,6 +77,10 @@ options! {
         /// length are read and written in whole vectors. What the logits have there does not count,
         /// and the derivatives become 0 there. The alignment is then one of 16 bytes.
         padded: bool = false,
+        /// Whether the rows of the backward lie one after another, without a distance, and are
+        /// taken as one vector of `elements` logits, a multiple of 16 bytes: then whole vectors are
+        /// read and written where rows begin at odd addresses, too. A row has 4096 elements or more.
+        joined: bool = false,
     }
 }
 
@@ -98,6 +102,10 @@ impl CrossEntropy {
         if self.padded && self.alignment % vector != 0 {
             let because = format!("the alignment is {}, and 16 bytes have {vector} elements", self.alignment);
             return Err(CrossEntropy::refused("padded", self.padded, &because));
+        }
+        if self.joined && (self.vocabulary < CHUNK || self.padded) {
+            let because = format!("rows that are joined have {CHUNK} classes or more, and no padding");
+            return Err(CrossEntropy::refused("joined", self.joined, &because));
         }
         if i32::try_from(self.ignored).is_err() {
             return Err(CrossEntropy::refused("ignored", self.ignored, "targets are integers of 32 bits"));
@@ -253,11 +261,15 @@ impl CrossEntropy {
         )
     }
 
+    /// What the derivative by a power has besides `factor`.
+    fn squared(&self) -> String {
+        if self.z_loss > 0.0 { format!(" * (all * {:e} + 1)", 2.0 * self.z_loss) } else { String::new() }
+    }
+
     /// Statements that give `factor`, the derivative by the loss of a row, 0 for rows that do not
     /// count, and `powers_factor`, which the softmax is multiplied by.
     fn factors(&self) -> String {
-        let CrossEntropy { ignored, z_loss, .. } = self;
-        let squared = if *z_loss > 0.0 { format!(" * (all * {:e} + 1)", 2.0 * z_loss) } else { String::new() };
+        let (ignored, squared) = (self.ignored, self.squared());
         format!(
             "    factor = select(target == {ignored}, 0, reshape(load(d_loss, (1), (block.x)), (1,1)))
     powers_factor = factor{squared}
@@ -297,6 +309,58 @@ impl CrossEntropy {
     all = reshape(load(lse, (1), (block.x)), (1,1))
 {factors}{capped}    column = index(block.y*{chunk}) + arange({shape}, 1)
 {derivative}    store({result}, (block.x, block.y), {})
+}}
+",
+            narrowed(self.element, "d")
+        )
+    }
+
+    /// The backward of rows that are joined: a block has a chunk of all logits, which are those of
+    /// one row, or of its end and the beginning of the next.
+    fn joined_backward_text(&self) -> String {
+        let CrossEntropy { vocabulary, element, ignored, .. } = self;
+        let vector = VECTOR_BYTES / i64::from(element.bytes());
+        let shape = format!("({CHUNK})");
+        let matrix = |role: &str, name: &str| format!("    {role} {name}: {element} elements{{div={vector}}}:1\n");
+        let (head, result) = match self.in_place {
+            true => (matrix("inout ", "logits"), "logits"),
+            false => (matrix("input ", "logits") + &matrix("output", "d_logits"), "d_logits"),
+        };
+        // What there is of each of both rows: a row behind the last one has no logits here.
+        let of_row = |name: &str, row: &str| {
+            format!(
+                "    target = load(targets, (1), ({row}), {ignored})
+    all = load(lse, (1), ({row}))
+    factor = select(target == {ignored}, 0, load(d_loss, (1), ({row})))
+    powers_factor = factor{}
+    target_{name} = target
+    all_{name} = all
+    factor_{name} = factor
+    powers_factor_{name} = powers_factor
+",
+                self.squared()
+            )
+        };
+        let both = |name: &str| {
+            format!(
+                "    {name} = select(column < {vocabulary}, broadcast({name}_first, {shape}), broadcast({name}_second, {shape}))\n"
+            )
+        };
+        let (first, second) = (of_row("first", "row"), of_row("second", "row + 1"));
+        let all: String = ["all", "factor", "powers_factor", "target"].into_iter().map(both).collect();
+        let capped = self.capped(&format!("load(logits, {shape}, (block.x))"), None, "    ");
+        let derivative = self.derivative(&shape, "    ");
+        format!(
+            "tile d_cross_entropy_joined {{
+{head}    input  targets: i32 M:1
+    input  lse: f32 M:1
+    input  d_loss: f32 M:1
+    grid ceil(elements/{CHUNK})
+{capped}    begin = reshape(index(block.x*{CHUNK}), (1))
+    row = begin // {vocabulary}
+{first}{second}    column = broadcast(begin - row * {vocabulary}, {shape}) + arange({shape}, 0)
+{all}    column = select(column < {vocabulary}, column, column - {vocabulary})
+{derivative}    store({result}, (block.x), {})
 }}
 ",
             narrowed(self.element, "d")
@@ -379,6 +443,7 @@ impl Operator for CrossEntropy {
             let because = "the forward writes them, with `with_gradient`";
             return Err(OperatorError::NoBackward { operator: "cross_entropy", because });
         }
-        Ok(Sequence::new(vec![program(&self.backward_text())?]))
+        let text = if self.joined { self.joined_backward_text() } else { self.backward_text() };
+        Ok(Sequence::new(vec![program(&text)?]))
     }
 }

@@ -339,15 +339,24 @@ fn warps(program: &Program) -> i64 {
 /// more it would have to spill. Kernels with `dot` take the registers that they need. If iterations
 /// overlap, 512 threads: registers then hold the bytes in flight, and with half of them threads
 /// wait for memory. Measured on an H200. Without `dot` the assembler keeps more than whole tiles in
-/// registers, and large blocks spill some of it rather than be alone on a multiprocessor.
+/// registers: then 384 threads, or more where large blocks would be alone on a multiprocessor.
 fn resident(placed: &Placed, warps: i64) -> u32 {
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;
-        let fits = match placed.tilings.is_empty() {
-            true => own + loads <= if warps < 8 { 120 } else { 136 },
-            false => own <= 128,
+        let resident = match own + loads {
+            _ if !placed.tilings.is_empty() => {
+                if own <= 128 {
+                    16
+                } else {
+                    1
+                }
+            }
+            ..=120 => 16,
+            ..=136 if warps >= 8 => 16,
+            ..=160 => 12,
+            _ => 1,
         };
-        return if fits { (16 / warps).clamp(1, 16) as u32 } else { 1 };
+        return (resident / warps).clamp(1, 16) as u32;
     }
     let registers = |(value, held): (&ValueId, &Held)| {
         held.values() * i64::from(placed.program.type_of(*value).element.bits()) / 32

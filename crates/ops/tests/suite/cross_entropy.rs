@@ -47,6 +47,7 @@ const NONE: CrossEntropy = CrossEntropy {
     with_gradient: false,
     in_place: false,
     padded: false,
+    joined: false,
 };
 
 #[test]
@@ -162,6 +163,33 @@ fn what_lies_behind_a_row_does_not_count_and_becomes_zero() {
 }
 
 #[test]
+fn rows_that_are_joined_have_the_same_derivatives() {
+    let drawn = [
+        CrossEntropy { vocabulary: 4097, element: Element::Bf16, ..NONE },
+        CrossEntropy { vocabulary: 5003, smoothing: 0.2, z_loss: 1e-2, ignored: 4999, ..NONE },
+        CrossEntropy { vocabulary: 4098, element: Element::F16, softcap: 3.0, ..NONE },
+    ];
+    for options in drawn {
+        let (rows, classes) = (8, options.vocabulary as usize);
+        let (x, mut targets) = case(&options, rows, classes);
+        // The first and the last class of rows beside each other, and targets that are no class.
+        targets[..5].copy_from_slice(&[classes as i64 - 1, 0, -1, classes as i64, options.ignored]);
+        let given = [
+            ("logits", x.clone()),
+            ("targets", targets.iter().map(|own| *own as f64).collect::<Vec<f64>>()),
+            ("lse", x.chunks(classes).map(lse).collect()),
+            ("d_loss", (0..rows).map(|row| row as f64 - 2.5).collect()),
+        ];
+        let sizes = [("M", rows as i64), ("logits_pitch", classes as i64), ("elements", (rows * classes) as i64)];
+        let wanted = run(options.backward(), &sizes, &given);
+        let joined = CrossEntropy { joined: true, ..options.clone() };
+        close("d_logits", run(joined.backward(), &sizes, &given).of("d_logits"), wanted.of("d_logits"), 0.0);
+        let in_place = CrossEntropy { in_place: true, ..joined };
+        close("logits", run(in_place.backward(), &sizes, &given).of("logits"), wanted.of("d_logits"), 0.0);
+    }
+}
+
+#[test]
 fn infinities_and_targets_that_are_no_class_are_shown_in_the_loss() {
     let (low, nan) = (f64::NEG_INFINITY, f64::NAN);
     for softcap in [0.0, 5.0] {
@@ -196,6 +224,10 @@ fn options_that_no_kernel_has_are_refused() {
         (CrossEntropy { vocabulary: 8, softcap: -1.0, ..NONE }, "`softcap` is -1, and it is a number from 0"),
         (CrossEntropy { vocabulary: 8, element: Element::I32, ..NONE }, "`element` is i32"),
         (CrossEntropy { vocabulary: 8, alignment: 12, ..NONE }, "`alignment` is 12"),
+        (
+            CrossEntropy { vocabulary: 4095, joined: true, ..NONE },
+            "`joined` is true, and rows that are joined have 4096",
+        ),
         (
             CrossEntropy { vocabulary: 8, padded: true, alignment: 2, ..NONE },
             "`padded` is true, and the alignment is 2",

@@ -18,6 +18,7 @@ pub mod run;
 mod scalars;
 mod searches;
 mod stages;
+mod together;
 mod wide;
 
 use half::bf16;

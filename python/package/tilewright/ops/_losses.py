@@ -14,6 +14,8 @@ from ._invariance import is_invariant
 
 #: The bytes of the logits of a chunk of rows of a fused loss.
 _CHUNK_BYTES = 256 << 20
+#: The shortest rows that are taken as one long row: a chunk of it has parts of two rows at most.
+_JOINED_LENGTH = 4096
 
 
 def settings_of(ignored: int, smoothing: float, z_loss: float, softcap: float) -> Options:
@@ -25,6 +27,16 @@ def _options(own: Matrix, facts: int, vocabulary: int | None, settings: Options)
     classes = own.length if vocabulary is None else vocabulary
     of_rows: Options = (("vocabulary", classes), ("element", own.element), ("alignment", facts))
     return (*of_rows, ("padded", vocabulary is not None), *settings)
+
+
+def _is_joined(own: Matrix, facts: int) -> bool:
+    """Whether rows that begin at odd addresses are read in whole vectors as one long row: they lie one
+    after another, have as many elements together as whole vectors, and fewer than integers of 32 bits count.
+    """
+    elements = own.rows * own.length
+    whole = alignment(own.element, 0)
+    is_compact = own.pitch == own.length and elements % whole == 0 and elements < 1 << 31
+    return is_compact and facts < whole and own.length >= _JOINED_LENGTH
 
 
 def _check_rows(logits: Any, targets: Any, vocabulary: int | None) -> None:
@@ -177,9 +189,12 @@ def entropy_backward(
         raise ValueError(f"out has another shape or other strides than the logits, {shape}")
     facts = alignment(own.element, own.pitch if own.rows > 1 else 0)
     options: Options = (*_options(own, facts, vocabulary, settings), ("in_place", in_place))
-    kernels = planned("cross_entropy", options, True, machine_of(logits))
     inputs = {"targets": contiguous(targets, on), "lse": contiguous(lse, on), "d_loss": contiguous(d_loss, on)}
     sizes = sizes_of_rows({"logits": own}, facts)
+    if not padded and _is_joined(own, facts):
+        options = (*options, ("joined", True))
+        sizes = {"M": own.rows, "elements": own.rows * own.length}
+    kernels = planned("cross_entropy", options, True, machine_of(logits))
     if in_place:
         launch(kernels, inputs, {"logits": Result(shape, own.element, out)}, sizes, on, call=call, called=arrays)
         return out
