@@ -21,6 +21,8 @@ use crate::row_blocks::power_from;
 use crate::row_tiles::{GradientTiles, narrowed, program, widened};
 use crate::rows::Norm;
 
+/// The longest row of which threads keep the weights.
+const LONGEST_WITH_WEIGHTS: i64 = 8192;
 /// How many blocks shall add the parts of the blocks.
 const BLOCKS_OF_TOTAL: i64 = 256;
 /// The elements of parts that a block loads at once: 32 KiB in flight.
@@ -62,15 +64,20 @@ impl Norm {
 
         let mut head = rows.tensor("input ", source) + &rows.tensor("input ", "d_y");
         let mut before = String::new();
-        let mut weighted = "d";
+        let (mut weight, mut weighted) = (String::new(), "d");
         if self.weight {
             head += &format!("    input  weight: {weight_element} {length}:1\n");
             let plus = if self.weight_less_one { " + 1" } else { "" };
             let all = widened(weight_element, &format!("reshape(load(weight, ({length}), (0)), (1,{length}))"));
-            before += &format!("    w = {all}{plus}\n");
+            weight = format!("w = {all}{plus}\n");
             weighted = "d * w";
         }
         let mut body = format!("x = {}\nd = {}\n", load(source), load("d_y"));
+        // Threads have no room for the weights of the longest rows: they are read twice with each row.
+        match length > LONGEST_WITH_WEIGHTS {
+            true => body += &weight,
+            false => before += &weight.replace("w =", "    w ="),
+        }
         if self.residual {
             // The derivative by the output `sum` of the forward, which is the row as it is.
             head += &rows.tensor("input ", "d_same");
@@ -98,6 +105,9 @@ factor = products * s * s * s * (-{one_over})
 ",
             self.epsilon
         );
+        if self.weight && length > LONGEST_WITH_WEIGHTS {
+            body += &format!("{weight}g = d * w\n");
+        }
         let mut result = "fma(c, factor, g * s)".to_string();
         if centred {
             body += &format!("shift = sum_of_g * s * (-{one_over})\n");

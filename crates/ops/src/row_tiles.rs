@@ -15,19 +15,45 @@ pub(crate) const LONGEST_ROW_IN_A_TILE: i64 = 16384;
 const CHUNK: i64 = 8192;
 /// The elements of a tile of short rows.
 const SHORT_TILE: i64 = 2048;
-/// The elements of a thread in the backward.
+/// The elements of a thread in the backward: as a rule, and at most.
 const ELEMENTS_OF_THREAD: i64 = 16;
+const MOST_OF_THREAD: i64 = 32;
+/// The longest row of a warp.
+const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
+/// The rows of a block of the backward with sums, if it is not known how many there are.
+const ROWS_OF_BLOCK: i64 = 64;
+/// The most tiles of a block.
+const MOST_TILES: i64 = 256;
+/// The elements of each tensor in registers, of 32 threads: eight warps of 32 a thread, or sixteen of
+/// 16, on each of 128 multiprocessors.
+const RESIDENT_ELEMENTS: i64 = 8 * 32 * 128;
 /// The longest row that is taken.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
-    /// The tiles for rows of a length; with sums over rows, blocks have several of them.
-    pub(crate) fn new(rows: RowTiles, has_sums: bool) -> GradientTiles {
+    /// The tiles for rows of a length. A thread has 16 elements of a tensor, or with many sums over
+    /// rows 32, and a warp a whole row where its lanes then have 24 that exist. Measured on an H200.
+    pub(crate) fn new(rows: RowTiles, sums: Sums) -> GradientTiles {
         let length = power_from(rows.length);
-        let warps = (length / (32 * ELEMENTS_OF_THREAD)).clamp(1, 16);
+        let of_thread = match sums {
+            Sums::Many => MOST_OF_THREAD,
+            _ if length <= MOST_OF_WARP && rows.length * 4 <= MOST_OF_WARP * 3 => MOST_OF_THREAD,
+            _ => ELEMENTS_OF_THREAD,
+        };
         let many = (SHORT_TILE / length).clamp(1, 8);
-        let tiles = if has_sums { 64 / many } else { 1 };
-        GradientTiles { rows: many, warps: (warps * many).clamp(1, 16), tiles }
+        let warps = (many * length / (32 * of_thread)).clamp(1, 16);
+        let tiles = if sums == Sums::None { 1 } else { ROWS_OF_BLOCK / many };
+        GradientTiles { rows: many, warps, tiles, resident: RESIDENT_ELEMENTS / of_thread }
+    }
+
+    /// The same with as many tiles that about so many rows fill the multiprocessors once: then each
+    /// block writes its sums once, and all end together.
+    pub(crate) fn about(self, rows: i64) -> GradientTiles {
+        if rows < 1 {
+            return self;
+        }
+        let most = self.rows * self.resident / self.warps;
+        GradientTiles { tiles: power_from((rows + most - 1) / most).min(MOST_TILES), ..self }
     }
 
     /// The same, but the rows, the warps and the tiles that options give, where they are not 0.
@@ -47,7 +73,12 @@ impl GradientTiles {
             }
         }
         let or = |given: i64, own: i64| if given == 0 { own } else { given };
-        Ok(GradientTiles { rows: or(rows, self.rows), warps: or(warps, self.warps), tiles: or(tiles, self.tiles) })
+        Ok(GradientTiles {
+            rows: or(rows, self.rows),
+            warps: or(warps, self.warps),
+            tiles: or(tiles, self.tiles),
+            ..self
+        })
     }
 }
 
@@ -75,6 +106,19 @@ pub(crate) struct GradientTiles {
     pub(crate) warps: i64,
     /// The tiles of a block, one after another.
     pub(crate) tiles: i64,
+    /// The warps that a device of about 128 multiprocessors runs at once.
+    resident: i64,
+}
+
+/// The sums over rows that a backward keeps in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sums {
+    /// None: a block has one tile.
+    None,
+    /// At most one for each element of a row.
+    Few,
+    /// Two for each element of a row.
+    Many,
 }
 
 impl RowTiles {

@@ -13,7 +13,7 @@ use tilewright_tile::{Element, Sequence};
 use crate::Operator;
 use crate::error::OperatorError;
 use crate::options::options;
-use crate::row_tiles::{GradientTiles, LONGEST_ROW_IN_A_TILE, RowTiles, check_float, narrowed, program, widened};
+use crate::row_tiles::{GradientTiles, LONGEST_ROW_IN_A_TILE, RowTiles, Sums, check_float, narrowed, program, widened};
 
 /// A sequence of one program.
 fn single(text: &str) -> Result<Sequence, OperatorError> {
@@ -124,7 +124,8 @@ impl Softmax {
     /// The rows in the tiles of the backward, where a row is in one tile.
     fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
         let rows = self.rows()?;
-        let tiles = GradientTiles::new(rows, false).given("softmax", [self.backward_rows, self.backward_warps, 0])?;
+        let tiles =
+            GradientTiles::new(rows, Sums::None).given("softmax", [self.backward_rows, self.backward_warps, 0])?;
         Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
     }
 
@@ -194,7 +195,7 @@ impl LogSoftmax {
     fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
         let rows = self.rows()?;
         let tiles =
-            GradientTiles::new(rows, false).given("log_softmax", [self.backward_rows, self.backward_warps, 0])?;
+            GradientTiles::new(rows, Sums::None).given("log_softmax", [self.backward_rows, self.backward_warps, 0])?;
         Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
     }
 
@@ -286,9 +287,12 @@ options! {
         /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
         /// row says.
         backward_warps: i64 = 0,
-        /// The tiles that a block of the backward takes one after another. With 0, as the length of a
-        /// row says.
+        /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
+        /// says.
         backward_tiles: i64 = 0,
+        /// About how many rows the backward has: then its blocks fill a large device once. With 0
+        /// that is not known.
+        about_rows: i64 = 0,
     }
 }
 
@@ -327,9 +331,12 @@ options! {
         /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
         /// row says.
         backward_warps: i64 = 0,
-        /// The tiles that a block of the backward takes one after another. With 0, as the length of a
-        /// row says.
+        /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
+        /// says.
         backward_tiles: i64 = 0,
+        /// About how many rows the backward has: then its blocks fill a large device once. With 0
+        /// that is not known.
+        about_rows: i64 = 0,
     }
 }
 
@@ -416,7 +423,7 @@ impl RmsNorm {
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, true).given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Few).about(self.about_rows).given(operator, given)?,
             epsilon,
             centred: false,
             weight,
@@ -451,7 +458,10 @@ impl LayerNorm {
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, true).given(operator, given)?,
+            // With a residual three tiles are in flight.
+            tiles: GradientTiles::new(rows, if residual { Sums::Few } else { Sums::Many })
+                .about(self.about_rows)
+                .given(operator, given)?,
             epsilon,
             centred: true,
             weight,

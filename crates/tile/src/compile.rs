@@ -353,7 +353,7 @@ fn resident(placed: &Placed, warps: i64) -> u32 {
             }
             ..=120 => 16,
             ..=136 if warps >= 8 => 16,
-            ..=160 => 12,
+            ..=144 => 12,
             _ => 1,
         };
         return (resident / warps).clamp(1, 16) as u32;
@@ -362,7 +362,9 @@ fn resident(placed: &Placed, warps: i64) -> u32 {
         held.values() * i64::from(placed.program.type_of(*value).element.bits()) / 32
     };
     let most = placed.layouts.iter().map(registers).max().unwrap_or(0);
-    if placed.tilings.is_empty() && (17..=32).contains(&most) { (32 / warps).clamp(1, 8) as u32 } else { 1 }
+    // Where whole tiles take twice what a thread would have, it takes what it needs.
+    let may = || pressure::pressure(placed, |_| false).registers <= 128;
+    if placed.tilings.is_empty() && (17..=32).contains(&most) && may() { (32 / warps).clamp(1, 8) as u32 } else { 1 }
 }
 
 impl Compiled {

@@ -15,6 +15,7 @@ use tilewright_layout::symbolic::Expr;
 use super::{Lowering, ThreadValue, iterations_of, over, unrolled};
 use crate::place::Placed;
 use crate::pools::registers;
+use crate::pressure::pressure;
 use crate::program::{Loop, Operation, Program, Role, Statement, ValueId};
 
 /// The number of iterations that are unrolled together.
@@ -23,6 +24,12 @@ const TOGETHER: i64 = 2;
 const LANE_BITS: usize = 5;
 /// The most registers of a thread for what an iteration reads.
 const REGISTERS: i64 = 64;
+/// The registers of a multiprocessor, and the most that a thread has.
+const REGISTERS_OF_MULTIPROCESSOR: i64 = 1 << 16;
+const MOST_REGISTERS: i64 = 255;
+/// By how many registers whole tiles may exceed what a thread has: the assembler computes parts of
+/// them again, or spills a few.
+const MORE_REGISTERS: i64 = 16;
 /// From how many registers of a thread on a loop carries many: sixteen warps or fewer are resident
 /// then, with what an iteration reads and computes.
 const MANY_CARRIED: i64 = 16;
@@ -37,6 +44,12 @@ pub(super) type Key = (ValueId, Iterations);
 struct Early<'s> {
     statement: &'s Statement,
     inner: Iterations,
+}
+
+/// The registers that a block leaves a thread, and a few that the assembler may do without.
+fn room(placed: &Placed) -> i64 {
+    let threads = placed.layouts.values().next().map_or(32, |held| held.threads());
+    (REGISTERS_OF_MULTIPROCESSOR / threads).min(MOST_REGISTERS) + MORE_REGISTERS
 }
 
 impl Early<'_> {
@@ -60,7 +73,9 @@ fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     let may = (meet(&own.body, placed) || carries_many(own, placed))
         && collect(&own.body, &mut Vec::new(), &placed.program, &mut loads)
         && !loads.is_empty();
-    (may && loads.iter().map(|load| load.registers(placed)).sum::<i64>() <= REGISTERS).then_some((loads, count))
+    let takes: i64 = loads.iter().map(|load| load.registers(placed)).sum();
+    let fits = || takes <= REGISTERS && pressure(placed, |_| false).registers + takes <= room(placed);
+    (may && fits()).then_some((loads, count))
 }
 
 /// Whether something that a body itself computes is given from warp to warp.

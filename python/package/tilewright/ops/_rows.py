@@ -305,7 +305,9 @@ def _norm_backward_anew(
     own = rows[of] = packed_rows(rows[of], on)
     shape = tuple(x.shape)
     facts = common_alignment(rows)
-    options = _norm_options(name, own, facts, epsilon, less_one, d_sum is not None, vectors)
+    # A plan is for about as many rows: those of the next power of two.
+    about: Options = (("about_rows", 1 << max(own.rows - 1, 0).bit_length()),)
+    options = _norm_options(name, own, facts, epsilon, less_one, d_sum is not None, vectors) + about
     results = {f"d_{of}": Result(shape, own.element)}
     for key, array in vectors.items():
         results[f"d_{key}"] = Result((own.length,), _native.array_axes(array)[0])
