@@ -215,10 +215,11 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
     if wanted.len() != launch.arguments.len() {
         let own: Vec<String> = wanted.iter().map(|(name, _, bytes)| format!("{name} ({bytes} bytes)")).collect();
         return Err(LaunchError::new(format!(
-            "the kernel has {} parameters, and {} arguments are given; it has {}",
+            "the kernel takes {} argument{} and was given {}; it takes {}",
             wanted.len(),
+            if wanted.len() == 1 { "" } else { "s" },
             launch.arguments.len(),
-            own.join(", ")
+            if own.is_empty() { "none".to_owned() } else { own.join(", ") }
         )));
     }
     let mut own = Arguments {
