@@ -145,7 +145,7 @@ struct Lowering<'k, 'p> {
     /// The rings of the innermost loop, if its copies take turns.
     turn: Option<stage::Turn<'k>>,
     /// The copies of its rings that have not begun.
-    copies: Option<stage::Copies<'k>>,
+    copies: Option<stage::LateCopies<'k>>,
     /// Selections that select their first tile in all iterations that are being written.
     whole: HashSet<ValueId>,
     /// The shared memory that there is, and what operands hold of it for good.

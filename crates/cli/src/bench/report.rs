@@ -44,7 +44,7 @@ pub struct Case {
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaseOutcome {
     /// It was checked and timed.
-    Measured { microseconds: f64, rate: Rate, beside: Option<Beside> },
+    Measured { microseconds: f64, rate: Rate, peer: Option<PeerRatio> },
     /// It was refused, or its result was wrong: the reason.
     Refused(String),
 }
@@ -62,7 +62,7 @@ pub enum Rate {
 
 /// A time measured in the same run, over the time of the case.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Beside {
+pub enum PeerRatio {
     /// That of cuBLAS.
     Cublas(f64),
     /// That of the driver's copy of equally many bytes.
@@ -88,17 +88,17 @@ impl CaseOutcome {
         }
         let microseconds = number("median_us").filter(|time| *time > 0.0)?;
         let copy = number("copy_tb_per_s").filter(|rate| *rate > 0.0);
-        let (rate, beside) = match (number("tflops").or(number("tflop_per_s")), number("tb_per_s")) {
+        let (rate, peer) = match (number("tflops").or(number("tflop_per_s")), number("tb_per_s")) {
             (Some(operations), _) => {
-                let cublas = number("cublas_us").map(|time| Beside::Cublas(time / microseconds));
+                let cublas = number("cublas_us").map(|time| PeerRatio::Cublas(time / microseconds));
                 let accumulator = object.pointer("/types/accumulator").and_then(Json::as_str);
                 let rate = if accumulator == Some("i32") { Rate::Integers } else { Rate::Flops };
                 (rate(operations), cublas)
             }
-            (None, Some(bytes)) => (Rate::Bytes(bytes), copy.map(|copy| Beside::Copy(bytes / copy))),
+            (None, Some(bytes)) => (Rate::Bytes(bytes), copy.map(|copy| PeerRatio::Copy(bytes / copy))),
             _ => return None,
         };
-        Some(CaseOutcome::Measured { microseconds, rate, beside })
+        Some(CaseOutcome::Measured { microseconds, rate, peer })
     }
 }
 
@@ -106,16 +106,16 @@ impl fmt::Display for CaseOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CaseOutcome::Refused(because) => write!(f, "refused: {because}"),
-            CaseOutcome::Measured { microseconds, rate, beside } => {
+            CaseOutcome::Measured { microseconds, rate, peer } => {
                 write!(f, "{microseconds:.1} us, ")?;
                 match rate {
                     Rate::Flops(rate) => write!(f, "{rate:.1} TFLOP/s")?,
                     Rate::Integers(rate) => write!(f, "{rate:.1} TOP/s")?,
                     Rate::Bytes(rate) => write!(f, "{rate:.2} TB/s")?,
                 }
-                match beside {
-                    Some(Beside::Cublas(ratio)) => write!(f, ", {ratio:.2} of cuBLAS' rate"),
-                    Some(Beside::Copy(ratio)) => write!(f, ", {ratio:.2} of the copy's rate"),
+                match peer {
+                    Some(PeerRatio::Cublas(ratio)) => write!(f, ", {ratio:.2} of cuBLAS' rate"),
+                    Some(PeerRatio::Copy(ratio)) => write!(f, ", {ratio:.2} of the copy's rate"),
                     None => Ok(()),
                 }
             }

@@ -60,6 +60,7 @@ const CASES: &[Case] = &[
     // Without a device, and without a file of PTX, there is nothing but wrong usage.
     ("tune", &[], &[]),
     ("sanitize", &[], &[]),
+    ("bench", &[&["compare", "../bench.in/other.json"]], &[&["compare", "../bench.in/damaged.json"]]),
     ("explain", &[&["E0107"], &["4:2 o 2:1"]], &[&["(4,"], &["4:2", "-o", "none/a.html"]]),
     ("functions", &[&[], &["size"]], &[]),
     ("atoms", &[&["ldsm"], &["SM80_8x8x4_F64F64F64F64_TN"], &["SM75_U32x4_LDSM_N"]], &[]),

@@ -89,7 +89,7 @@ pub(super) struct Turn<'k> {
 
 /// Copies that begin behind the first instructions of a product, which compute meanwhile: the
 /// rings, their loop and the iteration that they are for, and the stage.
-pub(super) struct Copies<'k> {
+pub(super) struct LateCopies<'k> {
     own: Rc<Loop>,
     rings: Vec<Rc<StageRing<'k>>>,
     iteration: Expr,
@@ -498,7 +498,7 @@ impl<'k> Lowering<'k, '_> {
             self.k.barrier();
             let own = turn.own.clone();
             self.copies =
-                Some(Copies { own, rings: turn.late.clone(), iteration: iteration.clone(), stage: Expr::from(0) });
+                Some(LateCopies { own, rings: turn.late.clone(), iteration: iteration.clone(), stage: Expr::from(0) });
             self.has_staged(rings, &Expr::from(0));
             turn.open = Some(iteration.clone());
             self.turn = Some(turn);
@@ -517,7 +517,7 @@ impl<'k> Lowering<'k, '_> {
         let ahead = Stride::plus(iteration, &Expr::from(stages - 1)).ok_or_else(over)?;
         let stage = self.k.remainder(&ahead, stages)?;
         let own = Rc::new(own.clone());
-        self.copies = Some(Copies { own, rings: rings.to_vec(), iteration: ahead, stage });
+        self.copies = Some(LateCopies { own, rings: rings.to_vec(), iteration: ahead, stage });
         let stage = self.k.remainder(iteration, stages)?;
         self.has_staged(rings, &stage);
         Ok(())
@@ -525,7 +525,7 @@ impl<'k> Lowering<'k, '_> {
 
     /// Begins the copies that wait for a product.
     pub(super) fn begin_copies(&mut self) -> Result<(), KernelError> {
-        let Some(Copies { own, rings, iteration, stage }) = self.copies.take() else { return Ok(()) };
+        let Some(LateCopies { own, rings, iteration, stage }) = self.copies.take() else { return Ok(()) };
         own.place.during(|| self.fetch(&rings, Some((&own, &iteration)), &stage))
     }
 
@@ -549,7 +549,7 @@ impl<'k> Lowering<'k, '_> {
                 self.k.barrier();
                 let next = Stride::plus(&iteration, &Expr::from(1)).ok_or_else(over)?;
                 let (own, rings) = (turn.own.clone(), turn.early.clone());
-                self.copies = Some(Copies { own, rings, iteration: next, stage: Expr::from(0) });
+                self.copies = Some(LateCopies { own, rings, iteration: next, stage: Expr::from(0) });
                 Ok::<_, KernelError>(())
             })?;
         }
