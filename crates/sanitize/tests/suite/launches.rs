@@ -67,7 +67,7 @@ fn launches_that_do_not_fit_are_refused() {
         (KernelLaunch { block: [32, 33, 1], ..good.clone() }, "a block of [32, 33, 1] threads"),
         (KernelLaunch { cluster: Some([2, 1, 1]), ..good.clone() }, "is not made of clusters"),
         (KernelLaunch { shared_bytes: 200_000, ..good.clone() }, "265536 bytes of shared memory"),
-        (good.clone().argument(out()), "1 parameters, and 2 arguments"),
+        (good.clone().argument(out()), "takes 1 argument and was given 2"),
         (KernelLaunch { arguments: vec![Argument::Value(vec![0; 4])], ..good }, "`p0` has 8 bytes"),
     ];
     for (launch, why) in cases {
