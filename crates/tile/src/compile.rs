@@ -343,18 +343,14 @@ fn warps(program: &Program) -> i64 {
 fn resident(placed: &Placed, warps: i64) -> u32 {
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;
-        let resident = match own + loads {
-            _ if !placed.tilings.is_empty() => {
-                if own <= 128 {
-                    16
-                } else {
-                    1
-                }
-            }
-            ..=120 => 16,
-            ..=136 if warps >= 8 => 16,
-            ..=144 => 12,
-            _ => 1,
+        let has_products = !placed.tilings.is_empty();
+        // Warps of a multiprocessor that fit with the registers of a thread.
+        let resident = match (has_products, own + loads) {
+            (true, _) if own <= 128 => 16,
+            (true, _) => 1,
+            (false, all) if all <= 120 || (all <= 136 && warps >= 8) => 16,
+            (false, all) if all <= 144 => 12,
+            (false, _) => 1,
         };
         return (resident / warps).clamp(1, 16) as u32;
     }

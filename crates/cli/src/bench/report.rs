@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn days_follow_each_other_as_in_the_calendar() {
-        let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let mut number = 0;
         for year in 1970..2410 {
             let february = if leap(year) { 29 } else { 28 };

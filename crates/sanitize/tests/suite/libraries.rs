@@ -87,6 +87,9 @@ fn pairs_of_words_change_in_one_piece() {
     assert!(codes(&report.unwrap()).contains(&"E1011"), "16 bytes are aligned to 16");
 }
 
+/// What an operation makes of two parts, before it is cut to their size.
+type Law = fn(i32, i32) -> i32;
+
 #[test]
 fn parts_of_registers_are_numbers_of_their_own() {
     let words = [0, 1, 0x7f80_ff01, 0x8000_7fff, u32::MAX, 0x0102_0304, 0xfefd_fcfb];
@@ -103,7 +106,7 @@ fn parts_of_registers_are_numbers_of_their_own() {
                             _ => [word as u16, (word >> 16) as u16].map(i32::from).to_vec(),
                         }
                     };
-                    let own: [(PartOperation, fn(i32, i32) -> i32); 5] = [
+                    let own: [(PartOperation, Law); 5] = [
                         (PartOperation::Add, |a, b| a + b),
                         (PartOperation::Sub, |a, b| a - b),
                         (PartOperation::AbsDiff, |a, b| (a - b).abs()),

@@ -665,10 +665,12 @@ fn piece(address: u64, end: u64) -> u32 {
 fn is_alike(own: &[u8], other: &[u8]) -> bool {
     /// By how many of the last place sums of 32 or 64 numbers differ.
     const LAST_PLACES: u32 = 64;
+    /// Sizes of numbers that are sums. Integers below 507 million are the bits of smaller ones.
+    const SUMS: std::ops::Range<f32> = 1e-20..1e20;
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
     let is_near = |own: u32, other: u32| {
-        let both_normal = f32::from_bits(own).is_normal() && f32::from_bits(other).is_normal();
-        both_normal && own.abs_diff(other) <= LAST_PLACES && own >> 31 == other >> 31
+        let both_sums = [own, other].iter().all(|bits| SUMS.contains(&f32::from_bits(*bits).abs()));
+        both_sums && own.abs_diff(other) <= LAST_PLACES && own >> 31 == other >> 31
     };
     own == other
         || own.len() >= 4
