@@ -15,9 +15,10 @@ const folder = process.argv[2];
 if (!folder) throw new Error("which folder?");
 const site = new URL("site/", import.meta.url).pathname;
 
-// Bytes, packed: with what the page begins, and the rest.
+// Bytes, packed: what the page begins with, and the rest, which is loaded when a file, a kernel or a
+// text of PTX is opened: 3.89 MB with the sanitizer, 2026-12-01.
 const BEGIN = 1_200_000;
-const REST = 3_700_000;
+const REST = 4_000_000;
 
 async function bundled(entry, define) {
   const made = await build({
