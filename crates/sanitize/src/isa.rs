@@ -13,7 +13,8 @@
 //! * [`convert`]: `cvt` between all types.
 //! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups; [`wmma`];
 //!   [`tensor_core`]: how their sums are rounded; [`matrices`]: `ldmatrix` and its like.
-//! * [`video`]: two or four numbers in a register; [`mbarrier`]: barriers in shared memory; [`tensor_map`]: which bytes a copy of a box moves.
+//! * [`video`]: two or four numbers in a register; [`mbarrier`]: barriers in shared memory;
+//!   [`tensor_map`]: which bytes a copy of a box moves.
 //!
 //! Sources: PTX ISA 8.8, "Integer Arithmetic Instructions" to "Warp Level Matrix
 //! Multiply-Accumulate Instructions". Where it leaves a result open, the law says what is chosen.

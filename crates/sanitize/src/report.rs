@@ -103,8 +103,8 @@ impl ResultArray {
 
 impl ResultArray {
     /// The first byte of the first element that differs from that of another schedule by more than
-    /// rounding: floats that atomic operations add in another order differ in their last places. The
-    /// greatest number of the array says what a last place is.
+    /// rounding: floats that atomic operations add in another order differ in their last places.
+    /// The greatest number of the array says what a last place is.
     pub(crate) fn first_other_than_rounded(&self, other: &[u8]) -> Option<u64> {
         let bytes = self.element.bytes() as usize;
         // The last six places of each type, of f16 and bf16 the last two.

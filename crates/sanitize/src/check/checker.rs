@@ -5,10 +5,10 @@
 //! which they may happen. Clusters may run in parallel, each with its own checker; checkers share
 //! what they know of global memory. Two rules make that right:
 //!
-//! 1. *The engine reports an access before it performs it.* A checker asks [`Values`] for what is in memory and for
-//!    what will be, and only where two accesses conflict.
-//! 2. *The engine reports and performs a strong access in one step.* An access with an order other than
-//!    [`Order::Weak`] and [`Order::NonCoherent`] may synchronise. The engine holds a lock of its own
+//! 1. *The engine reports an access before it performs it.* A checker asks [`Values`] for what is in
+//!    memory and for what will be, and only where two accesses conflict.
+//! 2. *The engine reports and performs a strong access in one step.* An access with an order other
+//!    than [`Order::Weak`] and [`Order::NonCoherent`] may synchronise. The engine holds a lock of its own
 //!    for the address while it tells of the access and does it, so that accesses to one address are
 //!    told in the order in which they take effect. Weak accesses need no lock.
 //!

@@ -1,7 +1,7 @@
-//! Counts beside a checker: what the engine tells of, on its way there.
+//! A checker that counts accesses and passes them on to the checker that finds defects.
 //!
 //! Law: [`Counting`] passes everything on, so that findings are those of a run that does not count.
-//! It is told of executed instructions by the engine only where it is there.
+//! The engine reports executed instructions only in runs that count.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -18,8 +18,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::access::Side;
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, Reference, Row, Source, Target, Truth};
-use super::execute::Flow;
+use super::code::{Reference, Row, Source, Target, Truth};
+use super::execute::{Executes, Flow};
 use super::warp::{Fragment, Warp};
 use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
@@ -216,64 +216,52 @@ pub(crate) struct AsyncState {
     drawn: u64,
 }
 
-/// What an operation is executed by.
-struct Executes<'x> {
-    block: usize,
-    code: &'x FunctionCode,
-    at: u32,
-    active: u32,
-}
-
 impl Cluster<'_> {
     /// Executes an operation of the engines for the lanes `active`.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn asynchronous(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         op: &AsyncOp,
     ) -> Result<Flow, Stop> {
-        let by = Executes { block, code, at, active };
+        let &Executes { block, code, active, .. } = by;
         match op {
             AsyncOp::Nothing => {}
-            AsyncOp::Init { at, count } => self.barrier_init(&by, warp, fragment, at, *count),
-            AsyncOp::Invalidate(at) => self.barrier_invalidate(&by, warp, fragment, at),
+            AsyncOp::Init { at, count } => self.barrier_init(by, warp, fragment, at, *count),
+            AsyncOp::Invalidate(at) => self.barrier_invalidate(by, warp, fragment, at),
             AsyncOp::Arrive { at, d, count, bytes, mode } => {
-                self.barrier_arrive(&by, warp, fragment, at, (*d, *count, *bytes), *mode);
+                self.barrier_arrive(by, warp, fragment, at, (*d, *count, *bytes), *mode);
             }
-            AsyncOp::Expect(at, bytes) => self.barrier_bytes(&by, warp, fragment, at, *bytes, true),
-            AsyncOp::Complete(at, bytes) => self.barrier_bytes(&by, warp, fragment, at, *bytes, false),
+            AsyncOp::Expect(at, bytes) => self.barrier_bytes(by, warp, fragment, at, *bytes, true),
+            AsyncOp::Complete(at, bytes) => self.barrier_bytes(by, warp, fragment, at, *bytes, false),
             AsyncOp::Test { p, at, asked, acquires } => {
-                return Ok(self.barrier_test(&by, warp, fragment, *p, at, *asked, *acquires));
+                return Ok(self.barrier_test(by, warp, fragment, *p, at, *asked, *acquires));
             }
             AsyncOp::Pending(d, state) => {
                 let frame = &mut warp.frames[fragment.frame];
                 let out: Row = frame.row(code, *state).map(|token| BarrierWord::pending_of(token).into());
                 frame.put(*d, &out, active, false);
             }
-            AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(&by, warp, fragment, at, *adds),
+            AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(by, warp, fragment, at, *adds),
             AsyncOp::Bulk { to, from, size, ends, mask, reduces } => {
-                self.bulk(&by, warp, fragment, (to, from), *size, ends, *mask, *reduces);
+                self.bulk(by, warp, fragment, (to, from), *size, ends, *mask, *reduces);
             }
             AsyncOp::BoxLoad { to, map, coordinates, offsets, barrier, mask, is_im2col } => {
                 let place = (map, &coordinates[..], &offsets[..], *is_im2col);
-                self.box_load(&by, warp, fragment, to, place, barrier, *mask)?;
+                self.box_load(by, warp, fragment, to, place, barrier, *mask)?;
             }
             AsyncOp::BoxStore { map, coordinates, from, reduces, is_im2col } => {
-                self.box_store(&by, warp, fragment, (map, coordinates, &[], *is_im2col), from, *reduces)?;
+                self.box_store(by, warp, fragment, (map, coordinates, &[], *is_im2col), from, *reduces)?;
             }
             AsyncOp::ReplaceMap { at, field, value } => {
-                self.replace_map(&by, warp, fragment, at, *field, *value)?;
+                self.replace_map(by, warp, fragment, at, *field, *value)?;
             }
             AsyncOp::PublishMap(to, from) => {
                 if !self.is_whole(warp, fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                self.publish_map(&by, warp, fragment, to, from);
+                self.publish_map(by, warp, fragment, to, from);
             }
             AsyncOp::BulkCommit => {
                 let rank = self.blocks[block].rank;
@@ -297,13 +285,13 @@ impl Cluster<'_> {
                 self.check.bulk_wait(lanes, *pending, *reads);
             }
             AsyncOp::StoreRemote { to, from, barrier, reduces } => {
-                self.store_remote(&by, warp, fragment, to, from, barrier, *reduces);
+                self.store_remote(by, warp, fragment, to, from, barrier, *reduces);
             }
             AsyncOp::Product { wgmma, d, a, b, adds } => {
                 if !self.is_whole(warp, fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                self.product(&by, warp, fragment, wgmma, d, (a, *b), *adds);
+                self.product(by, warp, fragment, wgmma, d, (a, *b), *adds);
             }
             AsyncOp::ProductFence | AsyncOp::ProductCommit | AsyncOp::ProductWait(_) => {
                 if !self.is_whole(warp, fragment, active) {

@@ -22,6 +22,18 @@ pub(super) enum Flow {
     Ended,
 }
 
+/// An operation that a fragment executes.
+pub(super) struct Executes<'x> {
+    /// The block, by its place in the cluster.
+    pub(super) block: usize,
+    /// The function of the operation.
+    pub(super) code: &'x FunctionCode,
+    /// The statement of the operation.
+    pub(super) at: u32,
+    /// The lanes that execute it.
+    pub(super) active: u32,
+}
+
 impl Cluster<'_> {
     /// Runs a fragment until it waits, ends, or has had its turn.
     pub(super) fn run_fragment(
@@ -129,6 +141,7 @@ impl Cluster<'_> {
         let full = active == warp.live;
         let frame = &mut warp.frames[fragment.frame];
         let mut out = [0; 32];
+        let by = Executes { block, code, at: micro.at, active };
         match &micro.op {
             Op::Nothing => {}
             Op::Alu1(d, a, f) => {
@@ -214,14 +227,14 @@ impl Cluster<'_> {
                 self.special(block, warp, fragment.frame, *special, &mut out);
                 warp.frames[fragment.frame].put(*d, &out, active, full);
             }
-            Op::Load { from, to } => return self.load(block, warp, fragment, code, micro.at, active, from, to),
-            Op::Store { to, from } => return self.store(block, warp, fragment, code, micro.at, active, to, from),
+            Op::Load { from, to } => return self.load(&by, warp, fragment, from, to),
+            Op::Store { to, from } => return self.store(&by, warp, fragment, to, from),
             Op::Atomic { at, to, b, c, update, returns } => {
                 let operands = super::perform::AtomicOperands { to, b, c: *c, update, returns: *returns };
-                return self.atomic(block, warp, fragment, code, micro.at, active, at, &operands);
+                return self.atomic(&by, warp, fragment, at, &operands);
             }
             Op::AtomicPair { at, to, from } => {
-                return self.atomic_pair(block, warp, fragment, code, micro.at, active, at, to, from);
+                return self.atomic_pair(&by, warp, fragment, at, to, from);
             }
             Op::IsWindow { p, a, window } => {
                 let mut result = 0;
@@ -251,7 +264,7 @@ impl Cluster<'_> {
             }
             Op::Refuse(why) => return Err(Stop::Refused(micro.at, why.to_string())),
             Op::Call { callee, arguments, .. } => {
-                return self.call(block, warp, fragment, code, micro.at, active, *callee, arguments);
+                return self.call(&by, warp, fragment, *callee, arguments);
             }
             Op::Return | Op::Exit => {
                 if active != fragment.mask {
@@ -363,7 +376,7 @@ impl Cluster<'_> {
                 let lanes = self.lanes(block, warp, active);
                 self.check.cluster_wait(lanes, *acquire);
             }
-            Op::Meet(meeting) => return self.meet(block, warp, fragment, code, micro.at, active, meeting),
+            Op::Meet(meeting) => return self.meet(&by, warp, fragment, meeting),
             Op::ActiveMask(d) => {
                 out = [u64::from(active); 32];
                 frame.put(*d, &out, active, full);
@@ -379,7 +392,7 @@ impl Cluster<'_> {
                 }
             }
             Op::Copy { shared, global, size, ignore } => {
-                return self.copy(block, warp, fragment, code, micro.at, active, (shared, global), (*size, *ignore));
+                return self.copy(&by, warp, fragment, (shared, global), (*size, *ignore));
             }
             Op::CopyCommit => {
                 let lanes = self.lanes(block, warp, active);
@@ -394,8 +407,8 @@ impl Cluster<'_> {
                 self.check.copy_commit(lanes);
                 self.check.copy_wait(lanes, 0);
             }
-            Op::Matrix(matrix) => return self.matrix(block, warp, fragment, code, micro.at, active, matrix),
-            Op::Async(engine) => return self.asynchronous(block, warp, fragment, code, micro.at, active, engine),
+            Op::Matrix(matrix) => return self.matrix(&by, warp, fragment, matrix),
+            Op::Async(engine) => return self.asynchronous(&by, warp, fragment, engine),
         }
         Ok(Flow::Next)
     }

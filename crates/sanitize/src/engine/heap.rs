@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::access::{Side, lanes};
 use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, Reference, Row, Source, Target};
-use super::execute::Flow;
+use super::execute::{Executes, Flow};
 use super::warp::{Fragment, Warp};
 use super::windows;
 use crate::check::checker::Kind;
@@ -43,19 +43,16 @@ impl Cluster<'_> {
     }
 
     /// `atom.exch.b128` and `atom.cas.b128`.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn atomic_pair(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         reference: &Reference,
         to: &[Target; 2],
         from: &[Source],
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, reference);
         let rows: Vec<Row> = from.iter().map(|source| *warp.frames[fragment.frame].row(code, *source)).collect();
         let (expected, new) = rows.split_at(rows.len().saturating_sub(2));

@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::code::{FunctionCode, FunctionMany, Reference, Row, Source, Target, Window};
-use super::execute::Flow;
+use super::execute::{Executes, Flow};
 use super::memory::Words;
 use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Access, Kind, NoValues, Space, Values};
@@ -110,17 +110,14 @@ impl Cluster<'_> {
         true
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn matrix(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         op: &MatrixOp,
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         if !self.is_whole(warp, fragment, active) {
             return Ok(Flow::Parked);
         }

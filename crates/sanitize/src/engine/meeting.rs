@@ -1,24 +1,21 @@
 //! Instructions of lanes that wait for each other: shuffles, votes, `bar.warp.sync`.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, Meeting, Op, Together};
-use super::execute::Flow;
+use super::code::{Meeting, Op, Together};
+use super::execute::{Executes, Flow};
 use super::together;
 use super::warp::{Fragment, State, Warp};
 use crate::check::finding::Defect;
 
 impl Cluster<'_> {
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn meet(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         meeting: &Meeting,
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let masks = *warp.frames[fragment.frame].row(code, meeting.mask);
         let mask = masks[active.trailing_zeros() as usize & 31] as u32;
         let same = (0..32_u32)

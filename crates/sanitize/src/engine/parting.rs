@@ -1,8 +1,8 @@
 //! Where lanes go: they part, end, call functions and come back.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{AT_RETURN, Callee, FunctionCode, Micro, NOWHERE, Op, Row, Source, Target};
-use super::execute::{Flow, MAX_LOCAL};
+use super::code::{AT_RETURN, Callee, Micro, NOWHERE, Op, Row, Source, Target};
+use super::execute::{Executes, Flow, MAX_LOCAL};
 use super::warp::{Fragment, Join, State, Warp};
 use super::windows;
 use crate::check::finding::Defect;
@@ -109,18 +109,15 @@ impl Cluster<'_> {
         Ok(Flow::Jumped)
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn call(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         callee: Callee,
         arguments: &[Source],
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let program = self.grid.program;
         let number = match callee {
             Callee::Print => {

@@ -2,8 +2,8 @@
 
 use super::access::{Side, is_strong, lanes, local_read, local_write};
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, Op, Reference, Row, Source, Target, Truth, Update};
-use super::execute::Flow;
+use super::code::{Op, Reference, Row, Source, Target, Truth, Update};
+use super::execute::{Executes, Flow};
 use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{CopyAsync, Kind};
 use crate::check::finding::Defect;
@@ -66,18 +66,15 @@ impl Cluster<'_> {
         self.near = near;
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         from: &Reference,
         to: &[Option<Target>],
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, from);
         let total = u64::from(from.bytes) * u64::from(from.count);
         let mut rows = [[0; 32]; MAX_ELEMENTS];
@@ -113,18 +110,15 @@ impl Cluster<'_> {
         Flow::Parked
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn store(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         to: &Reference,
         from: &[Source],
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, to);
         let bytes = u32::from(to.bytes);
         let total = u64::from(to.bytes) * u64::from(to.count);
@@ -179,18 +173,15 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn atomic(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         reference: &Reference,
         operands: &AtomicOperands<'_>,
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, reference);
         let bytes = u32::from(reference.bytes);
         let total = u64::from(reference.bytes) * u64::from(reference.count);
@@ -244,18 +235,15 @@ impl Cluster<'_> {
     }
 
     /// `cp.async`: the bytes are there at once; what may not be seen of them yet is the checker's.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn copy(
         &mut self,
-        block: usize,
+        by: &Executes<'_>,
         warp: &mut Warp,
         fragment: &mut Fragment,
-        code: &FunctionCode,
-        at: u32,
-        active: u32,
         (shared, global): (&Reference, &Reference),
         (size, ignore): (Option<Source>, Truth),
     ) -> Result<Flow, Stop> {
+        let &Executes { block, code, at, active } = by;
         let frame = &warp.frames[fragment.frame];
         let ignored = frame.truth(ignore);
         let bytes = u64::from(shared.bytes);
