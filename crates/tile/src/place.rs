@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tilewright_kernel::program::Location;
+use tilewright_kernel::machine::Multiprocessor;
+use tilewright_kernel::program::{Location, WARP_LANES};
+use tilewright_kernel::ptx::Target;
 
 use crate::assign::{Assignment, left, needed};
 use crate::error::Reason;
@@ -23,6 +25,19 @@ pub(crate) struct Placed {
     pub(crate) program: Program,
     pub(crate) layouts: BTreeMap<ValueId, Held>,
     pub(crate) tilings: HashMap<ValueId, Tiling>,
+}
+
+/// The most registers of a thread (PTX ISA, `.maxnreg`: the limit of all targets since sm_35).
+const MOST_REGISTERS: i64 = 255;
+
+impl Placed {
+    /// The registers that a thread of the block may have, if the block is alone on a multiprocessor.
+    pub(crate) fn registers_of_thread(&self) -> i64 {
+        let threads = self.layouts.values().next().map_or(WARP_LANES as i64, Held::threads);
+        // Every target has the same number.
+        let all = Multiprocessor::of(Target::Sm80).registers;
+        (i64::from(all) / threads.max(1)).min(MOST_REGISTERS)
+    }
 }
 
 struct Placer<'p> {

@@ -3,10 +3,10 @@
 //! Law: each iteration computes the same as before, in the same order, but its loads are issued
 //! while the previous iteration computes (prefetching). It is done if the loop stores to outputs
 //! alone, which nothing loads, and the number of iterations is known, so that no load is in vain.
-//! It is also limited to loops in which the warps of a block synchronize in each iteration, or which
-//! carry so many registers that few warps are resident, because otherwise warps hide each other's
-//! latency with fewer registers. Iterations are unrolled in pairs, so that numbers in flight never
-//! move to another register.
+//! It is also limited to loops in which the warps of a block synchronize in each iteration, or
+//! which carry so many registers that few warps are resident, because otherwise warps hide each
+//! other's latency with fewer registers. Iterations are unrolled in pairs, so that numbers in
+//! flight never move to another register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
@@ -24,9 +24,6 @@ const TOGETHER: i64 = 2;
 const LANE_BITS: usize = 5;
 /// The most registers of a thread for what an iteration reads.
 const REGISTERS: i64 = 64;
-/// The registers of a multiprocessor, and the most that a thread has.
-const REGISTERS_OF_MULTIPROCESSOR: i64 = 1 << 16;
-const MOST_REGISTERS: i64 = 255;
 /// By how many registers whole tiles may exceed what a thread has: the assembler computes parts of
 /// them again, or spills a few.
 const MORE_REGISTERS: i64 = 16;
@@ -48,8 +45,7 @@ struct Early<'s> {
 
 /// The registers that a block leaves a thread, and a few that the assembler may do without.
 fn room(placed: &Placed) -> i64 {
-    let threads = placed.layouts.values().next().map_or(32, |held| held.threads());
-    (REGISTERS_OF_MULTIPROCESSOR / threads).min(MOST_REGISTERS) + MORE_REGISTERS
+    placed.registers_of_thread() + MORE_REGISTERS
 }
 
 impl Early<'_> {
@@ -144,8 +140,8 @@ fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program,
     })
 }
 
-/// The most registers of a thread for loads of a loop that begin early, without groups of warps; None
-/// if those of no loop do.
+/// The most registers of a thread for loads of a loop that begin early, without groups of warps;
+/// None if those of no loop do.
 pub(crate) fn early_registers(placed: &Placed) -> Option<i64> {
     fn most(body: &[Statement], placed: &Placed) -> Option<i64> {
         let of = |statement: &Statement| match statement {

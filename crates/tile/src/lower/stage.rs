@@ -7,9 +7,7 @@
 
 use std::rc::Rc;
 
-use tilewright_kernel::machine::Multiprocessor;
 use tilewright_kernel::program::Location;
-use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
@@ -32,8 +30,7 @@ const BYTES_OF_WARP: i64 = 48 << 10;
 const WARPS: i64 = 8;
 /// The warps of a block that multiplies more than it reads.
 const LEAST_WARPS: i64 = 4;
-/// The most registers of a thread, and those that are neither sums of products nor operands.
-const MOST_REGISTERS: i64 = 255;
+/// The registers of a thread that are neither sums of products nor operands, about.
 const OTHER_REGISTERS: i64 = 95;
 /// The most stages of a ring, and the least where these fit: copies are under way while an
 /// iteration computes.
@@ -414,7 +411,7 @@ impl<'k> Lowering<'k, '_> {
         }
         let Some(ring) = rings.first() else { return Ok(()) };
         let program = &self.placed.program;
-        if self.operand_registers()? > self.most_registers() - OTHER_REGISTERS {
+        if self.operand_registers()? > self.placed.registers_of_thread() - OTHER_REGISTERS {
             self.kept_bytes += program.type_of(value).size() * i64::from(program.type_of(value).element.bytes());
             self.kept.push((value, ring.clone()));
             return Ok(());
@@ -423,13 +420,6 @@ impl<'k> Lowering<'k, '_> {
         self.values.insert(value, super::ThreadValue::Operand(parts));
         self.k.give_back(&ring.ring);
         Ok(())
-    }
-
-    /// The registers of a thread.
-    fn most_registers(&self) -> i64 {
-        let threads = self.placed.layouts.values().next().map_or(LANES, crate::held::Held::threads);
-        let all = Multiprocessor::of(Target::Sm80).registers;
-        (i64::from(all) / threads.max(1)).min(MOST_REGISTERS)
     }
 
     /// The registers that the sums of all products take, and the operands outside of loops.
