@@ -81,7 +81,8 @@ pub struct SanitizeOptions {
     /// Write the costs as a page: source beside counts, with pictures of banks and sectors.
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Print lower bounds of the time on a GPU, by the costs: a name that `tilewright machine` lists.
+    /// Print lower bounds of the time on a GPU, from the costs: A100, RTX 3090, A10, Orin, RTX
+    /// 4090, L4, H100, H200, B200, RTX 5090 or GB10, or `device` for the first one here.
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// What random numbers and random schedules are made of.

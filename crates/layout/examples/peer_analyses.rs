@@ -10,8 +10,8 @@ use std::time::Instant;
 use tilewright_layout::analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, footprint, global_access};
 use tilewright_layout::{Composed, Layout};
 
-/// What is asked, of which layout from (thread, value), with elements of this many bytes, this many
-/// at once.
+/// A question, the thread-value layout that it is about, the bytes of an element, and how many
+/// elements are accessed at once.
 const CASES: [(&str, &str, i64, i64); 12] = [
     ("banks", "(32,1):(1,0)", 4, 1),
     ("banks", "(32,1):(32,0)", 4, 1),

@@ -79,7 +79,8 @@ options! {
         padded: bool = false,
         /// Whether the rows of the backward lie one after another, without a distance, and are
         /// taken as one vector of `elements` logits, a multiple of 16 bytes: then whole vectors are
-        /// read and written where rows begin at odd addresses, too. A row has 4096 elements or more.
+        /// read and written where rows begin at odd addresses, too. A row has 4096 elements or
+        /// more.
         joined: bool = false,
     }
 }

@@ -1,8 +1,8 @@
 //! The backward of norms.
 //!
-//! Law: with `x` a row of `n` elements, `c` the row less its mean (RMS norm subtracts none), `s` the
-//! reciprocal of the root of `mean(c^2) + epsilon`, `d` the derivative by the row of the result, and
-//! `g = d * weight`,
+//! Law: with `x` a row of `n` elements, `c` the row less its mean (RMS norm subtracts none), `s`
+//! the reciprocal of the root of `mean(c^2) + epsilon`, `d` the derivative by the row of the
+//! result, and `g = d * weight`,
 //!
 //! ```text
 //! d_x      = s g - s^3 c sum(g c) / n - s sum(g) / n        (the last term of layer norm alone)
@@ -10,9 +10,9 @@
 //! d_bias   = sum over rows of d
 //! ```
 //!
-//! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers. It
-//! writes them once, and a second program adds those of all blocks. Both orders depend on the number
-//! of rows alone.
+//! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
+//! It writes them once, and a second program adds those of all blocks. Both orders depend on the
+//! number of rows alone.
 
 use tilewright_tile::Sequence;
 
@@ -23,7 +23,7 @@ use crate::rows::Norm;
 
 /// The longest row of which threads keep the weights.
 const LONGEST_WITH_WEIGHTS: i64 = 8192;
-/// How many blocks shall add the parts of the blocks.
+/// How many blocks add the parts of the blocks: about two for each multiprocessor of an H200.
 const BLOCKS_OF_TOTAL: i64 = 256;
 /// The elements of parts that a block loads at once: 32 KiB in flight.
 const ELEMENTS_AT_ONCE: i64 = 8192;
@@ -73,7 +73,8 @@ impl Norm {
             weighted = "d * w";
         }
         let mut body = format!("x = {}\nd = {}\n", load(source), load("d_y"));
-        // Threads have no room for the weights of the longest rows: they are read twice with each row.
+        // Threads have no room for the weights of the longest rows: they are read twice with each
+        // row.
         match length > LONGEST_WITH_WEIGHTS {
             true => body += &weight,
             false => before += &weight.replace("w =", "    w ="),

@@ -24,16 +24,18 @@ const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
 const MOST_TILES: i64 = 256;
-/// The warps of all blocks with 32 elements a thread, of which eight are resident on each of 128
-/// multiprocessors: they run at once. With 16 elements they are four times as many, and run in two
-/// waves, which took 0.94 of the time of one.
+/// The warps of a grid with 32 elements a thread: one wave, with eight warps resident on each of
+/// about 128 multiprocessors. With 16 elements the grid has four times as many warps and runs in
+/// two waves, which took 0.94 of the time of one wave on an H200, 2026-12-01
+/// (`scripts/gradients-of-rows`).
 const WARPS: i64 = 8 * 128;
 /// The longest row that is taken.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
     /// The tiles for rows of a length. A thread has 16 elements of a tensor, or with many sums over
-    /// rows 32, and a warp a whole row where its lanes then have 24 that exist. Measured on an H200.
+    /// rows 32, and a warp a whole row where its lanes then have 24 that exist. Measured on an
+    /// H200.
     pub(crate) fn new(rows: RowTiles, sums: Sums) -> GradientTiles {
         let length = power_from(rows.length);
         let of_thread = match sums {
@@ -52,8 +54,8 @@ impl GradientTiles {
         }
     }
 
-    /// The same with as many tiles that blocks of about so many rows end together: each block writes its
-    /// sums once.
+    /// The same for a problem of about this many rows: blocks take equally many tiles, so that a
+    /// wave ends at one time, and each block writes its sums once.
     pub(crate) fn about(self, rows: i64) -> GradientTiles {
         if rows < 1 {
             return self;

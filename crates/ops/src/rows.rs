@@ -45,8 +45,8 @@ options! {
         alignment: i64 = 1,
         /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
         backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
-        /// row says.
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
+        /// a row says.
         backward_warps: i64 = 0,
     }
 }
@@ -73,8 +73,8 @@ options! {
         alignment: i64 = 1,
         /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
         backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
-        /// row says.
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
+        /// a row says.
         backward_warps: i64 = 0,
     }
 }
@@ -284,8 +284,8 @@ options! {
         residual: bool = false,
         /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
         backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
-        /// row says.
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
+        /// a row says.
         backward_warps: i64 = 0,
         /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
         /// says.
@@ -328,8 +328,8 @@ options! {
         residual: bool = false,
         /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
         backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of a
-        /// row says.
+        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
+        /// a row says.
         backward_warps: i64 = 0,
         /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
         /// says.

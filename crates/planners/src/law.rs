@@ -21,8 +21,8 @@ pub(crate) const FEW_THREADS: i64 = SCHEDULERS * LANES;
 /// The most threads of a block of which a multiprocessor has several.
 pub(crate) const SEVERAL_THREADS: i64 = BLOCK_THREADS / 2;
 
-/// Bytes that one block reads at once, a vector of each thread: of a row that it reads alone, and of
-/// what all shares of a reduction leave for one block to combine.
+/// Bytes that one block reads at once, a vector of each thread: of a row that it reads alone, and
+/// of what all shares of a reduction leave for one block to combine.
 pub(crate) const BLOCK_BYTES: i64 = VECTOR * BLOCK_THREADS;
 
 /// This many percent of the L2 cache, in bytes.

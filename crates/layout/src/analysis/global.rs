@@ -251,8 +251,8 @@ impl Visit for ListedBytes {
 pub struct Widths {
     /// For each thread the elements of its widest load or store.
     pub threads: Vec<i64>,
-    /// The most bytes, a power of two, at multiples of which all of these begin; none if all
-    /// begin at byte 0.
+    /// The largest power of two that divides the byte address of each access. None if all begin
+    /// at byte 0.
     pub alignment: Option<i64>,
 }
 

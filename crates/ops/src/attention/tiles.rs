@@ -5,10 +5,10 @@
 //! Rows belong to one warp each, so a softmax needs no other warp.
 //!
 //! With `mma.sync` a warp reads the tiles that it multiplies from shared memory itself. With 32
-//! rows it reads half as much for each product as with 16. Shared memory serves 128 bytes a cycle, so
-//! with 16 rows it is what products wait for. Eight warps are resident, as one block or as two. Sums
-//! of 32 rows of 128 elements take half of a thread's registers, so `d_k` and `d_v` with heads of 128
-//! are two programs: eight products then take less time than seven by warps of 16 rows.
+//! rows it reads half as much for each product as with 16. Shared memory serves 128 bytes a cycle,
+//! so with 16 rows it is what products wait for. Eight warps are resident, as one block or as two.
+//! Sums of 32 rows of 128 elements take half of a thread's registers, so `d_k` and `d_v` with heads
+//! of 128 are two programs: eight products then take less time than seven by warps of 16 rows.
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 
@@ -71,7 +71,8 @@ impl Tiles {
         BYTES * (tile.rows * of_rows + STAGES * tile.columns * of_columns) <= self.block_bytes
     }
 
-    /// Whether two blocks of the forward have room for their queries and a tile of keys and of values.
+    /// Whether two blocks of the forward have room for their queries and a tile of keys and of
+    /// values.
     fn has_two(&self, tile: Tile, [wide, value]: [i64; 2]) -> bool {
         BYTES * (tile.rows * wide + tile.columns * (wide + value)) <= self.half_bytes
     }
@@ -99,9 +100,9 @@ impl Tiles {
         match wide {
             _ if logits.bias.is_some() => Tile::new(64, 32, 4),
             [..=64, ..=64] => Tile::new(128, 64, 4),
-            // The copies of keys and values take turns, where two blocks have room for a tile of each.
-            // Measured on an H200: then 340 TFLOP/s instead of 333, but with causal masks 316 instead
-            // of 321.
+            // The copies of keys and values take turns, where two blocks have room for a tile of
+            // each. Measured on an H200: then 340 TFLOP/s instead of 333, but with causal masks 316
+            // instead of 321.
             [..=128, ..=128] if logits.after().is_none() && self.has_two(Tile::new(128, 64, 4), wide) => {
                 Tile::new(128, 64, 4)
             }

@@ -180,8 +180,8 @@ fn kernels_compute_what_their_programs_mean() {
     }
 }
 
-/// The ways to cut rows of the backward into tiles: warps that meet, and warps that have whole rows,
-/// whose last quarter is past the end in every thread.
+/// The ways to cut rows of the backward into tiles: warps that meet, and warps that have whole
+/// rows, whose last quarter is past the end in every thread.
 #[test]
 fn kernels_of_every_way_compute_what_their_programs_mean() {
     let pitches = ["x", "y"].map(|name| format!("{name}_pitch"));

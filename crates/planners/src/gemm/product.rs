@@ -194,9 +194,9 @@ impl Product {
     }
 }
 
-/// The kernel of a GEMM with the sizes as arguments: A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into D,
-/// `(M,N):(N,1)`, all of f16 or bf16. It is the fastest plan, by the model, that has one kernel and
-/// no workspace: by wgmma and TMA where the machine has them, else by `mma.sync`.
+/// The kernel of a GEMM with the sizes as arguments: A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into
+/// D, `(M,N):(N,1)`, all of f16 or bf16. It is the fastest plan, by the model, that has one kernel
+/// and no workspace: by wgmma and TMA where the machine has them, else by `mma.sync`.
 ///
 /// The sizes `[M, N, K]` determine the tile and the known divisors of M, N and K; other sizes with
 /// the same divisors may be launched. N and K are multiples of 8, so that rows begin at multiples

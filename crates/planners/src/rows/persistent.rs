@@ -63,9 +63,9 @@ struct Exchange<'k> {
 }
 
 impl Persistent {
-    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for weights and
-    /// a bias, or for `powers`, its exponentials; None for rows that no shape holds, or that do not
-    /// begin at multiples of 16 bytes.
+    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for weights
+    /// and a bias, or for `powers`, its exponentials; None for rows that no shape holds, or that do
+    /// not begin at multiples of 16 bytes.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(

@@ -19,8 +19,8 @@ use crate::units::{SECTOR, count};
 /// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do: what
 /// NVIDIA states for A100, 5120 in a cycle of all 108, is 47.
 const L2_BYTES_PER_CYCLE: f64 = 40.0;
-/// Cycles of barriers, addresses and other instructions of a tile and of a k-tile that no MMA hides,
-/// in latencies of a load.
+/// Cycles of barriers, addresses and other instructions of a tile and of a k-tile that no MMA
+/// hides, in latencies of a load.
 const OVERHEAD: [f64; 2] = [0.8, 0.06];
 
 /// Operations of MMA in a cycle of a multiprocessor for operands of a type.

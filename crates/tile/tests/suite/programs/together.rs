@@ -1,5 +1,5 @@
-//! Reductions that are made together, barriers of areas that iterations use again, and elements that
-//! are past an end in every thread: beside plain loops, and counted in the text of the kernel.
+//! Reductions that are made together, barriers of areas that iterations use again, and elements
+//! that are past an end in every thread: beside plain loops, and counted in the text of the kernel.
 
 use super::run::{Case, kernel};
 use tilewright_kernel::ptx::{self, Target};
