@@ -14,6 +14,7 @@ mod grid;
 pub mod message;
 mod report;
 mod shadow;
+mod uses;
 
 pub use cluster::ClusterChecker;
 pub use grid::GridChecker;

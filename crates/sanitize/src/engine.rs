@@ -16,6 +16,7 @@ mod execute;
 mod flow;
 mod grid;
 mod heap;
+mod marks;
 mod matrix;
 mod meeting;
 mod memory;
@@ -25,6 +26,7 @@ mod print;
 mod schedule;
 mod special;
 mod together;
+mod tracing;
 mod warp;
 mod windows;
 

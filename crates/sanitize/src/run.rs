@@ -1,11 +1,11 @@
 //! A launch from its text to its report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use crate::check::GridChecker;
-use crate::check::checker::{Allocation, Checker, Launch as CheckedLaunch};
+use crate::check::checker::{Allocation, At, Checker, Launch as CheckedLaunch};
 use crate::check::finding::{Defect, Finding, Place};
 use crate::costs::{Costs, Counting, CountsOfLaunch};
 use crate::engine::{GLOBAL, Grid, Memory, Program, Region, Schedule, Stop, Words};
@@ -91,9 +91,14 @@ pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Resu
     let sizes = Sizes::new(launch, &program)?;
     let schedules = Schedule::several(options.schedules.max(1), options.seed);
     let mut report: Option<Report> = None;
+    let mut watched = BTreeSet::new();
     for schedule in &schedules {
         let counts = options.costs && report.is_none();
-        let own = run(&module, &program, launch, &sizes, options, *schedule, (schedules.len() > 1, counts))?;
+        let run = |counts: bool, watched: &BTreeSet<At>| {
+            let flags = RunFlags { is_one_of_several: schedules.len() > 1, counts, watched };
+            run(&module, &program, launch, &sizes, options, *schedule, &flags)
+        };
+        let own = decided(counts, &mut watched, run)?;
         let mut own = Report { places: places(&module, &program, &own), ..own };
         own.join_lines();
         match &mut report {
@@ -105,6 +110,37 @@ pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Resu
         }
     }
     report.ok_or_else(|| LaunchError::new("no schedule was run"))
+}
+
+/// The most runs of a schedule. Each watches the reads of which the one before it has found
+/// something; more than three are rare.
+const MAX_RUNS: u32 = 8;
+
+/// A report in which findings of reads count only if what was read is used. A run that finds
+/// something of reads is repeated, and then what they have read is followed.
+fn decided(
+    counts: bool,
+    watched: &mut BTreeSet<At>,
+    run: impl Fn(bool, &BTreeSet<At>) -> Result<Watched, LaunchError>,
+) -> Result<Report, LaunchError> {
+    let mut first = run(counts, &BTreeSet::new())?;
+    watched.append(&mut first.suspects);
+    if first.report.findings.is_empty() || watched.is_empty() || first.report.ending != Ending::Complete {
+        return Ok(first.report);
+    }
+    for _ in 1..MAX_RUNS {
+        let mut own = run(false, watched)?;
+        if own.has_lost_uses || own.report.ending != Ending::Complete {
+            break;
+        }
+        let is_last = own.suspects.is_subset(watched);
+        watched.append(&mut own.suspects);
+        if is_last {
+            let (costs, thread_instructions) = (first.report.costs, first.report.thread_instructions);
+            return Ok(Report { costs, thread_instructions, ..own.report });
+        }
+    }
+    Ok(first.report)
 }
 
 /// Joins what a later schedule gave to the report of the first.
@@ -300,6 +336,22 @@ impl Arguments {
     }
 }
 
+/// What differs between runs of a launch.
+struct RunFlags<'w> {
+    is_one_of_several: bool,
+    counts: bool,
+    /// The instructions of whose reads the use is watched.
+    watched: &'w BTreeSet<At>,
+}
+
+/// What a run gives.
+struct Watched {
+    report: Report,
+    /// The instructions that read, are not watched, and of which something was found.
+    suspects: BTreeSet<At>,
+    has_lost_uses: bool,
+}
+
 fn run(
     module: &Module<'_>,
     program: &Program,
@@ -307,17 +359,17 @@ fn run(
     sizes: &Sizes,
     options: &Options<'_>,
     schedule: Schedule,
-    (is_one_of_several, counts): (bool, bool),
-) -> Result<Report, LaunchError> {
+    flags: &RunFlags<'_>,
+) -> Result<Watched, LaunchError> {
     let arguments = arguments(program, launch)?;
     let cores = match options.cores {
-        _ if is_one_of_several => 1,
+        _ if flags.is_one_of_several => 1,
         Some(cores) => cores.max(1),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     let clusters = (0..3).map(|axis| u64::from(launch.grid[axis] / sizes.cluster[axis])).product::<u64>();
     let cores = cores.min(usize::try_from(clusters).unwrap_or(usize::MAX)).max(1);
-    let counted = counts.then(|| CountsOfLaunch::new(program.statements.len(), &arguments.allocations));
+    let counted = flags.counts.then(|| CountsOfLaunch::new(program.statements.len(), &arguments.allocations));
     let checker = GridChecker::new(CheckedLaunch {
         grid: launch.grid,
         block: launch.block,
@@ -327,7 +379,8 @@ fn run(
         instructions: program.statements.len() as u32,
         asynchronous: program.has_async,
     })
-    .map_err(LaunchError::new)?;
+    .map_err(LaunchError::new)?
+    .watching(flags.watched);
     let never = || false;
     let stop: &(dyn Fn() -> bool + Sync) = match options.stop {
         Some(stop) => stop,
@@ -373,6 +426,7 @@ fn run(
         };
         crate::engine::run(&grid, &checkers, cores)
     };
+    let (suspects, has_lost_uses) = (checker.suspects(), checker.has_lost_uses());
     let mut findings = checker.findings();
     findings.append(&mut unchecked.into_inner().unwrap_or_default());
     let ending = match stopped {
@@ -402,7 +456,8 @@ fn run(
     let blocks = launch.grid.iter().map(|own| u64::from(*own)).product();
     let costs = counted.map(|counted| Costs::new(module, program, counted, &arguments.memory, blocks));
     let places = BTreeMap::new();
-    Ok(Report { findings, ending, places, results, printed, thread_instructions, schedules: 1, costs })
+    let report = Report { findings, ending, places, results, printed, thread_instructions, schedules: 1, costs };
+    Ok(Watched { report, suspects, has_lost_uses })
 }
 
 /// Keeps what the engine itself finds, once for each statement.

@@ -221,6 +221,44 @@ extern "C" __global__ void ping_pong(const u16* a, const u16* b, float* out) {
     for (int at = 0; at < 4; at++) out[group * 512 + 4 * (threadIdx.x % 128) + at] = sum[at];
 }
 
+// A product of a warpgroup is over for its four warps at once: one thread of them tells the producer.
+// @run wgmma_one_tells arch=90a grid=1 block=256 args="in:f16[8,1024] in:f16[8,128] out:f32[512]" schedules=4
+extern "C" __global__ void wgmma_one_tells(const u16* a, const u16* b, float* out) {
+    __shared__ __align__(128) u16 left[2][1024];
+    __shared__ __align__(128) u16 right[2][128];
+    __shared__ u64 full[2], empty[2];
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < 2; stage++) {
+            barrier_init(&full[stage], 1);
+            barrier_init(&empty[stage], 1);
+        }
+        barrier_fence();
+    }
+    __syncthreads();
+    if (threadIdx.x >= 128) {
+        if (threadIdx.x == 128)
+            for (int tile = 0; tile < 8; tile++) {
+                int stage = tile % 2;
+                barrier_wait(&empty[stage], (tile / 2 & 1) ^ 1);
+                barrier_expect(&full[stage], 2048 + 256);
+                bulk_load(left[stage], a + 1024 * tile, 2048, &full[stage]);
+                bulk_load(right[stage], b + 128 * tile, 256, &full[stage]);
+            }
+    } else {
+        float sum[4] = {0, 0, 0, 0};
+        for (int tile = 0; tile < 8; tile++) {
+            int stage = tile % 2;
+            barrier_wait(&full[stage], tile / 2 & 1);
+            wgmma_fence();
+            wgmma_64x8x16(sum, descriptor(left[stage], 128, 256), descriptor(right[stage], 128, 256));
+            wgmma_commit();
+            wgmma_wait<0>();
+            if (threadIdx.x == 0) barrier_arrive(&empty[stage]);
+        }
+        for (int at = 0; at < 4; at++) out[4 * threadIdx.x + at] = sum[at];
+    }
+}
+
 // Clusters: a sum over distributed shared memory, writes into it, and barriers of another block.
 // @run cluster_sum arch=90 grid=4 block=64 cluster=2 args="in:f32[256] out:f32[2]"
 extern "C" __global__ void cluster_sum(const float* in, float* out) {

@@ -3,10 +3,12 @@
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
 #include <cub/block/block_load.cuh>
+#include <cub/block/block_merge_sort.cuh>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/block/block_store.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cuda/atomic>
 #include <cuda/barrier>
@@ -200,3 +202,50 @@ template <bool meets> __device__ void from_the_heap(int* out) {
 }
 extern "C" __global__ void heap_right(int* out) { from_the_heap<true>(out); }
 extern "C" __global__ void heap_wrong(int* out) { from_the_heap<false>(out); }
+
+// Merge sorts read one element behind what they have written, and drop it.
+struct Less {
+    template <class T> __device__ bool operator()(const T& a, const T& b) const { return a < b; }
+};
+template <int items> __device__ void sort_warp(const int* in, int* out) {
+    using Sort = cub::WarpMergeSort<int, items, 32>;
+    __shared__ typename Sort::TempStorage storage[2];
+    int own[items];
+    for (int at = 0; at < items; at++) own[at] = in[threadIdx.x * items + at];
+    Sort(storage[threadIdx.x / 32]).Sort(own, Less());
+    for (int at = 0; at < items; at++) out[threadIdx.x * items + at] = own[at];
+}
+// @run cub_warp_merge_sort_1 grid=1 block=64 args="in:i32[64] out:i32[64]" schedules=4
+extern "C" __global__ void cub_warp_merge_sort_1(const int* in, int* out) { sort_warp<1>(in, out); }
+// @run cub_warp_merge_sort_4 grid=1 block=64 args="in:i32[256] out:i32[256]" schedules=4
+extern "C" __global__ void cub_warp_merge_sort_4(const int* in, int* out) { sort_warp<4>(in, out); }
+// @run cub_warp_merge_sort_7 grid=1 block=64 args="in:i32[448] out:i32[448]"
+extern "C" __global__ void cub_warp_merge_sort_7(const int* in, int* out) { sort_warp<7>(in, out); }
+// @run cub_block_merge_sort grid=1 block=128 args="in:i32[384] in:i32[384] out:i32[384] out:i32[384]" schedules=4
+extern "C" __global__ void cub_block_merge_sort(const int* keys, const int* values, int* keys_out, int* values_out) {
+    using Sort = cub::BlockMergeSort<int, 128, 3, int>;
+    __shared__ Sort::TempStorage storage;
+    int key[3], value[3];
+    for (int at = 0; at < 3; at++) {
+        key[at] = keys[threadIdx.x * 3 + at];
+        value[at] = values[threadIdx.x * 3 + at];
+    }
+    Sort(storage).StableSort(key, value, Less());
+    for (int at = 0; at < 3; at++) {
+        keys_out[threadIdx.x * 3 + at] = key[at];
+        values_out[threadIdx.x * 3 + at] = value[at];
+    }
+}
+// @run cub_block_merge_sort_part grid=1 block=64 args="in:i32[250] out:i32[250]"
+extern "C" __global__ void cub_block_merge_sort_part(const int* in, int* out) {
+    using Sort = cub::BlockMergeSort<int, 64, 4>;
+    __shared__ Sort::TempStorage storage;
+    int own[4];
+    for (int at = 0; at < 4; at++) {
+        int from = threadIdx.x * 4 + at;
+        own[at] = from < 250 ? in[from] : 0;
+    }
+    Sort(storage).Sort(own, Less(), 250, 0x7fffffff);
+    for (int at = 0; at < 4; at++)
+        if (threadIdx.x * 4 + at < 250) out[threadIdx.x * 4 + at] = own[at];
+}

@@ -609,3 +609,35 @@ extern "C" __global__ void dynamic_shared(const float* in, float* out) {
     __syncthreads();
     out[blockIdx.x * 128 + threadIdx.x] = second[threadIdx.x];
 }
+
+// A tile of which some rows are beyond the end: nobody writes them in shared memory, and the product has
+// rows of nonsense, which nobody stores.
+// @run uncleared_rows grid=1 block=32 args="in:f16[11,16] in:f16[8,16] out:f32[11,8]" schedules=4
+extern "C" __global__ void uncleared_rows(const u16* a, const u16* b, float* out) {
+    __shared__ __align__(16) u16 left[16][16], right[8][16];
+    __shared__ float all[16][8];
+    int lane = threadIdx.x, rows = 11;
+    if (lane / 2 < rows) copy_async16(&left[lane / 2][lane % 2 * 8], &a[lane / 2 * 16 + lane % 2 * 8]);
+    if (lane < 16) copy_async16(&right[lane / 2][lane % 2 * 8], &b[lane / 2 * 16 + lane % 2 * 8]);
+    copy_commit();
+    copy_wait<0>();
+    __syncwarp();
+    u32 x[4], y[2];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(shared_address(&left[lane % 16][lane / 16 * 8])));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(y[0]), "=r"(y[1])
+                 : "r"(shared_address(&right[lane % 8][lane / 8 % 2 * 8])));
+    float sum[4] = {0, 0, 0, 0};
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    // The largest of a row, among the four lanes that have it.
+    float most[2] = {fmaxf(sum[0], sum[1]), fmaxf(sum[2], sum[3])};
+    for (int half = 0; half < 2; half++)
+        for (int step = 1; step < 4; step *= 2) most[half] = fmaxf(most[half], __shfl_xor_sync(~0u, most[half], step));
+    for (int at = 0; at < 4; at++) all[lane / 4 + at / 2 * 8][lane % 4 * 2 + at % 2] = sum[at] - most[at / 2];
+    __syncwarp();
+    for (int at = lane; at < rows * 8; at += 32) out[at] = all[at / 8][at % 8];
+}

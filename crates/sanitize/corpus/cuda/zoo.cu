@@ -313,6 +313,61 @@ template <int flip> __device__ void passed_phase(const float* in, float* out) {
 extern "C" __global__ void passed_phase_wrong(const float* in, float* out) { passed_phase<1>(in, out); }
 extern "C" __global__ void passed_phase_right(const float* in, float* out) { passed_phase<0>(in, out); }
 
+// Threads wait for a phase, and nothing keeps the next one from being over before they look.
+// @run missed_phase_wrong arch=90 grid=1 block=64 args="in:f32[64] out:f32[64]" finds=E1042
+// @run missed_phase_right arch=90 grid=1 block=64 args="in:f32[64] out:f32[64]"
+template <bool right> __device__ void missed_phase(const float* in, float* out) {
+    __shared__ float row[2][32];
+    __shared__ u64 ready, seen;
+    if (threadIdx.x == 0) {
+        barrier_init(&ready, 32);
+        barrier_init(&seen, 32);
+    }
+    __syncthreads();
+    for (int part = 0; part < 2; part++) {
+        if (threadIdx.x < 32) {
+            if (right && part > 0) barrier_wait(&seen, part - 1);
+            if (!right && part > 0) {
+                barrier_wait(&ready, part - 1);
+                // Long enough, mostly.
+                for (int turn = 0; turn < 2000; turn++) __nanosleep(100);
+            }
+            row[part][threadIdx.x] = in[32 * part + threadIdx.x];
+            barrier_arrive(&ready);
+        } else {
+            barrier_wait(&ready, part);
+            out[32 * part + threadIdx.x - 32] = row[part][63 - threadIdx.x];
+            barrier_arrive(&seen);
+        }
+    }
+}
+extern "C" __global__ void missed_phase_wrong(const float* in, float* out) { missed_phase<false>(in, out); }
+extern "C" __global__ void missed_phase_right(const float* in, float* out) { missed_phase<true>(in, out); }
+
+// A thread arrives for the second phase and does not know that the first is over: if it is fast, it counts twice
+// in the first.
+// @run early_arrival_wrong arch=90 grid=1 block=64 args="in:f32[128] out:f32[64]" finds=E1042
+// @run early_arrival_right arch=90 grid=1 block=64 args="in:f32[128] out:f32[64]"
+template <bool right> __device__ void early_arrival(const float* in, float* out) {
+    __shared__ float row[2][64];
+    __shared__ u64 ready;
+    if (threadIdx.x == 0) barrier_init(&ready, 64);
+    __syncthreads();
+    float sum = 0;
+    for (int part = 0; part < 2; part++) {
+        row[part][threadIdx.x] = in[64 * part + threadIdx.x];
+        barrier_arrive(&ready);
+        // The second half has no use for the first row, and waits for the second alone.
+        if (right || part == 1 || threadIdx.x < 32) {
+            barrier_wait(&ready, part);
+            sum += row[part][63 - threadIdx.x];
+        }
+    }
+    out[threadIdx.x] = sum;
+}
+extern "C" __global__ void early_arrival_wrong(const float* in, float* out) { early_arrival<false>(in, out); }
+extern "C" __global__ void early_arrival_right(const float* in, float* out) { early_arrival<true>(in, out); }
+
 // Fewer arrivals than a phase counts, and more.
 // @run too_few_arrivals_wrong arch=90 grid=1 block=128 args="out:i32[128] i32=129" finds=any
 // @run arrivals_right arch=90 grid=1 block=128 args="out:i32[128] i32=128"
@@ -615,3 +670,19 @@ extern "C" __global__ void order_independent_right(int* counter, int* out) {
         out[blockIdx.x] = blockIdx.x;
     }
 }
+
+// Warps read what one of them rewrites in place: right if the others drop what they have read.
+// @run copies_used_wrong grid=1 block=64 args="inout:f32[32] out:f32[32]" finds=E1016
+// @run copies_branched_wrong grid=1 block=64 args="inout:f32[32] inout:f32[32]=zeros" finds=E1016
+// @run copies_dropped_right grid=1 block=64 args="inout:f32[32] out:f32[1]=zeros" schedules=4
+template <int kind> __device__ void copies(float* x, float* out) {
+    int lane = threadIdx.x % 32;
+    float value = *(volatile float*)&x[lane], sum = value;
+    for (int step = 1; step < 32; step *= 2) sum += __shfl_xor_sync(~0u, sum, step);
+    if (threadIdx.x < 32) x[lane] = value / sum;
+    if (kind == 1 && threadIdx.x >= 32) out[lane] = sum;
+    if (kind == 2 && threadIdx.x >= 32 && sum > 7) __nanosleep(10);
+}
+extern "C" __global__ void copies_used_wrong(float* x, float* out) { copies<1>(x, out); }
+extern "C" __global__ void copies_branched_wrong(float* x, float* out) { copies<2>(x, out); }
+extern "C" __global__ void copies_dropped_right(float* x, float* out) { copies<0>(x, out); }

@@ -344,6 +344,24 @@ def described_overlapping(x, out, N: tl.constexpr, B: tl.constexpr):
     of_out.store([row, 0], of_x.load([row, 0]) + tl.program_id(0))
 
 
+@triton.jit
+def softmax_in_place(x, columns, BLOCK: tl.constexpr):
+    """Where a row is short, each warp holds a copy of it, and one of them stores."""
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * columns + at, mask=at < columns, other=-float("inf"))
+    value = tl.exp(value - tl.max(value, 0))
+    tl.store(x + row * columns + at, value / tl.sum(value, 0), mask=at < columns)
+
+
+@triton.jit
+def step_in_place(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n) + 2
+    tl.store(x + at, value, mask=at < n)
+    tl.store(y + at, value * value, mask=at < n)
+
+
 def cases():
     """All cases: a name, a kernel, the types of its arguments, constants, a grid and arguments."""
 
@@ -370,6 +388,11 @@ def cases():
                        {"BLOCK": 32}, "3,2", f"in:{t}[80,60] out:{t}[60,80] i32=80 i32=60", warps=warps)
             yield case(f"triton_sum_columns_{end}", sum_columns, {"x": f"*{kind}", "out": "*fp32", "rows": "i32", "columns": "i32"},
                        {"ROWS": 32, "COLUMNS": 32}, "2", f"in:{t}[100,60] out:f32[60] i32=100 i32=60", warps=warps)
+    for block in [16, 32, 128]:
+        yield case(f"triton_softmax_in_place_{block}", softmax_in_place, {"x": "*fp32", "columns": "i32"},
+                   {"BLOCK": block}, "3", f"inout:f32[3,{block - 3}] i32={block - 3}")
+        yield case(f"triton_step_in_place_{block}", step_in_place, {"x": "*fp32", "y": "*fp32", "n": "i32"},
+                   {"BLOCK": block}, "3", f"inout:f32[{3 * block - 5}] out:f32[{3 * block - 5}] i32={3 * block - 5}")
     for warps in [1, 2, 4, 8]:
         yield case(f"triton_arg_max_{warps}", arg_max, {"x": "*fp32", "out": "*i32", "columns": "i32"},
                    {"BLOCK": 512}, "3", "in:f32[3,500] out:i32[3] i32=500", warps=warps)

@@ -234,8 +234,11 @@ pub enum Fence {
         /// Whether it holds for global memory.
         global: bool,
     },
-    /// `fence.proxy.tensormap`.
-    ProxyTensormap,
+    /// `fence.proxy.tensormap`: of a thread that uses a map, or else of one that has written it.
+    ProxyTensormap {
+        /// Whether it uses the map.
+        acquires: bool,
+    },
     /// `fence.mbarrier_init`.
     MbarrierInit,
 }
@@ -277,6 +280,21 @@ pub struct Launch {
 pub trait Checker {
     /// Some lanes access memory.
     fn access(&mut self, _access: &Access<'_>) {}
+
+    /// Whether the engine is to follow what becomes of values that were read. The answer stays.
+    fn watches_uses(&self) -> bool {
+        false
+    }
+
+    /// A number for a read of which [`access`](Self::access) was told last, or for a part of it, if
+    /// its use is to be told; then the engine calls [`used`](Self::used) where it is used.
+    fn watched(&mut self, _access: &Access<'_>) -> Option<u32> {
+        None
+    }
+
+    /// What a lane has read is used: a result of the launch, an address or the way of a thread may
+    /// depend on it.
+    fn used(&mut self, _read: u32, _lane: u32) {}
 
     /// Lanes arrive at a barrier of the block (`bar.sync`, `bar.red`, `bar.arrive`).
     fn barrier_arrive(&mut self, _by: Lanes, _barrier: u32) {}
@@ -332,6 +350,10 @@ pub trait Checker {
 
     /// A lane issues a copy of the asynchronous proxy.
     fn bulk(&mut self, _bulk: &Bulk<'_>) {}
+
+    /// A lane gives a tensor map in global memory to a copy: it is read through the proxy of tensor
+    /// maps.
+    fn map_read(&mut self, _by: Lanes, _at: At, _map: Span) {}
 
     /// Lanes close a group of bulk copies (`cp.async.bulk.commit_group`).
     fn bulk_commit(&mut self, _by: Lanes) {}

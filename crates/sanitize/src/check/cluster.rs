@@ -10,16 +10,41 @@ mod synchronise;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::checker::{Access, At, Bulk, Checker, CopyAsync, Fence, Lanes, Mbarrier, Scope, Wgmma};
+use super::checker::{Access, At, Bulk, Checker, CopyAsync, Fence, Lanes, Mbarrier, Scope, Space, Span, Wgmma};
 use super::clock::{Here, Known, View};
 use super::event::{Agency, Event, FIRST_COUNT};
-use super::finding::{Defect, Finding, Missing, Place, Thread};
+use super::finding::{Defect, Finding, Missing, Place, ProxyFence, Thread};
 use super::grid::{Flag, GridChecker};
 use super::report::Reports;
 use super::shadow::{PAGE_BYTES, Page};
+use super::uses::{ReadOfLane, Uses, WatchedRead};
+use access::access_strength;
 use background::Groups;
 use barriers::{BarrierHistory, Contribution};
 use registers::RegisterFile;
+
+/// Through what memory is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proxy {
+    /// By ordinary accesses.
+    Generic,
+    /// By bulk copies and wgmma.
+    Asynchronous,
+    /// By copies that read their tensor map.
+    TensorMap,
+}
+
+impl Proxy {
+    /// The fence that is needed between ordinary stores and an access; none for ordinary ones.
+    fn fence(self, is_global: bool) -> Option<ProxyFence> {
+        match (self, is_global) {
+            (Self::Generic, _) => None,
+            (Self::Asynchronous, false) => Some(ProxyFence::AsyncShared),
+            (Self::Asynchronous, true) => Some(ProxyFence::AsyncGlobal),
+            (Self::TensorMap, _) => Some(ProxyFence::TensorMap),
+        }
+    }
+}
 
 /// What the lanes of a warp know: mostly the same.
 #[derive(Debug, Clone)]
@@ -51,6 +76,8 @@ struct WarpState {
     copies: Groups,
     bulk: Groups,
     products: Groups,
+    /// The counts at which it closed its groups of products, all of them.
+    product_groups: Vec<u32>,
     /// The groups of bulk copies that have read their sources.
     bulk_read: Groups,
     /// The last flag that it has read: its place, its version, by which lanes, whether by an
@@ -97,6 +124,8 @@ pub struct ClusterChecker<'g> {
     guess: usize,
     /// What was last found wrong with a flag that was read.
     suspicion: Option<Missing>,
+    /// Reads whose use is watched, and what is found of reads.
+    uses: Uses,
 }
 
 impl<'g> ClusterChecker<'g> {
@@ -114,6 +143,7 @@ impl<'g> ClusterChecker<'g> {
                 copies: Groups::default(),
                 bulk: Groups::default(),
                 products: Groups::default(),
+                product_groups: Vec::new(),
                 bulk_read: Groups::default(),
                 acquired: None,
                 registers: None,
@@ -134,6 +164,7 @@ impl<'g> ClusterChecker<'g> {
             reports: Reports::default(),
             guess: 0,
             suspicion: None,
+            uses: Uses::default(),
         }
     }
 
@@ -254,6 +285,17 @@ impl<'g> ClusterChecker<'g> {
         self.reports.add(Finding::new(defect, at, thread));
     }
 
+    /// Reports a finding of a read, or keeps it until the use of the read is known.
+    fn find_read(&mut self, finding: Finding, reader: ReadOfLane) {
+        match self.grid.watches(self.grid.code.at(reader.event)) {
+            true => self.uses.hold(finding, reader),
+            false => {
+                self.uses.suspects.insert(self.grid.code.at(reader.event));
+                self.reports.add(finding);
+            }
+        }
+    }
+
     /// The name of bytes of shared memory.
     fn shared_place(&self, by: u32, rank: u32, address: u64, bytes: u32) -> Place {
         let memory = match by == rank {
@@ -280,7 +322,10 @@ fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
 
 impl Drop for ClusterChecker<'_> {
     fn drop(&mut self) {
+        let lost = self.memories.iter().flat_map(|memory| memory.pages.iter().flatten()).any(|page| page.lost);
+        self.uses.gave_up |= lost;
         self.grid.add(std::mem::take(&mut self.reports));
+        self.grid.add_uses(self.here.cluster, std::mem::take(&mut self.uses));
     }
 }
 
@@ -288,6 +333,30 @@ impl Checker for ClusterChecker<'_> {
     fn access(&mut self, access: &Access<'_>) {
         self.touch_lanes(access);
         self.synchronise(access);
+    }
+
+    fn watches_uses(&self) -> bool {
+        self.grid.watches_any()
+    }
+
+    fn watched(&mut self, access: &Access<'_>) -> Option<u32> {
+        if !self.grid.watches(access.at) {
+            return None;
+        }
+        let strength = access_strength(access);
+        let local = self.grid.code.local(access.by.warp, Agency::Thread);
+        let count = self.warps[self.warp_at(access.by)].count;
+        let event = self.grid.code.event(self.block(access.by.rank), local, strength, access.at, count);
+        let rank = match access.space {
+            Space::Shared { rank } => Some(rank),
+            Space::Global => None,
+        };
+        let mask = access.by.mask;
+        self.uses.watch(event, WatchedRead { rank, mask, addresses: *access.addresses, bytes: access.bytes, used: 0 })
+    }
+
+    fn used(&mut self, read: u32, lane: u32) {
+        self.uses.used(read, lane);
     }
 
     fn barrier_arrive(&mut self, by: Lanes, barrier: u32) {
@@ -369,6 +438,12 @@ impl Checker for ClusterChecker<'_> {
         self.issue_bulk(bulk);
     }
 
+    fn map_read(&mut self, by: Lanes, at: At, map: Span) {
+        let local = self.grid.code.local(by.warp, Agency::Thread);
+        let count = self.warps[self.warp_at(by)].count;
+        self.touch_span(by, at, map, local, by.rank, count, false, 0, Proxy::TensorMap);
+    }
+
     fn bulk_commit(&mut self, by: Lanes) {
         let count = self.warps[self.warp_at(by)].count;
         let warp = self.warp_mut(by);
@@ -401,15 +476,15 @@ impl Checker for ClusterChecker<'_> {
 
     fn wgmma_commit(&mut self, by: Lanes) {
         let count = self.warps[self.warp_at(by)].count;
-        self.warp_mut(by).products.commit(count, by.mask);
+        let warp = self.warp_mut(by);
+        warp.products.commit(count, by.mask);
+        warp.product_groups.push(count);
         self.commit_registers(by);
         self.tick(by);
     }
 
     fn wgmma_wait(&mut self, by: Lanes, pending: u32) {
-        let at = self.warp_at(by);
-        let done = self.warps[at].products.wait(by.mask, pending);
-        self.finish(by, Agency::Multiply, &done);
+        self.wait_products(by, pending);
         self.wait_registers(by, pending);
     }
 

@@ -72,6 +72,17 @@ pub enum Missing {
     Scope(Scope),
 }
 
+/// A fence between the proxy of ordinary accesses and another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProxyFence {
+    /// `fence.proxy.async`, for shared memory.
+    AsyncShared,
+    /// `fence.proxy.async`, for global memory.
+    AsyncGlobal,
+    /// `fence.proxy.tensormap`, for a tensor map.
+    TensorMap,
+}
+
 /// A kind of asynchronous work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Work {
@@ -156,15 +167,15 @@ pub enum Defect {
         /// The asynchronous work, if it is the earlier one.
         work: Option<Work>,
     },
-    /// E1019: bytes written by ordinary stores that the asynchronous proxy reads or replaces,
-    /// without a proxy fence between.
+    /// E1019: bytes written by ordinary stores that another proxy reads or replaces, without a proxy
+    /// fence between.
     Unfenced {
         /// The bytes.
         place: Place,
         /// The store.
         before: Party,
-        /// Whether they are in global memory.
-        global: bool,
+        /// The fence.
+        missing: ProxyFence,
     },
     /// E1020: a thread that ends before its asynchronous work.
     PendingAtExit {

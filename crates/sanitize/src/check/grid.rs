@@ -1,16 +1,17 @@
 //! What the checkers of all clusters of a launch share: the shadow of global memory, what flags in
 //! it pass on, and the findings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::checker::{Launch, Scope};
+use super::checker::{At, Kind, Launch, Scope};
 use super::clock::View;
 use super::cluster::ClusterChecker;
 use super::event::{Code, Event};
 use super::finding::{Finding, Thread};
 use super::report::Reports;
-use super::shadow::{PAGE_BYTES, PAGE_SHIFT, Page};
+use super::shadow::{PAGE_BYTES, PAGE_SHIFT, Page, Stands};
+use super::uses::{Uses, UsesOfGrid};
 
 /// What a strong write passes on to those who see it.
 #[derive(Debug, Clone)]
@@ -55,6 +56,9 @@ pub struct GridChecker {
     pub(super) code: Code,
     pages: Vec<Vec<OnceLock<Box<Mutex<GlobalPage>>>>>,
     reports: Mutex<Reports>,
+    /// Whether the use of what an instruction reads is watched, for each; empty if of none.
+    watched: Vec<bool>,
+    uses: Mutex<UsesOfGrid>,
 }
 
 impl GridChecker {
@@ -76,7 +80,59 @@ impl GridChecker {
             std::iter::repeat_with(OnceLock::new).take(count).collect()
         });
         let pages = pages.collect();
-        Ok(GridChecker { launch, code, pages, reports: Mutex::default() })
+        let (reports, uses) = (Mutex::default(), Mutex::default());
+        Ok(GridChecker { launch, code, pages, reports, watched: Vec::new(), uses })
+    }
+
+    /// The same, which watches what becomes of what some instructions read. A finding of such a
+    /// read counts only if what was read is used, as the engine tells.
+    pub fn watching(mut self, instructions: &BTreeSet<At>) -> GridChecker {
+        let last = instructions.last().map_or(0, |last| *last as usize + 1);
+        self.watched = vec![false; last];
+        instructions.iter().for_each(|at| self.watched[*at as usize] = true);
+        self
+    }
+
+    /// The instructions that read and of which something was found: a run that watches them decides
+    /// what of it counts. Those that are watched already are not among them.
+    pub fn suspects(&self) -> BTreeSet<At> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner).suspects.clone()
+    }
+
+    /// Whether more reads were watched than can be kept, so that findings are missing.
+    pub fn has_lost_uses(&self) -> bool {
+        let lost = |page: &Mutex<GlobalPage>| page.lock().unwrap_or_else(PoisonError::into_inner).page.lost;
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner).gave_up
+            || self.watches_any() && self.pages.iter().flatten().filter_map(OnceLock::get).any(|page| lost(page))
+    }
+
+    #[inline]
+    pub(super) fn watches_any(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn watches(&self, at: At) -> bool {
+        self.watched.get(at as usize).is_some_and(|own| *own)
+    }
+
+    /// For which earlier reads an access stands.
+    #[inline]
+    pub(super) fn stands(&self, at: At, kind: Kind) -> Stands {
+        match self.watches_any() {
+            false => Stands::All,
+            true if kind == Kind::Read && self.watches(at) => Stands::Nothing,
+            true => Stands::Own,
+        }
+    }
+
+    /// For which earlier reads one of an asynchronous engine stands.
+    pub(super) fn stands_of_engines(&self) -> Stands {
+        if self.watches_any() { Stands::Own } else { Stands::All }
+    }
+
+    pub(super) fn add_uses(&self, cluster: u32, uses: Uses) {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner).add(cluster, uses);
     }
 
     /// The checker of the cluster of a number; clusters are numbered as blocks are, x first.
@@ -130,7 +186,10 @@ impl GridChecker {
 
     /// The findings of all clusters whose checkers are gone, in the order of their instructions.
     pub fn findings(&self) -> Vec<Finding> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).sorted()
+        let decided = self.uses.lock().unwrap_or_else(PoisonError::into_inner).decide(&self.code, self.ranks());
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        decided.into_iter().for_each(|finding| reports.add(finding));
+        reports.sorted()
     }
 
     /// Whether a count overflowed, so that not all was checked.

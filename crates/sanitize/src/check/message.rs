@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::checker::{At, Scope};
-use super::finding::{Defect, Finding, Missing, Party, PhaseFault, Place, Thread, Work};
+use super::finding::{Defect, Finding, Missing, Party, PhaseFault, Place, ProxyFence, Thread, Work};
 
 /// Says where an instruction is in the source.
 pub trait Sources {
@@ -140,12 +140,21 @@ impl Told<'_> {
                 write!(f, "{} of {}; ", verb(before.writes), self.party(before))?;
                 f.write_str("a barrier before it is issued would")
             }
-            Defect::Unfenced { place, before, global } => {
-                write!(f, "an asynchronous access to {place} follows the stores of {} ", self.party(before))?;
-                f.write_str("without a proxy fence; ")?;
-                f.write_str(match global {
-                    true => "`fence.proxy.async` is needed after the barrier or the flag, in the block that issues it",
-                    false => "the threads that store need `fence.proxy.async` before the barrier",
+            Defect::Unfenced { place, before, missing } => {
+                let what = if *missing == ProxyFence::TensorMap {
+                    "a use of the tensor map in"
+                } else {
+                    "an asynchronous access to"
+                };
+                write!(f, "{what} {place} follows the stores of {} without a proxy fence; ", self.party(before))?;
+                f.write_str(match missing {
+                    ProxyFence::AsyncGlobal => {
+                        "`fence.proxy.async` is needed after the barrier or the flag, in the block that issues it"
+                    }
+                    ProxyFence::AsyncShared => "the threads that store need `fence.proxy.async` before the barrier",
+                    ProxyFence::TensorMap => {
+                        "the thread that uses it needs `fence.proxy.tensormap::generic.acquire` before that"
+                    }
                 })
             }
             Defect::PendingAtExit { work } => {

@@ -18,6 +18,20 @@ const MAX_WIDTH: u32 = 4;
 /// How many readers of one cell are kept beside the last one. A cell has more only if as many warps
 /// read it that nothing orders; the first are kept.
 const MAX_READERS: usize = 64;
+/// How many where the uses of reads are watched, so that few readers stand for others.
+const MAX_WATCHED_READERS: usize = 2048;
+
+/// Which earlier reads a new one stands for, so that it takes their place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// For all that are ordered before it.
+    All,
+    /// For those of its own instruction: the uses of some reads are watched, and this one counts as
+    /// used.
+    Own,
+    /// For none: its own use is watched.
+    Nothing,
+}
 
 /// Reads, or strong writes, of a cell by lanes of a warp.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +103,8 @@ pub(super) struct Page {
     pub(super) barriers: bool,
     /// Whether strong accesses have written in it.
     pub(super) strong: bool,
+    /// Whether a cell had more readers than are kept while uses are watched.
+    pub(super) lost: bool,
 }
 
 impl Page {
@@ -97,7 +113,7 @@ impl Page {
         let width = fitting(address, bytes);
         let cell = Cell { write: initial, read: Event::NONE, mask: 0, more: 0 };
         let cells = vec![cell; (PAGE_BYTES >> width) as usize];
-        Page { width, cells, links: Vec::new(), free: 0, barriers: false, strong: false }
+        Page { width, cells, links: Vec::new(), free: 0, barriers: false, strong: false, lost: false }
     }
 
     /// Cuts cells so that an access is whole cells.
@@ -191,7 +207,14 @@ impl Page {
 
     /// Notes a read; `is_before` says whether another is ordered before it.
     #[inline]
-    pub(super) fn note_read(&mut self, code: &Code, at: usize, new: Reading, is_before: impl Fn(Reading) -> bool) {
+    pub(super) fn note_read(
+        &mut self,
+        code: &Code,
+        at: usize,
+        new: Reading,
+        stands: Stands,
+        is_before: impl Fn(Reading) -> bool,
+    ) {
         let cell = &mut self.cells[at];
         if cell.more == 0 {
             if cell.mask == 0 {
@@ -203,12 +226,12 @@ impl Page {
                 return;
             }
             let old = Reading { event: cell.read, mask: cell.mask };
-            if stands_for(code, old, new) && (follows(code, old, new) || is_before(old)) {
+            if stands_for(code, old, new, stands) && (follows(code, old, new) || is_before(old)) {
                 (cell.read, cell.mask) = (new.event, new.mask);
                 return;
             }
         }
-        self.note_among(code, at, new, is_before);
+        self.note_among(code, at, new, stands, is_before);
     }
 
     /// A link with a reading, of which its place and one is given.
@@ -236,7 +259,14 @@ impl Page {
         })
     }
 
-    fn note_among(&mut self, code: &Code, at: usize, new: Reading, is_before: impl Fn(Reading) -> bool) {
+    fn note_among(
+        &mut self,
+        code: &Code,
+        at: usize,
+        new: Reading,
+        stands: Stands,
+        is_before: impl Fn(Reading) -> bool,
+    ) {
         let Cell { read, mask, more, .. } = self.cells[at];
         if read == new.event {
             self.cells[at].mask |= new.mask;
@@ -251,7 +281,8 @@ impl Page {
             }
             next = link.next;
         }
-        let gone = |old: Reading| stands_for(code, old, new) && (follows(code, old, new) || is_before(old));
+        let gone = |old: Reading| stands_for(code, old, new, stands) && (follows(code, old, new) || is_before(old));
+        let most = if stands == Stands::All { MAX_READERS } else { MAX_WATCHED_READERS };
         // Those that the new one stands for go; the others keep their order.
         let (mut first, mut last, mut count) = (0, 0, 0);
         let mut next = more;
@@ -270,9 +301,11 @@ impl Page {
         }
         if gone(Reading { event: read, mask }) {
             (self.cells[at].read, self.cells[at].mask) = (new.event, new.mask);
-        } else if count < MAX_READERS {
+        } else if count < most {
             let own = self.new_link(Link { reading: new, next: 0 });
             self.append(&mut first, &mut last, own);
+        } else {
+            self.lost |= stands != Stands::All;
         }
         self.cells[at].more = first;
     }
@@ -290,7 +323,12 @@ impl Page {
 /// Whether all that conflicts with one entry conflicts with a later one too: a strong read
 /// conflicts with least.
 #[inline]
-fn stands_for(code: &Code, old: Reading, new: Reading) -> bool {
+fn stands_for(code: &Code, old: Reading, new: Reading, stands: Stands) -> bool {
+    match stands {
+        Stands::All => {}
+        Stands::Own if code.at(old.event) == code.at(new.event) => {}
+        Stands::Own | Stands::Nothing => return false,
+    }
     let kind = |reading: Reading| (code.strength(reading.event), code.is_strong_write(reading.event));
     let (old, new) = (kind(old), kind(new));
     old == new || (old.0 > 0 && !old.1 && (new.0 == 0 || new.0 <= old.0))

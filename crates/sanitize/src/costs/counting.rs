@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::flight::Flight;
 use super::law::{GlobalCount, SECTOR_BYTES, SharedCount, global_request, global_span, shared_request, shared_span};
 use crate::check::checker::{
-    Access, Allocation, At, Bulk, Checker, CopyAsync, Fence, Kind, Lanes, Mbarrier, Space, Wgmma,
+    Access, Allocation, At, Bulk, Checker, CopyAsync, Fence, Kind, Lanes, Mbarrier, Space, Span, Wgmma,
 };
 use crate::check::finding::Finding;
 
@@ -287,6 +287,22 @@ impl Checker for Counting<'_> {
         let counts = &mut self.tally(at).counts;
         counts.instructions += 1;
         counts.threads += u64::from(mask.count_ones());
+    }
+
+    fn map_read(&mut self, by: Lanes, at: At, map: Span) {
+        self.inner.map_read(by, at, map);
+    }
+
+    fn watches_uses(&self) -> bool {
+        self.inner.watches_uses()
+    }
+
+    fn watched(&mut self, access: &Access<'_>) -> Option<u32> {
+        self.inner.watched(access)
+    }
+
+    fn used(&mut self, read: u32, lane: u32) {
+        self.inner.used(read, lane);
     }
 
     fn access(&mut self, access: &Access<'_>) {

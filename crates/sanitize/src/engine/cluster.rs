@@ -142,6 +142,8 @@ pub(crate) struct Cluster<'g> {
     /// Steps of threads since they were added to those of the launch.
     pub(super) steps: u64,
     pub(super) asynchronous: super::engines::AsyncState,
+    /// The marks on values, where the checker watches uses.
+    pub(super) marks: Option<Box<super::marks::MarksOfCluster>>,
     random: super::schedule::Random,
 }
 
@@ -181,6 +183,7 @@ impl<'g> Cluster<'g> {
         Self {
             grid,
             counts: check.counts(),
+            marks: check.watches_uses().then(Box::default),
             check,
             blocks: blocks.collect(),
             index,

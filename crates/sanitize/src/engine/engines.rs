@@ -28,6 +28,9 @@ use crate::isa::wgmma::GroupProduct;
 
 pub(super) use reading::decode;
 
+/// Warps of a warpgroup.
+const WARPS_OF_GROUP: u32 = 4;
+
 /// How threads arrive at a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArriveMode {
@@ -155,9 +158,87 @@ pub(crate) enum AsyncOp {
 }
 
 impl AsyncOp {
+    /// Whether it is executed again until what it waits for is there.
+    pub(super) fn waits_in_place(&self) -> bool {
+        matches!(self, Self::ProductWait(_))
+    }
+
     /// Whether all lanes of a warp execute it together.
     pub(super) fn is_of_warps(&self) -> bool {
         matches!(self, Self::Product { .. } | Self::ProductFence | Self::ProductCommit | Self::ProductWait(_))
+    }
+}
+
+/// What an operation of the engines reads of registers, and writes.
+#[derive(Default)]
+pub(super) struct AsyncOperands {
+    pub(super) sources: Vec<Source>,
+    pub(super) truth: Option<Truth>,
+    pub(super) targets: Vec<u32>,
+    pub(super) predicates: Vec<u32>,
+}
+
+impl AsyncOp {
+    /// The registers that it reads and writes.
+    pub(super) fn operands(&self) -> AsyncOperands {
+        let mut own = AsyncOperands::default();
+        let AsyncOperands { sources, truth, targets, predicates } = &mut own;
+        match self {
+            Self::Nothing
+            | Self::BulkCommit
+            | Self::BulkWait { .. }
+            | Self::ProductFence
+            | Self::ProductCommit
+            | Self::ProductWait(_) => {}
+            Self::Init { at, count } => sources.extend([at.base, *count]),
+            Self::Invalidate(at) | Self::CopiesArrive(at, _) => sources.push(at.base),
+            Self::Arrive { at, d, count, bytes, .. } => {
+                sources.push(at.base);
+                sources.extend(count.iter().chain(bytes));
+                targets.extend(d.map(|target| target.slot));
+            }
+            Self::Expect(at, bytes) | Self::Complete(at, bytes) => sources.extend([at.base, *bytes]),
+            Self::Test { p, at, asked: Asked::State(asked) | Asked::Parity(asked), .. } => {
+                sources.extend([at.base, *asked]);
+                predicates.extend(p);
+            }
+            Self::Pending(d, state) => {
+                sources.push(*state);
+                targets.push(d.slot);
+            }
+            Self::Bulk { to, from, size, ends, mask, .. } => {
+                sources.extend([to.base, from.base, *size]);
+                sources.extend(mask);
+                if let Ends::Barrier(at) = ends {
+                    sources.push(at.base);
+                }
+            }
+            Self::BoxLoad { to, map, coordinates, offsets, barrier, mask, .. } => {
+                sources.extend([to.base, map.base, barrier.base]);
+                sources.extend(coordinates.iter().chain(offsets).chain(mask));
+            }
+            Self::BoxStore { map, coordinates, from, .. } => {
+                sources.extend([map.base, from.base]);
+                sources.extend(coordinates);
+            }
+            Self::ReplaceMap { at, value, .. } => sources.extend([at.base, *value]),
+            Self::PublishMap(to, from) => sources.extend([to.base, from.base]),
+            Self::StoreRemote { to, from, barrier, .. } => {
+                sources.extend([to.base, barrier.base]);
+                sources.extend(from);
+            }
+            Self::Product { d, a, b, adds, .. } => {
+                sources.extend(d.iter().map(|target| Source(target.slot)));
+                match a {
+                    Ok(a) => sources.extend(a),
+                    Err(a) => sources.push(*a),
+                }
+                sources.push(*b);
+                *truth = Some(*adds);
+                targets.extend(d.iter().map(|target| target.slot));
+            }
+        }
+        own
     }
 }
 
@@ -212,6 +293,8 @@ pub(crate) struct AsyncState {
     transfers: Vec<Transfer>,
     issued: u64,
     groups: HashMap<(u32, u32, u32), BulkGroups>,
+    /// How many groups of products each warp has closed, by the rank of its block and its number.
+    products: HashMap<(u32, u32), u64>,
     /// Random numbers of its own.
     drawn: u64,
 }
@@ -298,15 +381,40 @@ impl Cluster<'_> {
                     return Ok(Flow::Parked);
                 }
                 let lanes = self.lanes(block, warp, fragment.mask);
+                if let AsyncOp::ProductWait(pending) = op
+                    && let Some(missing) = self.missing_products(block, warp, *pending)
+                {
+                    // It looks again.
+                    fragment.is_forced = fragment.mask != warp.live;
+                    let parks = self.poll(fragment, missing);
+                    return Ok(if parks { Flow::Parked } else { Flow::Jumped });
+                }
                 match op {
                     AsyncOp::ProductFence => self.check.wgmma_fence(lanes),
-                    AsyncOp::ProductCommit => self.check.wgmma_commit(lanes),
+                    AsyncOp::ProductCommit => {
+                        *self.asynchronous.products.entry((lanes.rank, warp.number)).or_default() += 1;
+                        self.check.wgmma_commit(lanes);
+                        self.tell_news();
+                    }
                     AsyncOp::ProductWait(pending) => self.check.wgmma_wait(lanes, *pending),
                     _ => {}
                 }
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// How many groups of products another warp of the warpgroup has to close before this one can go
+    /// on behind a wait; none if it can: a product is over for the four warps at once.
+    fn missing_products(&self, block: usize, warp: &Warp, pending: u32) -> Option<u64> {
+        let rank = self.blocks[block].rank;
+        let closed = |number: u32| self.asynchronous.products.get(&(rank, number)).copied().unwrap_or(0);
+        let needed = closed(warp.number).saturating_sub(pending.into());
+        let first = warp.number / WARPS_OF_GROUP * WARPS_OF_GROUP;
+        let others = (first..first + WARPS_OF_GROUP).filter(|number| *number != warp.number);
+        let is_alive = |number: &u32| self.blocks[block].warps.get(*number as usize).is_some_and(|own| own.live != 0);
+        let least = others.filter(is_alive).map(closed).min()?;
+        (least < needed).then(|| needed - least)
     }
 
     /// Tells of the barriers of a block that ends whose bytes are not those that were expected.
@@ -332,6 +440,7 @@ impl Cluster<'_> {
     pub(super) fn awaited(&self, op: &AsyncOp) -> String {
         match op {
             AsyncOp::Test { .. } => "for a phase of a barrier in shared memory".to_string(),
+            AsyncOp::ProductWait(_) => "for products that other warps of the warpgroup do not issue".to_string(),
             _ => "and runs".to_string(),
         }
     }

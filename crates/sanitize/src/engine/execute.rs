@@ -47,6 +47,7 @@ impl Cluster<'_> {
         let mut fragment = fragment;
         let until = warp.clock.saturating_add(turn);
         let counts = self.counts;
+        let traces = self.marks.is_some();
         loop {
             if fragment.pc == fragment.stop {
                 match warp.arrive(fragment) {
@@ -72,6 +73,9 @@ impl Cluster<'_> {
                 guard => fragment.mask & warp.frames[fragment.frame].truth(guard),
             };
             warp.clock += 1;
+            if traces {
+                self.trace(block, warp, &fragment, code, micro, active);
+            }
             if active == 0 {
                 if counts {
                     self.count(code, micro, &fragment, fragment.pc, 0, &Flow::Next);
@@ -112,6 +116,9 @@ impl Cluster<'_> {
             None => false,
         };
         let is_again = match flow {
+            _ if fragment.pc == pc && matches!(&micro.op, Op::Async(engine) if engine.waits_in_place()) => {
+                !matches!(flow, Flow::Next)
+            }
             Flow::Parked => matches!(fragment.state, State::Aligned | State::AtCluster),
             Flow::Jumped => fragment.pc == pc && matches!(micro.op, Op::Meet(_) | Op::Call { .. }),
             Flow::Next | Flow::Ended => false,

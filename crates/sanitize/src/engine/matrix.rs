@@ -13,11 +13,23 @@ use crate::isa::mma::LaneWords;
 /// An instruction of a whole warp.
 pub(crate) enum MatrixOp {
     /// From registers to registers.
-    Compute { to: Box<[Target]>, from: Box<[Source]>, f: FunctionMany },
+    Compute { to: Box<[Target]>, from: Box<[Source]>, f: FunctionMany, products: Option<Products> },
     /// `ldmatrix` of matrices of 8 by 8 elements of 16 bits.
     Load { from: Reference, to: Box<[Target]>, transposed: bool },
     /// `stmatrix` of the same.
     Store { to: Reference, from: Box<[Source]>, transposed: bool },
+}
+
+/// How the registers of a product go with rows and columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Products {
+    /// Registers of A, the first operands, and of B behind them.
+    pub(in crate::engine) a: usize,
+    pub(in crate::engine) b: usize,
+    /// Whether A has 16 rows: then every second of its registers is of the last 8. Else it has 8.
+    pub(in crate::engine) is_tall: bool,
+    /// Whether a register holds two sums.
+    pub(in crate::engine) is_packed: bool,
 }
 
 impl MatrixOp {
@@ -121,10 +133,13 @@ impl Cluster<'_> {
         if !self.is_whole(warp, fragment, active) {
             return Ok(Flow::Parked);
         }
+        if self.marks.is_some() {
+            self.trace_matrix(block, warp, fragment, op);
+        }
         let active = fragment.mask;
         let full = active == warp.live;
         match op {
-            MatrixOp::Compute { to, from, f } => {
+            MatrixOp::Compute { to, from, f, .. } => {
                 let frame = &mut warp.frames[fragment.frame];
                 let rows: Vec<Row> = from.iter().map(|source| *frame.row(code, *source)).collect();
                 let mut results = vec![[0; 32]; to.len()];
@@ -136,9 +151,8 @@ impl Cluster<'_> {
             MatrixOp::Load { from, to, transposed } => {
                 let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, from, to.len(), false);
                 if good != 0 {
-                    let by = self.lanes(block, warp, good);
-                    self.check.access(&Access {
-                        by,
+                    let access = Access {
+                        by: self.lanes(block, warp, good),
                         at,
                         space: Space::Shared { rank },
                         kind: Kind::Read,
@@ -147,7 +161,11 @@ impl Cluster<'_> {
                         bytes: 16,
                         addresses: &offsets,
                         values: &NoValues,
-                    });
+                    };
+                    self.check.access(&access);
+                    if self.marks.is_some() {
+                        self.trace_matrix_load(block, warp, fragment, &access, (to, *transposed));
+                    }
                 }
                 let mut rows = [[0; 16]; 32];
                 for lane in (0..32).filter(|lane| good >> lane & 1 == 1) {
@@ -196,6 +214,22 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
+    /// The block and the addresses of the rows of matrices.
+    pub(super) fn matrix_addresses(
+        &self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        code: &FunctionCode,
+        reference: &Reference,
+    ) -> (u32, Row) {
+        let mut row = self.addresses(warp, fragment.frame, code, reference);
+        if reference.window == Window::Generic {
+            row.iter_mut().for_each(|address| *address = address.wrapping_sub(super::windows::SHARED));
+        }
+        (self.blocks[block].rank, row)
+    }
+
     /// The block, the addresses of the rows of matrices, and the lanes whose row may be accessed.
     #[allow(clippy::too_many_arguments)]
     fn matrix_rows(
@@ -209,12 +243,8 @@ impl Cluster<'_> {
         matrices: usize,
         writes: bool,
     ) -> (u32, Row, u32) {
-        let mut row = self.addresses(warp, fragment.frame, code, reference);
+        let (rank, row) = self.matrix_addresses(block, warp, fragment, code, reference);
         let lanes = if matrices >= 4 { u32::MAX } else { (1 << (8 * matrices)) - 1 };
-        if reference.window == Window::Generic {
-            row.iter_mut().for_each(|address| *address = address.wrapping_sub(super::windows::SHARED));
-        }
-        let rank = self.blocks[block].rank;
         let good =
             self.allowed(block, warp, at, super::access::Side::Shared(rank), lanes & fragment.mask, &row, 16, writes);
         (rank, row, good)

@@ -38,6 +38,8 @@ impl Cluster<'_> {
             let inputs = together::Inputs::of(frame, code, meeting);
             let outputs = together::run(meeting, mask | active, active, &inputs);
             outputs.put(frame, meeting, active);
+            let parts = [(fragment.frame, active, *meeting)];
+            self.trace_meeting(block, warp, meeting, &parts, (mask | active, active), &inputs);
             self.met(block, warp, active, meeting);
             return Ok(Flow::Next);
         }
@@ -100,15 +102,18 @@ impl Cluster<'_> {
             self.found(block, warp.number, came, kind.1, defect);
         }
         let mut inputs = together::Inputs::default();
+        let mut parts = Vec::new();
         for place in &places {
             let fragment = &warp.fragments[*place];
             let code = &program.functions[warp.frames[fragment.frame].function as usize];
             if let Some((own, _)) = meeting_of(warp, fragment) {
                 let theirs = together::Inputs::of(&warp.frames[fragment.frame], code, &own);
                 inputs.take(&theirs, fragment.mask);
+                parts.push((fragment.frame, fragment.mask, own));
             }
         }
         let outputs = together::run(&kind.0, mask | came, came, &inputs);
+        self.trace_meeting(block, warp, &kind.0, &parts, (mask | came, came), &inputs);
         for place in places {
             let fragment = warp.fragments[place].clone();
             if let Some((own, _)) = meeting_of(warp, &fragment) {

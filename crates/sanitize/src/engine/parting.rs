@@ -93,14 +93,17 @@ impl Cluster<'_> {
         let full = fragment.mask == warp.live;
         if let Some(Micro { op: Op::Call { results, .. }, .. }) = caller.ops.get(back as usize - 1) {
             let mut to = results.iter();
+            let mut passed = Vec::new();
             for place in &callee.returns {
                 for slot in place.slot..place.slot + place.slots {
                     let Some(target) = to.next() else { break };
                     let row = warp.frames[inner].rows[slot as usize];
                     let target = Target { slot: *target, bits: 64, sign_from: 0 };
                     warp.frames[outer].put(target, &row, fragment.mask, full);
+                    passed.push((Source(slot), target.slot));
                 }
             }
+            self.trace_passing(block, warp, (inner, outer), &passed, fragment.mask, false);
         }
         warp.leave(inner, fragment.mask);
         fragment.frame = outer;
@@ -174,13 +177,16 @@ impl Cluster<'_> {
         }
         let rows: Vec<Row> = arguments.iter().map(|source| *warp.frames[fragment.frame].row(code, *source)).collect();
         let frame = warp.frame(target, number, local, active);
-        let mut from = rows.iter();
+        let mut from = rows.iter().zip(arguments);
+        let mut passed = Vec::new();
         for place in &target.parameters {
             for slot in place.slot..place.slot + place.slots {
-                let Some(row) = from.next() else { break };
+                let Some((row, source)) = from.next() else { break };
                 warp.frames[frame].rows[slot as usize] = *row;
+                passed.push((*source, slot));
             }
         }
+        self.trace_passing(block, warp, (fragment.frame, frame), &passed, active, true);
         fragment.calls.push((fragment.frame, fragment.pc + 1));
         fragment.frame = frame;
         fragment.pc = 0;

@@ -9,7 +9,7 @@ use crate::check::checker::{CopyAsync, Kind};
 use crate::check::finding::Defect;
 
 /// The most elements of a vector that is loaded or stored.
-const MAX_ELEMENTS: usize = 8;
+pub(super) const MAX_ELEMENTS: usize = 8;
 
 /// The factor of the hash FNV-1a of 64 bits.
 const FNV_PRIME: u64 = 0x100_0000_01b3;
@@ -93,6 +93,9 @@ impl Cluster<'_> {
             self.tell(by, at, side, &row, from, Kind::Read, &[], false);
             self.fetch(warp, side, good, &row, from, rows);
             drop(lock);
+            if self.marks.is_some() {
+                self.trace_load(block, warp, fragment, (at, side, good), &row, from, to);
+            }
         }
         put_rows(warp, fragment, active, to, rows);
         Ok(if is_strong(from.order) { self.given_way(fragment, active, rows) } else { Flow::Next })

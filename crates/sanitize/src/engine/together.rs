@@ -36,6 +36,19 @@ impl Inputs {
     }
 }
 
+impl Inputs {
+    /// The predicates of all lanes.
+    pub(super) fn votes(&self) -> u32 {
+        self.p
+    }
+
+    /// The same with the number of each lane in place of its value: then a shuffle tells from which
+    /// lane a value comes.
+    pub(super) fn lanes(&self) -> Self {
+        Self { a: std::array::from_fn(|lane| lane as u64), ..*self }
+    }
+}
+
 /// The results of all lanes.
 pub(super) struct Outputs {
     d: Row,
@@ -43,6 +56,11 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
+    /// The values of all lanes.
+    pub(super) fn sources(&self) -> &Row {
+        &self.d
+    }
+
     pub(super) fn put(&self, frame: &mut Frame, meeting: &Meeting, mask: u32) {
         if let Some(d) = meeting.d {
             frame.put(d, &self.d, mask, false);

@@ -382,7 +382,7 @@ fn a_copy_that_is_only_fast_enough_shows_in_another_schedule() {
 
 /// A block makes a map of a tensor of 32 rows of 64 words from zeros in shared memory, publishes it
 /// in global memory and loads a box of 8 rows of 32 words at (32, 4) through it.
-fn own_map(publish: &str, between: &str) -> Report {
+fn own_map(publish: &str, between: &str, acquire: &str) -> Report {
     let body = format!(
         "
     ld.param.u64 %d2, [p0];
@@ -422,7 +422,7 @@ fn own_map(publish: &str, between: &str) -> Report {
     // The last warp loads.
     setp.ne.u32 %p3, %r1, 32;
     @%p3 bra WAIT;
-    fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;
+    {acquire}
     mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
     mov.u32 %r20, 32; mov.u32 %r21, 4;
     cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d3, {{%r20, %r21}}], [bar];
@@ -438,18 +438,27 @@ fn own_map(publish: &str, between: &str) -> Report {
 
 const PUBLISH: &str = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
     [%d3], [%d5], 0x80;";
+const ACQUIRE: &str = "fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;";
 
 #[test]
 fn a_kernel_makes_a_tensor_map_of_its_own() {
-    let report = own_map(PUBLISH, "bar.sync 0;");
+    let report = own_map(PUBLISH, "bar.sync 0;", ACQUIRE);
     clean(&report);
     let wanted: Vec<u32> = (0..64).map(|at| (4 + at / 32) * 64 + 32 + at % 32).collect();
     assert_eq!(words(&report.results[1].bytes), wanted);
     // Without a barrier the other warp may read the map, and the barrier of the copy, too early.
-    let report = own_map(PUBLISH, "");
+    let report = own_map(PUBLISH, "", ACQUIRE);
     assert!(!report.is_clean());
     // A map that nobody has made is refused by name.
-    let report = own_map("", "bar.sync 0;");
+    // Without its fence the proxy of tensor maps may see the map as it was; a fence of a release, or one
+    // of the asynchronous proxy, does not do.
+    let others = ["", "fence.proxy.tensormap::generic.release.gpu;", "fence.proxy.async;"];
+    for other in others {
+        let report = own_map(PUBLISH, "bar.sync 0;", other);
+        assert_eq!(codes(&report), ["E1019"], "{other}");
+        assert!(report.to_string().contains("fence.proxy.tensormap"), "{report}");
+    }
+    let report = own_map("", "bar.sync 0;", ACQUIRE);
     let why = report.unfinished().unwrap();
     assert!(why.contains("tensor map is none"), "{why}");
 }

@@ -94,7 +94,7 @@ fn accesses_are_inside_and_aligned_and_written() {
     assert_eq!(codes(&at(248, "ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%d1];")), ["E1010"]);
     assert_eq!(codes(&at(2, "ld.global.u32 %r1, [%d1];")), ["E1011"]);
     assert_eq!(codes(&at(8, "st.global.v4.u32 [%d1], {%r1,%r2,%r3,%r4};")), ["E1011"]);
-    let text = kernel(1, "add.u64 %d1, %d0, %at4; ld.global.u32 %r1, [%d1];");
+    let text = kernel(1, "add.u64 %d1, %d0, %at4; ld.global.u32 %r1, [%d1]; st.global.u32 [%d1], %r1;");
     assert_eq!(codes(&run(&text, 1, 32, &["out:u32[32]"]).unwrap()), ["E1012"]);
     // Shared memory, through its own window and through a generic address.
     let text = ".shared .align 16 .b8 s[128]; mov.u64 %d3, s; cvta.shared.u64 %d4, %d3;";

@@ -13,3 +13,4 @@ mod libraries;
 mod reader;
 mod together;
 mod tools;
+mod uses;

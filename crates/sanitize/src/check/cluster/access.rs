@@ -4,29 +4,36 @@ mod actor;
 mod cells;
 
 use self::actor::Actor;
-use self::cells::{Conflict, Effect, for_each_actor, read_behind_proxy, touch, touch_group};
-use super::{ClusterChecker, WarpView};
+use self::cells::{Conflict, Effect, Found, for_each_actor, read_behind_proxy, touch, touch_group};
+use super::{ClusterChecker, Proxy, WarpView};
 use crate::check::checker::{Access, At, Kind, Lanes, Order, Scope, Space, Span};
 use crate::check::clock::Known;
 use crate::check::event::{Agency, Event, STRONG_WRITE, strength};
-use crate::check::finding::{Defect, Missing, Party, Place, Work};
+use crate::check::finding::{Defect, Finding, Missing, Party, Place, ProxyFence, Work};
 use crate::check::grid::needed;
 use crate::check::shadow::{PAGE_BYTES, Page};
+use crate::check::uses::{Bytes, ReadOfLane};
+
+/// How strong an access is, whether it reads or writes.
+pub(super) fn access_strength(access: &Access<'_>) -> u32 {
+    match access.order {
+        Order::Weak | Order::NonCoherent => 0,
+        Order::Volatile => 3,
+        _ => strength(access.scope),
+    }
+}
 
 impl ClusterChecker<'_> {
     /// Checks and notes an access of some lanes.
     pub(super) fn touch_lanes(&mut self, access: &Access<'_>) {
-        let strength = match access.order {
-            Order::Weak | Order::NonCoherent => 0,
-            Order::Volatile => 3,
-            _ => strength(access.scope),
-        };
+        let strength = access_strength(access);
         let atomic = matches!(access.kind, Kind::Atomic | Kind::Reduction);
         let effect = Effect {
             reads: access.kind == Kind::Read || atomic,
             writes: access.kind != Kind::Read,
             strong: strength > 0,
             coherent: access.order != Order::NonCoherent,
+            stands: self.grid.stands(access.at, access.kind),
         };
         let strength = if effect.strong && effect.writes { strength | STRONG_WRITE } else { strength };
         let local = self.grid.code.local(access.by.warp, Agency::Thread);
@@ -47,7 +54,7 @@ impl ClusterChecker<'_> {
         let warp = &self.warps[(by.rank * code.warps + by.warp) as usize];
         let event = code.event(block, local, strength, access.at, warp.count);
         let memory = &mut self.memories[rank as usize];
-        let mut found: Vec<(u32, Conflict)> = Vec::new();
+        let mut found: Vec<(u32, Found)> = Vec::new();
         let mut barrier_bytes: Option<(u32, u64)> = None;
         for_each_actor(access, effect, &warp.view, |group, known| {
             let address = access.addresses[group.trailing_zeros() as usize & 31];
@@ -62,17 +69,19 @@ impl ClusterChecker<'_> {
                 }
             }
             let actor = Actor::new(code, here, by.rank, event, group, known);
-            touch_group(page, access, address, actor, effect, &mut |lane, conflict| found.push((lane, conflict)));
+            touch_group(page, access, address, actor, effect, &mut |lane, own| found.push((lane, own)));
         });
         found.sort_by_key(|(lane, _)| *lane);
         if let Some((lane, address)) = barrier_bytes {
             let place = self.shared_place(by.rank, rank, address, access.bytes);
             self.find(Defect::BarrierBytes { place }, access.at, self.thread(by, lane));
         }
-        for (lane, conflict) in found {
-            let place = self.shared_place(by.rank, rank, access.addresses[lane as usize], access.bytes);
+        for (lane, found) in found {
+            let address = access.addresses[lane as usize];
+            let place = self.shared_place(by.rank, rank, address, access.bytes);
             let by = Lanes { mask: 1 << lane, ..by };
-            self.conflict(by, access.at, place, conflict, effect.writes, strength, false, None);
+            let bytes = Bytes { rank: Some(rank), first: address + u64::from(found.first), bytes: found.bytes };
+            self.conflict(by, access.at, (place, bytes), found.conflict, effect.writes, strength, None);
         }
     }
 
@@ -81,7 +90,7 @@ impl ClusterChecker<'_> {
         let (code, here, block) = (self.grid.code, self.here, self.block(by.rank));
         let warp = &self.warps[(by.rank * code.warps + by.warp) as usize];
         let event = code.event(block, local, strength, access.at, warp.count);
-        let mut found: Vec<(u32, Conflict)> = Vec::new();
+        let mut found: Vec<(u32, Found)> = Vec::new();
         let grid = self.grid;
         let mut guess = self.guess;
         let mut held: Option<(usize, u64, std::sync::MutexGuard<'_, super::super::grid::GlobalPage>)> = None;
@@ -101,18 +110,20 @@ impl ClusterChecker<'_> {
                 page.flags.remove(&address);
             }
             let actor = Actor::new(code, here, by.rank, event, group, known);
-            let mut find = |lane, conflict| found.push((lane, conflict));
+            let mut find = |lane, own| found.push((lane, own));
             touch_group(&mut page.page, access, offset, actor, effect, &mut find);
         });
         drop(held);
         self.guess = guess;
         found.sort_by_key(|(lane, _)| *lane);
-        for (lane, conflict) in found {
-            let Some(allocation) = grid.allocation(access.addresses[lane as usize], guess) else { continue };
-            let offset = access.addresses[lane as usize] - grid.launch.allocations[allocation].address;
+        for (lane, found) in found {
+            let address = access.addresses[lane as usize];
+            let Some(allocation) = grid.allocation(address, guess) else { continue };
+            let offset = address - grid.launch.allocations[allocation].address;
             let place = self.global_place(allocation, offset, access.bytes);
             let by = Lanes { mask: 1 << lane, ..by };
-            self.conflict(by, access.at, place, conflict, effect.writes, strength, true, None);
+            let bytes = Bytes { rank: None, first: address + u64::from(found.first), bytes: found.bytes };
+            self.conflict(by, access.at, (place, bytes), found.conflict, effect.writes, strength, None);
         }
     }
 
@@ -133,7 +144,7 @@ impl ClusterChecker<'_> {
         count: u32,
         writes: bool,
         strength: u32,
-        proxy: bool,
+        proxy: Proxy,
     ) {
         let lane = by.mask.trailing_zeros() & 31;
         let (code, here) = (self.grid.code, self.here);
@@ -145,83 +156,128 @@ impl ClusterChecker<'_> {
             WarpView::One(view) => std::sync::Arc::clone(view),
             WarpView::Each(views) => std::sync::Arc::clone(&views[lane as usize]),
         };
-        let global = span.space == Space::Global;
         let nothing = Known::default();
-        let fenced = proxy.then(|| view.fenced[usize::from(global)].as_deref().unwrap_or(&nothing));
+        let fence = proxy.fence(span.space == Space::Global);
+        let fenced = fence.map(|fence| view.fenced[fence as usize].as_deref().unwrap_or(&nothing));
         let floor = view.known.floor(by.rank);
         let (lanes, own) = (1 << lane, view.known.of_rank(by.rank));
         let known = &view.known;
         let actor = Actor { code, here, block, lane, lanes, known, own, floor, fenced, thread, event };
-        let effect = Effect { reads: !writes, writes, strong: strength > 0, coherent: true };
+        let stands = self.grid.stands_of_engines();
+        let effect = Effect { reads: !writes, writes, strong: strength > 0, coherent: true, stands };
         let end = span.address + u64::from(span.bytes);
         let mut address = span.address;
         let mut last = None;
         while address < end {
             // Pieces of at most 16 bytes that do not cross one of their own size.
             let bytes = piece(address, end);
-            let (conflict, place) = match span.space {
+            let mut found: Vec<Found> = Vec::new();
+            let place = match span.space {
                 Space::Shared { rank } => {
                     let memory = &mut self.memories[rank as usize];
                     let Some(slot) = memory.pages.get_mut((address / PAGE_BYTES) as usize) else { break };
                     let page = slot.get_or_insert_with(|| Box::new(Page::new(Event::NONE, address, bytes)));
                     let is_read = effect.is_weak_read()
                         && !page.strong
-                        && read_behind_proxy(page, address, bytes, &actor, &mut last);
-                    (if is_read { None } else { touch(page, address, bytes, &actor, effect, |_| false) }, None)
+                        && read_behind_proxy(page, address, bytes, &actor, stands, &mut last);
+                    if !is_read {
+                        touch(page, address, bytes, &actor, effect, |_| false, |own| found.push(own));
+                    }
+                    (!found.is_empty()).then(|| self.shared_place(by.rank, rank, address, bytes))
                 }
                 Space::Global => {
                     let Some(allocation) = self.grid.allocation(address, self.guess) else { break };
                     self.guess = allocation;
                     let offset = address - self.grid.launch.allocations[allocation].address;
                     let mut page = self.grid.page(allocation, offset, bytes);
-                    let conflict = touch(&mut page.page, offset, bytes, &actor, effect, |_| false);
+                    touch(&mut page.page, offset, bytes, &actor, effect, |_| false, |own| found.push(own));
                     drop(page);
-                    (conflict, conflict.map(|_| self.global_place(allocation, offset, bytes)))
+                    (!found.is_empty()).then(|| self.global_place(allocation, offset, bytes))
                 }
             };
-            if let Some(conflict) = conflict {
-                let place = match (place, span.space) {
-                    (None, Space::Shared { rank }) => self.shared_place(by.rank, rank, address, bytes),
-                    (place, _) => place.unwrap_or_else(|| self.shared_place(by.rank, by.rank, address, bytes)),
-                };
-                let work = code.agency(local).map_or(Work::BulkLoad, |(_, agency)| work_of(agency));
-                self.conflict(by, at, place, conflict, writes, strength, global, Some(work));
+            let rank = match span.space {
+                Space::Shared { rank } => Some(rank),
+                Space::Global => None,
+            };
+            let work = code.agency(local).map_or(Work::BulkLoad, |(_, agency)| work_of(agency));
+            let work = (proxy != Proxy::TensorMap).then_some(work);
+            for Found { conflict, first, bytes } in found {
+                let Some(place) = place.clone() else { continue };
+                let bytes = Bytes { rank, first: address + u64::from(first), bytes };
+                self.conflict(by, at, (place, bytes), conflict, writes, strength, work);
             }
             address += u64::from(bytes);
         }
     }
 
-    /// Reports a conflict of an access; `work` says whether it is asynchronous.
+    /// Reports a conflict of an access of one lane; `work` says whether it is asynchronous. Where one
+    /// of the two is a read of a thread, the finding waits for the use of what was read.
     #[allow(clippy::too_many_arguments)]
     fn conflict(
         &mut self,
+        by: Lanes,
+        at: At,
+        (place, bytes): (Place, Bytes),
+        conflict: Conflict,
+        writes: bool,
+        own: u32,
+        work: Option<Work>,
+    ) {
+        let code = self.grid.code;
+        let lane = by.mask.trailing_zeros() & 31;
+        let reader = match conflict {
+            _ if !writes && work.is_none() => {
+                let count = self.warps[self.warp_at(by)].count;
+                let local = code.local(by.warp, Agency::Thread);
+                Some((code.event(self.block(by.rank), local, own, at, count), lane))
+            }
+            Conflict::With { event, lane, wrote: false, .. } if code.is_thread(code.local_of(event)) => {
+                Some((event, lane))
+            }
+            _ => None,
+        };
+        let fence = match (work, bytes.rank) {
+            (None, _) => ProxyFence::TensorMap,
+            (_, None) => ProxyFence::AsyncGlobal,
+            (_, Some(_)) => ProxyFence::AsyncShared,
+        };
+        let defect = self.defect_of(by, at, place, conflict, writes, own, work, fence);
+        let finding = Finding::new(defect, at, self.first(by));
+        match reader {
+            Some((event, lane)) => self.find_read(finding, ReadOfLane { event, lane, bytes }),
+            None => self.reports.add(finding),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn defect_of(
+        &self,
         by: Lanes,
         at: At,
         place: Place,
         conflict: Conflict,
         writes: bool,
         own: u32,
-        global: bool,
         work: Option<Work>,
-    ) {
-        let (code, thread) = (self.grid.code, self.first(by));
+        fence: ProxyFence,
+    ) -> Defect {
+        let code = self.grid.code;
         let (event, lane, wrote, unfenced) = match conflict {
-            Conflict::Unwritten => return self.find(Defect::Unwritten { place }, at, thread),
+            Conflict::Unwritten => return Defect::Unwritten { place },
             Conflict::NonCoherent { event, lane } => {
-                let before = self.party(event, lane, true);
-                return self.find(Defect::NonCoherent { place, before }, at, thread);
+                return Defect::NonCoherent { place, before: self.party(event, lane, true) };
             }
             Conflict::With { event, lane, wrote, unfenced } => (event, lane, wrote, unfenced),
         };
         let before = self.party(event, lane, wrote);
         if unfenced {
-            return self.find(Defect::Unfenced { place, before, global }, at, thread);
+            return Defect::Unfenced { place, before, missing: fence };
         }
         let agency = code.agency(code.local_of(event)).map(|(_, agency)| agency);
         if agency != Some(Agency::Thread) || work.is_some() {
             let earlier =
                 agency.map_or(Some(Work::BulkLoad), |agency| (agency != Agency::Thread).then(|| work_of(agency)));
-            return self.find(Defect::Unfinished { place, before, work: earlier }, at, thread);
+            return Defect::Unfinished { place, before, work: earlier };
         }
         let (mine, theirs) = (self.block(by.rank), code.block(event));
         let ranks = self.here.ranks;
@@ -235,11 +291,10 @@ impl ClusterChecker<'_> {
             Scope::Cluster => Missing::ClusterBarrier,
             _ => self.suspicion.unwrap_or(Missing::ReleaseAcquire),
         };
-        let defect = match mine / ranks == theirs / ranks {
+        match mine / ranks == theirs / ranks {
             true => Defect::Race { place, writes, before, missing },
             false => Defect::RaceBetweenBlocks { place, writes, before, missing },
-        };
-        self.find(defect, at, thread);
+        }
     }
 
     pub(super) fn party(&self, event: Event, lane: u32, writes: bool) -> Party {

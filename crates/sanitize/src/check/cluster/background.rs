@@ -2,7 +2,10 @@
 
 use super::super::checker::{At, Bulk, Completion, CopyAsync, Lanes, Space, Span, Wgmma};
 use super::super::event::{Agency, FIRST_COUNT, STRONG_WRITE};
-use super::{ClusterChecker, lanes};
+use super::{ClusterChecker, Proxy, lanes};
+
+/// Warps of a warpgroup.
+const WARPS_OF_GROUP: u32 = 4;
 
 /// The groups of one kind of work of a warp. All counts are those of the warp: a group holds what
 /// was issued up to the count at which it was closed.
@@ -97,8 +100,8 @@ impl ClusterChecker<'_> {
             let at = lane as usize;
             let read = Span { space: Space::Global, address: copy.global[at], bytes: copy.read[at] };
             let write = Span { space: Space::Shared { rank: by.rank }, address: copy.shared[at], bytes: copy.bytes };
-            self.touch_span(one, copy.at, read, local, by.rank, count, false, 0, false);
-            self.touch_span(one, copy.at, write, local, by.rank, count, true, 0, false);
+            self.touch_span(one, copy.at, read, local, by.rank, count, false, 0, Proxy::Generic);
+            self.touch_span(one, copy.at, write, local, by.rank, count, true, 0, Proxy::Generic);
         }
     }
 
@@ -114,7 +117,17 @@ impl ClusterChecker<'_> {
                 let count = phase.saturating_add(FIRST_COUNT).min(code.max_count());
                 for (spans, writes, strength) in [(bulk.reads, false, 0), (bulk.writes, true, written)] {
                     for span in spans {
-                        self.touch_span(by, bulk.at, *span, local, barrier.rank, count, writes, strength, true);
+                        self.touch_span(
+                            by,
+                            bulk.at,
+                            *span,
+                            local,
+                            barrier.rank,
+                            count,
+                            writes,
+                            strength,
+                            Proxy::Asynchronous,
+                        );
                     }
                 }
             }
@@ -124,11 +137,30 @@ impl ClusterChecker<'_> {
                 warp.bulk.issue(now, by.mask, bulk.at);
                 warp.bulk_read.issue(now, by.mask, bulk.at);
                 for span in bulk.reads {
-                    self.touch_span(by, bulk.at, *span, read, by.rank, now, false, 0, true);
+                    self.touch_span(by, bulk.at, *span, read, by.rank, now, false, 0, Proxy::Asynchronous);
                 }
                 for span in bulk.writes {
-                    self.touch_span(by, bulk.at, *span, write, by.rank, now, true, written, true);
+                    self.touch_span(by, bulk.at, *span, write, by.rank, now, true, written, Proxy::Asynchronous);
                 }
+            }
+        }
+    }
+
+    /// A warp has waited until at most `pending` of its groups of products are in flight. Products
+    /// are over for the four warps of a warpgroup at once, which is known of the others by the number
+    /// of their groups.
+    pub(super) fn wait_products(&mut self, by: Lanes, pending: u32) {
+        let at = self.warp_at(by);
+        let done = self.warps[at].products.wait(by.mask, pending);
+        self.finish(by, Agency::Multiply, &done);
+        let Some(over) = self.warps[at].product_groups.len().checked_sub(pending as usize + 1) else { return };
+        let first = by.warp / WARPS_OF_GROUP * WARPS_OF_GROUP;
+        for other in (first..first + WARPS_OF_GROUP).filter(|other| *other != by.warp && *other < self.grid.code.warps)
+        {
+            let warp = &self.warps[self.warp_at(Lanes { warp: other, ..by })];
+            if let Some(count) = warp.product_groups.get(over).copied() {
+                let local = self.grid.code.local(other, Agency::Multiply);
+                self.learn(by, |view| view.known.raise(by.rank, local, count, u32::MAX));
             }
         }
     }
@@ -139,7 +171,7 @@ impl ClusterChecker<'_> {
         let local = self.grid.code.local(by.warp, Agency::Multiply);
         self.warp_mut(by).products.issue(count, by.mask, wgmma.at);
         for span in wgmma.reads {
-            self.touch_span(by, wgmma.at, *span, local, by.rank, count, false, 0, true);
+            self.touch_span(by, wgmma.at, *span, local, by.rank, count, false, 0, Proxy::Asynchronous);
         }
         self.use_registers(wgmma);
     }

@@ -37,6 +37,8 @@ pub(super) struct BarrierHistory {
     /// The last bulk load that arrives here, its phase, and the last phase that was waited for.
     load: Option<(At, u64)>,
     waited: Option<u64>,
+    /// Who has waited for the last phase that is over: the events, of lane 0, and the lanes.
+    waits: Vec<(Event, u32)>,
 }
 
 impl ClusterChecker<'_> {
@@ -143,6 +145,7 @@ impl ClusterChecker<'_> {
             gathered: std::array::from_fn(|_| Arc::default()),
             load: None,
             waited: None,
+            waits: Vec::new(),
         };
         memory.barriers.insert(barrier.address, state);
         self.fill(barrier, Event::INITIAL);
@@ -184,8 +187,9 @@ impl ClusterChecker<'_> {
 
     pub(super) fn arrive_in_memory(&mut self, by: Lanes, at: At, barrier: Mbarrier, release: bool) {
         self.uses_barrier(by, at, barrier);
-        if by.rank != barrier.rank {
-            self.is_alive(by, at, barrier.rank, barrier.address, 8);
+        match by.rank == barrier.rank {
+            true => self.knows_phase(by, at, barrier),
+            false => self.is_alive(by, at, barrier.rank, barrier.address, 8),
         }
         if !release {
             return;
@@ -195,6 +199,25 @@ impl ClusterChecker<'_> {
             state.gathering.join(here, &view, here);
         }
         self.tick(by);
+    }
+
+    /// Whether lanes that arrive know that the phase before is over: else the arrival may count there.
+    /// A thread of another block may know it from the bytes that it has got, which tell nothing here.
+    fn knows_phase(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
+        let (code, here) = (self.grid.code, self.here);
+        let Some(state) = self.memories[barrier.rank as usize].barriers.get(&barrier.address) else { return };
+        let (slot, phase) = (state.slot, state.over);
+        if phase == 0 || phase >= u64::from(code.max_count() - FIRST_COUNT) {
+            return;
+        }
+        let before = code.event(self.block(barrier.rank), code.loads(slot), 0, 0, phase as u32 + FIRST_COUNT - 1);
+        let warp = &self.warps[self.warp_at(by)];
+        let unknown = lanes(by.mask).find(|lane| !warp.view.of(*lane).known.covers(&code, here, before, u32::MAX));
+        if let Some(lane) = unknown {
+            let place = self.barrier_place(by.rank, barrier);
+            let defect = Defect::Phase { place, phase: phase as i64, fault: PhaseFault::Arrival };
+            self.find(defect, at, self.thread(by, lane));
+        }
     }
 
     pub(super) fn arrive_by_copies(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
@@ -220,21 +243,45 @@ impl ClusterChecker<'_> {
     }
 
     pub(super) fn complete_phase(&mut self, barrier: Mbarrier, phase: u64) {
-        let code = self.grid.code;
+        let (code, here) = (self.grid.code, self.here);
         let Some(state) = self.memories[barrier.rank as usize].barriers.get_mut(&barrier.address) else { return };
         let mut view = std::mem::take(&mut state.gathering);
         let count = u32::try_from(phase).unwrap_or(u32::MAX).saturating_add(FIRST_COUNT).min(code.max_count());
         view.known.raise(barrier.rank, code.loads(state.slot), count, u32::MAX);
         state.over = phase + 1;
+        // Who has waited for the phase before must have seen it before this one was over.
+        let waits = std::mem::take(&mut state.waits);
+        let missed = waits.into_iter().find_map(|(event, mask)| {
+            let lane = lanes(mask).find(|lane| !view.known.covers(&code, here, event, 1 << lane))?;
+            // The warp has waited before products that are known to be over.
+            let warp = code.agency(code.local_of(event)).map_or(0, |(warp, _)| warp);
+            let local = code.local(warp, Agency::Multiply);
+            let products = code.event(code.block(event), local, 0, 0, code.count(event));
+            (!view.known.covers(&code, here, products, u32::MAX)).then_some((event, lane))
+        });
         state.gathered[phase as usize % PHASES] = Arc::new(view);
+        if let Some((event, lane)) = missed {
+            let block = code.block(event);
+            let warp = code.agency(code.local_of(event)).map_or(0, |(warp, _)| warp);
+            let place = self.barrier_place(block % here.ranks, barrier);
+            let defect = Defect::Phase { place, phase: phase as i64 - 1, fault: PhaseFault::Missed };
+            self.find(defect, code.at(event), self.grid.thread(block, warp, lane));
+        }
     }
 
     pub(super) fn see_phase(&mut self, by: Lanes, at: At, barrier: Mbarrier, phase: i64, acquire: bool) {
         self.uses_barrier(by, at, barrier);
         let Ok(phase) = u64::try_from(phase) else { return };
         let (code, here) = (self.grid.code, self.here);
+        let (block, count) = (self.block(by.rank), self.warps[self.warp_at(by)].count);
         let Some(state) = self.memories[barrier.rank as usize].barriers.get_mut(&barrier.address) else { return };
         state.waited = state.waited.max(Some(phase));
+        let own = code.event(block, code.local(by.warp, Agency::Thread), 0, at, count);
+        match state.waits.iter_mut().find(|(event, _)| *event == own) {
+            _ if phase + 1 != state.over => {}
+            Some((_, mask)) => *mask |= by.mask,
+            None => state.waits.push((own, by.mask)),
+        }
         let gathered = Arc::clone(&state.gathered[phase as usize % PHASES]);
         let slot = state.slot;
         // Of a barrier that bulk loads arrive at, the phase before must be known to be over, or the

@@ -130,11 +130,15 @@ impl ClusterChecker<'_> {
             }
             // What follows at the barrier of the cluster, even without release, makes it known.
             Fence::MbarrierInit => self.publish(by, Scope::Cluster as usize),
-            Fence::ProxyAsync { shared, global } => {
+            Fence::ProxyAsync { .. } | Fence::ProxyTensormap { acquires: true } => {
+                let asked = match fence {
+                    Fence::ProxyAsync { shared, global } => [shared, global, false],
+                    _ => [false, false, true],
+                };
                 let known = Arc::new(self.released(by).known);
                 let here = self.here.cluster;
                 self.learn(by, |view| {
-                    for (part, asked) in view.fenced.iter_mut().zip([shared, global]) {
+                    for (part, asked) in view.fenced.iter_mut().zip(asked) {
                         if asked {
                             let mut fenced = (*known).clone();
                             if let Some(before) = part {
@@ -146,7 +150,7 @@ impl ClusterChecker<'_> {
                 });
                 self.tick(by);
             }
-            Fence::ProxyTensormap => {}
+            Fence::ProxyTensormap { acquires: false } => {}
         }
     }
 

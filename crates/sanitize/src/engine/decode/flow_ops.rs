@@ -87,7 +87,9 @@ impl<'a> Decoder<'_, 'a> {
                 let all = !shared && !global;
                 Fence::ProxyAsync { shared: shared || all, global: global || all }
             }
-            Some(word) if word.starts_with("tensormap") => Fence::ProxyTensormap,
+            Some(word) if word.starts_with("tensormap") => {
+                Fence::ProxyTensormap { acquires: modifiers.contains(&"acquire") }
+            }
             Some(&"alias") => {
                 self.emit(Op::Nothing);
                 return Ok(());

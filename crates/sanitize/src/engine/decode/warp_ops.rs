@@ -3,7 +3,7 @@
 use super::{Decode, Decoder};
 use crate::check::checker::Order;
 use crate::engine::code::{Meeting, Op, Reduction, Row, Source, Target, Together, Truth, Window};
-use crate::engine::matrix::{MatrixOp, cut, wide};
+use crate::engine::matrix::{MatrixOp, Products, cut, wide};
 use crate::isa::matrices;
 use crate::isa::mma::{LaneWords, Mma, Operands};
 use crate::isa::tensor_core::{Factor, SumType};
@@ -169,7 +169,12 @@ impl<'a> Decoder<'_, 'a> {
                 let [d, a] = super::exactly(operands)?;
                 let (d, a) = (self.target(d)?, self.source(a, Scalar::B(32))?);
                 let f = |from: &[Row], to: &mut [Row]| to[0] = wide(&matrices::transpose(&cut(&from[0], 0)));
-                self.emit(Op::Matrix(MatrixOp::Compute { to: [d].into(), from: [a].into(), f: Box::new(f) }));
+                self.emit(Op::Matrix(MatrixOp::Compute {
+                    to: [d].into(),
+                    from: [a].into(),
+                    f: Box::new(f),
+                    products: None,
+                }));
                 return Ok(true);
             }
             "mma" => {
@@ -260,6 +265,8 @@ impl<'a> Decoder<'_, 'a> {
         if [a.len(), b.len(), c.len(), to.len()].map(|count| count * words) != [in_a, in_b, in_c, in_c] {
             return Err(format!("it has registers of [{in_a}, {in_b}, {in_c}] words for A, B and C"));
         }
+        let is_packed = sums == SumType::F16;
+        let products = (!is_quads).then_some(Products { a: a.len(), b: b.len(), is_tall: shape[0] == 16, is_packed });
         let from = [a, b, c].concat().into_boxed_slice();
         let f = move |rows: &[Row], results: &mut [Row]| {
             let halves = |row: &Row| (0..words).map(|word| cut(row, 32 * word as u32)).collect::<Vec<LaneWords>>();
@@ -274,7 +281,7 @@ impl<'a> Decoder<'_, 'a> {
                 }
             }
         };
-        self.emit(Op::Matrix(MatrixOp::Compute { to: to.into(), from, f: Box::new(f) }));
+        self.emit(Op::Matrix(MatrixOp::Compute { to: to.into(), from, f: Box::new(f), products }));
         Ok(())
     }
 

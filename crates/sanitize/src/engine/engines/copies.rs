@@ -153,6 +153,7 @@ impl Cluster<'_> {
             Some(((rank, address), _)) => Completion::Mbarrier(Mbarrier { rank, address }),
             None => Completion::Group,
         };
+        self.trace_spans(reads, writes);
         self.check.bulk(&Bulk { by: lanes, at: by.at, reads, writes, reduces: reduces.is_some(), completion });
         let number = self.asynchronous.issued;
         self.asynchronous.issued += 1;
@@ -383,7 +384,7 @@ impl Cluster<'_> {
                     bytes: piece.bytes,
                 })
             });
-            let reads = [Span { space: Space::Shared { rank }, address: source, bytes: size as u32 }];
+            let reads = of_pieces(&pieces, rank);
             let kind = reduces.map(|what| ReduceKind { what, kind: element_of(&map) });
             self.issue(by, warp, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes()), None);
         }
@@ -424,6 +425,18 @@ impl Cluster<'_> {
             self.issue(by, warp, lane, moves, [&[], &writes], (reduces, element), Some((key, bytes)));
         }
     }
+}
+
+/// The bytes of shared memory of which a box is stored: those outside the tensor are not read.
+fn of_pieces(pieces: &[BoxPiece], rank: u32) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for piece in pieces.iter().filter(|piece| piece.global.is_some()) {
+        match spans.last_mut() {
+            Some(last) if last.address + u64::from(last.bytes) == piece.shared => last.bytes += piece.bytes,
+            _ => spans.push(Span { space: Space::Shared { rank }, address: piece.shared, bytes: piece.bytes }),
+        }
+    }
+    spans
 }
 
 fn spot_of((side, address): (Side, u64)) -> Spot {

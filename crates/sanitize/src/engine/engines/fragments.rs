@@ -100,7 +100,12 @@ impl<'a> Reader<'_, '_, 'a> {
                         }
                     }
                 };
-                self.decoder.emit(Op::Matrix(MatrixOp::Compute { to: to.into(), from: from.into(), f: Box::new(f) }));
+                self.decoder.emit(Op::Matrix(MatrixOp::Compute {
+                    to: to.into(),
+                    from: from.into(),
+                    f: Box::new(f),
+                    products: None,
+                }));
             }
             "load" | "store" => self.fragment_access(shape, what == "load")?,
             _ => return Err("this operation on fragments is not known".to_string()),

@@ -2,7 +2,7 @@
 
 use super::copies::BoxPlace;
 use super::{Executes, lanes_of};
-use crate::check::checker::{Access, Fence, Kind, Order, Scope, Space, Values};
+use crate::check::checker::{Access, Fence, Kind, Order, Scope, Space, Span, Values};
 use crate::engine::access::Side;
 use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Reference, Source};
@@ -50,7 +50,9 @@ impl Cluster<'_> {
                     region.words.read_into(offset - region.address, &mut bytes);
                     // The host has made it, or a kernel: then somebody must have told this thread.
                     if !region.is_read_only {
-                        self.tell_map(by, warp, lane, side, offset, Kind::Read, &bytes);
+                        let lanes = self.lanes(by.block, warp, 1 << lane);
+                        let map = Span { space: Space::Global, address: offset, bytes: MAP_BYTES as u32 };
+                        self.check.map_read(lanes, by.at, map);
                     }
                 }
                 None => return Err(refused("the address of the tensor map is none of the launch's memory")),

@@ -70,6 +70,7 @@ impl Cluster<'_> {
             Ok(sources) => sources.iter().map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0).collect(),
             Err(_) => Vec::new(),
         };
+        self.trace_spans(&reads, &[]);
         let lanes = self.lanes(by.block, warp, fragment.mask);
         self.check.wgmma(&Wgmma {
             by: lanes,

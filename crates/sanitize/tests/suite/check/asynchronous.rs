@@ -5,6 +5,8 @@ use tilewright_sanitize::check::checker::{
     Bulk, Checker, Completion, CopyAsync, Fence, Kind, Lanes, Mbarrier, Space, Span, Wgmma,
 };
 
+use tilewright_sanitize::check::message::NoSources;
+
 use super::scene::*;
 
 fn copy(checker: &mut ClusterChecker<'_>, by: Lanes, at: u32, to: u64) {
@@ -168,10 +170,19 @@ fn a_stage_is_loaded_again_when_its_readers_have_arrived() {
 
 #[test]
 fn a_phase_that_was_not_seen_may_be_mistaken() {
-    let history = |waits: bool| {
+    // One lane arrives and warp 1 waits, phase after phase, and tells the lane that it has.
+    let history = |waits: bool, knows: bool, tells: bool| {
         found(move |checker| {
             begin(checker);
             for phase in 0..2 {
+                if phase == 1 && tells {
+                    checker.mbarrier_arrive(warp(1), 4, OTHER, true);
+                    checker.mbarrier_complete(OTHER, 0);
+                    checker.mbarrier_wait(lane(0, 0), 5, OTHER, 0, true);
+                }
+                if phase == 1 && knows && !tells {
+                    checker.mbarrier_wait(lane(0, 0), 5, FULL, 0, true);
+                }
                 checker.mbarrier_arrive(lane(0, 0), 1, FULL, true);
                 if phase == 0 {
                     load(checker, 2, FULL, 0);
@@ -183,9 +194,14 @@ fn a_phase_that_was_not_seen_may_be_mistaken() {
             }
         })
     };
-    silent(&history(true));
-    let text = one(&history(false), "E1042");
+    silent(&history(true, true, true));
+    let text = one(&history(false, true, false), "E1042");
     assert!(text.contains("may see phase -1 instead"), "{text}");
+    let text = one(&history(true, true, false), "E1042");
+    assert!(text.contains("may miss phase 0"), "{text}");
+    let all = history(false, false, false);
+    let texts: Vec<String> = all.iter().map(|finding| finding.text(&NoSources)).collect();
+    assert!(texts.iter().any(|text| text.contains("arrival for phase 1") && text.contains("phase 0")), "{texts:#?}");
 }
 
 fn store(checker: &mut ClusterChecker<'_>, at: u32, from: u64) {

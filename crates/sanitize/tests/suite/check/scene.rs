@@ -96,9 +96,19 @@ impl Touch {
         self.tell_values(checker, &NoValues);
     }
 
+    /// Tells of a read, and gives its number if its use is watched.
+    pub(crate) fn tell_watched(&self, checker: &mut ClusterChecker<'_>) -> Option<u32> {
+        self.tell(checker);
+        checker.watched(&self.access(&NoValues))
+    }
+
     pub(crate) fn tell_values(&self, checker: &mut ClusterChecker<'_>, values: &dyn Values) {
+        checker.access(&self.access(values));
+    }
+
+    fn access<'a>(&'a self, values: &'a dyn Values) -> Access<'a> {
         let Touch { by, at, space, kind, order, scope, bytes, addresses } = self;
-        checker.access(&Access {
+        Access {
             by: *by,
             at: *at,
             space: *space,
@@ -108,7 +118,7 @@ impl Touch {
             bytes: *bytes,
             addresses,
             values,
-        });
+        }
     }
 }
 

@@ -96,11 +96,20 @@ impl<'a> Actor<'a> {
         self.order_slowly(event, mask, writes)
     }
 
+    /// Whether products by wgmma are known to be over that the warp of an event has issued after it:
+    /// then what it read before it has read.
+    fn knows_products_after(&self, event: Event) -> bool {
+        let code = &self.code;
+        let Some((warp, Agency::Thread)) = code.agency(code.local_of(event)) else { return false };
+        let products = code.event(code.block(event), code.local(warp, Agency::Multiply), 0, 0, code.count(event));
+        self.known.covers(code, self.here, products, u32::MAX)
+    }
+
     pub(super) fn order_slowly(&self, event: Event, mask: u32, writes: bool) -> Ordering {
         let code = &self.code;
         let own = code.agent(event) == self.thread;
         let others = if own { mask & !(1 << self.lane) } else { mask };
-        let known = others == 0 || self.knows(event, others);
+        let known = others == 0 || self.knows(event, others) || (!writes && self.knows_products_after(event));
         if let Some(fenced) = self.fenced {
             let generic = matches!(code.agency(code.local_of(event)), Some((_, Agency::Thread | Agency::Copy)));
             return match known {

@@ -5,7 +5,7 @@ use crate::check::checker::Access;
 use crate::check::clock::Known;
 use crate::check::cluster::{WarpView, lanes};
 use crate::check::event::Event;
-use crate::check::shadow::{Page, Reading};
+use crate::check::shadow::{Page, Reading, Stands};
 
 /// A conflict.
 #[derive(Clone, Copy)]
@@ -25,6 +25,14 @@ pub(super) enum Conflict {
     },
 }
 
+/// A conflict, and where it is: bytes from the beginning of the access on.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub(super) conflict: Conflict,
+    pub(super) first: u32,
+    pub(super) bytes: u32,
+}
+
 /// What an access does to a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Effect {
@@ -32,6 +40,9 @@ pub(super) struct Effect {
     pub(super) writes: bool,
     pub(super) strong: bool,
     pub(super) coherent: bool,
+    /// For which earlier reads it stands, if it is one. Where uses are watched, each conflict of an
+    /// access counts, not the first alone.
+    pub(super) stands: Stands,
 }
 
 impl Effect {
@@ -67,7 +78,7 @@ fn touch_plainly(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, w
 
 /// Checks and notes a weak read of several lanes, if the last write is ordered plainly before it;
 /// whether it is.
-fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>) -> bool {
+fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, stands: Stands) -> bool {
     page.fit(address, bytes);
     let cells = page.cells_of(address, bytes);
     let is_fine = |write: Event| write != Event::NONE && actor.is_behind_write(write);
@@ -76,7 +87,7 @@ fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>) -
     }
     for at in cells {
         let new = Reading { event: actor.event, mask: actor.lanes };
-        page.note_read(&actor.code, at, new, |old| actor.is_before(old));
+        page.note_read(&actor.code, at, new, stands, |old| actor.is_before(old));
     }
     true
 }
@@ -89,6 +100,7 @@ pub(super) fn read_behind_proxy(
     address: u64,
     bytes: u32,
     actor: &Actor<'_>,
+    stands: Stands,
     last: &mut Option<Event>,
 ) -> bool {
     let code = &actor.code;
@@ -106,7 +118,7 @@ pub(super) fn read_behind_proxy(
     }
     for at in cells {
         let new = Reading { event: actor.event, mask: actor.lanes };
-        page.note_read(code, at, new, |old| actor.is_before(old));
+        page.note_read(code, at, new, stands, |old| actor.is_before(old));
     }
     true
 }
@@ -123,7 +135,8 @@ fn is_replaced(actor: &Actor<'_>, old: Reading, writes: bool) -> bool {
 }
 
 /// Checks an access to some bytes of a page and notes it. `unchanged` says, of a write that
-/// conflicts, whether it changes nothing: then it is left out.
+/// conflicts, whether it changes nothing: then it is left out. Only the first conflict is told,
+/// unless uses are watched.
 pub(super) fn touch(
     page: &mut Page,
     address: u64,
@@ -131,19 +144,30 @@ pub(super) fn touch(
     actor: &Actor<'_>,
     effect: Effect,
     unchanged: impl Fn(Option<u32>) -> bool,
-) -> Option<Conflict> {
+    mut find: impl FnMut(Found),
+) {
     page.fit(address, bytes);
-    let mut found = None;
-    for at in page.cells_of(address, bytes) {
+    let watches = effect.stands != Stands::All;
+    let cells = page.cells_of(address, bytes);
+    let (start, width) = (cells.start, bytes / cells.len() as u32);
+    let mut is_first = true;
+    for at in cells {
+        let mut find = |conflict: Conflict| {
+            if std::mem::take(&mut is_first) || watches {
+                find(Found { conflict, first: (at - start) as u32 * width, bytes: width });
+            }
+        };
         let write = page.cell(at).write;
         let code = &actor.code;
         if effect.reads {
             if write == Event::NONE {
-                found.get_or_insert(Conflict::Unwritten);
-                // Once is enough.
-                page.set_write(at, Event::INITIAL);
+                find(Conflict::Unwritten);
+                // Once is enough, unless it matters which of several reads is used.
+                if !watches {
+                    page.set_write(at, Event::INITIAL);
+                }
             } else if !effect.coherent && write.is_access() {
-                found.get_or_insert(Conflict::NonCoherent { event: write, lane: code.lane(write) });
+                find(Conflict::NonCoherent { event: write, lane: code.lane(write) });
             }
         }
         let lane = code.lane(write);
@@ -156,7 +180,7 @@ pub(super) fn touch(
                     continue;
                 }
                 let unfenced = ordering == Ordering::Unfenced;
-                found.get_or_insert(Conflict::With { event: write, lane, wrote: true, unfenced });
+                find(Conflict::With { event: write, lane, wrote: true, unfenced });
             }
         }
         if effect.writes || page.strong {
@@ -176,9 +200,18 @@ pub(super) fn touch(
                 }
                 let mask = reading.mask;
                 let mask = if code.agent(reading.event) == actor.thread { mask & !(1 << actor.lane) } else { mask };
-                let lane = actor.unknown_lane(reading.event, mask);
                 let unfenced = ordering == Ordering::Unfenced;
-                found.get_or_insert(Conflict::With { event: reading.event, lane, wrote, unfenced });
+                if watches && !wrote {
+                    // One lane may use what it has read, and another not.
+                    for lane in lanes(mask) {
+                        if actor.order(reading.event, 1 << lane, wrote) != Ordering::Ordered {
+                            find(Conflict::With { event: reading.event, lane, wrote, unfenced });
+                        }
+                    }
+                    return;
+                }
+                let lane = actor.unknown_lane(reading.event, mask);
+                find(Conflict::With { event: reading.event, lane, wrote, unfenced });
             };
             match page.single(at) {
                 Some(reading) => check(reading),
@@ -195,10 +228,9 @@ pub(super) fn touch(
                 page.set_written(at);
             }
             let new = Reading { event: actor.event, mask: 1 << actor.lane };
-            page.note_read(code, at, new, |old| actor.is_before(old));
+            page.note_read(code, at, new, effect.stands, |old| actor.is_before(old));
         }
     }
-    found
 }
 
 /// Calls a function for each lane of an access with what it knows, or for all lanes that read the
@@ -247,10 +279,11 @@ pub(super) fn touch_group(
     address: u64,
     actor: Actor<'_>,
     effect: Effect,
-    find: &mut impl FnMut(u32, Conflict),
+    find: &mut impl FnMut(u32, Found),
 ) {
     let is_plain = !effect.strong && effect.coherent && effect.reads != effect.writes && !page.strong;
-    if is_plain && touch_plainly(page, address, access.bytes, &actor, effect.writes) {
+    let is_alone = effect.stands == Stands::All;
+    if is_plain && is_alone && touch_plainly(page, address, access.bytes, &actor, effect.writes) {
         return;
     }
     touch_slowly(page, access, address, actor, effect, is_plain, find);
@@ -264,18 +297,16 @@ fn touch_slowly(
     actor: Actor<'_>,
     effect: Effect,
     is_plain: bool,
-    find: &mut impl FnMut(u32, Conflict),
+    find: &mut impl FnMut(u32, Found),
 ) {
     let all = actor.lanes;
-    if is_plain && all & (all - 1) != 0 && read_together(page, address, access.bytes, &actor) {
+    if is_plain && all & (all - 1) != 0 && read_together(page, address, access.bytes, &actor, effect.stands) {
         return;
     }
     for lane in lanes(all) {
         let actor = Actor { lane, lanes: 1 << lane, ..actor };
         let unchanged = |other| is_unchanged(access, lane, other);
-        if let Some(conflict) = touch(page, address, access.bytes, &actor, effect, unchanged) {
-            find(lane, conflict);
-        }
+        touch(page, address, access.bytes, &actor, effect, unchanged, |found| find(lane, found));
     }
 }
 

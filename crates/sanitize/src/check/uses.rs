@@ -1,0 +1,138 @@
+//! What becomes of values that were read.
+//!
+//! Law: a read whose value nobody uses can do no harm, whatever it races with and whether anybody
+//! has written what it reads. A finding of a read is therefore held back until its use is known. The
+//! engine follows values only in a run that is made for it, because that is slow: a first run finds
+//! the instructions that read, and a second one watches them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::checker::At;
+use super::event::{Code, Event};
+use super::finding::Finding;
+
+/// The most reads of warps, and the most findings, that a cluster keeps.
+const MAX_KEPT: usize = 1 << 18;
+
+/// Bytes of global memory, or of the shared memory of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bytes {
+    /// The rank of the block whose shared memory it is; none for global memory.
+    pub(super) rank: Option<u32>,
+    pub(super) first: u64,
+    pub(super) bytes: u32,
+}
+
+/// A read of one lane that takes part in a finding.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadOfLane {
+    /// The event, of lane 0.
+    pub(super) event: Event,
+    pub(super) lane: u32,
+    /// The bytes that the finding is about.
+    pub(super) bytes: Bytes,
+}
+
+/// A read of some lanes of a warp whose use is watched.
+#[derive(Debug)]
+pub(super) struct WatchedRead {
+    pub(super) rank: Option<u32>,
+    pub(super) mask: u32,
+    pub(super) addresses: [u64; 32],
+    /// Bytes of each lane.
+    pub(super) bytes: u32,
+    /// The lanes whose values were used.
+    pub(super) used: u32,
+}
+
+impl WatchedRead {
+    /// Whether a lane of it has read some of these bytes.
+    fn has(&self, reader: &ReadOfLane) -> bool {
+        let Bytes { rank, first, bytes } = reader.bytes;
+        let own = self.addresses[reader.lane as usize & 31];
+        self.mask >> reader.lane & 1 == 1
+            && self.rank == rank
+            && own < first + u64::from(bytes)
+            && first < own + u64::from(self.bytes)
+    }
+}
+
+/// What the checker of a cluster keeps of reads.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    reads: Vec<WatchedRead>,
+    by_event: HashMap<Event, Vec<u32>>,
+    held: Vec<(Finding, ReadOfLane)>,
+    /// The instructions that read, are not watched, and of which something was found.
+    pub(super) suspects: BTreeSet<At>,
+    /// Whether more was to be kept than can be.
+    pub(super) gave_up: bool,
+}
+
+impl Uses {
+    /// The number of a read that is watched.
+    pub(super) fn watch(&mut self, event: Event, read: WatchedRead) -> Option<u32> {
+        if self.reads.len() >= MAX_KEPT {
+            self.gave_up = true;
+            return None;
+        }
+        let number = self.reads.len() as u32;
+        self.reads.push(read);
+        self.by_event.entry(event).or_default().push(number);
+        Some(number)
+    }
+
+    /// What a lane has read is used.
+    pub(super) fn used(&mut self, read: u32, lane: u32) {
+        if let Some(own) = self.reads.get_mut(read as usize) {
+            own.used |= 1 << lane;
+        }
+    }
+
+    /// Keeps a finding of a read until the use of the read is known.
+    pub(super) fn hold(&mut self, finding: Finding, reader: ReadOfLane) {
+        match self.held.len() < MAX_KEPT {
+            true => self.held.push((finding, reader)),
+            false => self.gave_up = true,
+        }
+    }
+
+    /// Whether what a lane has read was used. A read of which the engine did not ask for a number is
+    /// used by itself.
+    fn is_used(&self, reader: &ReadOfLane) -> bool {
+        let all = self.by_event.get(&reader.event).map_or(&[][..], Vec::as_slice);
+        let mut reads =
+            all.iter().map(|number| &self.reads[*number as usize]).filter(|read| read.has(reader)).peekable();
+        reads.peek().is_none() || reads.any(|read| read.used >> reader.lane & 1 == 1)
+    }
+}
+
+/// What all clusters have kept of reads, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct UsesOfGrid {
+    clusters: BTreeMap<u32, Uses>,
+    pub(super) suspects: BTreeSet<At>,
+    pub(super) gave_up: bool,
+}
+
+impl UsesOfGrid {
+    pub(super) fn add(&mut self, cluster: u32, mut uses: Uses) {
+        self.suspects.append(&mut uses.suspects);
+        self.gave_up |= uses.gave_up;
+        if !uses.reads.is_empty() || !uses.held.is_empty() {
+            self.clusters.insert(cluster, uses);
+        }
+    }
+
+    /// The findings whose reads were used. The reader may be of another cluster than that which has
+    /// found it. Each finding is given once.
+    pub(super) fn decide(&mut self, code: &Code, ranks: u32) -> Vec<Finding> {
+        let held: Vec<(Finding, ReadOfLane)> =
+            self.clusters.values_mut().flat_map(|uses| std::mem::take(&mut uses.held)).collect();
+        let is_used = |reader: &ReadOfLane| {
+            let cluster = code.block(reader.event) / ranks;
+            self.clusters.get(&cluster).is_none_or(|uses| uses.is_used(reader))
+        };
+        held.into_iter().filter(|(_, reader)| is_used(reader)).map(|(finding, _)| finding).collect()
+    }
+}

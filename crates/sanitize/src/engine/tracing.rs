@@ -1,0 +1,638 @@
+//! What becomes of values that were read, operation by operation.
+//!
+//! Law: a value is *used* where a result of the launch, an address or the way of a thread may depend
+//! on it: where it is stored to global memory, is an operand of an atomic operation, of a call that
+//! leaves the program or of an asynchronous engine, is part of an address or of the number of a
+//! barrier, or decides a branch, a predicate of an instruction with an effect, or an exit. Arithmetic
+//! passes marks on; so do local and shared memory, shuffles, votes and products of warps. `selp`
+//! passes on the mark of what it chooses, and `and` and `or` of predicates that of nothing where the
+//! other operand decides.
+//!
+//! Only a run that watches reads comes here. Each operation is traced before it is executed, loads
+//! behind.
+
+use super::access::{Side, lanes};
+use super::cluster::Cluster;
+use super::code::{Callee, FunctionCode, Logic, Meeting, Micro, Op, Reference, Row, Source, Target, Together, Truth};
+use super::engines::AsyncOp;
+use super::marks::{Byte, CARRY, Mark, Marks, MarksOfCluster, PREDICATE, Register};
+use super::matrix::{MatrixOp, Products};
+use super::perform::MAX_ELEMENTS;
+use super::together::{self, Inputs};
+use super::warp::{Fragment, Frame, Warp};
+use crate::check::checker::{Access, Kind, Lanes, NoValues, Space, Span};
+use crate::isa::matrices;
+use crate::isa::mma::LaneWords;
+
+/// The marks of the registers of a frame of a warp.
+struct FrameMarks<'x> {
+    all: &'x mut MarksOfCluster,
+    warp: u32,
+    frame: u32,
+}
+
+impl FrameMarks<'_> {
+    fn register(&self, slot: u32) -> Register {
+        Register { warp: self.warp, frame: self.frame, slot }
+    }
+
+    fn slot(&self, slot: u32) -> Marks {
+        self.all.of_register(self.register(slot))
+    }
+
+    fn source(&self, source: Source) -> Marks {
+        if source.0 & Source::CONSTANT == 0 { self.slot(source.0) } else { [0; 32] }
+    }
+
+    fn truth(&self, truth: Truth) -> Marks {
+        match truth {
+            Truth::Register(at, _) => self.slot(PREDICATE | at),
+            Truth::Constant(_) => [0; 32],
+        }
+    }
+
+    fn join(&mut self, a: &Marks, b: &Marks) -> Marks {
+        std::array::from_fn(|lane| self.all.join(a[lane], b[lane]))
+    }
+
+    fn sources(&mut self, sources: &[Source]) -> Marks {
+        sources.iter().fold([0; 32], |all, source| {
+            let own = self.source(*source);
+            self.join(&all, &own)
+        })
+    }
+
+    /// The mark of what depends on all of some lanes.
+    fn of_all(&mut self, marks: &Marks, mask: u32) -> Mark {
+        lanes(mask).fold(0, |all, lane| self.all.join(all, marks[lane]))
+    }
+
+    /// A result of two predicates with these values: where one decides by itself, the other is no
+    /// matter.
+    fn logic(&mut self, logic: Logic, (a, of_a): (u32, &Marks), (b, of_b): (u32, &Marks)) -> Marks {
+        std::array::from_fn(|lane| {
+            let decides = |value: u32, mark: Mark| {
+                let value = value >> lane & 1 == 1;
+                mark == 0 && matches!((logic, value), (Logic::And, false) | (Logic::Or, true))
+            };
+            if decides(a, of_a[lane]) || decides(b, of_b[lane]) { 0 } else { self.all.join(of_a[lane], of_b[lane]) }
+        })
+    }
+
+    fn spend(&mut self, sources: &[Source], mask: u32) {
+        for source in sources {
+            let own = self.source(*source);
+            self.all.spend_lanes(&own, mask);
+        }
+    }
+
+    fn spend_truth(&mut self, truth: Truth, mask: u32) {
+        let own = self.truth(truth);
+        self.all.spend_lanes(&own, mask);
+    }
+}
+
+/// The number of a warp in its cluster.
+fn warp_of(warp: &Warp, lanes: Lanes) -> u32 {
+    // A block has at most 32 warps.
+    lanes.rank * 32 + warp.number
+}
+
+/// The registers that an operation without effect writes, with their marks; none of others.
+fn results(own: &mut FrameMarks<'_>, op: &Op, frame: &Frame, code: &FunctionCode) -> Option<Vec<(u32, Marks)>> {
+    Some(match op {
+        Op::Nothing => Vec::new(),
+        Op::Alu1(d, a, _) => vec![(d.slot, own.source(*a))],
+        Op::Alu2(d, from, _) => vec![(d.slot, own.sources(from))],
+        Op::Alu3(d, from, _) => vec![(d.slot, own.sources(from))],
+        Op::AluMany(to, from, _) => {
+            let marks = own.sources(from);
+            to.iter().map(|target| (target.slot, marks)).collect()
+        }
+        Op::Compare { p, q, a, b, test, with } => {
+            let marks = own.sources(&[*a, *b]);
+            let result = test(frame.row(code, *a), frame.row(code, *b));
+            let mut of = |result: u32| match with {
+                None => marks,
+                Some((logic, truth)) => {
+                    let other = own.truth(*truth);
+                    own.logic(*logic, (result, &marks), (frame.truth(*truth), &other))
+                }
+            };
+            let all = [p.map(|p| (PREDICATE | p, of(result))), q.map(|q| (PREDICATE | q, of(!result)))];
+            all.into_iter().flatten().collect()
+        }
+        Op::CompareValue { d, a, b, test, with, .. } => {
+            let marks = own.sources(&[*a, *b]);
+            let result = test(frame.row(code, *a), frame.row(code, *b));
+            let marks = match with {
+                None => marks,
+                Some((logic, truth)) => {
+                    let other = own.truth(*truth);
+                    own.logic(*logic, (result, &marks), (frame.truth(*truth), &other))
+                }
+            };
+            vec![(d.slot, marks)]
+        }
+        Op::Predicate { d, a, b, logic } => {
+            let (of_a, of_b) = (own.truth(*a), own.truth(*b));
+            let marks = own.logic(*logic, (frame.truth(*a), &of_a), (frame.truth(*b), &of_b));
+            vec![(PREDICATE | d, marks)]
+        }
+        Op::Select { d, a, b, p } => {
+            let (of_a, of_b, of_p) = (own.source(*a), own.source(*b), own.truth(*p));
+            let which = frame.truth(*p);
+            let (a, b) = (frame.row(code, *a), frame.row(code, *b));
+            let marks = std::array::from_fn(|lane| match (of_p[lane], which >> lane & 1 == 1) {
+                (0, true) => of_a[lane],
+                (0, false) => of_b[lane],
+                // Whichever is chosen, the value is the same.
+                _ if (of_a[lane], of_b[lane]) == (0, 0) && a[lane] == b[lane] => 0,
+                (p, _) => {
+                    let both = own.all.join(of_a[lane], of_b[lane]);
+                    own.all.join(both, p)
+                }
+            });
+            vec![(d.slot, marks)]
+        }
+        Op::Nonzero { p, a, logic, q } => {
+            let (of_a, of_q) = (own.source(*a), own.truth(*q));
+            let result = frame.row(code, *a).iter().enumerate();
+            let result = result.fold(0, |all, (lane, value)| all | u32::from(*value != 0) << lane);
+            vec![(PREDICATE | p, own.logic(*logic, (result, &of_a), (frame.truth(*q), &of_q)))]
+        }
+        Op::Carry { d, a, b, reads, writes, .. } => {
+            let mut marks = own.sources(&[*a, *b]);
+            if *reads {
+                let carry = own.slot(CARRY);
+                marks = own.join(&marks, &carry);
+            }
+            let carry = writes.then_some((CARRY, marks));
+            [Some((d.slot, marks)), carry].into_iter().flatten().collect()
+        }
+        Op::Special(d, _) | Op::ActiveMask(d) => vec![(d.slot, [0; 32])],
+        Op::IsWindow { p, a, .. } => vec![(PREDICATE | p, own.source(*a))],
+        Op::MapShared { d, a, rank, .. } => vec![(d.slot, own.sources(&[*a, *rank]))],
+        Op::RankOf { d, a, .. } => vec![(d.slot, own.source(*a))],
+        _ => return None,
+    })
+}
+
+impl Cluster<'_> {
+    /// Runs something on the marks of a frame, and tells the checker of what is used by it.
+    fn with_marks<T>(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        frame: usize,
+        run: impl FnOnce(&mut Self, &mut FrameMarks<'_>) -> T,
+    ) -> Option<T> {
+        let mut all = self.marks.take()?;
+        let warp = warp_of(warp, self.lanes(block, warp, 1));
+        let result = run(self, &mut FrameMarks { all: &mut all, warp, frame: frame as u32 });
+        for (read, lane) in all.take_used() {
+            self.check.used(read, lane);
+        }
+        self.marks = Some(all);
+        Some(result)
+    }
+
+    /// Traces an operation that the lanes `active` of a fragment are about to execute.
+    pub(super) fn trace(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        code: &FunctionCode,
+        micro: &Micro,
+        active: u32,
+    ) {
+        if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
+            return;
+        }
+        let frame = &warp.frames[fragment.frame];
+        self.with_marks(block, warp, fragment.frame, |cluster, own| {
+            let guard = own.truth(micro.guard);
+            if let Some(results) = results(own, &micro.op, frame, code) {
+                let is_guarded = guard != [0; 32];
+                for (slot, mut marks) in results {
+                    let mut mask = active;
+                    if is_guarded {
+                        let old = own.slot(slot);
+                        for lane in lanes(fragment.mask) {
+                            let value = if active >> lane & 1 == 1 { marks[lane] } else { old[lane] };
+                            marks[lane] = own.all.join(value, guard[lane]);
+                        }
+                        mask = fragment.mask;
+                    }
+                    let register = own.register(slot);
+                    own.all.put(register, &marks, mask);
+                }
+                return;
+            }
+            own.all.spend_lanes(&guard, fragment.mask);
+            if active != 0 {
+                cluster.trace_effect(block, warp, fragment, own, micro, active);
+            }
+        });
+    }
+
+    /// Traces an operation that does more than to write registers from registers.
+    fn trace_effect(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        own: &mut FrameMarks<'_>,
+        micro: &Micro,
+        active: u32,
+    ) {
+        let clear = |own: &mut FrameMarks<'_>, slot: u32| {
+            let register = own.register(slot);
+            own.all.put(register, &[0; 32], active);
+        };
+        match &micro.op {
+            Op::Load { from, .. } => own.spend(&[from.base], active),
+            Op::Store { to, from } => {
+                own.spend(&[to.base], active);
+                self.trace_store(block, warp, fragment, own, to, from, active);
+            }
+            Op::Atomic { at, to, b, c, .. } => {
+                own.spend(&[at.base], active);
+                own.spend(b, active);
+                own.spend(c.as_slice(), active);
+                to.iter().flatten().for_each(|target| clear(own, target.slot));
+            }
+            Op::AtomicPair { at, to, from } => {
+                own.spend(&[at.base], active);
+                own.spend(from, active);
+                to.iter().for_each(|target| clear(own, target.slot));
+            }
+            Op::Call { callee, arguments, results } => match callee {
+                Callee::Function(_) => {}
+                Callee::Address(source) => own.spend(&[*source], active),
+                Callee::Print | Callee::Assert | Callee::Allocate | Callee::Free => {
+                    own.spend(arguments, active);
+                    own.all.spend_local(own.warp, active);
+                    results.iter().for_each(|slot| clear(own, *slot));
+                }
+            },
+            Op::BranchIndexed { index, .. } => own.spend(&[*index], active),
+            Op::Barrier { id, count, p, to, q, .. } => {
+                own.spend(&[*id], active);
+                own.spend(count.as_slice(), active);
+                own.spend_truth(*p, active);
+                to.iter().for_each(|target| clear(own, target.slot));
+                q.iter().for_each(|q| clear(own, PREDICATE | q));
+            }
+            Op::Copy { shared, global, size, ignore } => {
+                own.spend(&[shared.base, global.base], active);
+                own.spend(size.as_slice(), active);
+                own.spend_truth(*ignore, active);
+                let rank = self.blocks[block].rank;
+                let to = self.addresses(warp, fragment.frame, self.code_of(warp, fragment), shared);
+                for lane in lanes(active) {
+                    own.all.put_bytes(shared.bytes.into(), |at| Byte::Shared(rank, to[lane] + at), 0);
+                }
+            }
+            Op::Async(op) => trace_async(own, op, active),
+            // What is left has no operands, or is traced where it is executed.
+            _ => {}
+        }
+    }
+
+    fn code_of(&self, warp: &Warp, fragment: &Fragment) -> &FunctionCode {
+        &self.grid.program.functions[warp.frames[fragment.frame].function as usize]
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn trace_store(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        own: &mut FrameMarks<'_>,
+        to: &Reference,
+        from: &[Source],
+        active: u32,
+    ) {
+        let addresses = self.addresses(warp, fragment.frame, self.code_of(warp, fragment), to);
+        for (element, source) in from.iter().enumerate() {
+            let marks = own.source(*source);
+            for lane in lanes(active) {
+                let (side, address) = self.side(block, to.window, addresses[lane]);
+                let address = address + element as u64 * u64::from(to.bytes);
+                let warp = own.warp;
+                match side {
+                    Side::Shared(rank) => {
+                        own.all.put_bytes(to.bytes.into(), |at| Byte::Shared(rank, address + at), marks[lane]);
+                    }
+                    Side::Local => {
+                        let byte = |at| Byte::Local(warp, lane as u32, address + at);
+                        own.all.put_bytes(to.bytes.into(), byte, marks[lane]);
+                    }
+                    Side::Global | Side::Parameters => own.all.spend(marks[lane]),
+                }
+            }
+        }
+    }
+
+    /// Marks what lanes have loaded from one memory, by its elements.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn trace_load(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        (at, side, mask): (u32, Side, u32),
+        row: &Row,
+        from: &Reference,
+        to: &[Option<Target>],
+    ) {
+        self.with_marks(block, warp, fragment.frame, |cluster, own| {
+            let by = cluster.lanes(block, warp, mask);
+            let bytes = u32::from(from.bytes);
+            for (element, target) in to.iter().enumerate().take(MAX_ELEMENTS) {
+                let addresses = row.map(|address| address.wrapping_add(element as u64 * u64::from(bytes)));
+                let space = match side {
+                    Side::Global => Some(Space::Global),
+                    Side::Shared(rank) => Some(Space::Shared { rank }),
+                    Side::Local | Side::Parameters => None,
+                };
+                let number = space.and_then(|space| {
+                    cluster.check.watched(&Access {
+                        by,
+                        at,
+                        space,
+                        kind: Kind::Read,
+                        order: from.order,
+                        scope: from.scope,
+                        bytes,
+                        addresses: &addresses,
+                        values: &NoValues,
+                    })
+                });
+                let Some(target) = target else { continue };
+                let mut marks = [0; 32];
+                for lane in lanes(mask) {
+                    let (warp, address) = (own.warp, addresses[lane]);
+                    let held = match side {
+                        Side::Shared(rank) => own.all.of_bytes(bytes, |at| Byte::Shared(rank, address + at)),
+                        Side::Local => own.all.of_bytes(bytes, |at| Byte::Local(warp, lane as u32, address + at)),
+                        Side::Global | Side::Parameters => 0,
+                    };
+                    let read = number.map_or(0, |number| own.all.read(number, lane as u32));
+                    marks[lane] = own.all.join(held, read);
+                }
+                let register = own.register(target.slot);
+                own.all.put(register, &marks, mask);
+            }
+        });
+    }
+
+    /// Traces an instruction of the whole warp on matrices; what `ldmatrix` loads is marked behind it.
+    pub(super) fn trace_matrix(&mut self, block: usize, warp: &Warp, fragment: &Fragment, op: &MatrixOp) {
+        if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
+            return;
+        }
+        let mask = fragment.mask;
+        self.with_marks(block, warp, fragment.frame, |cluster, own| match op {
+            MatrixOp::Compute { to, from, products, .. } => {
+                let marks: Vec<Marks> = from.iter().map(|source| own.source(*source)).collect();
+                if marks.iter().all(|marks| *marks == [0; 32]) {
+                    for target in to {
+                        let register = own.register(target.slot);
+                        own.all.put(register, &[0; 32], mask);
+                    }
+                    return;
+                }
+                let results: Vec<Marks> = match products {
+                    Some(products) => marks_of_product(own, products, &marks, to.len()),
+                    None => {
+                        let all = marks.iter().fold(0, |all, marks| {
+                            let own_mark = own.of_all(marks, mask);
+                            own.all.join(all, own_mark)
+                        });
+                        vec![[all; 32]; to.len()]
+                    }
+                };
+                for (target, marks) in to.iter().zip(&results) {
+                    let register = own.register(target.slot);
+                    own.all.put(register, marks, mask);
+                }
+            }
+            MatrixOp::Load { from, .. } => own.spend(&[from.base], mask),
+            MatrixOp::Store { to, from, transposed } => {
+                own.spend(&[to.base], mask);
+                let code = cluster.code_of(warp, fragment);
+                let (rank, row) = cluster.matrix_addresses(block, warp, fragment, code, to);
+                let places: LaneWords = std::array::from_fn(|lane| {
+                    let first = 4 * lane as u32;
+                    u32::from_le_bytes([first, first + 1, first + 2, first + 3].map(|byte| byte as u8))
+                });
+                for (number, source) in from.iter().enumerate() {
+                    let marks = own.source(*source);
+                    for (line, bytes) in matrices::store(&places, *transposed).iter().enumerate() {
+                        let address = row[matrices::address_lane(number, line)];
+                        for (column, place) in bytes.iter().enumerate() {
+                            let byte = |at| Byte::Shared(rank, address + column as u64 + at);
+                            own.all.put_bytes(1, byte, marks[usize::from(*place) / 4]);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Marks what `ldmatrix` has loaded: the rows of `good` lanes.
+    pub(super) fn trace_matrix_load(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        fragment: &Fragment,
+        access: &Access<'_>,
+        (to, transposed): (&[Target], bool),
+    ) {
+        let Space::Shared { rank } = access.space else { return };
+        self.with_marks(block, warp, fragment.frame, |cluster, own| {
+            let read = cluster.check.watched(access);
+            let rows: [Mark; 32] = std::array::from_fn(|lane| {
+                read.filter(|_| access.by.mask >> lane & 1 == 1).map_or(0, |read| own.all.read(read, lane as u32))
+            });
+            let places = std::array::from_fn(|row| std::array::from_fn(|column| (16 * row + column) as u8));
+            for (number, target) in to.iter().enumerate() {
+                let words = matrices::load(&places, transposed);
+                let marks = words.map(|word| {
+                    word.to_le_bytes().iter().fold(0, |all, place| {
+                        let lane = matrices::address_lane(number, usize::from(place / 16));
+                        let address = access.addresses[lane] + u64::from(place % 16);
+                        let held = own.all.of_bytes(1, |at| Byte::Shared(rank, address + at));
+                        let both = own.all.join(held, rows[lane]);
+                        own.all.join(all, both)
+                    })
+                });
+                let register = own.register(target.slot);
+                own.all.put(register, &marks, fragment.mask);
+            }
+        });
+    }
+
+    /// Traces what lanes of a warp do together: the fragments that have come, with their frames and
+    /// their own forms of the instruction.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn trace_meeting(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        kind: &Meeting,
+        parts: &[(usize, u32, Meeting)],
+        (mask, came): (u32, u32),
+        inputs: &Inputs,
+    ) {
+        if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
+            return;
+        }
+        self.with_marks(block, warp, 0, |_, own| {
+            let (mut of_a, mut of_by, mut of_p) = ([0; 32], [0; 32], [0; 32]);
+            for (frame, lanes_of, meeting) in parts {
+                own.frame = *frame as u32;
+                own.spend(&[meeting.mask], *lanes_of);
+                let (a, by, p) = (own.source(meeting.a), own.sources(&[meeting.b, meeting.c]), own.truth(meeting.p));
+                for lane in lanes(*lanes_of) {
+                    (of_a[lane], of_by[lane], of_p[lane]) = (a[lane], by[lane], p[lane]);
+                }
+            }
+            let part = mask & came;
+            let votes = inputs.votes();
+            let (d, q) = match kind.what {
+                Together::Sync | Together::Elect => ([0; 32], [0; 32]),
+                Together::ShuffleUp | Together::ShuffleDown | Together::ShuffleXor | Together::ShuffleIndex => {
+                    let from = together::run(kind, mask, came, &inputs.lanes());
+                    let d = std::array::from_fn(|lane| {
+                        let value = of_a[from.sources()[lane] as usize & 31];
+                        own.all.join(value, of_by[lane])
+                    });
+                    (d, of_by)
+                }
+                Together::VoteAll | Together::VoteAny => {
+                    let wanted = kind.what == Together::VoteAny;
+                    let decided = lanes(part).any(|lane| of_p[lane] == 0 && (votes >> lane & 1 == 1) == wanted);
+                    let mark = if decided { 0 } else { own.of_all(&of_p, part) };
+                    ([0; 32], [mark; 32])
+                }
+                Together::VoteUniform => ([0; 32], [own.of_all(&of_p, part); 32]),
+                Together::Ballot => ([own.of_all(&of_p, part); 32], [0; 32]),
+                Together::MatchAny | Together::MatchAll | Together::Reduce(_) => {
+                    let mark = own.of_all(&of_a, part);
+                    ([mark; 32], [mark; 32])
+                }
+            };
+            for (frame, lanes_of, meeting) in parts {
+                own.frame = *frame as u32;
+                if let Some(target) = meeting.d {
+                    let register = own.register(target.slot);
+                    own.all.put(register, &d, *lanes_of);
+                }
+                if let Some(slot) = meeting.q {
+                    let register = own.register(PREDICATE | slot);
+                    own.all.put(register, &q, *lanes_of);
+                }
+            }
+        });
+    }
+
+    /// Lanes go from one frame to another with values: into a function, or back.
+    pub(super) fn trace_passing(
+        &mut self,
+        block: usize,
+        warp: &Warp,
+        (from, to): (usize, usize),
+        slots: &[(Source, u32)],
+        mask: u32,
+        is_new: bool,
+    ) {
+        self.with_marks(block, warp, from, |_, own| {
+            if is_new {
+                own.all.clear_frame(own.warp, to as u32);
+            }
+            for (source, slot) in slots {
+                let marks = own.source(*source);
+                let register = Register { warp: own.warp, frame: to as u32, slot: *slot };
+                own.all.put(register, &marks, mask);
+            }
+        });
+    }
+
+    /// An asynchronous engine reads shared memory, or writes it.
+    pub(super) fn trace_spans(&mut self, reads: &[Span], writes: &[Span]) {
+        let Some(mut all) = self.marks.take() else { return };
+        let spans = reads.iter().map(|span| (span, true)).chain(writes.iter().map(|span| (span, false)));
+        for (span, reads) in spans {
+            let Space::Shared { rank } = span.space else { continue };
+            if reads {
+                let mark = all.of_bytes(span.bytes, |at| Byte::Shared(rank, span.address + at));
+                all.spend(mark);
+            } else {
+                all.put_bytes(span.bytes, |at| Byte::Shared(rank, span.address + at), 0);
+            }
+        }
+        for (read, lane) in all.take_used() {
+            self.check.used(read, lane);
+        }
+        self.marks = Some(all);
+    }
+}
+
+/// All operands of an operation of the engines are used, and its results depend on no read.
+fn trace_async(own: &mut FrameMarks<'_>, op: &AsyncOp, active: u32) {
+    let operands = op.operands();
+    own.spend(&operands.sources, active);
+    if let Some(truth) = operands.truth {
+        own.spend_truth(truth, active);
+    }
+    for slot in operands.targets {
+        let register = own.register(slot);
+        own.all.put(register, &[0; 32], active);
+    }
+    for predicate in operands.predicates {
+        let register = own.register(PREDICATE | predicate);
+        own.all.put(register, &[0; 32], active);
+    }
+}
+
+/// The marks of the sums of a product. Lane `4g + t` has elements of row `g` of A, or of rows `g` and
+/// `g + 8`, elements of column `g` of B, and sums of its rows and of columns `2t` and `2t + 1`.
+fn marks_of_product(own: &mut FrameMarks<'_>, products: &Products, marks: &[Marks], sums: usize) -> Vec<Marks> {
+    let group = |own: &mut FrameMarks<'_>, registers: &[&Marks], group: usize| {
+        let all = registers.iter().flat_map(|marks| &marks[4 * group..][..4]);
+        all.fold(0, |all, mark| own.all.join(all, *mark))
+    };
+    let halves = if products.is_tall { 2 } else { 1 };
+    let (a, rest) = marks.split_at(products.a);
+    let (b, c) = rest.split_at(products.b);
+    let rows: Vec<Marks> = (0..halves)
+        .map(|half| {
+            let registers: Vec<&Marks> = a.iter().skip(half).step_by(halves).collect();
+            let mut by_group = [0; 32];
+            (0..8).for_each(|number| by_group[number] = group(own, &registers, number));
+            by_group
+        })
+        .collect();
+    let registers: Vec<&Marks> = b.iter().collect();
+    let columns: [Mark; 8] = std::array::from_fn(|number| group(own, &registers, number));
+    let in_a_row = if products.is_packed { 1 } else { 2 };
+    (0..sums)
+        .map(|sum| {
+            std::array::from_fn(|lane| {
+                let row = rows[sum / in_a_row % halves][lane / 4];
+                let first = 2 * (lane % 4);
+                let column = match products.is_packed {
+                    true => own.all.join(columns[first], columns[first + 1]),
+                    false => columns[first + sum % 2],
+                };
+                let both = own.all.join(row, column);
+                own.all.join(both, c.get(sum).map_or(0, |marks| marks[lane]))
+            })
+        })
+        .collect()
+}
