@@ -89,6 +89,9 @@ fn refused() -> Vec<(String, String)> {
 fn cargo(command: &str, arguments: &[&str]) -> Output {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     Command::new(cargo)
+        // A user's program is compiled by the compiler alone, whatever compiles the tests.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("RUSTFLAGS")
         .args([command, "--release", "--offline", "--color=never", "--target-dir"])
         .arg(workspace().join("target"))
         .args(arguments)
