@@ -70,16 +70,3 @@ const OURS: &[(&str, &str)] = &[
     ("transpose", "select(A, 1, 0)"),
     ("permute", "select(A, mode...)"),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::OURS;
-
-    #[test]
-    fn no_spelling_hides_a_function() {
-        for (theirs, help) in OURS {
-            assert!(crate::functions::find(theirs).is_none(), "{theirs}");
-            assert!(!help.ends_with('.'), "{help}");
-        }
-    }
-}

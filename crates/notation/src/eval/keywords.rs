@@ -123,23 +123,3 @@ pub(super) fn ways(signature: &str) -> impl Iterator<Item = Vec<&str>> {
         names.map(|name| name.trim_end_matches('.')).filter(|name| !name.is_empty()).collect()
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::ways;
-    use crate::functions::functions;
-
-    #[test]
-    fn every_signature_is_read() {
-        for function in functions() {
-            for names in ways(function.signature) {
-                assert!(names.len() >= function.least.min(1), "{}", function.signature);
-                for name in names {
-                    let good = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                    assert!(good && !name.is_empty(), "{name:?} in {}", function.signature);
-                }
-            }
-        }
-        assert_eq!(ways("pad(A, rank, filler = 1:0)").collect::<Vec<_>>(), [["A", "rank", "filler"]]);
-    }
-}

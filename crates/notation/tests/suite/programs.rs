@@ -9,6 +9,7 @@ mod foreign;
 mod language;
 mod morphisms;
 mod names;
+mod notes;
 mod partitions;
 mod robustness;
 mod round_trip;

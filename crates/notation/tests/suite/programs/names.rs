@@ -1,6 +1,6 @@
 //! Names that nothing is bound to, arguments by name, and offsets between two `o`.
 
-use tilewright_notation::{Environment, evaluate};
+use tilewright_notation::{Environment, evaluate, function, functions, spelling};
 
 fn text(source: &str, names: &mut Environment) -> String {
     match evaluate(source, names) {
@@ -206,4 +206,35 @@ fn advice_about_quotients_is_enough() {
         assert!(error.message.contains(&format!("declare `{advice}`")), "{}", error.message);
         assert!(evaluate(&format!("({settled}):(1)"), &mut Environment::new()).is_ok(), "{settled}");
     }
+}
+
+/// No name from elsewhere hides a function, and each leads to its own help. The table is read from
+/// its source, so that none is left out.
+#[test]
+fn no_spelling_hides_a_function() {
+    let table = include_str!("../../../src/spellings.rs").lines().filter_map(|line| line.strip_prefix("    (\""));
+    let mut count = 0;
+    for entry in table {
+        let (theirs, help) = entry.strip_suffix("\"),").and_then(|entry| entry.split_once("\", \"")).unwrap();
+        assert!(function(theirs).is_none(), "{theirs}");
+        assert_eq!(spelling(theirs), Some(help));
+        assert!(!help.ends_with('.'), "{help}");
+        count += 1;
+    }
+    assert!(count > 50, "{count}");
+}
+
+#[test]
+fn every_signature_is_read() {
+    for function in functions() {
+        for names in function.ways() {
+            assert!(names.len() >= function.arity().0.min(1), "{}", function.signature);
+            for name in names {
+                let good = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                assert!(good && !name.is_empty(), "{name:?} in {}", function.signature);
+            }
+        }
+    }
+    let append = function("append_to_rank").unwrap();
+    assert_eq!(append.ways().collect::<Vec<_>>(), [["A", "rank", "filler"]], "{}", append.signature);
 }
