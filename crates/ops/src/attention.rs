@@ -8,10 +8,13 @@
 
 mod append;
 mod backward;
+mod backward_by_warps;
+mod by_warps;
 mod decode;
 mod forward;
 mod one_kernel;
 mod packed;
+mod place;
 mod scores;
 mod text;
 mod tiles;
@@ -22,6 +25,7 @@ pub use decode::AttentionDecode;
 use tilewright_kernel::machine::Machine;
 use tilewright_tile::{Element, Program, Sequence, TileError};
 
+use self::by_warps::ByWarps;
 use self::one_kernel::OneKernel;
 use self::scores::{Bias, Logits};
 use self::text::Heads;
@@ -189,6 +193,19 @@ impl Attention {
 }
 
 impl Attention {
+    /// The forward as a kernel of warps that multiply by `mma.sync`; none if that is not possible.
+    fn forward_by_warps(&self, machine: &Machine) -> Result<Option<OperatorKernels>, OperatorError> {
+        if self.packed {
+            return Ok(None);
+        }
+        let (heads, logits) = self.checked()?;
+        let dense = text::Dense::new(heads, self.alignment, self.same_length);
+        let Some(form) = ByWarps::new(&dense, &logits, machine) else { return Ok(None) };
+        let kernel = form.kernel().map_err(TileError::from)?;
+        let text = format!("# {}: a kernel of its own\n", kernel.program().name);
+        Ok(Some(OperatorKernels { text, kernels: vec![kernel] }))
+    }
+
     /// The programs of the forward, by tiles for a machine.
     fn forward_in(&self, tiles: Tiles) -> Result<Sequence, OperatorError> {
         let (heads, logits) = self.checked()?;
@@ -214,6 +231,9 @@ impl Attention {
 impl Operator for Attention {
     fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
         if is_backward && let Some(own) = self.backward_in_one_kernel(machine)? {
+            return Ok(own);
+        }
+        if !is_backward && let Some(own) = self.forward_by_warps(machine)? {
             return Ok(own);
         }
         let tiles = Tiles::of(Some(machine));

@@ -19,16 +19,18 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Fragment, Kernel, KernelError, Num, Pipeline, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, Stride, Swizzle, Tiler, Tree};
+use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 use tilewright_tile::{Element, Program};
 
+use super::backward_by_warps;
+use super::place::{behind, plus, times};
 use super::scores::Logits;
 use super::text::{Dense, Heads, number};
 use crate::error::OperatorError;
 use crate::row_tiles::program;
 
 /// Keys of a block.
-const KEYS_OF_BLOCK: i64 = 128;
+pub(super) const KEYS_OF_BLOCK: i64 = 128;
 /// Stages of the rings of queries and of sums.
 const STAGES: i64 = 2;
 /// Warps that multiply: two warpgroups.
@@ -48,14 +50,16 @@ const ADDED_ELEMENTS: i64 = 256;
 /// An attention that this form computes.
 #[derive(Clone, Copy)]
 pub(super) struct OneKernel<'a> {
-    dense: &'a Dense,
-    logits: &'a Logits,
+    pub(super) dense: &'a Dense,
+    pub(super) logits: &'a Logits,
     /// Whether blocks add in turns.
-    in_turns: bool,
+    pub(super) in_turns: bool,
     /// Elements of a row.
-    wide: i64,
+    pub(super) wide: i64,
     /// Queries of a tile.
     queries: i64,
+    /// Whether warpgroups multiply; else warps do.
+    by_groups: bool,
 }
 
 impl<'a> OneKernel<'a> {
@@ -70,18 +74,24 @@ impl<'a> OneKernel<'a> {
         let Heads { head, value, .. } = dense.heads;
         let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
         let is_masked = matches!(logits.after(), None | Some(0));
-        let fits = machine.target.has_wgmma() && head == value && matches!(head, 64 | 128);
-        let queries = if head == 64 { 128 } else { 64 };
+        let by_groups = machine.target.has_wgmma();
+        let fits = head == value && matches!(head, 64 | 128) && (by_groups || backward_by_warps::fits(machine, head));
+        let queries = match (by_groups, head) {
+            (false, _) => backward_by_warps::QUERIES,
+            (true, 64) => 128,
+            (true, _) => 64,
+        };
         (fits && is_plain && is_masked && dense.alignment() >= 8).then_some(OneKernel {
             dense,
             logits,
             in_turns,
             wide: head,
             queries,
+            by_groups,
         })
     }
 
-    fn is_causal(&self) -> bool {
+    pub(super) fn is_causal(&self) -> bool {
         self.logits.after().is_some()
     }
 
@@ -100,18 +110,18 @@ impl<'a> OneKernel<'a> {
     }
 
     /// For each tile of queries, the exponents of its rows and then their `delta`.
-    fn layout_of_rows(&self) -> String {
+    pub(super) fn layout_of_rows(&self) -> String {
         self.of_tiles(&format!("{},", 2 * self.queries), "1,", 2 * self.queries)
     }
 
     /// The sums of `d_q`, over the scale: tile after tile.
-    fn layout_of_sums(&self) -> String {
+    pub(super) fn layout_of_sums(&self) -> String {
         let OneKernel { queries, wide, .. } = *self;
         self.of_tiles(&format!("{queries},{wide},"), &format!("{wide},1,"), queries * wide)
     }
 
     /// The turns of each tile that are over.
-    fn layout_of_turns(&self) -> String {
+    pub(super) fn layout_of_turns(&self) -> String {
         self.of_tiles("", "", 1)
     }
 
@@ -170,26 +180,11 @@ impl<'a> OneKernel<'a> {
 
     /// The kernel between.
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
-        Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles())
+        match self.by_groups {
+            true => Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles()),
+            false => backward_by_warps::kernel(self),
+        }
     }
-}
-
-fn over() -> KernelError {
-    LayoutError::Overflow { op: "attention" }.into()
-}
-
-fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
-    Stride::plus(a, b).ok_or_else(over)
-}
-
-fn times(a: &Expr, by: i64) -> Result<Expr, KernelError> {
-    Stride::times(a, &Expr::from(by)).ok_or_else(over)
-}
-
-/// A coordinate: whole modes, and then these.
-fn behind(whole: usize, at: &[&Expr]) -> Result<Coord<Expr>, KernelError> {
-    let all = std::iter::repeat_n(Slot::All, whole);
-    Ok(Tree::flat(all.chain(at.iter().map(|at| Slot::At((*at).clone()))))?)
 }
 
 /// A tile of `rows` lines of `wide` elements of 16 bits, in panels of 128 bytes, and its stages.
@@ -214,14 +209,14 @@ fn product(
 }
 
 /// The iterations of a block: tiles of queries from the first one that sees its keys on.
-struct QueryWalk {
+pub(super) struct QueryWalk {
     /// The first tile.
-    first: Expr,
+    pub(super) first: Expr,
     /// How many tiles have a mask, and how many follow without.
-    masked: Expr,
-    rest: Expr,
+    pub(super) masked: Expr,
+    pub(super) rest: Expr,
     /// Both.
-    count: Expr,
+    pub(super) count: Expr,
 }
 
 /// The kernel while it is written.
@@ -643,12 +638,12 @@ impl<'k> Mask<'k> {
 
 impl OneKernel<'_> {
     /// How many keys are before the position of the first query.
-    fn shift(&self, k: &Build) -> Result<Expr, KernelError> {
+    pub(super) fn shift(&self, k: &Build) -> Result<Expr, KernelError> {
         if self.dense.same_length { Ok(Expr::from(0)) } else { k.size("T-S") }
     }
 
     /// The tiles of queries that see a block of keys.
-    fn walk(&self, k: &Build, block: &Expr) -> Result<QueryWalk, KernelError> {
+    pub(super) fn walk(&self, k: &Build, block: &Expr) -> Result<QueryWalk, KernelError> {
         let all = k.size(&self.tiles())?;
         let tiles = k.index(&all)?;
         let zero = tiles.like(0.0);

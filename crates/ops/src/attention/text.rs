@@ -115,9 +115,14 @@ impl Dense {
 
     /// A tensor of one f32 for each row of queries.
     pub(super) fn of_rows(&self, role: &str, name: &str) -> String {
+        format!("    {role} {name}: f32 {}\n", self.layout_of_rows())
+    }
+
+    /// The layout of [`Dense::of_rows`].
+    pub(super) fn layout_of_rows(&self) -> String {
         let Heads { group, kv, .. } = self.heads;
         let all = self.heads.all();
-        format!("    {role} {name}: f32 (S,{group},({kv},B)):(1,S,({group}*S,{all}*S))\n")
+        format!("(S,{group},({kv},B)):(1,S,({group}*S,{all}*S))")
     }
 
     /// A number for each head: all sequences of the batch share it.

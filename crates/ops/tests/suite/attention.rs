@@ -3,9 +3,11 @@
 //! The oracle knows no tiles: it takes each query, the keys that it sees, their logits, and the
 //! derivatives by the formulas.
 
+mod by_warps;
 mod cache;
 mod machines;
 mod one_kernel;
+mod runs;
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;

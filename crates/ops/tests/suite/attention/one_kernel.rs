@@ -2,40 +2,21 @@
 
 use std::collections::HashSet;
 
-use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_ops::{Attention, Operator};
 use tilewright_tile::Element;
 
+use super::runs::{Known, bytes_of, of_bf16};
 use super::{Case, grouped};
 use crate::oracle::close;
-/// Numbers as the bytes of a tensor.
-fn bytes_of(element: Element, all: &[f64]) -> Vec<u8> {
-    match element {
-        Element::F32 => all.iter().flat_map(|own| (*own as f32).to_le_bytes()).collect(),
-        // Rounded to nearest; ties away from zero do not occur in what the test draws.
-        _ => all
-            .iter()
-            .flat_map(|own| (((*own as f32).to_bits().wrapping_add(0x8000) >> 16) as u16).to_le_bytes())
-            .collect(),
-    }
-}
-
-/// The numbers of bytes of bf16.
-fn of_bf16(bytes: &[u8]) -> Vec<f64> {
-    let number = |pair: &[u8]| f64::from(f32::from_bits(u32::from(u16::from_le_bytes([pair[0], pair[1]])) << 16));
-    bytes.chunks_exact(2).map(number).collect()
-}
 
 impl Case {
     /// Runs the kernels of the backward one after another on the interpreter of kernels, and
     /// compares what they leave with the oracle. Returns the names of the kernels.
-    fn kernels_have_its_gradients(&self) -> Vec<String> {
+    fn kernels_have_its_gradients(&self, target: Target) -> Vec<String> {
         let given = self.numbers();
         let exact = self.exact(&given);
-        let sizes = self.sizes();
         let inputs = [
             ("q", self.spread("q", &given.q)),
             ("k", self.spread("k", &given.k)),
@@ -43,37 +24,13 @@ impl Case {
             ("o", self.spread("o", &exact.o)),
             ("d_o", self.spread("o", &given.d_o)),
         ];
-        let mut known: Vec<(String, Vec<u8>)> =
+        let mut known: Known =
             inputs.iter().map(|(name, all)| ((*name).to_string(), bytes_of(Element::Bf16, all))).collect();
         known.push(("lse".to_string(), bytes_of(Element::F32, &exact.lse)));
         known.push(("d_lse".to_string(), bytes_of(Element::F32, &given.d_lse)));
         let about = format!("{:?} of {} queries and {} keys", self.options, self.queries, self.keys);
-        let machine = Machine::of_target(Target::Sm90a);
-        let kernels = self.options.kernels(true, &machine).unwrap_or_else(|error| panic!("{error}: {about}"));
-        let mut names = Vec::new();
-        for kernel in &kernels.kernels {
-            let program = kernel.program();
-            let of_program: Vec<&str> = program.sizes.iter().filter_map(|size| size.name()).collect();
-            let own: Vec<(&str, i64)> = sizes
-                .iter()
-                .map(|(name, size)| (name.as_str(), *size))
-                .filter(|(name, _)| of_program.contains(name))
-                .collect();
-            let mut interpreter =
-                Interpreter::new(program, &own).unwrap_or_else(|error| panic!("{}: {error}", program.name));
-            for tensor in program.tensors().filter(|own| own.role != Role::Output) {
-                let found = known.iter().find(|(name, _)| *name == tensor.name);
-                let (name, bytes) = found.unwrap_or_else(|| panic!("nothing gives `{}`", tensor.name));
-                interpreter.bytes(name.as_str(), bytes).unwrap_or_else(|error| panic!("{}: {error}", program.name));
-            }
-            let checked = interpreter.check().unwrap_or_else(|error| panic!("{}: {error}\n{about}", program.name));
-            for tensor in program.tensors().filter(|own| own.role != Role::Input) {
-                let bytes = checked.run.bytes(tensor.name.as_str()).unwrap_or_else(|error| panic!("{error}")).to_vec();
-                known.retain(|(name, _)| *name != tensor.name);
-                known.push((tensor.name.clone(), bytes));
-            }
-            names.push(program.name.clone());
-        }
+        let machine = Machine::of_target(target);
+        let names = self.run_kernels(true, &machine, &mut known);
         for (name, exact) in [("d_q", &exact.d_q), ("d_k", &exact.d_k), ("d_v", &exact.d_v)] {
             let found = known.iter().find(|(own, _)| own == name).unwrap_or_else(|| panic!("there is no `{name}`"));
             close(&format!("{name}: {about}"), &self.gathered(&name[2..], &of_bf16(&found.1)), exact, 2e-2);
@@ -82,25 +39,38 @@ impl Case {
     }
 }
 
+/// Attentions of a head on a target, whole and causal.
+fn has_the_gradients_of_its_formula(head: i64, target: Target) {
+    let wanted = ["attention_rows", "attention_d_q_d_k_d_v", "attention_d_q_of_sums"];
+    let whole = Attention { one_kernel: 128, ..grouped(2, 1, head) };
+    let causal = Attention { causal: true, ..whole.clone() };
+    let same = Attention { same_length: true, ..causal.clone() };
+    assert_eq!(Case::new([300, 300], same).kernels_have_its_gradients(target), wanted);
+    // Keys behind the last one, and more keys than queries and fewer.
+    assert_eq!(
+        Case { batch: 2, interleaved: true, ..Case::new([70, 150], whole) }.kernels_have_its_gradients(target),
+        wanted
+    );
+    assert_eq!(
+        Case::new([100, 270], Attention { lse_gradient: true, ..causal.clone() }).kernels_have_its_gradients(target),
+        wanted
+    );
+    assert_eq!(
+        Case::new([330, 150], Attention { in_turns: false, ..causal }).kernels_have_its_gradients(target),
+        wanted
+    );
+}
+
 #[test]
 fn one_kernel_has_the_gradients_of_its_formula() {
-    let wanted = ["attention_rows", "attention_d_q_d_k_d_v", "attention_d_q_of_sums"];
     for head in [64, 128] {
-        let whole = Attention { one_kernel: 128, ..grouped(2, 1, head) };
-        let causal = Attention { causal: true, ..whole.clone() };
-        let same = Attention { same_length: true, ..causal.clone() };
-        assert_eq!(Case::new([300, 300], same).kernels_have_its_gradients(), wanted);
-        // Keys behind the last one, and more keys than queries and fewer.
-        assert_eq!(
-            Case { batch: 2, interleaved: true, ..Case::new([70, 150], whole) }.kernels_have_its_gradients(),
-            wanted
-        );
-        assert_eq!(
-            Case::new([100, 270], Attention { lse_gradient: true, ..causal.clone() }).kernels_have_its_gradients(),
-            wanted
-        );
-        assert_eq!(Case::new([330, 150], Attention { in_turns: false, ..causal }).kernels_have_its_gradients(), wanted);
+        has_the_gradients_of_its_formula(head, Target::Sm90a);
     }
+}
+
+#[test]
+fn one_kernel_of_warps_has_the_gradients_of_its_formula() {
+    has_the_gradients_of_its_formula(64, Target::Sm80);
 }
 
 /// Products are in flight while others are set off, so nothing may copy their accumulators, not
@@ -149,6 +119,9 @@ fn one_kernel_is_for_the_common_case() {
         let wanted = ["attention_delta", "attention_d_k_d_v", "attention_d_q"];
         assert_eq!(names(&other, &machine), wanted, "{other:?}");
     }
-    let older = Machine::of_target(Target::Sm80);
-    assert_eq!(names(&plain, &older), ["attention_delta", "attention_d_k_d_v", "attention_d_q"]);
+    // Warps have room for heads of 64, where two blocks have 73 KiB of shared memory each.
+    let own = |head: i64, card: &str| names(&Attention { head, ..plain.clone() }, &card.parse().unwrap())[1].clone();
+    assert_eq!(own(64, "A100"), "attention_d_q_d_k_d_v");
+    assert_ne!(own(128, "A100"), "attention_d_q_d_k_d_v");
+    assert_eq!(own(64, "RTX 4090"), "attention_d_k_d_v");
 }

@@ -179,14 +179,19 @@ impl<'a, 'k> Warps<'a, 'k> {
         let (accumulators, totals) = (&self.accumulators, self.totals.as_ref());
         accumulators.clear();
         totals.into_iter().for_each(Fragment::clear);
-        for stage in 0..stages {
-            self.fetch(&tiles, unit, &Expr::from(stage), &Expr::from(stage))?;
+        for stage in 0..stages - 1 {
+            for side in 0..2 {
+                self.fetch(&tiles, unit, side, (&Expr::from(stage), &Expr::from(stage)))?;
+            }
+            k.commit_async();
         }
-        k.wait_async(stages as u32 - 1);
+        k.wait_async(stages as u32 - 2);
         k.barrier();
         self.load(&Expr::from(0), 0)?;
         k.range(unit.steps.clone(), |step| {
             let stage = k.remainder(&step, stages)?;
+            let ahead = plus(&step, &Expr::from(stages - 1))?;
+            let free = k.remainder(&ahead, stages)?;
             let scales = match &self.scaling {
                 Some(scaling) => scaling.ask(&self.outline.epilogue.part, unit, &plus(&unit.first, &step)?)?,
                 None => Vec::new(),
@@ -200,7 +205,13 @@ impl<'a, 'k> Warps<'a, 'k> {
                     k.wait_async(stages as u32 - 2);
                     k.barrier();
                     self.load(&k.remainder(&plus(&step, &Expr::from(1))?, stages)?, 0)?;
-                    self.fetch(&tiles, unit, &plus(&step, &Expr::from(stages))?, &stage)?;
+                }
+                // Copies of one operand at a time, so that loads of fragments do not wait for them.
+                if number < 2 {
+                    self.fetch(&tiles, unit, number as usize, (&ahead, &free))?;
+                }
+                if number == 1 {
+                    k.commit_async();
                 }
                 self.multiply(number)?;
             }
@@ -218,26 +229,28 @@ impl<'a, 'k> Warps<'a, 'k> {
         Ok([left.tiles(unit, [plan.rows, depth], &unit.row)?, right.tiles(unit, [plan.columns, depth], &unit.column)?])
     }
 
-    /// Issues the copies of a k-tile into a stage of the ring.
-    fn fetch(&self, tiles: &[[Vec<View<'k>>; 2]], unit: &Unit, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
+    /// Issues the copies of an operand of a k-tile into a stage of the ring.
+    fn fetch(
+        &self,
+        tiles: &[[Vec<View<'k>>; 2]],
+        unit: &Unit,
+        side: usize,
+        (step, stage): (&Expr, &Expr),
+    ) -> Result<(), KernelError> {
         let (k, depth) = (self.k, self.outline.problem.k_tile());
-        let (step, stage) = (at(&plus(&unit.first, step)?)?, at(stage)?);
+        let (step, to) = (at(&plus(&unit.first, step)?)?, self.rings[side].slice(at(stage)?)?);
+        let copies = &self.copies[side];
         each(k, unit, tiles.len(), &|which| {
-            let operands = tiles[which].iter().zip(&self.operands[which]);
-            for ((tiles, operand), (copies, ring)) in operands.zip(self.copies.iter().zip(&self.rings)) {
-                let to = ring.slice(stage.clone())?;
-                for (number, from) in (0..).zip(tiles) {
-                    let to = match operand.paired {
-                        true => operand.part(&to, [copies.lines, depth], depth, number)?,
-                        false => to.clone(),
-                    };
-                    k.copy_predicated(&copies.to_shared, &from.slice(step.clone())?, &to)?;
-                }
+            let operand = &self.operands[which][side];
+            for (number, from) in (0..).zip(&tiles[which][side]) {
+                let to = match operand.paired {
+                    true => operand.part(&to, [copies.lines, depth], depth, number)?,
+                    false => to.clone(),
+                };
+                k.copy_predicated(&copies.to_shared, &from.slice(step.clone())?, &to)?;
             }
             Ok(())
-        })?;
-        k.commit_async();
-        Ok(())
+        })
     }
 
     /// Loads the fragments of an instruction along K from a stage.

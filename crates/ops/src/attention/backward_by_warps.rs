@@ -1,0 +1,421 @@
+//! The kernel of [`super::one_kernel`] on cards without warpgroups.
+//!
+//! Law: a block has 128 keys, 32 for each warp, and takes tiles of 32 queries. It computes `s = k
+//! q^T` and `d_p = v d_o^T`, adds `p d_o` to `d_v` and `d_s q` to `d_k` in registers, and writes
+//! `d_s` to shared memory. An iteration later, when all warps have met, it adds `d_s^T k` to the
+//! tile of `d_q` in device memory. So an iteration has one barrier, and its five products follow
+//! each other without a wait.
+//!
+//! *Turns.* Before the barrier of an iteration one thread waits for the turn of the tile that the
+//! iteration adds to, and behind the next barrier it passes the turn on.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Fragment, Kernel, KernelError, Num, Reduction, View};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, IntoShape, Layout, Swizzle, Tiler};
+use tilewright_tile::Element;
+
+use super::by_warps::rows_of;
+use super::one_kernel::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
+use super::place::{behind, minus, plus, times};
+use super::text::Heads;
+
+/// Warps of a block, and the blocks that share a multiprocessor.
+const WARPS: i64 = 4;
+const RESIDENT: i64 = 2;
+/// Queries of a tile.
+pub(super) const QUERIES: i64 = 32;
+/// Stages of the rings of queries.
+const STAGES: i64 = 3;
+/// Tiles of `d_s`: one is written while the one before is multiplied.
+const TILES_OF_D_S: i64 = 2;
+/// Columns of sums that are added to together.
+const STRIP: i64 = 32;
+/// Numbers along K of an instruction.
+const DEPTH: i64 = 16;
+/// The longest row of a head: the sums of two rows of it and two tiles of products fit in the
+/// registers of a thread.
+const MOST_WIDE: i64 = 64;
+/// Bytes of an element, and of a number of a row.
+const BYTES: i64 = 2;
+const ROW_BYTES: i64 = 4;
+
+/// Whether blocks fit on a machine.
+pub(super) fn fits(machine: &Machine, wide: i64) -> bool {
+    let own = machine.multiprocessor;
+    let room = i64::from(own.shared_bytes) / RESIDENT - i64::from(own.reserved_bytes);
+    let tiles = 2 * KEYS_OF_BLOCK * wide + STAGES * 2 * QUERIES * wide + TILES_OF_D_S * KEYS_OF_BLOCK * QUERIES;
+    let bytes = BYTES * tiles + ROW_BYTES * STAGES * 2 * QUERIES;
+    wide <= MOST_WIDE && bytes <= room.min(own.block_shared_bytes.into())
+}
+
+/// The kernel.
+pub(super) fn kernel(form: &OneKernel<'_>) -> Result<Kernel, KernelError> {
+    Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(form, k)?.all())
+}
+
+/// The kernel while it is written.
+struct Written<'k, 'a> {
+    form: &'a OneKernel<'a>,
+    k: &'k Build,
+    q: View<'k>,
+    d_o: View<'k>,
+    rows: View<'k>,
+    sums: View<'k>,
+    turns: View<'k>,
+    k_tile: View<'k>,
+    v_tile: View<'k>,
+    d_k: View<'k>,
+    d_v: View<'k>,
+    /// Tiles in shared memory: keys and values, rings of `q`, `d_o` and rows, and `d_s`.
+    keys: View<'k>,
+    values: View<'k>,
+    q_ring: View<'k>,
+    d_o_ring: View<'k>,
+    row_ring: View<'k>,
+    d_s: View<'k>,
+    /// Products with rows of keys, and those of `d_q`, with rows of queries.
+    by_keys: TiledMma,
+    of_d_q: TiledMma,
+    to_shared: TiledCopy,
+    rows_to_shared: TiledCopy,
+    /// The tile of keys, and the head and the sequence.
+    block: Expr,
+    head: Expr,
+    walk: QueryWalk,
+}
+
+/// What a warp carries from tile to tile: sums, strip by strip.
+struct State<'k> {
+    d_k: Vec<Fragment<'k>>,
+    d_v: Vec<Fragment<'k>>,
+}
+
+impl<'k, 'a> Written<'k, 'a> {
+    fn new(form: &'a OneKernel<'a>, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+        let (dense, wide) = (form.dense, form.wide);
+        let Heads { kv, element, .. } = dense.heads;
+        let of_queries = |name: &str| k.tensor_of(element, name, &dense.layout_of_queries(name), Role::Input);
+        let of_keys = |name: &str, role: Role| k.tensor_of(element, name, &dense.layout_of_keys(name), role);
+        let (q, d_o) = (of_queries("q")?, of_queries("d_o")?);
+        let (keys, values) = (of_keys("k", Role::Input)?, of_keys("v", Role::Input)?);
+        let rows = k.tensor_of(Element::F32, "rows", &form.layout_of_rows(), Role::Input)?;
+        let sums = k.tensor_of(Element::F32, "d_q_sum", &form.layout_of_sums(), Role::Both)?;
+        let turns = k.tensor_of(Element::I32, "turns", &form.layout_of_turns(), Role::Both)?;
+        let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
+        k.threads(32 * WARPS)?;
+        k.resident(RESIDENT as u32)?;
+        k.grid(Axis::X, &format!("{kv}*B"))?;
+        k.grid(Axis::Y, &format!("ceil({}/{KEYS_OF_BLOCK})", dense.keys()))?;
+        let (head, block) = (k.block_number(Axis::X), k.block_number(Axis::Y));
+        let tile = |tensor: &View<'k>| {
+            tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS_OF_BLOCK, wide), behind(0, &[&block, &Expr::from(0)])?)
+        };
+        let (k_tile, v_tile, d_k, d_v) = (tile(&keys)?, tile(&values)?, tile(&d_k)?, tile(&d_v)?);
+        let first = behind(2, &[&Expr::from(0)])?;
+        let keys = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first.clone())?;
+        let values = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first)?;
+        let q_ring = k.shared_of(element, rows_of(QUERIES, wide, STAGES)?)?;
+        let d_o_ring = k.shared_of(element, rows_of(QUERIES, wide, STAGES)?)?;
+        // Two rows of 64 bytes are in all banks, and the four pairs of eight rows in different ones.
+        let lines = Layout::strided((KEYS_OF_BLOCK, QUERIES, TILES_OF_D_S), (QUERIES, 1, KEYS_OF_BLOCK * QUERIES))?;
+        let d_s = k.shared_of(element, Composed::new(Swizzle::new(2, 3, 3)?, 0, lines)?)?;
+        let row_ring = k.shared_of(Element::F32, Layout::strided((2 * QUERIES, STAGES), (1, 2 * QUERIES))?)?;
+        let atom = match element {
+            Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
+            _ => "SM80_16x8x16_F32BF16BF16F32_TN",
+        };
+        let product = |arranged: [i64; 2]| -> Result<TiledMma, KernelError> {
+            let order = Tiler::from_shape(&(16 * arranged[0], 16 * arranged[1], DEPTH).into_shape()?)?;
+            let warps = Layout::compact(&(arranged[0], arranged[1], 1).into_shape()?)?;
+            Ok(TiledMma::new(MmaAtom::named(atom)?, &warps, &order)?)
+        };
+        let chunks = wide / 8;
+        let to_shared = TiledCopy::new(
+            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+            8 * BYTES,
+            &Layout::strided((32 * WARPS / chunks, chunks), (chunks, 1))?,
+            &Layout::compact(&(1, 8).into_shape()?)?,
+        )?;
+        let rows_to_shared = TiledCopy::new(
+            CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?,
+            32,
+            &Layout::strided(2 * QUERIES, 1)?,
+            &Layout::compact(&1.into_shape()?)?,
+        )?;
+        Ok(Written {
+            form,
+            k,
+            q,
+            d_o,
+            rows,
+            sums,
+            turns,
+            k_tile,
+            v_tile,
+            d_k,
+            d_v,
+            keys,
+            values,
+            q_ring,
+            d_o_ring,
+            row_ring,
+            d_s,
+            by_keys: product([WARPS, 1])?,
+            of_d_q: product([2, WARPS / 2])?,
+            to_shared,
+            rows_to_shared,
+            walk: form.walk(k, &block)?,
+            block,
+            head,
+        })
+    }
+
+    fn all(&self) -> Result<(), KernelError> {
+        let (k, wide) = (self.k, self.form.wide);
+        let strips = || {
+            let all = (0..wide / STRIP).map(|_| k.register(Element::F32, ((2, 2), 2, STRIP / 8)));
+            let all = all.collect::<Result<Vec<_>, _>>()?;
+            all.iter().for_each(Fragment::clear);
+            Ok::<_, KernelError>(all)
+        };
+        let state = State { d_k: strips()?, d_v: strips()? };
+        // The places of threads in a tile are computed once, before the loops.
+        let part = |to: &View<'k>, strip: i64| {
+            let at = behind(0, &[&Expr::from(0), &Expr::from(strip)])?;
+            to.local_tile((KEYS_OF_BLOCK, STRIP), at)?.partition_mma(&self.by_keys, Operand::C)
+        };
+        let parts = (0..wide / STRIP).map(|strip| Ok([part(&self.d_k, strip)?, part(&self.d_v, strip)?]));
+        let parts = parts.collect::<Result<Vec<_>, KernelError>>()?;
+        let first = Expr::from(0);
+        self.sums.slice(behind(2, &[&first, &first, &self.head])?)?.partition_mma(&self.of_d_q, Operand::C)?;
+        k.copy_predicated(&self.to_shared, &self.k_tile, &self.keys)?;
+        k.copy_predicated(&self.to_shared, &self.v_tile, &self.values)?;
+        k.commit_async();
+        let QueryWalk { masked, rest, count, .. } = &self.walk;
+        k.range(self.form.dense.heads.group, |group| {
+            for ahead in 0..STAGES - 1 {
+                self.fetch(&Expr::from(ahead), &group)?;
+            }
+            k.range(masked.clone(), |own| k.in_place(|| self.step(&state, [&own, &group], true)))?;
+            k.range(rest.clone(), |own| {
+                let own = plus(masked, &own)?;
+                k.in_place(|| self.step(&state, [&own, &group], false))
+            })?;
+            // What the last tile adds to `d_q`.
+            let last = minus(count, &Expr::from(1))?;
+            let is_any = || Ok::<_, KernelError>(k.number(0_i32).lt(k.index(count)?));
+            k.wait_async(0);
+            k.when(is_any()?, || self.await_turn(&last, &group))?;
+            k.barrier();
+            k.when(is_any()?, || {
+                self.pass_turn(&minus(&last, &Expr::from(1))?, &group)?;
+                self.add_d_q([&last, &group])
+            })?;
+            k.barrier();
+            k.when(is_any()?, || self.pass_turn(&last, &group))
+        })?;
+        let (element, scale) = (self.form.dense.heads.element, k.number(self.form.logits.scale as f32));
+        for ([to_d_k, to_d_v], (d_k, d_v)) in parts.iter().zip(state.d_k.iter().zip(&state.d_v)) {
+            to_d_k.store_predicated(&d_k.map(|own| Ok(own * scale))?.to(element)?)?;
+            to_d_v.store_predicated(&d_v.to(element)?)?;
+        }
+        Ok(())
+    }
+
+    /// The index of the tile of an iteration.
+    fn tile(&self, iteration: &Expr) -> Result<Expr, KernelError> {
+        plus(&self.walk.first, iteration)
+    }
+
+    /// Issues the copies of an iteration to its stage; zeros, where there are no queries.
+    fn fetch(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
+        let (k, wide) = (self.k, self.form.wide);
+        let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, STAGES)?);
+        for (tensor, ring) in [(&self.q, &self.q_ring), (&self.d_o, &self.d_o_ring)] {
+            let from = tensor.slice(behind(2, &[group, &self.head])?)?;
+            let from = from.local_tile((QUERIES, wide), behind(0, &[&tile, &Expr::from(0)])?)?;
+            k.copy_predicated(&self.to_shared, &from, &ring.slice(behind(2, &[&stage])?)?)?;
+        }
+        let from = self.rows.slice(behind(1, &[&tile, group, &self.head])?)?;
+        let to = self.row_ring.slice(behind(1, &[&stage])?)?;
+        k.role(0..(2 * QUERIES / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
+        k.commit_async();
+        Ok(())
+    }
+
+    /// A fragment of an operand in shared memory.
+    fn fragment(
+        &self,
+        mma: &TiledMma,
+        tile: &View<'k>,
+        (atom, operand): (&str, Operand),
+    ) -> Result<Fragment<'k>, KernelError> {
+        let own = tile.partition_mma(mma, operand)?.fragment()?;
+        let by = TiledCopy::of_operand(CopyAtom::named(atom)?, mma, operand)?;
+        self.k.copy(&by, tile, &own.retile(&by, CopyEnd::Destination)?)?;
+        Ok(own)
+    }
+
+    /// The products of the rows of keys of a tile and the queries of another one.
+    fn products(&self, keys: &View<'k>, queries: &View<'k>) -> Result<Fragment<'k>, KernelError> {
+        let sums = self.k.register(Element::F32, ((2, 2), 2, QUERIES / 8))?;
+        sums.clear();
+        for step in 0..self.form.wide / DEPTH {
+            let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
+            let left = keys.local_tile((KEYS_OF_BLOCK, DEPTH), at.clone())?;
+            let left = self.fragment(&self.by_keys, &left, ("SM75_U32x4_LDSM_N", Operand::A))?;
+            let right = queries.local_tile((QUERIES, DEPTH), at)?;
+            let right = self.fragment(&self.by_keys, &right, ("SM75_U32x4_LDSM_N", Operand::B))?;
+            self.k.mma(&self.by_keys, &sums, &left, &right, &sums)?;
+        }
+        Ok(sums)
+    }
+
+    /// Numbers of products as the left operand of further ones: for each step along the queries.
+    fn left(&self, numbers: &[Num<'k>]) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let mut found = Vec::new();
+        for step in 0..QUERIES / DEPTH {
+            let own = self.k.register(Element::F32, ((2, 2, 2), 2, 1))?;
+            let parts = [0, 8, 4, 12].map(|from| (16 * step + from) as usize);
+            let all: Vec<Num<'k>> = parts.iter().flat_map(|from| numbers[*from..*from + 4].iter().copied()).collect();
+            own.set(&all)?;
+            found.push(own.to(self.form.dense.heads.element)?);
+        }
+        Ok(found)
+    }
+
+    /// Adds the products of a left operand and rows of queries to sums.
+    fn add(&self, sums: &[Fragment<'k>], left: &[Fragment<'k>], rows: &View<'k>) -> Result<(), KernelError> {
+        let right = rows.select(&[1, 0])?;
+        for (step, left) in (0..).zip(left) {
+            for (strip, sums) in (0..).zip(sums) {
+                let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
+                let own = right.local_tile((STRIP, DEPTH), at)?;
+                let own = self.fragment(&self.by_keys, &own, ("SM75_U16x8_LDSM_T", Operand::B))?;
+                self.k.mma(&self.by_keys, sums, left, &own, sums)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Two numbers of adjacent queries, of each eight of a stage: the exponents, or `delta`.
+    fn numbers(&self, stage: &Expr, which: i64) -> Result<Vec<Num<'k>>, KernelError> {
+        let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(QUERIES, Expr::from(which))?;
+        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * WARPS, QUERIES / 8))?.thread_part()?.load()?.numbers()
+    }
+
+    /// A tile of queries.
+    fn step(&self, state: &State<'k>, at: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
+        let (k, element) = (self.k, self.form.dense.heads.element);
+        let [iteration, group] = at;
+        let one = Expr::from(1);
+        k.wait_async(STAGES as u32 - 2);
+        k.when(k.number(0_i32).lt(k.index(iteration)?), || self.await_turn(&minus(iteration, &one)?, group))?;
+        k.barrier();
+        self.fetch(&plus(iteration, &Expr::from(STAGES - 1))?, group)?;
+        k.when(k.number(0_i32).lt(k.index(iteration)?), || {
+            let before = minus(iteration, &one)?;
+            self.pass_turn(&minus(&before, &one)?, group)?;
+            self.add_d_q([&before, group])
+        })?;
+        let stage = k.remainder(iteration, STAGES)?;
+        let q = self.q_ring.slice(behind(2, &[&stage])?)?;
+        let d_o = self.d_o_ring.slice(behind(2, &[&stage])?)?;
+        let scores = self.products(&self.keys, &q)?.numbers()?;
+        let d_p = self.products(&self.values, &d_o)?.numbers()?;
+        let (exponents, deltas) = (self.numbers(&stage, 0)?, self.numbers(&stage, 1)?);
+        let limits = if is_masked { Some(self.limits(&self.tile(iteration)?)?) } else { None };
+        let (factor, nothing) = (k.number(self.form.logits.factor() as f32), k.number(f32::NEG_INFINITY));
+        // The number of a query of an accumulator: two of each eight.
+        let query = |at: usize| at / 8 * 2 + at % 2;
+        let powers: Vec<Num<'k>> = (0..scores.len())
+            .map(|at| {
+                let logit = scores[at].multiply_add(factor, exponents[query(at)]);
+                let logit = match &limits {
+                    Some((limits, by)) => {
+                        let place = by * (at / 8 * 8 + at % 2) as i32;
+                        k.number(place).le(limits[at / 2 % 4]).select(logit, nothing)
+                    }
+                    None => logit,
+                };
+                logit.exp2()
+            })
+            .collect();
+        self.add(&state.d_v, &self.left(&powers)?, &d_o)?;
+        let d_s: Vec<Num<'k>> = (0..powers.len()).map(|at| powers[at] * (d_p[at] - deltas[query(at)])).collect();
+        let kept = k.register(Element::F32, ((2, 2), 2, QUERIES / 8))?;
+        kept.set(&d_s)?;
+        let to = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?;
+        to.partition_mma(&self.by_keys, Operand::C)?.store(&kept.to(element)?)?;
+        self.add(&state.d_k, &self.left(&d_s)?, &q)
+    }
+
+    /// Adds the products of an iteration to its tile of the sums of `d_q`.
+    fn add_d_q(&self, [iteration, group]: [&Expr; 2]) -> Result<(), KernelError> {
+        let (k, wide) = (self.k, self.form.wide);
+        let sums = k.register(Element::F32, ((2, 2), QUERIES / 32, wide / (8 * WARPS / 2)))?;
+        sums.clear();
+        let left = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?.select(&[1, 0])?;
+        let right = self.keys.select(&[1, 0])?;
+        for step in 0..KEYS_OF_BLOCK / DEPTH {
+            let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
+            let left = left.local_tile((QUERIES, DEPTH), at.clone())?;
+            let left = self.fragment(&self.of_d_q, &left, ("SM75_U16x8_LDSM_T", Operand::A))?;
+            let right = right.local_tile((wide, DEPTH), at)?;
+            let right = self.fragment(&self.of_d_q, &right, ("SM75_U16x8_LDSM_T", Operand::B))?;
+            k.mma(&self.of_d_q, &sums, &left, &right, &sums)?;
+        }
+        let to = self.sums.slice(behind(2, &[&self.tile(iteration)?, group, &self.head])?)?;
+        to.partition_mma(&self.of_d_q, Operand::C)?.accumulate(&sums, Reduction::Sum)
+    }
+
+    /// The word that counts the turns of an iteration's tile.
+    fn word(&self, iteration: &Expr, group: &Expr) -> Result<View<'k>, KernelError> {
+        self.turns.slice(behind(0, &[&self.tile(iteration)?, group, &self.head])?)
+    }
+
+    /// Waits in one thread until it is this block's turn to add to an iteration's tile.
+    fn await_turn(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
+        if !self.form.in_turns {
+            return Ok(());
+        }
+        let word = self.word(iteration, group)?;
+        self.k.role(0..1, || self.k.single(|| word.await_turn(&self.block)))
+    }
+
+    /// Passes the turn of an iteration's tile on, where there is such an iteration.
+    fn pass_turn(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
+        if !self.form.in_turns {
+            return Ok(());
+        }
+        let k = self.k;
+        k.when(k.number(0_i32).le(k.index(iteration)?), || {
+            let word = self.word(iteration, group)?;
+            k.role(0..1, || k.single(|| word.pass_turn()))
+        })
+    }
+
+    /// The places up to which each row of keys of the thread is seen, from the thread's first
+    /// accumulator of a tile on, and the factor of columns in a place.
+    fn limits(&self, tile: &Expr) -> Result<(Vec<Num<'k>>, i32), KernelError> {
+        let k = self.k;
+        let thread = k.index(&k.thread()?)?;
+        let [two, three, four, five, lanes] = [2, 3, 4, 5, 31].map(|number| thread.like(f64::from(number)));
+        let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
+        let key = k.index(&times(&self.block, KEYS_OF_BLOCK)?)? + row;
+        let (limit, by) = if self.form.is_causal() {
+            // A key is seen if its number is at most the position of the query.
+            let position = k.index(&times(tile, QUERIES)?)? + k.index(&self.form.shift(k)?)?;
+            (position + thread.bit_and(three) * two - key, -1)
+        } else {
+            let end = k.index(&k.size(self.form.dense.keys())?)?;
+            (end - end.like(1.0) - key, 0)
+        };
+        let rows = [0, 8, 16 * WARPS, 16 * WARPS + 8];
+        Ok((rows.map(|below| limit - limit.like(below as f64)).to_vec(), by))
+    }
+}

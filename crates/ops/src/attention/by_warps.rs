@@ -1,0 +1,461 @@
+//! The forward of warps that multiply by `mma.sync`, in one kernel whose products and softmax
+//! overlap.
+//!
+//! Law: a block has rows of queries, 32 for each warp, and takes keys in tiles of 32. The products
+//! of the next tile of keys are issued among the instructions of the softmax of this tile, so the
+//! tensor cores compute while a warp takes powers of two. Sums are corrected when a logit comes that
+//! is much greater than all before: softmax is the same whichever number powers are relative to.
+//!
+//! *Rings.* Group `g` of copies has keys of tile `g + 1` and values of tile `g`; the group before
+//! the first one has the queries and the first keys. Iteration `g` waits for its group, and all
+//! warps have then left the stage of the group before, which takes the group that is farthest
+//! ahead.
+//!
+//! *Registers.* Two iterations are written out, so that logits never move to other registers. With
+//! heads of 64 the queries stay in registers. With heads of 128 the sums of values take half of
+//! the registers of a thread, and the queries are read from shared memory for each tile.
+
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Flag, Fragment, Kernel, KernelError, Num, View};
+use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Swizzle, Tiler};
+use tilewright_tile::Element;
+
+use super::place::{behind, minus, over, plus, times};
+use super::scores::Logits;
+use super::text::{Dense, Heads};
+
+/// Warps of a block, and the blocks that share a multiprocessor: two warps for each of its four
+/// schedulers.
+const WARPS: i64 = 4;
+const RESIDENT: i64 = 2;
+/// Rows of queries of a warp: two instructions of 16 rows share each fragment of keys and values.
+const ROWS_OF_WARP: i64 = 32;
+/// Keys of a tile.
+const KEYS: i64 = 32;
+/// Columns of the sums of values that are corrected and added to together.
+const STRIP: i64 = 32;
+/// The most stages of the rings, and the least.
+const MOST_STAGES: i64 = 4;
+const LEAST_STAGES: i64 = 2;
+/// Iterations that are written out together.
+const TOGETHER: i64 = 2;
+/// Numbers along K of an instruction.
+const DEPTH: i64 = 16;
+/// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
+/// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are
+/// corrected in the first tiles only.
+const SLACK: f64 = 8.0;
+/// Rows of queries that a thread has a part of.
+const ROWS_OF_THREAD: usize = 4;
+/// Bytes of an element.
+const BYTES: i64 = 2;
+
+/// An attention that this form computes.
+#[derive(Clone, Copy)]
+pub(super) struct ByWarps<'a> {
+    dense: &'a Dense,
+    logits: &'a Logits,
+    /// Elements of a row.
+    wide: i64,
+    stages: i64,
+}
+
+impl<'a> ByWarps<'a> {
+    /// The form for an attention on a machine; none if the machine has warpgroups, or if it is not
+    /// the common case: heads of 64 or 128, without a mask, or causal with as many keys as
+    /// queries, and logits that are scaled products.
+    pub(super) fn new(dense: &'a Dense, logits: &'a Logits, machine: &Machine) -> Option<ByWarps<'a>> {
+        let Heads { head, value, .. } = dense.heads;
+        let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
+        let is_masked = match logits.after() {
+            None => true,
+            Some(after) => after == 0 && dense.same_length,
+        };
+        if machine.target.has_wgmma() || head != value || !matches!(head, 64 | 128) || dense.alignment() < 8 {
+            return None;
+        }
+        let own = machine.multiprocessor;
+        let room = i64::from(own.shared_bytes) / RESIDENT - i64::from(own.reserved_bytes);
+        let room = room.min(own.block_shared_bytes.into()) - BYTES * WARPS * ROWS_OF_WARP * head;
+        let stages = (room / (2 * BYTES * KEYS * head)).min(MOST_STAGES);
+        let fits = stages >= LEAST_STAGES;
+        (fits && is_plain && is_masked).then_some(ByWarps { dense, logits, wide: head, stages })
+    }
+
+    /// The kernel.
+    pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
+        Kernel::build("attention", |k| Written::new(self, k)?.all())
+    }
+
+    fn rows(&self) -> i64 {
+        WARPS * ROWS_OF_WARP
+    }
+}
+
+/// Rows of `wide` elements of 16 bits in shared memory, and stages of them. Chunks of 16 bytes are
+/// permuted by row, so that eight rows are in different banks.
+pub(super) fn rows_of(rows: i64, wide: i64, stages: i64) -> Result<Composed, LayoutError> {
+    let swizzle = Swizzle::new(3, 3, i64::from(wide.ilog2()) - 3)?;
+    Composed::new(swizzle, 0, Layout::strided((rows, wide, stages), (wide, 1, rows * wide))?)
+}
+
+/// The kernel while it is written.
+struct Written<'k, 'a> {
+    form: &'a ByWarps<'a>,
+    k: &'k Build,
+    q: View<'k>,
+    keys: View<'k>,
+    values: View<'k>,
+    o: View<'k>,
+    lse: View<'k>,
+    /// The tile of queries in shared memory, and the rings of keys and values.
+    q_tile: View<'k>,
+    key_ring: View<'k>,
+    value_ring: View<'k>,
+    mma: TiledMma,
+    to_shared: TiledCopy,
+    /// Loads of fragments: of queries, of keys, and of values, which are transposed.
+    of_queries: TiledCopy,
+    of_keys: TiledCopy,
+    of_values: TiledCopy,
+    /// The tile of rows.
+    block: Expr,
+    /// Pairs of iterations without a mask, and with one behind them.
+    whole: Expr,
+    masked: Expr,
+}
+
+/// What a warp carries from tile to tile.
+struct State<'k> {
+    /// The products of the tile of this iteration.
+    scores: Fragment<'k>,
+    /// The greatest product of each row, and the sums of powers of the lane.
+    greatest: Fragment<'k>,
+    total: Fragment<'k>,
+    /// Sums of values, strip by strip.
+    sums: Vec<Fragment<'k>>,
+    /// Fragments of the queries, where they stay in registers.
+    queries: Vec<Fragment<'k>>,
+}
+
+impl<'k, 'a> Written<'k, 'a> {
+    fn new(form: &'a ByWarps<'a>, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+        let ByWarps { dense, logits, wide, stages } = *form;
+        let Heads { group, kv, element, .. } = dense.heads;
+        let of = |name: &str, layout: &str, role: Role| k.tensor_of(element, name, layout, role);
+        let q = of("q", &dense.layout_of_queries("q"), Role::Input)?;
+        let keys = of("k", &dense.layout_of_keys("k"), Role::Input)?;
+        let values = of("v", &dense.layout_of_keys("v"), Role::Input)?;
+        let o = of("o", &dense.layout_of_queries("o"), Role::Output)?;
+        let lse = k.tensor_of(Element::F32, "lse", &dense.layout_of_rows(), Role::Output)?;
+        let rows = form.rows();
+        k.threads(32 * WARPS)?;
+        k.resident(RESIDENT as u32)?;
+        k.grid(Axis::X, &format!("ceil(S/{rows})"))?;
+        k.grid(Axis::Y, group)?;
+        k.grid(Axis::Z, &format!("{kv}*B"))?;
+        let (at, place, head) = (k.block_number(Axis::X), k.block_number(Axis::Y), k.block_number(Axis::Z));
+        // With a mask the blocks that take longest begin first.
+        let block = match logits.after() {
+            None => at,
+            Some(_) => minus(&minus(&k.size(&format!("ceil(S/{rows})"))?, &Expr::from(1))?, &at)?,
+        };
+        let own = |tensor: &View<'k>, slots: &[&Expr]| {
+            tensor.slice(behind(2, slots)?)?.local_tile((rows, wide), behind(0, &[&block, &Expr::from(0)])?)
+        };
+        let (q, o) = (own(&q, &[&place, &head])?, own(&o, &[&place, &head])?);
+        let lse = lse.slice(behind(1, &[&place, &head])?)?.local_tile(rows, block.clone())?;
+        let (keys, values) = (keys.slice(behind(2, &[&head])?)?, values.slice(behind(2, &[&head])?)?);
+        let q_tile = k.shared_of(element, rows_of(rows, wide, 1)?)?.slice(behind(2, &[&Expr::from(0)])?)?;
+        let key_ring = k.shared_of(element, rows_of(KEYS, wide, stages)?)?;
+        let value_ring = k.shared_of(element, rows_of(KEYS, wide, stages)?)?;
+        let atom = MmaAtom::named(if element == Element::F16 {
+            "SM80_16x8x16_F32F16F16F32_TN"
+        } else {
+            "SM80_16x8x16_F32BF16BF16F32_TN"
+        })?;
+        let arranged = Layout::compact(&(WARPS, 1, 1).into_shape()?)?;
+        let order = Tiler::from_shape(&(16 * WARPS, 16, DEPTH).into_shape()?)?;
+        let mma = TiledMma::new(atom, &arranged, &order)?;
+        let chunks = wide / 8;
+        let to_shared = TiledCopy::new(
+            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+            8 * BYTES,
+            &Layout::strided((32 * WARPS / chunks, chunks), (chunks, 1))?,
+            &Layout::compact(&(1, 8).into_shape()?)?,
+        )?;
+        let load = |name: &str, operand: Operand| TiledCopy::of_operand(CopyAtom::named(name)?, &mma, operand);
+        let of_queries = load("SM75_U32x4_LDSM_N", Operand::A)?;
+        let of_keys = load("SM75_U32x4_LDSM_N", Operand::B)?;
+        let of_values = load("SM75_U16x8_LDSM_T", Operand::B)?;
+        let pair = TOGETHER * KEYS;
+        let (whole, masked) = match logits.after() {
+            Some(_) => (times(&block, rows / pair)?, Expr::from(rows / pair)),
+            None => {
+                let whole = k.size(dense.keys())?.floor_div(&Expr::from(pair)).ok_or_else(over)?;
+                let all = k.size(&format!("ceil({}/{pair})", dense.keys()))?;
+                (whole.clone(), minus(&all, &whole)?)
+            }
+        };
+        Ok(Written {
+            form,
+            k,
+            q,
+            keys,
+            values,
+            o,
+            lse,
+            q_tile,
+            key_ring,
+            value_ring,
+            mma,
+            to_shared,
+            of_queries,
+            of_keys,
+            of_values,
+            block,
+            whole,
+            masked,
+        })
+    }
+
+    fn all(&self) -> Result<(), KernelError> {
+        let (k, stages, wide) = (self.k, self.form.stages, self.form.wide);
+        let last = Expr::from(stages - 1);
+        k.copy_predicated(&self.to_shared, &self.q, &self.q_tile)?;
+        self.fetch_tile(&self.keys, &self.key_ring, &Expr::from(0), &last)?;
+        k.commit_async();
+        for group in 0..stages - 1 {
+            self.fetch(&Expr::from(group), &Expr::from(group))?;
+        }
+        let row_numbers = || k.register(Element::F32, ROWS_OF_THREAD as i64);
+        let mut state = State {
+            scores: k.register(Element::F32, ((2, 2), 2, KEYS / 8))?,
+            greatest: row_numbers()?,
+            total: row_numbers()?,
+            sums: (0..wide / STRIP)
+                .map(|_| k.register(Element::F32, ((2, 2), 2, STRIP / 8)))
+                .collect::<Result<_, _>>()?,
+            queries: Vec::new(),
+        };
+        state.greatest.fill(k.number(f32::NEG_INFINITY))?;
+        state.total.clear();
+        state.sums.iter().for_each(Fragment::clear);
+        k.wait_async(stages as u32 - 1);
+        k.barrier();
+        if wide == 64 {
+            state.queries = (0..wide / DEPTH).map(|step| self.queries(step)).collect::<Result<_, _>>()?;
+        }
+        state.scores.clear();
+        for step in 0..wide / DEPTH {
+            self.add_scores(&state, &state.scores, step, &last)?;
+        }
+        k.range(self.whole.clone(), |pair| k.in_place(|| self.pair(&state, &pair, None)))?;
+        k.range(self.masked.clone(), |pair| {
+            let pair = plus(&self.whole, &pair)?;
+            k.in_place(|| self.pair(&state, &pair, Some(&pair)))
+        })?;
+        k.wait_async(0);
+        self.write(&state)
+    }
+
+    /// Copies a tile of keys or of values to a stage; zeros, where there are none.
+    fn fetch_tile(&self, from: &View<'k>, ring: &View<'k>, tile: &Expr, stage: &Expr) -> Result<(), KernelError> {
+        let from = from.local_tile((KEYS, self.form.wide), behind(0, &[tile, &Expr::from(0)])?)?;
+        self.k.copy_predicated(&self.to_shared, &from, &ring.slice(behind(2, &[stage])?)?)
+    }
+
+    /// Issues a group of copies to a stage.
+    fn fetch(&self, group: &Expr, stage: &Expr) -> Result<(), KernelError> {
+        self.fetch_tile(&self.keys, &self.key_ring, &plus(group, &Expr::from(1))?, stage)?;
+        self.fetch_tile(&self.values, &self.value_ring, group, stage)?;
+        self.k.commit_async();
+        Ok(())
+    }
+
+    /// A fragment of an operand in shared memory.
+    fn fragment(&self, tile: &View<'k>, by: &TiledCopy, operand: Operand) -> Result<Fragment<'k>, KernelError> {
+        let own = tile.partition_mma(&self.mma, operand)?.fragment()?;
+        self.k.copy(by, tile, &own.retile(by, CopyEnd::Destination)?)?;
+        Ok(own)
+    }
+
+    /// The queries of a step along the row.
+    fn queries(&self, step: i64) -> Result<Fragment<'k>, KernelError> {
+        let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
+        self.fragment(&self.q_tile.local_tile((self.form.rows(), DEPTH), at)?, &self.of_queries, Operand::A)
+    }
+
+    /// Adds a step along the row to the products of queries and the keys of a stage.
+    fn add_scores(&self, state: &State<'k>, scores: &Fragment<'k>, step: i64, stage: &Expr) -> Result<(), KernelError> {
+        let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
+        let tile = self.key_ring.slice(behind(2, &[stage])?)?.local_tile((KEYS, DEPTH), at)?;
+        let keys = self.fragment(&tile, &self.of_keys, Operand::B)?;
+        let queries = match state.queries.get(step as usize) {
+            Some(queries) => queries.clone(),
+            None => self.queries(step)?,
+        };
+        self.k.mma(&self.mma, scores, &queries, &keys, scores)
+    }
+
+    /// A pair of iterations; with a mask, where it is numbered.
+    fn pair(&self, state: &State<'k>, pair: &Expr, mask: Option<&Expr>) -> Result<(), KernelError> {
+        for own in 0..TOGETHER {
+            let tile = plus(&times(pair, TOGETHER)?, &Expr::from(own))?;
+            self.step(state, &tile, mask.is_some())?;
+        }
+        Ok(())
+    }
+
+    /// A tile of keys and values.
+    fn step(&self, state: &State<'k>, tile: &Expr, is_masked: bool) -> Result<(), KernelError> {
+        let (k, logits) = (self.k, self.form.logits);
+        let ByWarps { wide, stages, .. } = *self.form;
+        let element = self.form.dense.heads.element;
+        k.wait_async(stages as u32 - 2);
+        k.barrier();
+        let stage = k.remainder(tile, stages)?;
+        let next = k.register(Element::F32, ((2, 2), 2, KEYS / 8))?;
+        next.clear();
+        let steps = wide / DEPTH;
+        // The tensor cores have work while threads find addresses.
+        self.add_scores(state, &next, 0, &stage)?;
+        let ahead = plus(tile, &Expr::from(stages - 1))?;
+        self.fetch(&ahead, &k.remainder(&ahead, stages)?)?;
+        // Logits of this tile.
+        let mut scores = state.scores.numbers()?;
+        if is_masked {
+            let limits = self.limits(tile)?;
+            let nothing = k.number(f32::NEG_INFINITY);
+            for (index, score) in scores.iter_mut().enumerate() {
+                let column = (index / 8 * 8 + index % 2) as i32;
+                *score = k.number(column).le(limits[index / 2 % 4]).select(*score, nothing);
+            }
+        }
+        let of_row = |row: usize| (0..KEYS as usize / 4).map(move |own| own / 2 * 8 + row * 2 + own % 2);
+        let (factor, less) = (k.number(logits.factor() as f32), k.number(-logits.factor() as f32));
+        let before = state.greatest.numbers()?;
+        let found = (0..ROWS_OF_THREAD).map(|row| of_row(row).map(|at| scores[at]).reduce(Num::max));
+        let found = found.collect::<Option<Vec<_>>>().ok_or_else(over)?;
+        self.add_scores(state, &next, 1, &stage)?;
+        let nothing = k.number(f32::NEG_INFINITY);
+        let (mut greatest, mut bases, mut moves) = (Vec::new(), Vec::new(), None);
+        let slack = k.number((SLACK / logits.factor()) as f32);
+        for (own, before) in found.into_iter().zip(&before) {
+            let own = [1, 2].into_iter().fold(own, |own, lanes| own.max(k.shuffle_xor(own, lanes)));
+            let is_greater = own.gt(*before + slack);
+            moves = Some(moves.map_or(is_greater, |moves: Flag<'k>| moves.or(is_greater)));
+            let own = is_greater.select(own, *before);
+            greatest.push(own);
+            // A row that saw nothing has powers of 0.
+            bases.push(own.eq(nothing).select(k.number(0.0_f32), own));
+        }
+        state.greatest.set(&greatest)?;
+        k.when(moves.ok_or_else(over)?, || {
+            let old: Vec<Num<'k>> =
+                before.iter().zip(&bases).map(|(own, base)| ((*own - *base) * factor).exp2()).collect();
+            let corrected = |own: &Fragment<'k>, each: usize| {
+                let numbers = own.numbers()?.into_iter().enumerate();
+                own.set(&numbers.map(|(at, own)| own * old[at / each % ROWS_OF_THREAD]).collect::<Vec<_>>())
+            };
+            corrected(&state.total, 1)?;
+            state.sums.iter().try_for_each(|own| corrected(own, 2))
+        })?;
+        let bases: Vec<Num<'k>> = bases.into_iter().map(|base| base * less).collect();
+        // Powers of two instructions' rows and columns among the rest of the products.
+        let mut powers = scores.clone();
+        let mut done = 0;
+        let chunk = (powers.len() as i64 / (steps - 2)) as usize;
+        for step in 2..steps {
+            self.add_scores(state, &next, step, &stage)?;
+            let to = if step + 1 == steps { powers.len() } else { done + chunk };
+            for at in done..to {
+                powers[at] = scores[at].multiply_add(factor, bases[at / 2 % 4]).exp2();
+            }
+            done = to;
+        }
+        let mut totals = Vec::new();
+        for (row, total) in state.total.numbers()?.into_iter().enumerate() {
+            let own = of_row(row).map(|at| powers[at]).reduce(|a, b| a + b).ok_or_else(over)?;
+            totals.push(total + own);
+        }
+        state.total.set(&totals)?;
+        // Powers as the left operand: for each step along the keys two instructions' columns.
+        let mut left = Vec::new();
+        for step in 0..KEYS / DEPTH {
+            let own = k.register(Element::F32, ((2, 2, 2), 2, 1))?;
+            let mut numbers = Vec::new();
+            for m in 0..2 {
+                for n in 0..2 {
+                    let first = (16 * step + 8 * n + 4 * m) as usize;
+                    numbers.extend_from_slice(&powers[first..first + 4]);
+                }
+            }
+            own.set(&numbers)?;
+            left.push(own.to(element)?);
+        }
+        let values = self.value_ring.slice(behind(2, &[&stage])?)?.select(&[1, 0])?;
+        for (strip, sums) in (0..).zip(&state.sums) {
+            for (step, powers) in (0..).zip(&left) {
+                let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
+                let own = self.fragment(&values.local_tile((STRIP, DEPTH), at)?, &self.of_values, Operand::B)?;
+                k.mma(&self.mma, sums, powers, &own, sums)?;
+            }
+        }
+        state.scores.assign(&next)
+    }
+
+    /// The number of columns up to which each row of the thread sees the keys of a tile, from the
+    /// first column of the thread on.
+    fn limits(&self, tile: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
+        let k = self.k;
+        let thread = k.index(&k.thread()?)?;
+        let [two, three, four, five, lanes] = [2, 3, 4, 5, 31].map(|number| thread.like(f64::from(number)));
+        let column = thread.bit_and(three) * two;
+        let first_key = k.index(&times(tile, KEYS)?)? + column;
+        if self.form.logits.after().is_none() {
+            let end = k.index(&k.size(self.form.dense.keys())?)?;
+            return Ok(vec![end - end.like(1.0) - first_key; ROWS_OF_THREAD]);
+        }
+        let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
+        let limit = k.index(&times(&self.block, self.form.rows())?)? + row - first_key;
+        // Rows of a thread: two of an instruction, of two instructions.
+        Ok([0, 8, 16 * WARPS, 16 * WARPS + 8].map(|below| limit + limit.like(below as f64)).to_vec())
+    }
+
+    /// Writes `o` and `lse`.
+    fn write(&self, state: &State<'k>) -> Result<(), KernelError> {
+        let (k, element) = (self.k, self.form.dense.heads.element);
+        let (zero, nothing) = (k.number(0.0_f32), k.number(f32::NEG_INFINITY));
+        let mut kept = Vec::new();
+        let mut logarithms = Vec::new();
+        let factor = k.number(self.form.logits.factor() as f32);
+        let natural = k.number(std::f32::consts::LN_2);
+        for (total, greatest) in state.total.numbers()?.into_iter().zip(state.greatest.numbers()?) {
+            let total = [1, 2].into_iter().fold(total, |own, lanes| own + k.shuffle_xor(own, lanes));
+            let is_empty = total.eq(zero);
+            kept.push(is_empty.select(zero, total.recip()));
+            logarithms.push(is_empty.select(nothing, (greatest * factor + total.log2()) * natural));
+        }
+        for (strip, sums) in (0..).zip(&state.sums) {
+            let own = k.register(Element::F32, ((2, 2), 2, STRIP / 8))?;
+            let numbers: Vec<Num<'k>> =
+                sums.numbers()?.into_iter().enumerate().map(|(at, own)| own * kept[at / 2 % 4]).collect();
+            own.set(&numbers)?;
+            let to = self.o.local_tile((self.form.rows(), STRIP), behind(0, &[&Expr::from(0), &Expr::from(strip)])?)?;
+            to.partition_mma(&self.mma, Operand::C)?.store_predicated(&own.to(element)?)?;
+        }
+        let own = k.register(Element::F32, ((2, 2), 1))?;
+        own.set(&logarithms)?;
+        // Four lanes have a row.
+        let thread = k.index(&k.thread()?)?;
+        k.when(thread.bit_and(thread.like(3.0)).eq(thread.like(0.0)), || {
+            let held = format!("((4,8,{WARPS}),(2,2)):((0,1,16),(8,{}))", 16 * WARPS);
+            self.lse.compose(&held)?.thread_part()?.store_predicated(&own)
+        })
+    }
+}
