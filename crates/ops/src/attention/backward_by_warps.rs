@@ -1,6 +1,6 @@
 //! The kernel of [`super::one_kernel`] on cards without warpgroups.
 //!
-//! Law: a block has 128 keys, 32 for each warp, and takes tiles of 32 queries. It computes `s = k
+//! Law: a block has 128 keys, 32 or 16 for each warp, and takes tiles of queries. It computes `s = k
 //! q^T` and `d_p = v d_o^T`, adds `p d_o` to `d_v` and `d_s q` to `d_k` in registers, and writes
 //! `d_s` to shared memory. An iteration later, when all warps have met, it adds `d_s^T k` to the
 //! tile of `d_q` in device memory. So an iteration has one barrier, and its five products follow
@@ -23,43 +23,60 @@ use super::one_kernel::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
 use super::place::{behind, minus, plus, times};
 use super::text::Heads;
 
-/// Warps of a block, and the blocks that share a multiprocessor.
-const WARPS: i64 = 4;
-const RESIDENT: i64 = 2;
-/// Queries of a tile.
-pub(super) const QUERIES: i64 = 32;
-/// Stages of the rings of queries.
-const STAGES: i64 = 3;
 /// Tiles of `d_s`: one is written while the one before is multiplied.
 const TILES_OF_D_S: i64 = 2;
 /// Columns of sums that are added to together.
 const STRIP: i64 = 32;
-/// Numbers along K of an instruction.
+/// Numbers along K of an instruction, and its rows.
 const DEPTH: i64 = 16;
-/// The longest row of a head: the sums of two rows of it and two tiles of products fit in the
-/// registers of a thread.
-const MOST_WIDE: i64 = 64;
+const ROWS: i64 = 16;
 /// Bytes of an element, and of a number of a row.
 const BYTES: i64 = 2;
 const ROW_BYTES: i64 = 4;
 
-/// Whether blocks fit on a machine.
-pub(super) fn fits(machine: &Machine, wide: i64) -> bool {
-    let own = machine.multiprocessor;
-    let room = i64::from(own.shared_bytes) / RESIDENT - i64::from(own.reserved_bytes);
-    let tiles = 2 * KEYS_OF_BLOCK * wide + STAGES * 2 * QUERIES * wide + TILES_OF_D_S * KEYS_OF_BLOCK * QUERIES;
-    let bytes = BYTES * tiles + ROW_BYTES * STAGES * 2 * QUERIES;
-    wide <= MOST_WIDE && bytes <= room.min(own.block_shared_bytes.into())
+/// How a block is arranged.
+///
+/// Sums of `d_k` and `d_v` of 32 rows of 64 elements, or 16 rows of 128, take half of the registers
+/// of a thread. Eight warps are resident, as two blocks or as one.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    warps: i64,
+    resident: i64,
+    /// Queries of a tile, and stages of their rings.
+    pub(super) queries: i64,
+    stages: i64,
+}
+
+impl Block {
+    /// The block for rows of a head on a machine; none if it has no room.
+    pub(super) fn of(machine: &Machine, wide: i64) -> Option<Block> {
+        let block = match wide {
+            64 => Block { warps: 4, resident: 2, queries: 32, stages: 3 },
+            _ => Block { warps: 8, resident: 1, queries: 64, stages: 2 },
+        };
+        let own = machine.multiprocessor;
+        let room = i64::from(own.shared_bytes) / block.resident - i64::from(own.reserved_bytes);
+        let Block { queries, stages, .. } = block;
+        let tiles = 2 * KEYS_OF_BLOCK * wide + stages * 2 * queries * wide + TILES_OF_D_S * KEYS_OF_BLOCK * queries;
+        let bytes = BYTES * tiles + ROW_BYTES * stages * 2 * queries;
+        (bytes <= room.min(own.block_shared_bytes.into())).then_some(block)
+    }
+
+    /// Instructions along the rows of keys of a warp.
+    fn instructions(self) -> i64 {
+        KEYS_OF_BLOCK / (ROWS * self.warps)
+    }
 }
 
 /// The kernel.
-pub(super) fn kernel(form: &OneKernel<'_>) -> Result<Kernel, KernelError> {
-    Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(form, k)?.all())
+pub(super) fn kernel(form: &OneKernel<'_>, block: Block) -> Result<Kernel, KernelError> {
+    Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(form, block, k)?.all())
 }
 
 /// The kernel while it is written.
 struct Written<'k, 'a> {
     form: &'a OneKernel<'a>,
+    arranged: Block,
     k: &'k Build,
     q: View<'k>,
     d_o: View<'k>,
@@ -95,8 +112,9 @@ struct State<'k> {
 }
 
 impl<'k, 'a> Written<'k, 'a> {
-    fn new(form: &'a OneKernel<'a>, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+    fn new(form: &'a OneKernel<'a>, arranged: Block, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
         let (dense, wide) = (form.dense, form.wide);
+        let Block { warps, resident, queries, stages } = arranged;
         let Heads { kv, element, .. } = dense.heads;
         let of_queries = |name: &str| k.tensor_of(element, name, &dense.layout_of_queries(name), Role::Input);
         let of_keys = |name: &str, role: Role| k.tensor_of(element, name, &dense.layout_of_keys(name), role);
@@ -106,8 +124,8 @@ impl<'k, 'a> Written<'k, 'a> {
         let sums = k.tensor_of(Element::F32, "d_q_sum", &form.layout_of_sums(), Role::Both)?;
         let turns = k.tensor_of(Element::I32, "turns", &form.layout_of_turns(), Role::Both)?;
         let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
-        k.threads(32 * WARPS)?;
-        k.resident(RESIDENT as u32)?;
+        k.threads(32 * warps)?;
+        k.resident(resident as u32)?;
         k.grid(Axis::X, &format!("{kv}*B"))?;
         k.grid(Axis::Y, &format!("ceil({}/{KEYS_OF_BLOCK})", dense.keys()))?;
         let (head, block) = (k.block_number(Axis::X), k.block_number(Axis::Y));
@@ -118,36 +136,38 @@ impl<'k, 'a> Written<'k, 'a> {
         let first = behind(2, &[&Expr::from(0)])?;
         let keys = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first.clone())?;
         let values = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first)?;
-        let q_ring = k.shared_of(element, rows_of(QUERIES, wide, STAGES)?)?;
-        let d_o_ring = k.shared_of(element, rows_of(QUERIES, wide, STAGES)?)?;
-        // Two rows of 64 bytes are in all banks, and the four pairs of eight rows in different ones.
-        let lines = Layout::strided((KEYS_OF_BLOCK, QUERIES, TILES_OF_D_S), (QUERIES, 1, KEYS_OF_BLOCK * QUERIES))?;
-        let d_s = k.shared_of(element, Composed::new(Swizzle::new(2, 3, 3)?, 0, lines)?)?;
-        let row_ring = k.shared_of(Element::F32, Layout::strided((2 * QUERIES, STAGES), (1, 2 * QUERIES))?)?;
+        let q_ring = k.shared_of(element, rows_of(queries, wide, stages)?)?;
+        let d_o_ring = k.shared_of(element, rows_of(queries, wide, stages)?)?;
+        // Chunks of 16 bytes of the eight rows that a warp writes are in different banks.
+        let lines = Layout::strided((KEYS_OF_BLOCK, queries, TILES_OF_D_S), (queries, 1, KEYS_OF_BLOCK * queries))?;
+        let d_s =
+            k.shared_of(element, Composed::new(Swizzle::new(i64::from(queries.ilog2()) - 3, 3, 3)?, 0, lines)?)?;
+        let row_ring = k.shared_of(Element::F32, Layout::strided((2 * queries, stages), (1, 2 * queries))?)?;
         let atom = match element {
             Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
             _ => "SM80_16x8x16_F32BF16BF16F32_TN",
         };
         let product = |arranged: [i64; 2]| -> Result<TiledMma, KernelError> {
             let order = Tiler::from_shape(&(16 * arranged[0], 16 * arranged[1], DEPTH).into_shape()?)?;
-            let warps = Layout::compact(&(arranged[0], arranged[1], 1).into_shape()?)?;
-            Ok(TiledMma::new(MmaAtom::named(atom)?, &warps, &order)?)
+            let grid = Layout::compact(&(arranged[0], arranged[1], 1).into_shape()?)?;
+            Ok(TiledMma::new(MmaAtom::named(atom)?, &grid, &order)?)
         };
         let chunks = wide / 8;
         let to_shared = TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
             8 * BYTES,
-            &Layout::strided((32 * WARPS / chunks, chunks), (chunks, 1))?,
+            &Layout::strided((32 * warps / chunks, chunks), (chunks, 1))?,
             &Layout::compact(&(1, 8).into_shape()?)?,
         )?;
         let rows_to_shared = TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?,
             32,
-            &Layout::strided(2 * QUERIES, 1)?,
+            &Layout::strided(2 * queries, 1)?,
             &Layout::compact(&1.into_shape()?)?,
         )?;
         Ok(Written {
             form,
+            arranged,
             k,
             q,
             d_o,
@@ -164,8 +184,8 @@ impl<'k, 'a> Written<'k, 'a> {
             d_o_ring,
             row_ring,
             d_s,
-            by_keys: product([WARPS, 1])?,
-            of_d_q: product([2, WARPS / 2])?,
+            by_keys: product([warps, 1])?,
+            of_d_q: product([2, warps / 2])?,
             to_shared,
             rows_to_shared,
             walk: form.walk(k, &block)?,
@@ -177,7 +197,8 @@ impl<'k, 'a> Written<'k, 'a> {
     fn all(&self) -> Result<(), KernelError> {
         let (k, wide) = (self.k, self.form.wide);
         let strips = || {
-            let all = (0..wide / STRIP).map(|_| k.register(Element::F32, ((2, 2), 2, STRIP / 8)));
+            let all =
+                (0..wide / STRIP).map(|_| k.register(Element::F32, ((2, 2), self.arranged.instructions(), STRIP / 8)));
             let all = all.collect::<Result<Vec<_>, _>>()?;
             all.iter().for_each(Fragment::clear);
             Ok::<_, KernelError>(all)
@@ -197,7 +218,7 @@ impl<'k, 'a> Written<'k, 'a> {
         k.commit_async();
         let QueryWalk { masked, rest, count, .. } = &self.walk;
         k.range(self.form.dense.heads.group, |group| {
-            for ahead in 0..STAGES - 1 {
+            for ahead in 0..self.arranged.stages - 1 {
                 self.fetch(&Expr::from(ahead), &group)?;
             }
             k.range(masked.clone(), |own| k.in_place(|| self.step(&state, [&own, &group], true)))?;
@@ -234,15 +255,15 @@ impl<'k, 'a> Written<'k, 'a> {
     /// Issues the copies of an iteration to its stage; zeros, where there are no queries.
     fn fetch(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
         let (k, wide) = (self.k, self.form.wide);
-        let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, STAGES)?);
+        let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, self.arranged.stages)?);
         for (tensor, ring) in [(&self.q, &self.q_ring), (&self.d_o, &self.d_o_ring)] {
             let from = tensor.slice(behind(2, &[group, &self.head])?)?;
-            let from = from.local_tile((QUERIES, wide), behind(0, &[&tile, &Expr::from(0)])?)?;
+            let from = from.local_tile((self.arranged.queries, wide), behind(0, &[&tile, &Expr::from(0)])?)?;
             k.copy_predicated(&self.to_shared, &from, &ring.slice(behind(2, &[&stage])?)?)?;
         }
         let from = self.rows.slice(behind(1, &[&tile, group, &self.head])?)?;
         let to = self.row_ring.slice(behind(1, &[&stage])?)?;
-        k.role(0..(2 * QUERIES / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
+        k.role(0..(2 * self.arranged.queries / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
         k.commit_async();
         Ok(())
     }
@@ -262,13 +283,13 @@ impl<'k, 'a> Written<'k, 'a> {
 
     /// The products of the rows of keys of a tile and the queries of another one.
     fn products(&self, keys: &View<'k>, queries: &View<'k>) -> Result<Fragment<'k>, KernelError> {
-        let sums = self.k.register(Element::F32, ((2, 2), 2, QUERIES / 8))?;
+        let sums = self.k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.queries / 8))?;
         sums.clear();
         for step in 0..self.form.wide / DEPTH {
             let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
             let left = keys.local_tile((KEYS_OF_BLOCK, DEPTH), at.clone())?;
             let left = self.fragment(&self.by_keys, &left, ("SM75_U32x4_LDSM_N", Operand::A))?;
-            let right = queries.local_tile((QUERIES, DEPTH), at)?;
+            let right = queries.local_tile((self.arranged.queries, DEPTH), at)?;
             let right = self.fragment(&self.by_keys, &right, ("SM75_U32x4_LDSM_N", Operand::B))?;
             self.k.mma(&self.by_keys, &sums, &left, &right, &sums)?;
         }
@@ -278,10 +299,12 @@ impl<'k, 'a> Written<'k, 'a> {
     /// Numbers of products as the left operand of further ones: for each step along the queries.
     fn left(&self, numbers: &[Num<'k>]) -> Result<Vec<Fragment<'k>>, KernelError> {
         let mut found = Vec::new();
-        for step in 0..QUERIES / DEPTH {
-            let own = self.k.register(Element::F32, ((2, 2, 2), 2, 1))?;
-            let parts = [0, 8, 4, 12].map(|from| (16 * step + from) as usize);
-            let all: Vec<Num<'k>> = parts.iter().flat_map(|from| numbers[*from..*from + 4].iter().copied()).collect();
+        for step in 0..self.arranged.queries / DEPTH {
+            let blocks = self.arranged.instructions();
+            let own = self.k.register(Element::F32, ((2, 2, 2), blocks, 1))?;
+            let parts = (0..blocks).flat_map(|row| [0, 1].map(|beside| 4 * (blocks * (2 * step + beside) + row)));
+            let all: Vec<Num<'k>> =
+                parts.flat_map(|from| numbers[from as usize..from as usize + 4].iter().copied()).collect();
             own.set(&all)?;
             found.push(own.to(self.form.dense.heads.element)?);
         }
@@ -304,8 +327,11 @@ impl<'k, 'a> Written<'k, 'a> {
 
     /// Two numbers of adjacent queries, of each eight of a stage: the exponents, or `delta`.
     fn numbers(&self, stage: &Expr, which: i64) -> Result<Vec<Num<'k>>, KernelError> {
-        let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(QUERIES, Expr::from(which))?;
-        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * WARPS, QUERIES / 8))?.thread_part()?.load()?.numbers()
+        let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(self.arranged.queries, Expr::from(which))?;
+        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * self.arranged.warps, self.arranged.queries / 8))?
+            .thread_part()?
+            .load()?
+            .numbers()
     }
 
     /// A tile of queries.
@@ -313,16 +339,16 @@ impl<'k, 'a> Written<'k, 'a> {
         let (k, element) = (self.k, self.form.dense.heads.element);
         let [iteration, group] = at;
         let one = Expr::from(1);
-        k.wait_async(STAGES as u32 - 2);
+        k.wait_async(self.arranged.stages as u32 - 2);
         k.when(k.number(0_i32).lt(k.index(iteration)?), || self.await_turn(&minus(iteration, &one)?, group))?;
         k.barrier();
-        self.fetch(&plus(iteration, &Expr::from(STAGES - 1))?, group)?;
+        self.fetch(&plus(iteration, &Expr::from(self.arranged.stages - 1))?, group)?;
         k.when(k.number(0_i32).lt(k.index(iteration)?), || {
             let before = minus(iteration, &one)?;
             self.pass_turn(&minus(&before, &one)?, group)?;
             self.add_d_q([&before, group])
         })?;
-        let stage = k.remainder(iteration, STAGES)?;
+        let stage = k.remainder(iteration, self.arranged.stages)?;
         let q = self.q_ring.slice(behind(2, &[&stage])?)?;
         let d_o = self.d_o_ring.slice(behind(2, &[&stage])?)?;
         let scores = self.products(&self.keys, &q)?.numbers()?;
@@ -330,15 +356,16 @@ impl<'k, 'a> Written<'k, 'a> {
         let (exponents, deltas) = (self.numbers(&stage, 0)?, self.numbers(&stage, 1)?);
         let limits = if is_masked { Some(self.limits(&self.tile(iteration)?)?) } else { None };
         let (factor, nothing) = (k.number(self.form.logits.factor() as f32), k.number(f32::NEG_INFINITY));
-        // The number of a query of an accumulator: two of each eight.
-        let query = |at: usize| at / 8 * 2 + at % 2;
+        // Accumulators of eight queries, and the number of the query of one: two of each eight.
+        let (each, rows) = (4 * self.arranged.instructions() as usize, 2 * self.arranged.instructions() as usize);
+        let query = |at: usize| at / each * 2 + at % 2;
         let powers: Vec<Num<'k>> = (0..scores.len())
             .map(|at| {
                 let logit = scores[at].multiply_add(factor, exponents[query(at)]);
                 let logit = match &limits {
                     Some((limits, by)) => {
-                        let place = by * (at / 8 * 8 + at % 2) as i32;
-                        k.number(place).le(limits[at / 2 % 4]).select(logit, nothing)
+                        let place = by * (at / each * 8 + at % 2) as i32;
+                        k.number(place).le(limits[at / 2 % rows]).select(logit, nothing)
                     }
                     None => logit,
                 };
@@ -347,7 +374,7 @@ impl<'k, 'a> Written<'k, 'a> {
             .collect();
         self.add(&state.d_v, &self.left(&powers)?, &d_o)?;
         let d_s: Vec<Num<'k>> = (0..powers.len()).map(|at| powers[at] * (d_p[at] - deltas[query(at)])).collect();
-        let kept = k.register(Element::F32, ((2, 2), 2, QUERIES / 8))?;
+        let kept = k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.queries / 8))?;
         kept.set(&d_s)?;
         let to = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?;
         to.partition_mma(&self.by_keys, Operand::C)?.store(&kept.to(element)?)?;
@@ -357,13 +384,14 @@ impl<'k, 'a> Written<'k, 'a> {
     /// Adds the products of an iteration to its tile of the sums of `d_q`.
     fn add_d_q(&self, [iteration, group]: [&Expr; 2]) -> Result<(), KernelError> {
         let (k, wide) = (self.k, self.form.wide);
-        let sums = k.register(Element::F32, ((2, 2), QUERIES / 32, wide / (8 * WARPS / 2)))?;
+        let sums =
+            k.register(Element::F32, ((2, 2), self.arranged.queries / 32, wide / (8 * self.arranged.warps / 2)))?;
         sums.clear();
         let left = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?.select(&[1, 0])?;
         let right = self.keys.select(&[1, 0])?;
         for step in 0..KEYS_OF_BLOCK / DEPTH {
             let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-            let left = left.local_tile((QUERIES, DEPTH), at.clone())?;
+            let left = left.local_tile((self.arranged.queries, DEPTH), at.clone())?;
             let left = self.fragment(&self.of_d_q, &left, ("SM75_U16x8_LDSM_T", Operand::A))?;
             let right = right.local_tile((wide, DEPTH), at)?;
             let right = self.fragment(&self.of_d_q, &right, ("SM75_U16x8_LDSM_T", Operand::B))?;
@@ -409,13 +437,14 @@ impl<'k, 'a> Written<'k, 'a> {
         let key = k.index(&times(&self.block, KEYS_OF_BLOCK)?)? + row;
         let (limit, by) = if self.form.is_causal() {
             // A key is seen if its number is at most the position of the query.
-            let position = k.index(&times(tile, QUERIES)?)? + k.index(&self.form.shift(k)?)?;
+            let position = k.index(&times(tile, self.arranged.queries)?)? + k.index(&self.form.shift(k)?)?;
             (position + thread.bit_and(three) * two - key, -1)
         } else {
             let end = k.index(&k.size(self.form.dense.keys())?)?;
             (end - end.like(1.0) - key, 0)
         };
-        let rows = [0, 8, 16 * WARPS, 16 * WARPS + 8];
-        Ok((rows.map(|below| limit - limit.like(below as f64)).to_vec(), by))
+        let Block { warps, .. } = self.arranged;
+        let rows = (0..self.arranged.instructions()).flat_map(|own| [0, 8].map(|below| ROWS * warps * own + below));
+        Ok((rows.map(|below| limit - limit.like(below as f64)).collect(), by))
     }
 }

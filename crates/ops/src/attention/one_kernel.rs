@@ -58,8 +58,8 @@ pub(super) struct OneKernel<'a> {
     pub(super) wide: i64,
     /// Queries of a tile.
     queries: i64,
-    /// Whether warpgroups multiply; else warps do.
-    by_groups: bool,
+    /// How the warps of a block are arranged, where warps multiply; else warpgroups do.
+    by_warps: Option<backward_by_warps::Block>,
 }
 
 impl<'a> OneKernel<'a> {
@@ -74,12 +74,18 @@ impl<'a> OneKernel<'a> {
         let Heads { head, value, .. } = dense.heads;
         let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
         let is_masked = matches!(logits.after(), None | Some(0));
-        let by_groups = machine.target.has_wgmma();
-        let fits = head == value && matches!(head, 64 | 128) && (by_groups || backward_by_warps::fits(machine, head));
-        let queries = match (by_groups, head) {
-            (false, _) => backward_by_warps::QUERIES,
-            (true, 64) => 128,
-            (true, _) => 64,
+        let is_common = head == value && matches!(head, 64 | 128);
+        let (fits, by_warps) = match machine.target.has_wgmma() {
+            true => (is_common, None),
+            false => {
+                let block = backward_by_warps::Block::of(machine, head);
+                (is_common && block.is_some(), block)
+            }
+        };
+        let queries = match (by_warps, head) {
+            (Some(block), _) => block.queries,
+            (None, 64) => 128,
+            (None, _) => 64,
         };
         (fits && is_plain && is_masked && dense.alignment() >= 8).then_some(OneKernel {
             dense,
@@ -87,7 +93,7 @@ impl<'a> OneKernel<'a> {
             in_turns,
             wide: head,
             queries,
-            by_groups,
+            by_warps,
         })
     }
 
@@ -180,9 +186,9 @@ impl<'a> OneKernel<'a> {
 
     /// The kernel between.
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
-        match self.by_groups {
-            true => Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles()),
-            false => backward_by_warps::kernel(self),
+        match self.by_warps {
+            None => Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles()),
+            Some(block) => backward_by_warps::kernel(self, block),
         }
     }
 }

@@ -70,7 +70,9 @@ fn one_kernel_has_the_gradients_of_its_formula() {
 
 #[test]
 fn one_kernel_of_warps_has_the_gradients_of_its_formula() {
-    has_the_gradients_of_its_formula(64, Target::Sm80);
+    for head in [64, 128] {
+        has_the_gradients_of_its_formula(head, Target::Sm80);
+    }
 }
 
 /// Products are in flight while others are set off, so nothing may copy their accumulators, not
