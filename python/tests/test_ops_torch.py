@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from by_day import BACKEND
 
 torch: Any = pytest.importorskip("torch")
 
@@ -91,7 +92,7 @@ def test_a_layer_of_8_bits_passes_the_checks_of_pytorch() -> None:
     rows = ops.scaled_linear(x[0].reshape(5, 1, 200), x[1].reshape(5, 1, 2), *weight, element="f32")
     torch.testing.assert_close(rows[:, 0] + bias, exact)
     of_x = x[1]
-    whole = torch.compile(lambda x: ops.scaled_linear(x, of_x, *weight, element="f32"), fullgraph=True)(x[0])
+    whole = torch.compile(lambda x: ops.scaled_linear(x, of_x, *weight, element="f32"), fullgraph=True, backend=BACKEND)(x[0])
     torch.testing.assert_close(whole + bias, exact)
 
 
@@ -129,7 +130,7 @@ def test_the_context_reaches_products_and_their_derivatives(monkeypatch: pytest.
     def compiled(x: Any) -> Any:
         return ops.linear(x, MATRIX)
 
-    fast = torch.compile(compiled, fullgraph=True)
+    fast = torch.compile(compiled, fullgraph=True, backend=BACKEND)
     for invariant in (False, True, False):
         with ops.invariant(invariant):
             fast(X)
@@ -385,7 +386,7 @@ def test_a_tile_program_is_an_operator_with_its_gradient() -> None:
 
     torch.testing.assert_close(of(x, w), exact(x, w))
     torch.library.opcheck(scaled_norm._opoverload, (x, w, 3.0))
-    for function in (of, torch.compile(of, fullgraph=True)):
+    for function in (of, torch.compile(of, fullgraph=True, backend=BACKEND)):
         for one, other in zip(torch.autograd.grad(function(x, w), (x, w)), torch.autograd.grad(exact(x, w), (x, w))):
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
     with pytest.raises(ValueError, match="axes"):

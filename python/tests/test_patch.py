@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from by_day import BACKEND
 
 torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers")
@@ -66,7 +67,7 @@ def test_a_patched_model_is_compiled_as_one_graph() -> None:
     tilewright.torch.patch(patched)
     tokens = torch.randint(0, 100, (2, 17))
     eager = patched(input_ids=tokens, labels=tokens).loss
-    compiled = torch.compile(patched, fullgraph=True)(input_ids=tokens, labels=tokens).loss
+    compiled = torch.compile(patched, fullgraph=True, backend=BACKEND)(input_ids=tokens, labels=tokens).loss
     torch.testing.assert_close(eager, compiled)
 
 
@@ -86,7 +87,7 @@ def test_all_products_of_a_model_are_invariant(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(definitions, "product", noted)
     tokens = torch.randint(0, 100, (2, 9))
     for named in ({}, {"labels": tokens}):
-        for function in (patched, torch.compile(patched)):
+        for function in (patched, torch.compile(patched, backend=BACKEND)):
             asked.clear()
             made = [own(input_ids=tokens, **named) for own in (function, model)]
             torch.testing.assert_close(*[own.loss if named else own.logits for own in made])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import operator
-import os
 import random
 from typing import Any
 
 import numpy as np
 import pytest
+from by_day import CALLS
 
 import tilewright as tw
 
-CALLS = int(os.environ.get("TILEWRIGHT_CALLS", "10000"))
 TEXTS = ["(4,8):(8,1)", "", "_", "(", "M{div=8}", "S<3,0,3>", "1@0", "^9", "[2:1;_]", "é", "A = 4; A", "4:1:1", "SM80_16x8x16_F32F16F16F32_TN", "rows:8"]
 
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
 
 import tilewright as tw
 
+from by_day import CALLS
 from page_kernels import tiled_add, tiled_gemm
 from test_random_calls import LAYOUTS, NUMBERS, OTHERS, TENSORS, random_argument
 
-CALLS = int(os.environ.get("TILEWRIGHT_CALLS", "10000"))
 REFUSALS = (tw.LayoutError, tw.GpuError, TypeError, ValueError, LookupError, OverflowError, BufferError)
 
 #: What is called while a kernel is written.

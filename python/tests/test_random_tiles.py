@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 import tilewright as tw
 from tilewright import tile
 
+from by_day import CALLS
 from test_random_calls import random_argument
 from test_random_kernels import REFUSALS, Count
-
-CALLS = int(os.environ.get("TILEWRIGHT_CALLS", "10000"))
 
 #: Mostly right ones, of a tensor, an index, and two tiles of (4,32) numbers of f32.
 RIGHT = [
