@@ -188,3 +188,12 @@ fn programs_of_the_library_are_what_they_mean_at_their_own_sizes() {
         assert!(report.outputs.iter().all(|own| own.compared > 0), "{}: {:?}", entry.name, report.outputs);
     }
 }
+
+#[test]
+fn programs_of_several_inputs_are_checked() {
+    for (name, sizes) in [("rms_norm_gate", &[("M", 2)][..]), ("int4_product", &[("M", 3), ("N", 128)])] {
+        let report = program(name).compile(None).unwrap().check(sizes);
+        let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(report.outputs.iter().all(|own| own.compared > 0 && own.farthest <= own.rounding), "{report:?}");
+    }
+}
