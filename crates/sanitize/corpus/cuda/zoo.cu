@@ -686,3 +686,32 @@ template <int kind> __device__ void copies(float* x, float* out) {
 extern "C" __global__ void copies_used_wrong(float* x, float* out) { copies<1>(x, out); }
 extern "C" __global__ void copies_branched_wrong(float* x, float* out) { copies<2>(x, out); }
 extern "C" __global__ void copies_dropped_right(float* x, float* out) { copies<0>(x, out); }
+
+// A block copies its memory to its neighbour, and ends while the copy may still read it.
+// @run cluster_copy_no_end_wrong arch=90 grid=2 block=64 cluster=2 args="in:f32[128] out:f32[128]" finds=E1035
+// @run cluster_copy_no_arrival_wrong arch=90 grid=2 block=64 cluster=2 args="in:f32[128] out:f32[128]" finds=E1022
+// @run cluster_copy_right arch=90 grid=2 block=64 cluster=2 args="in:f32[128] out:f32[128]"
+template <int kind> __device__ void cluster_copy(const float* in, float* out) {
+    __shared__ __align__(128) float mine[64], theirs[64];
+    __shared__ u64 full;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        barrier_fence();
+        barrier_expect(&full, 256);
+    }
+    mine[threadIdx.x] = in[blockIdx.x * 64 + threadIdx.x];
+    proxy_fence();
+    cluster_sync();
+    u32 other = cluster_rank() ^ 1;
+    if (threadIdx.x == 0)
+        asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(remote(theirs, other)),
+                     "r"(shared_address(mine)), "r"(256), "r"(remote(&full, other))
+                     : "memory");
+    barrier_wait(&full, 0);
+    out[blockIdx.x * 64 + threadIdx.x] = theirs[63 - threadIdx.x];
+    if (kind == 0) cluster_arrive();
+    if (kind < 2) cluster_wait();
+}
+extern "C" __global__ void cluster_copy_right(const float* in, float* out) { cluster_copy<0>(in, out); }
+extern "C" __global__ void cluster_copy_no_arrival_wrong(const float* in, float* out) { cluster_copy<1>(in, out); }
+extern "C" __global__ void cluster_copy_no_end_wrong(const float* in, float* out) { cluster_copy<2>(in, out); }

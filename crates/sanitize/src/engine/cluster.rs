@@ -429,12 +429,10 @@ impl<'g> Cluster<'g> {
         let phase = self.phase;
         for block in &mut self.blocks {
             for warp in &mut block.warps {
-                for fragment in &mut warp.fragments {
-                    if fragment.state == State::AtCluster
-                        && (0..32)
-                            .all(|lane| fragment.mask >> lane & 1 == 0 || warp.cluster_arrivals[lane as usize] <= phase)
-                    {
-                        fragment.state = State::Ready;
+                for at in 0..warp.fragments.len() {
+                    let mask = warp.fragments[at].mask;
+                    if warp.fragments[at].state == State::AtCluster && warp.may_leave_cluster(mask, phase) {
+                        warp.fragments[at].state = State::Ready;
                     }
                 }
             }

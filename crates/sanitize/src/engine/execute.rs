@@ -372,13 +372,13 @@ impl Cluster<'_> {
                 return Ok(Flow::Parked);
             }
             Op::ClusterWait { acquire } => {
-                let phase = self.phase;
-                let is_over =
-                    (0..32).all(|lane| active >> lane & 1 == 0 || warp.cluster_arrivals[lane as usize] <= phase);
-                if !is_over {
+                if !warp.may_leave_cluster(active, self.phase) {
                     self.split_active(warp, fragment, active);
                     fragment.state = State::AtCluster;
                     return Ok(Flow::Parked);
+                }
+                for lane in (0..32).filter(|lane| active >> lane & 1 == 1) {
+                    warp.cluster_waits[lane] = warp.cluster_arrivals[lane];
                 }
                 let lanes = self.lanes(block, warp, active);
                 self.check.cluster_wait(lanes, *acquire);

@@ -147,8 +147,10 @@ pub(crate) struct Warp {
     pub(crate) local: Vec<Vec<u8>>,
     /// Instructions that it has executed.
     pub(crate) clock: u64,
-    /// How often each lane has arrived at the barrier of the cluster.
+    /// The phase of the barrier of the cluster, and one, at which each lane has arrived last, and that
+    /// for which it has waited last: a wait is for an arrival.
     pub(crate) cluster_arrivals: Vec<u64>,
+    pub(crate) cluster_waits: Vec<u64>,
     /// The place among fragments at which the next turn begins.
     pub(crate) turn: usize,
 }
@@ -156,7 +158,20 @@ pub(crate) struct Warp {
 impl Warp {
     /// A warp with threads in the lanes of a mask.
     pub(crate) fn new(number: u32, threads: u32) -> Self {
-        Self { number, threads, live: threads, cluster_arrivals: vec![0; 32], ..Self::default() }
+        Self {
+            number,
+            threads,
+            live: threads,
+            cluster_arrivals: vec![0; 32],
+            cluster_waits: vec![0; 32],
+            ..Self::default()
+        }
+    }
+
+    /// Whether the phase of the barrier of the cluster at which lanes have arrived is over.
+    pub(crate) fn may_leave_cluster(&self, mask: u32, phase: u64) -> bool {
+        let of_lane = self.cluster_arrivals.iter().zip(&self.cluster_waits).enumerate();
+        of_lane.filter(|(lane, _)| mask >> lane & 1 == 1).all(|(_, (came, waited))| came > waited && *came <= phase)
     }
 
     pub(crate) fn frame(&mut self, code: &FunctionCode, function: u32, local: u64, live: u32) -> usize {

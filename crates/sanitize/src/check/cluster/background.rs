@@ -115,6 +115,9 @@ impl ClusterChecker<'_> {
                 let (slot, phase) = self.loads_at(barrier, bulk.at);
                 let local = code.loads(slot);
                 let count = phase.saturating_add(FIRST_COUNT).min(code.max_count());
+                for span in bulk.reads {
+                    self.reads_memory_of_block(by, bulk.at, *span, barrier.rank, (local, count));
+                }
                 for (spans, writes, strength) in [(bulk.reads, false, 0), (bulk.writes, true, written)] {
                     for span in spans {
                         self.touch_span(
@@ -143,6 +146,18 @@ impl ClusterChecker<'_> {
                     self.touch_span(by, bulk.at, *span, write, by.rank, now, true, written, Proxy::Asynchronous);
                 }
             }
+        }
+    }
+
+    /// A copy that ends in a phase of a barrier of another block reads shared memory: that must not
+    /// end before.
+    fn reads_memory_of_block(&mut self, by: Lanes, at: At, span: Span, owner: u32, (local, count): (u32, u32)) {
+        let Space::Shared { rank } = span.space else { return };
+        if rank != owner {
+            let event = self.grid.code.event(self.block(owner), local, 0, at, count);
+            let place = self.shared_place(by.rank, rank, span.address, span.bytes);
+            let thread = self.first(by);
+            self.memories[rank as usize].sources.push((event, place, at, thread));
         }
     }
 

@@ -33,6 +33,11 @@ impl ClusterChecker<'_> {
         memory.pages.iter_mut().for_each(|page| *page = None);
         let remote = std::mem::take(&mut memory.remote);
         let view = std::mem::take(&mut memory.exit_view);
+        for (event, place, at, thread) in std::mem::take(&mut self.memories[rank as usize].sources) {
+            if !view.known.covers(&code, here, event, u32::MAX) {
+                self.find(Defect::Lifetime { place, rank, ended: true }, at, thread);
+            }
+        }
         for (event, mask, place) in remote.into_values() {
             if !view.known.covers(&code, here, event, mask) {
                 let thread = code
