@@ -25,6 +25,10 @@ use super::text::Heads;
 
 /// Tiles of `d_s`: one is written while the one before is multiplied.
 const TILES_OF_D_S: i64 = 2;
+/// The most heads whose blocks run at once. Blocks of a head read its queries and add to its sums
+/// in the L2 cache: 2 MB of a head of 64 and 4096 queries. In turns, the blocks of eight heads
+/// follow each other a few tiles apart.
+const HEADS: i64 = 8;
 /// Columns of sums that are added to together.
 const STRIP: i64 = 32;
 /// Numbers along K of an instruction, and its rows.
@@ -126,9 +130,12 @@ impl<'k, 'a> Written<'k, 'a> {
         let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
         k.threads(32 * warps)?;
         k.resident(resident as u32)?;
-        k.grid(Axis::X, &format!("{kv}*B"))?;
+        let together = (1..=HEADS).rev().find(|heads| kv % heads == 0).unwrap_or(1);
+        k.grid(Axis::X, together)?;
         k.grid(Axis::Y, &format!("ceil({}/{KEYS_OF_BLOCK})", dense.keys()))?;
-        let (head, block) = (k.block_number(Axis::X), k.block_number(Axis::Y));
+        k.grid(Axis::Z, &format!("{}*B", kv / together))?;
+        let block = k.block_number(Axis::Y);
+        let head = plus(&times(&k.block_number(Axis::Z), together)?, &k.block_number(Axis::X))?;
         let tile = |tensor: &View<'k>| {
             tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS_OF_BLOCK, wide), behind(0, &[&block, &Expr::from(0)])?)
         };

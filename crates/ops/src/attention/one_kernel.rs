@@ -120,10 +120,18 @@ impl<'a> OneKernel<'a> {
         self.of_tiles(&format!("{},", 2 * self.queries), "1,", 2 * self.queries)
     }
 
-    /// The sums of `d_q`, over the scale: tile after tile.
+    /// The sums of `d_q`, over the scale: tile after tile. Warps add accumulators to them, so the
+    /// 32 lanes of a warp have 32 adjacent numbers there: four pairs of columns, of eight rows.
     pub(super) fn layout_of_sums(&self) -> String {
         let OneKernel { queries, wide, .. } = *self;
-        self.of_tiles(&format!("{queries},{wide},"), &format!("{wide},1,"), queries * wide)
+        let (shape, strides) = match self.by_warps {
+            None => (format!("{queries},{wide},"), format!("{wide},1,")),
+            Some(_) => {
+                let (rows, columns) = (queries / 8, wide / 8);
+                (format!("(8,{rows}),(2,4,{columns}),"), format!("(4,64),(32,1,{}),", 64 * rows))
+            }
+        };
+        self.of_tiles(&shape, &strides, queries * wide)
     }
 
     /// The turns of each tile that are over.
