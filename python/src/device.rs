@@ -21,7 +21,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::{Element, LaunchArguments};
 
-pub use calls::Calls;
+pub use calls::{Calls, CudaAllocator, note_recorder, repeat_call};
 pub use xla::{prepare_xla_call, xla_handler};
 
 use crate::foreign::{self, Array};
@@ -41,7 +41,8 @@ pub(crate) struct Opened {
     pub(crate) device: Device,
     /// The problems that were planned for the device in this process.
     pub(crate) problems: AskedProblems,
-    streams: Mutex<HashMap<usize, Arc<Stream>>>,
+    /// By their handles, of which there are few.
+    streams: Mutex<Vec<(usize, Arc<Stream>)>>,
 }
 
 /// The device of an ordinal, opened once.
@@ -67,7 +68,12 @@ impl Opened {
     /// The stream of a handle.
     fn stream(&self, handle: usize) -> Arc<Stream> {
         let mut streams = locked(&self.streams);
-        streams.entry(handle).or_insert_with(|| Arc::new(foreign::stream(&self.device, handle))).clone()
+        if let Some((_, known)) = streams.iter().find(|(own, _)| *own == handle) {
+            return known.clone();
+        }
+        let made = Arc::new(foreign::stream(&self.device, handle));
+        streams.push((handle, made.clone()));
+        made
     }
 }
 

@@ -20,7 +20,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tilewright_gpu::{BorrowedMemory, Device, Stream};
 use tilewright_kernel::Element;
 use tilewright_layout::AnyLayout;
@@ -84,6 +84,14 @@ impl Array {
              __cuda_array_interface__, not {}",
             kind.name()?
         )))
+    }
+
+    /// A tensor of PyTorch on a CUDA device; None of another one, or if it has no memory.
+    pub fn of_cuda_tensor(tensor: &Bound<'_, PyAny>) -> Option<Array> {
+        let read = Array::of_torch(tensor).ok().flatten();
+        let mut array = read.filter(|array| array.device.is_some())?;
+        settle(&array.shape, &mut array.strides);
+        Some(array)
     }
 
     fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
@@ -254,6 +262,23 @@ impl Array {
                 step = step.saturating_mul(*extent);
                 fits
             })
+    }
+
+    /// The rows along the last axis as a matrix; None if they are not equally far apart, or of an
+    /// array without axes.
+    pub fn rows(mut self) -> Option<Array> {
+        let (length, leading) = self.shape.split_last()?;
+        let steps = self.strides.get(..leading.len())?;
+        let follows = |axis: usize| steps[axis] == steps[axis + 1].saturating_mul(leading[axis + 1]);
+        if self.layout.is_some() || !(1..leading.len()).all(|axis| follows(axis - 1)) {
+            return None;
+        }
+        let rows = leading.iter().fold(1_i64, |rows, extent| rows.saturating_mul(*extent));
+        let strides: SmallVec<[i64; 6]> = smallvec![steps.last().copied().unwrap_or(1), *self.strides.last()?];
+        self.shape = smallvec![rows, *length];
+        self.strides = strides;
+        settle(&self.shape, &mut self.strides);
+        Some(self)
     }
 
     /// Refuses an array with a negative stride (`ValueError`).

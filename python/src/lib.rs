@@ -54,7 +54,10 @@ mod _native {
     #[pymodule_export]
     use super::claim::{check_call, check_equal, derivation, operations};
     #[pymodule_export]
-    use super::device::{Calls, Launcher, device_count, device_name, prepare_xla_call, xla_handler};
+    use super::device::{
+        Calls, CudaAllocator, Launcher, device_count, device_name, note_recorder, prepare_xla_call, repeat_call,
+        xla_handler,
+    };
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]

@@ -12,6 +12,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 use crate::foreign;
 use crate::tensor::Tensor;
@@ -21,6 +22,76 @@ struct Functions {
     is_grad_enabled: Py<PyAny>,
     is_inference_mode_enabled: Py<PyAny>,
     increment_version: Py<PyAny>,
+    is_transformed: Option<Py<PyAny>>,
+    /// The type of parameters of modules.
+    parameter: Option<Py<PyType>>,
+}
+
+impl Functions {
+    /// The functions; none if PyTorch was not imported.
+    fn known(py: Python<'_>) -> PyResult<Option<&Functions>> {
+        static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
+        if let Some(known) = FUNCTIONS.get(py) {
+            return Ok(Some(known));
+        }
+        if foreign::torch(py)?.is_none() {
+            return Ok(None);
+        }
+        let made = FUNCTIONS.get_or_try_init(py, || {
+            let torch = py.import("torch")?;
+            let graph = torch.getattr("autograd")?.getattr("graph")?;
+            // Not public, and missing in other versions.
+            let is_transformed = torch.getattr("_C")?.getattr("_are_functorch_transforms_active").ok();
+            let parameter = torch.getattr("nn").and_then(|nn| nn.getattr("Parameter"));
+            Ok::<_, PyErr>(Functions {
+                is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
+                is_inference_mode_enabled: torch.getattr("is_inference_mode_enabled")?.unbind(),
+                increment_version: graph.getattr("increment_version")?.unbind(),
+                is_transformed: is_transformed.map(Bound::unbind),
+                parameter: parameter.and_then(|own| Ok(own.cast_into::<PyType>()?)).ok().map(Bound::unbind),
+            })
+        });
+        made.map(Some)
+    }
+}
+
+/// The current mode of PyTorch, for calls on its ordinary tensors that write none of them.
+pub struct PlainRules<'py> {
+    tensor: &'py Bound<'py, PyType>,
+    functions: &'py Functions,
+    is_recording: bool,
+}
+
+impl<'py> PlainRules<'py> {
+    /// The current rules; none if PyTorch was not imported.
+    pub fn now(py: Python<'py>) -> PyResult<Option<PlainRules<'py>>> {
+        let (Some(tensor), Some(functions)) = (foreign::torch(py)?, Functions::known(py)?) else { return Ok(None) };
+        let is_recording = functions.is_grad_enabled.bind(py).call0()?.is_truthy()?;
+        Ok(Some(PlainRules { tensor, functions, is_recording }))
+    }
+
+    /// Whether a transformation of functions such as `vmap` is active. Its tensors look like ordinary
+    /// ones, but have no memory.
+    pub fn is_transformed(&self, py: Python<'py>) -> PyResult<bool> {
+        match &self.functions.is_transformed {
+            Some(asked) => asked.bind(py).call0()?.is_truthy(),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether an object is an ordinary tensor, and none of a class that a package derives from it.
+    pub fn is_plain(&self, object: &Bound<'py, PyAny>) -> bool {
+        let kind = object.get_type();
+        kind.is(self.tensor) || self.functions.parameter.as_ref().is_some_and(|own| kind.is(own))
+    }
+
+    /// Whether gradients by a tensor that is read are recorded.
+    ///
+    /// Errors: its memory has the negatives of its elements (`RuntimeError`).
+    pub fn is_recorded(&self, tensor: &Bound<'py, PyAny>) -> PyResult<bool> {
+        check_resolved(tensor)?;
+        Ok(self.is_recording && tensor.getattr(pyo3::intern!(tensor.py(), "requires_grad"))?.is_truthy()?)
+    }
 }
 
 /// The current mode of PyTorch, if it was imported.
@@ -36,19 +107,8 @@ const GRADIENT: &str = "the array is a tensor that requires grad, and no gradien
 impl<'py> Writes<'py> {
     /// The current rules.
     pub fn now(py: Python<'py>) -> PyResult<Writes<'py>> {
-        static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
-        let functions = match FUNCTIONS.get(py) {
-            Some(known) => known,
-            None if foreign::torch(py)?.is_none() => return Ok(Writes { functions: None, is_recording: false }),
-            None => FUNCTIONS.get_or_try_init(py, || {
-                let torch = py.import("torch")?;
-                let graph = torch.getattr("autograd")?.getattr("graph")?;
-                Ok::<_, PyErr>(Functions {
-                    is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
-                    is_inference_mode_enabled: torch.getattr("is_inference_mode_enabled")?.unbind(),
-                    increment_version: graph.getattr("increment_version")?.unbind(),
-                })
-            })?,
+        let Some(functions) = Functions::known(py)? else {
+            return Ok(Writes { functions: None, is_recording: false });
         };
         let is_recording = functions.is_grad_enabled.bind(py).call0()?.is_truthy()?;
         Ok(Writes { functions: Some(functions), is_recording })

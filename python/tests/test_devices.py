@@ -217,6 +217,80 @@ def without_dispatcher(tw, torch, last, driver):
     del torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided
 
 
+def repeated(tw, torch, last, driver):
+    """The quick way of operators: an equal call on ordinary tensors is launched and recorded; any other is left to the usual way."""
+    MiB, half, made = 1 << 20, torch.float16, []
+
+    def quick(shape, steps, dtype):
+        made.append(Tensor(shape, dtype, steps, address=(100 + len(made)) * MiB))
+        return made[-1]
+
+    current = [0]
+    torch._C._cuda_getDevice = lambda: current[0]
+    torch._C._dynamo = types.SimpleNamespace(guards=types.SimpleNamespace(_empty_strided_cuda=quick))
+    torch.empty_strided = lambda shape, steps, dtype, device: quick(shape, steps, dtype)
+    repeat = tw._native.repeat_call
+    x, softmax, gemm = Tensor((6, 304)), ("softmax", -1), ("gemm", None, None, False, False, False, True, None)
+    tw.gpu.softmax(x)
+    matrix, bias = Tensor((64, 128), half, address=2 * MiB), Tensor((64,), half, address=3 * MiB)
+    tw.gpu.gemm(Tensor((6, 128), half), matrix)
+    tw.gpu.gemm(Tensor((6, 128), half), matrix, function="x + bias", bias=bias)
+    tw.gpu.gemm(Tensor((6, 128), half), matrix, function="x + bias", bias=Tensor((1,), half, address=3 * MiB))
+
+    def launched(*call, **named):
+        before = driver.all_launches()
+        found = repeat(tw.gpu._calls, *call, **named)
+        return found, driver.all_launches() - before
+
+    found, count = launched(softmax, (Tensor((6, 304), address=5 * MiB), None), None, None)
+    assert count == 1 and found is made[-1] and found.shape == (6, 304) and last(2)[8:10] == [5 * MiB, found.address]
+    # Gradients are recorded by what is given for that, and by nothing else.
+    x.requires_grad = True
+    assert launched(softmax, (x,), None, None) == (None, 0)
+    told = []
+    found, count = launched(softmax, (x,), lambda *all: told.append(all) or "recorded", (x, -1))
+    assert (found, count) == ("recorded", 1) and told == [((made[-1],), x, -1)]
+    torch._C._are_functorch_transforms_active = lambda: True
+    torch.state["grad"] = False
+    assert launched(softmax, (x,), None, None)[1] == 1
+    torch.state["grad"], x.requires_grad = True, False
+    del torch._C._are_functorch_transforms_active
+    # Other keys, layouts and devices, tensors of other kinds, and calls that are recorded to be shown.
+    for call, arrays in [
+        (("softmax", 0), (x,)),
+        (softmax, (Tensor((7, 304)),)),
+        (softmax, (Tensor((6, 304), address=MiB + 4),)),
+        (softmax, (Tensor((6, 304), device=1),)),
+        (softmax, (Tensor((6, 304), device=-1),)),
+        (softmax, (type("Other", (Tensor,), {})((6, 304)),)),
+        (softmax, (Interface((6, 304), MiB),)),
+    ]:
+        assert launched(call, arrays, None, None) == (None, 0)
+    assert tw._record.record(lambda: launched(softmax, (x,), None, None), (), {})[0] == (None, 0)
+    assert launched(softmax, (x,), None, None)[1] == 1
+    # Products of rows: the leading axes are those of the result.
+    for shape, strides, result in [
+        ((2, 3, 128), None, ((2, 3, 64), (192, 64, 1))),
+        ((1, 6, 128), (5, 128, 1), ((1, 6, 64), (384, 64, 1))),
+        ((2, 3, 128), (384, 128, 1), ((2, 3, 64), (192, 64, 1))),
+        ((2, 3, 128), (400, 128, 1), None),
+        ((3, 2, 128), (128, 384, 1), None),
+        ((128,), None, None),
+        ((), (), None),
+    ]:
+        found, count = launched(gemm, (Tensor(shape, half, strides), matrix, None), None, None, by_rows=True)
+        assert count == (result is not None) and (found is None or (found.shape, found.steps) == result), (shape, strides)
+    with_bias = ("gemm", "x + bias", *gemm[2:], "bias")
+    rows = Tensor((2, 3, 128), half)
+    assert launched(with_bias, (rows, matrix, bias), None, None, by_rows=True)[0].shape == (2, 3, 64)
+    assert launched(with_bias, (rows, matrix, Tensor((1,), half, address=3 * MiB)), None, None, by_rows=True) == (None, 0)
+    # On another device than the current one the usual way allocates.
+    current[0], viewed = 1, []
+    Tensor.view = lambda tensor, *shape: viewed.append(shape) or tensor
+    assert launched(gemm, (rows, matrix, None), None, None, by_rows=True) == (made[-1], 1) and viewed == [(2, 3, -1)]
+    del Tensor.view, torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided
+
+
 def gradients(tw, torch, kernel, driver):
     """The rules of PyTorch, by a stand-in of it: what requires grad is refused while gradients are recorded, and what is written is marked."""
     MiB, state = 1 << 20, torch.state
@@ -377,6 +451,7 @@ def main(library):
     again(tw, Tensor, last, driver, stream)
     without_out(tw, torch, last, driver)
     without_dispatcher(tw, torch, last, driver)
+    repeated(tw, torch, last, driver)
     gradients(tw, torch, tiled_add, driver)
     # Products with pairs, with what is kept, with scales.
     half, e4m3 = Dtype("float16"), Dtype("float8_e4m3fn")

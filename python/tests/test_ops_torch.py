@@ -420,3 +420,11 @@ def test_another_kernel_takes_the_gradient_that_is_given() -> None:
 
     with pytest.raises(TypeError, match="no tw.Input"):
         tilewright.torch.operator(unsaid)
+
+
+def test_tensors_that_are_negated_later_are_read_as_they_are() -> None:
+    x = torch.complex(_tensor(3, 8, requires_grad=False), _tensor(3, 8, seed=1, requires_grad=False)).conj().imag
+    assert x.is_neg()
+    for own in (x.resolve_neg(), x):
+        torch.testing.assert_close(ops.softmax(own), torch.softmax(x, -1))
+        torch.testing.assert_close(ops.rms_norm(own), torch.nn.functional.rms_norm(x, (8,), None, 1e-5))

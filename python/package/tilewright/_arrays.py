@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ._native import Layout, Tensor, zeros
+from ._native import CudaAllocator, Layout, Tensor, zeros
 
 
 def host_memory(array: Any) -> Any:
@@ -94,7 +94,7 @@ def maker(like: Any, shape: tuple[int, ...], element: str | None = None, strides
     return zeros, (shape, name), None
 
 
-def _quick(torch: Any) -> Callable[..., Any] | None:
+def _quick(torch: Any) -> CudaAllocator | None:
     """The allocation function of PyTorch's compiler for CUDA tensors. It bypasses the dispatcher,
     which takes longer than the allocation. It is not a public function of PyTorch, so it may be
     missing.
@@ -103,14 +103,7 @@ def _quick(torch: Any) -> Callable[..., Any] | None:
         current, empty_strided = torch._C._cuda_getDevice, torch._C._dynamo.guards._empty_strided_cuda
     except AttributeError:
         return None
-
-    def make(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, device: Any, number: int) -> Any:
-        # The function knows the current device alone.
-        if current() == number:
-            return empty_strided(shape, strides, dtype)
-        return torch.empty_strided(shape, strides, dtype=dtype, device=device)
-
-    return make
+    return CudaAllocator(current, empty_strided, torch.empty_strided)
 
 
 def compact(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import _native, gpu
 from ._arrays import Maker, empty, is_torch, made, maker
 from ._interpret import interpret
-from ._record import Launch, recorder
+from ._record import Launch, local, recorder
 
 #: Options of an operator, by name.
 Options = tuple[tuple[str, "bool | int | float | str"], ...]
@@ -54,7 +54,8 @@ class OperatorPlan:
 
 
 _kept: dict[Any, OperatorPlan] = {}
-_calls: dict[Any, _native.Calls] = {}
+#: The launches of earlier calls, by function and options.
+known_calls: dict[Any, _native.Calls] = {}
 _lock = threading.Lock()
 # Plans and calls are small; the objects that a program would keep for ever are not.
 _MOST = 1024
@@ -129,8 +130,8 @@ def again(call: Any, inputs: tuple[Any, ...], outs: tuple[Any, ...] | None = Non
     """The results of a call, by repeating the launches of an equal earlier call; None if there was
     none.
     """
-    known = _calls.get(call)
-    if known is None or recorder() is not None:
+    known = known_calls.get(call)
+    if known is None or local.recorder is not None:
         return None
     return known.call(inputs, outs, numbers)
 
@@ -200,9 +201,9 @@ def launch(
         all_made = len(makers) == len(results)
         if all_made or not makers:
             with _lock:
-                if len(_calls) >= _MOST:
-                    _calls.clear()
-                calls = _calls.setdefault(call, _native.Calls())
+                if len(known_calls) >= _MOST:
+                    known_calls.clear()
+                calls = known_calls.setdefault(call, _native.Calls())
             kept = makers if all_made else None
             calls.keep(tuple(inputs.values()), outs, kept, (tuple(spaces), rooms), launched, numbers)
     return outs

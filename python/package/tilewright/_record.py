@@ -36,19 +36,22 @@ class _Local(threading.local):
     recorder: Recorder | None = None
 
 
-_local = _Local()
+#: What this thread records.
+local = _Local()
 
 
 def recorder() -> Recorder | None:
     """Where the calls of this thread are recorded; None where they are launched."""
-    return _local.recorder
+    return local.recorder
 
 
 def record(function: Any, arguments: Any, named: Any, launches: bool = False) -> tuple[Any, Recorder]:
     """Calls a function, whose result is returned, with what was recorded."""
     own = Recorder(launches)
-    before, _local.recorder = _local.recorder, own
+    before, local.recorder = local.recorder, own
+    _native.note_recorder(True)
     try:
         return function(*arguments, **named), own
     finally:
-        _local.recorder = before
+        _native.note_recorder(False)
+        local.recorder = before

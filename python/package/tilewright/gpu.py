@@ -585,14 +585,6 @@ def gemm(
     return outs[0] if keep is None else outs
 
 
-def gemm_again(a: Any, b: Any, function: str | None, invariant: bool, **inputs: Any) -> Any:
-    """A GEMM of these options, by repeating the launches of an equal earlier call; None if there was
-    none.
-    """
-    call = ("gemm", function, None, False, False, invariant, True, None, *inputs)
-    return _again(call, (a, b, *inputs.values()), None)
-
-
 _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
@@ -18,10 +19,13 @@ use super::{Launcher, Ready, alike, bits_of_all, locked, stream_of};
 use crate::foreign::Array;
 use crate::kernel::program::sizes_of;
 use crate::refusal;
-use crate::writes::Writes;
+use crate::writes::{PlainRules, Writes};
 
 /// The most calls of a function that are kept: shapes that never repeat must not fill memory.
 const KEPT: usize = 1024;
+
+/// The extents or the strides of an array.
+type Axes = SmallVec<[i64; 6]>;
 
 /// The arrays of a call, in the order of its function.
 type Arrays = SmallVec<[Array; 6]>;
@@ -34,20 +38,94 @@ struct Made {
     function: Py<PyAny>,
     arguments: Option<Py<PyTuple>>,
     named: Option<Py<PyDict>>,
+    /// The function as what allocates on the current device, with the number of that device and the
+    /// first three arguments.
+    quick: Option<(Py<CudaAllocator>, i64, Py<PyTuple>)>,
 }
 
 impl Made {
     fn of((function, arguments, named): Maker<'_>) -> Made {
-        Made { function: function.unbind(), arguments: arguments.map(Bound::unbind), named: named.map(Bound::unbind) }
+        let quick = arguments.as_ref().and_then(|arguments| {
+            let allocator = function.cast::<CudaAllocator>().ok()?;
+            let number = arguments.get_item(4).ok()?.extract().ok()?;
+            Some((allocator.clone().unbind(), number, arguments.get_slice(0, 3).unbind()))
+        });
+        let (arguments, named) = (arguments.map(Bound::unbind), named.map(Bound::unbind));
+        Made { function: function.unbind(), arguments, named, quick }
     }
 
-    fn make<'py>(&self, like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// A new array; with `leading` axes in the place of its rows.
+    fn make<'py>(&self, like: &Bound<'py, PyAny>, leading: Option<&[i64]>) -> PyResult<Bound<'py, PyAny>> {
         let py = like.py();
+        if let Some((allocator, number, arguments)) = &self.quick {
+            let (allocator, arguments) = (allocator.get(), arguments.bind(py));
+            if allocator.is_current(py, *number)? {
+                let quick = allocator.quick.bind(py);
+                let Some(leading) = leading else { return quick.call1(arguments) };
+                let length: i64 = arguments.get_item(0)?.get_item(-1)?.extract()?;
+                let shape: Axes = leading.iter().copied().chain([length]).collect();
+                let mut strides = Axes::from_elem(1, shape.len());
+                for axis in (1..shape.len()).rev() {
+                    strides[axis - 1] = strides[axis] * shape[axis];
+                }
+                return quick.call1((PyTuple::new(py, shape)?, PyTuple::new(py, strides)?, arguments.get_item(2)?));
+            }
+        }
+        if let Some(leading) = leading {
+            let rows = self.make(like, None)?;
+            let shape: Axes = leading.iter().copied().chain([-1]).collect();
+            return rows.call_method1(pyo3::intern!(py, "view"), PyTuple::new(py, shape)?);
+        }
         let function = self.function.bind(py);
         match &self.arguments {
             None => function.call1((like,)),
             Some(arguments) => function.call(arguments.bind(py), self.named.as_ref().map(|named| named.bind(py))),
         }
+    }
+}
+
+/// Allocates CUDA tensors of PyTorch without its dispatcher, which takes longer than the
+/// allocation.
+///
+/// It is made of three functions: one returns the number of the current device; one allocates there
+/// alone, with shape, strides and type; and one allocates on any device.
+#[pyclass(frozen, module = "tilewright")]
+pub struct CudaAllocator {
+    current: Py<PyAny>,
+    quick: Py<PyAny>,
+    usual: Py<PyAny>,
+}
+
+impl CudaAllocator {
+    fn is_current(&self, py: Python<'_>, number: i64) -> PyResult<bool> {
+        Ok(self.current.bind(py).call0()?.extract::<i64>()? == number)
+    }
+}
+
+#[pymethods]
+impl CudaAllocator {
+    #[new]
+    fn new(current: Py<PyAny>, quick: Py<PyAny>, usual: Py<PyAny>) -> CudaAllocator {
+        CudaAllocator { current, quick, usual }
+    }
+
+    /// A tensor of this shape, strides and type on the device of this number.
+    fn __call__<'py>(
+        &self,
+        shape: &Bound<'py, PyTuple>,
+        strides: &Bound<'py, PyTuple>,
+        dtype: &Bound<'py, PyAny>,
+        device: &Bound<'py, PyAny>,
+        number: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = shape.py();
+        if self.is_current(py, number)? {
+            return self.quick.bind(py).call1((shape, strides, dtype));
+        }
+        let named = PyDict::new(py);
+        named.set_item(pyo3::intern!(py, "dtype"), dtype)?;
+        named.set_item(pyo3::intern!(py, "device"), device)?;
+        self.usual.bind(py).call((shape, strides), Some(&named))
     }
 }
 
@@ -76,7 +154,29 @@ struct Known {
 #[pyclass(frozen, module = "tilewright")]
 #[derive(Default)]
 pub struct Calls {
-    known: Mutex<HashMap<u64, Arc<Known>>>,
+    known: Mutex<Store>,
+}
+
+/// Known calls by the hashes of their arrays, and the last one that was repeated: the next one is
+/// often the same.
+#[derive(Default)]
+struct Store {
+    all: HashMap<u64, Arc<Known>>,
+    last: Option<Arc<Known>>,
+}
+
+impl Store {
+    /// The call on arrays of the same layouts, the last ones of which are this many given results.
+    fn find(&mut self, arrays: &[Array], given: usize) -> Option<Arc<Known>> {
+        // Different layouts may have the same hash.
+        let fits = |known: &&Arc<Known>| known.given == given && all_alike(&known.arrays, arrays);
+        if let Some(known) = self.last.as_ref().filter(fits) {
+            return Some(known.clone());
+        }
+        let found = self.all.get(&key(arrays, given)).filter(fits)?;
+        self.last = Some(found.clone());
+        Some(found.clone())
+    }
 }
 
 /// A kernel, the numbers of its arrays with the number of elements before each, and its sizes.
@@ -109,39 +209,14 @@ impl Calls {
             arrays.push(Array::of(&array)?);
         }
         let given = outs.map_or(0, |outs| outs.len());
-        let found = locked(&self.known).get(&key(&arrays, given)).cloned();
-        // Different layouts may have the same key.
-        let Some(known) = found.filter(|known| known.given == given && all_alike(&known.arrays, &arrays)) else {
-            return Ok(None);
-        };
-        let Ok(first) = inputs.get_item(0) else { return Ok(None) };
-        let make = |made: &Made, arrays: &mut Arrays| -> PyResult<Bound<'py, PyAny>> {
-            let array = made.make(&first)?;
-            arrays.push(Array::of(&array)?);
-            Ok(array)
-        };
-        let mut results: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
-        for made in &known.results {
-            results.push(make(made, &mut arrays)?);
-        }
-        // They are kept until the launches are on the stream; after that their library may reuse
-        // them.
-        let mut workspaces: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
-        for made in &known.workspaces {
-            workspaces.push(make(made, &mut arrays)?);
-        }
-        let stream = stream_of(py, known.device, &arrays)?;
-        for launch in &known.launches {
-            let taken = launch.arrays.iter().filter_map(|(number, before)| Some((arrays.get(*number)?, *before)));
-            let bits = bits_of_all(&launch.numbers, numbers)?;
-            let launched = locked(&launch.ready).launch(stream, taken, &bits);
-            launched.map_err(|error| refusal::of_gpu(py, &error))?;
-        }
+        let found = locked(&self.known).find(&arrays, given);
+        let (Some(known), Ok(first)) = (found, inputs.get_item(0)) else { return Ok(None) };
+        let results = known.launch(&first, &mut arrays, None, numbers)?;
         if let Some(outs) = outs {
             outs.iter_borrowed().try_for_each(|out| rules.mark(&out))?;
-            return Ok(Some(one_or_all(outs.clone())?));
+            return Ok(Some(if outs.len() == 1 { outs.get_item(0)? } else { outs.clone().into_any() }));
         }
-        Ok(Some(one_or_all(PyTuple::new(py, results)?)?))
+        one_or_all(py, results).map(Some)
     }
 
     /// Keeps the launches of a call on these inputs and results, followed by workspaces. Results
@@ -191,17 +266,133 @@ impl Calls {
         let workspaces = workspaces.1.into_iter().map(Made::of).collect();
         let made = Known { device, given, results, workspaces, launches: kept, arrays };
         let mut known = locked(&self.known);
-        if known.len() >= KEPT {
-            known.clear();
+        if known.all.len() >= KEPT {
+            known.all.clear();
         }
-        known.insert(key(&made.arrays, given), Arc::new(made));
+        known.all.insert(key(&made.arrays, given), Arc::new(made));
         Ok(())
     }
 }
 
-/// The only one of several, or all.
-fn one_or_all<'py>(all: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    if all.len() == 1 { all.get_item(0) } else { Ok(all.into_any()) }
+/// New arrays of a call.
+type NewArrays<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
+
+impl Known {
+    /// Launches the kernels on arrays, of which the object of the first is given, and on new results
+    /// and workspaces. Returns the results, with `leading` axes in the place of their rows.
+    fn launch<'py>(
+        &self,
+        first: &Bound<'py, PyAny>,
+        arrays: &mut Arrays,
+        leading: Option<&[i64]>,
+        numbers: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<NewArrays<'py>> {
+        let py = first.py();
+        let mut make = |all: &[Made], leading: Option<&[i64]>| -> PyResult<NewArrays<'py>> {
+            let made = all.iter().map(|made| {
+                let array = made.make(first, leading)?;
+                arrays.push(Array::of(&array)?);
+                Ok(array)
+            });
+            made.collect()
+        };
+        let results = make(&self.results, leading)?;
+        // They are kept until the launches are on the stream; after that their library may reuse
+        // them.
+        let _workspaces = make(&self.workspaces, None)?;
+        let stream = stream_of(py, self.device, arrays)?;
+        for launch in &self.launches {
+            let taken = launch.arrays.iter().filter_map(|(number, before)| Some((arrays.get(*number)?, *before)));
+            let bits = bits_of_all(&launch.numbers, numbers)?;
+            let launched = locked(&launch.ready).launch(stream, taken, &bits);
+            launched.map_err(|error| refusal::of_gpu(py, &error))?;
+        }
+        Ok(results)
+    }
+}
+
+/// The only one of several arrays, or all.
+fn one_or_all<'py>(py: Python<'py>, all: NewArrays<'py>) -> PyResult<Bound<'py, PyAny>> {
+    match &all[..] {
+        [only] => Ok(only.clone()),
+        _ => Ok(PyTuple::new(py, all)?.into_any()),
+    }
+}
+
+/// How many threads record what their calls would launch.
+static RECORDERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that a thread begins to record, or ends. Meanwhile `repeat_call` launches nothing.
+#[pyfunction]
+pub fn note_recorder(begins: bool) {
+    match begins {
+        true => RECORDERS.fetch_add(1, Ordering::Relaxed),
+        false => RECORDERS.fetch_sub(1, Ordering::Relaxed),
+    };
+}
+
+/// Repeats the launches of an earlier call on ordinary tensors of PyTorch: `calls` are the known
+/// calls of functions, `call` is the key of this one, and an array may be None, which is left out.
+///
+/// Where PyTorch records gradients by one of the arrays, `record` is called with the results in a
+/// tuple and with `arguments`: it is what applies a function of autograd, and its result is that of
+/// the call.
+///
+/// With `by_rows` the earlier call was a product of the rows of the first array as a matrix, and of a
+/// second matrix, whose rows have a number each in a third array, if there is one: the result has the
+/// leading axes of the first.
+///
+/// Returns None if there was no such call, or if the arrays are not ordinary tensors, or if nothing
+/// records.
+#[pyfunction]
+#[pyo3(signature = (calls, call, given, record, arguments, by_rows = false))]
+pub fn repeat_call<'py>(
+    calls: &Bound<'py, PyDict>,
+    call: &Bound<'py, PyAny>,
+    given: &Bound<'py, PyTuple>,
+    record: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyAny>,
+    by_rows: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = calls.py();
+    let Some(rules) = PlainRules::now(py)?.filter(|_| RECORDERS.load(Ordering::Relaxed) == 0) else {
+        return Ok(None);
+    };
+    let (mut arrays, mut is_recorded) = (Arrays::new(), false);
+    for array in given.iter_borrowed().filter(|array| !array.is_none()) {
+        let read = if rules.is_plain(&array) { Array::of_cuda_tensor(&array) } else { None };
+        let Some(read) = read else { return Ok(None) };
+        is_recorded |= rules.is_recorded(&array)?;
+        arrays.push(read);
+    }
+    if is_recorded && (record.is_none() || rules.is_transformed(py)?) {
+        return Ok(None);
+    }
+    let Some(known) = calls.get_item(call)? else { return Ok(None) };
+    let mut leading = None;
+    if by_rows {
+        if let [_, matrix, numbers] = &arrays[..]
+            && numbers.shape[..] != matrix.shape[..1]
+        {
+            return Ok(None);
+        }
+        if let Some(first) = arrays.first_mut().filter(|first| first.shape.len() != 2) {
+            let Some(rows) = first.clone().rows() else { return Ok(None) };
+            let mut axes = std::mem::replace(first, rows).shape;
+            axes.pop();
+            leading = Some(axes);
+        }
+    }
+    let known = locked(&known.cast::<Calls>()?.get().known).find(&arrays, 0);
+    let (Some(known), Ok(first)) = (known, given.get_item(0)) else { return Ok(None) };
+    let made = one_or_all(py, known.launch(&first, &mut arrays, leading.as_deref(), None)?)?;
+    if !is_recorded {
+        return Ok(Some(made));
+    }
+    let arguments = arguments.cast::<PyTuple>()?;
+    let made = PyTuple::new(py, [made])?.into_any();
+    let all: SmallVec<[Bound<'py, PyAny>; 8]> = std::iter::once(made).chain(arguments.iter()).collect();
+    record.call1(PyTuple::new(py, all)?).map(Some)
 }
 
 /// A hash that is equal for arrays with equal layouts.

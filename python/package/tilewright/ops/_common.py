@@ -7,8 +7,18 @@ from typing import Any
 
 from .. import _native, gpu
 from .._arrays import compact, empty, is_torch
-from .._operators import Matrix, again, alignment, is_on_device, matrix
+from .._native import repeat_call
+from .._operators import Matrix, alignment, is_on_device, known_calls, matrix
 from .._record import recorder
+
+#: ``torch.compiler.is_compiling``, once there was a call on tensors of PyTorch outside of a trace.
+_is_compiling: Any = None
+#: ``torch.is_autocast_enabled``, likewise.
+_is_autocast: Any = None
+#: What records a call with PyTorch's autograd, by the names of operators, for ordinary tensors outside
+#: of traces: it takes the results in a tuple, or None, and the arguments of the operator. It is filled
+#: by ``tilewright.torch``.
+recorded: dict[str, Any] = {}
 
 
 def by_definition(on: str | None, *arrays: Any, integers: tuple[Any, ...] = ()) -> bool:
@@ -111,6 +121,11 @@ def is_plain(*arrays: Any) -> bool:
     """
     import torch
 
+    global _is_autocast, _is_compiling
+    is_compiling = torch.compiler.is_compiling
+    if is_compiling():
+        return False
+    _is_compiling, _is_autocast = is_compiling, torch.is_autocast_enabled
     is_grad_enabled = torch.is_grad_enabled()
     for own in arrays:
         if own is None:
@@ -120,16 +135,26 @@ def is_plain(*arrays: Any) -> bool:
         if (is_grad_enabled and own.requires_grad) or own.is_meta:
             return False
     # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
-    return not torch.compiler.is_compiling() and not getattr(torch._C, "_are_functorch_transforms_active", bool)()
+    return not getattr(torch._C, "_are_functorch_transforms_active", bool)()
 
 
-def repeated(call: Any, *arrays: Any) -> Any:
-    """The results of a call on ordinary tensors, by repeating the launches of an equal earlier call;
-    None if there was none. Of what is None, there is none; the first is there.
+def repeated(
+    call: Any, arrays: tuple[Any, ...], name: str, arguments: Any, calls: Any = known_calls, by_rows: bool = False
+) -> Any:
+    """The results of a call on ordinary tensors of PyTorch, by repeating the launches of an equal
+    earlier call; None if there was none. Where gradients are recorded, they are those of the operator
+    ``name`` on ``arguments``. Of the arrays that are None, there is none; the first is there.
+
+    This is the whole way of most calls, so it asks nothing of what is asked again behind it.
     """
-    if not is_torch(arrays[0]) or not is_plain(*arrays):
+    if _is_compiling is None or _is_compiling():
         return None
-    return again(call, tuple([own for own in arrays if own is not None]))
+    return repeat_call(calls, call, arrays, recorded.get(name), arguments, by_rows)
+
+
+def is_autocast() -> bool:
+    """Whether PyTorch's automatic mixed precision is enabled for CUDA tensors."""
+    return _is_autocast is not None and _is_autocast("cuda")
 
 
 def _is_recorded(arrays: tuple[Any, ...]) -> bool:

@@ -15,6 +15,7 @@ from ._common import (
     overlaps,
     packed_rows,
     records,
+    repeated,
     rows_of,
     stored,
     strides_of,
@@ -34,6 +35,10 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
     """
     if function not in definitions.FUNCTIONS:
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
+    if on is None and out is None:
+        found = repeated(("activation", function, up is None), (x, up), "activation", (x, up, function))
+        if found is not None:
+            return found
     if is_jax(x):
         return through_jax("activation", x, function, up=up, out=out, on=on)
     if records(x, up, on=on, out=out):
@@ -101,38 +106,48 @@ def activation_backward(x: Any, d_y: Any, function: str = "silu", *, up: Any = N
     if records(x, up, d_y, on=on):
         d_x, d_up = through_torch("activation_backward", x, up, d_y, function)
         return d_x, None if up is None else d_up
-    return activate_backward(x, d_y, function, up, on)
+    d_x, d_up = activate_backward(x, d_y, function, up, on)
+    return d_x, d_up
 
 
-def activate_backward(x: Any, d_y: Any, function: str, up: Any, on: str | None) -> tuple[Any, Any]:
-    """``activation_backward``, launched."""
+def activate_backward(
+    x: Any, d_y: Any, function: str, up: Any, on: str | None, with_result: bool = False
+) -> tuple[Any, ...]:
+    """``activation_backward``, launched; ``with_result``, followed by the result of ``activation``, which
+    the same kernel computes.
+    """
     arrays = (x, d_y) if up is None else (x, up, d_y)
-    call = ("activation_backward", function, up is None)
+    call = ("activation_backward", function, up is None, with_result)
     if on is None and (found := again(call, arrays)) is not None:
-        return (found, None) if up is None else found
+        made = found if isinstance(found, tuple) else (found,)
+        return made if up is not None else (made[0], None, *made[1:])
     for name, array in (("d_y", d_y), ("up", up)):
         if array is not None:
             check_same(x, name, array)
     if by_definition(on, *arrays):
-        return definitions.activation_backward(function, x, up, d_y)
+        derivatives = definitions.activation_backward(function, x, up, d_y)
+        return (*derivatives, definitions.activation(function, x, up)) if with_result else derivatives
     rows = rows_of(on, **({"x": x, "y": d_y} if up is None else {"gate": x, "up": up, "y": d_y}))
     shape = tuple(x.shape)
     names = [name for name in rows if name != "y"]
-    # The derivatives are contiguous, and have the layout of what they are of.
-    for name in names:
+    # The derivatives are contiguous, and have the layout of what they are of; so has the result, which
+    # has the pitch of the derivative by it.
+    for name in list(rows) if with_result else names:
         rows[name] = packed_rows(rows[name], on)
     own = rows[names[0]]
     results = {f"d_{name}": Result(shape, own.element) for name in names}
+    if with_result:
+        results["y"] = Result(shape, own.element)
     if 0 in shape:
-        nothing = [empty(x, shape, own.element) for _ in results]
-        return nothing[0], None if up is None else nothing[1]
-    facts, sizes = _flattened(rows)
-    options: Options = (("function", function), ("gated", up is not None), ("element", own.element), ("alignment", facts))
-    kernels = planned("activation", options, True, machine_of(x))
-    inputs = {name: rows[name].array for name in names}
-    inputs["d_y"] = rows["y"].array
-    made = launch(kernels, inputs, results, sizes, on, call=call, called=arrays)
-    return made[0], None if up is None else made[1]
+        made = tuple(empty(x, shape, own.element) for _ in results)
+    else:
+        facts, sizes = _flattened(rows)
+        options: Options = (("function", function), ("gated", up is not None), ("element", own.element), ("alignment", facts))
+        kernels = planned("activation", options + ((("with_result", True),) if with_result else ()), True, machine_of(x))
+        inputs = {name: rows[name].array for name in names}
+        inputs["d_y"] = rows["y"].array
+        made = launch(kernels, inputs, results, sizes, on, call=call, called=arrays)
+    return made if up is not None else (made[0], None, *made[1:])
 
 
 def silu(x: Any, **named: Any) -> Any:

@@ -13,9 +13,10 @@ from ._common import (
     by_definition,
     check_out,
     check_type,
-    is_plain,
+    is_autocast,
     overlaps,
     records,
+    repeated,
     stored,
     strides_of,
     through_jax,
@@ -51,10 +52,12 @@ def linear(
     >>> linear(np.ones((2, 8), np.float16), np.ones((3, 8), np.float16)).tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
-    x, weight, bias = autocast(x, weight, bias)
     is_same = is_invariant(invariant)
-    if on is None and out is None and (found := _again(x, weight, bias, function, is_same)) is not None:
-        return found
+    if on is None and out is None and not is_autocast():
+        arguments = None if function is not None else (x, weight, bias, is_same)
+        if (found := _again(x, weight, bias, function, is_same, arguments)) is not None:
+            return found
+    x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
     if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
@@ -106,19 +109,17 @@ def _epilogue(function: str | None, bias: Any) -> tuple[str | None, dict[str, An
     return "x + bias" if function is None else _substituted(function), {"bias": bias}
 
 
-def _again(x: Any, weight: Any, bias: Any, function: str | None, invariant: bool) -> Any:
+def _again(x: Any, weight: Any, bias: Any, function: str | None, invariant: bool, recorded: Any = None) -> Any:
     """The result of ``multiply`` on ordinary tensors, by repeating the launches of an equal earlier
-    call; None if there was none.
+    call; None if there was none. ``recorded`` are the arguments of the registered operator, by which
+    a call is recorded; without them there is no result of one that is.
     """
-    if not is_torch(x) or not is_plain(x, weight, bias) or not x.is_cuda or not x.dim():
-        return None
-    if bias is not None and bias.shape != weight.shape[:1]:
-        # A GEMM broadcasts other shapes, too.
-        return None
-    text, named = _epilogue(function, bias)
-    rows = flat_rows(x)
-    found = gpu.gemm_again(rows, weight, text, invariant, **named)
-    return found if found is None or rows is x else found.reshape(*x.shape[:-1], weight.shape[0])
+    if bias is None:
+        call: tuple[Any, ...] = ("gemm", function, None, False, False, invariant, True, None)
+    else:
+        text = "x + bias" if function is None else _substituted(function)
+        call = ("gemm", text, None, False, False, invariant, True, None, "bias")
+    return repeated(call, (x, weight, bias), "" if recorded is None else "linear", recorded, gpu._calls, True)
 
 
 def product_into(out: Any, shape: tuple[int, ...], a: Any, b: Any, on: str | None, **named: Any) -> Any:
@@ -186,24 +187,22 @@ def multiply_backward(
     rows, of_rows = flat_rows(x), flat_rows(d_y)
     if into is not None and (tuple(into.shape) != tuple(weight.shape) or type_name(into) != "float32"):
         raise ValueError(f"into is {tuple(weight.shape)} of float32, not {tuple(into.shape)} of {type_name(into)}")
-    if by_definition(on, x, weight, d_y, into):
-        check_type(x, "weight", weight)
-        check_type(x, "d_y", d_y)
-        d = definitions.wide(of_rows)
-        d_x = definitions.narrow(definitions.product(d, weight, invariant).reshape(x.shape), x)
-        product = d.T @ definitions.wide(rows)
-        d_weight = definitions.narrow(product, weight) if into is None else _added(into, product)
-        return d_x, d_weight, definitions.narrow(d.sum(0), weight) if bias else None
-    d_x = gpu.gemm(of_rows, weight.T, invariant=invariant, on=on).reshape(tuple(x.shape))
+    d_x = _by_rows(weight, d_y, x.shape, invariant, on)
     if into is None:
-        d_weight = gpu.gemm(of_rows.T, rows.T, on=on)
+        d_weight = _by_weight(x, weight, d_y, on)
+    elif by_definition(on, x, weight, d_y, into):
+        check_type(x, "weight", weight)
+        d_weight = _added(into, definitions.wide(of_rows).T @ definitions.wide(rows))
     else:
         # No kernel of a product has one parameter for an input and the result, so the sum has a place
         # of its own.
         total = gpu.gemm(of_rows.T, rows.T, function="x + total", total=into, out=empty(into, tuple(into.shape)), on=on)
         d_weight = gpu.relayout(total, into, on=on)
-    d_bias = gpu.reduce(of_rows, "sum", axis=0, on=on) if bias else None
-    return d_x, d_weight, d_bias
+    if not bias:
+        return d_x, d_weight, None
+    if by_definition(on, d_y):
+        return d_x, d_weight, definitions.narrow(definitions.wide(of_rows).sum(0), weight)
+    return d_x, d_weight, gpu.reduce(of_rows, "sum", axis=0, on=on)
 
 
 def _added(into: Any, product: Any) -> Any:
@@ -398,10 +397,29 @@ def pass_back(
     x: Any, gate: Any, up: Any, down: Any, first: Any, second: Any, d_y: Any, function: str, invariant: bool, on: str | None
 ) -> tuple[Any, Any, Any, Any]:
     """``feed_forward_backward``, launched."""
-    from ._elements import activate, activate_backward
+    from ._elements import activate_backward
 
-    hidden = activate(first, function, second, None, on)
-    d_hidden, d_down, _ = multiply_backward(hidden, down, d_y, False, None, invariant, on)
-    d_first, d_second = activate_backward(first, d_hidden, function, second, on)
+    d_hidden = _by_rows(down, d_y, first.shape, invariant, on)
+    # One kernel reads both results of the first layers once, for their derivatives and for what the
+    # second layer was given.
+    d_first, d_second, hidden = activate_backward(first, d_hidden, function, second, on, with_result=True)
+    d_down = _by_weight(hidden, down, d_y, on)
     d_x, (d_gate, d_up) = multiply_all_backward(x, (gate, up), (d_first, d_second), invariant, on)
     return d_x, d_gate, d_up, d_down
+
+
+def _by_rows(weight: Any, d_y: Any, shape: Any, invariant: bool, on: str | None) -> Any:
+    """The derivative of a linear layer by its rows, which have this shape."""
+    if by_definition(on, weight, d_y):
+        check_type(weight, "d_y", d_y, "the weight")
+        product = definitions.product(definitions.wide(flat_rows(d_y)), weight, invariant)
+        return definitions.narrow(product.reshape(tuple(shape)), d_y)
+    return gpu.gemm(flat_rows(d_y), weight.T, invariant=invariant, on=on).reshape(tuple(shape))
+
+
+def _by_weight(x: Any, weight: Any, d_y: Any, on: str | None) -> Any:
+    """The derivative of a linear layer by its weight."""
+    if by_definition(on, x, weight, d_y):
+        check_type(x, "weight", weight)
+        return definitions.narrow(definitions.wide(flat_rows(d_y)).T @ definitions.wide(flat_rows(x)), weight)
+    return gpu.gemm(flat_rows(d_y).T, flat_rows(x).T, on=on)

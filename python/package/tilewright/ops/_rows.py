@@ -114,7 +114,7 @@ def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -
     >>> softmax(np.zeros((2, 4), np.float32)).tolist()
     [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
     """
-    if on is None and out is None and (found := repeated(("softmax", axis), x)) is not None:
+    if on is None and out is None and (found := repeated(("softmax", axis), (x,), "softmax", (x, axis))) is not None:
         return found
     if is_jax(x):
         return through_jax("softmax", x, axis=axis, out=out, on=on)
@@ -144,7 +144,7 @@ def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = Non
     >>> np.exp(log_softmax(np.zeros((1, 4), np.float32))).round(6).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
-    if on is None and out is None and (found := repeated(("log_softmax", axis), x)) is not None:
+    if on is None and out is None and (found := repeated(("log_softmax", axis), (x,), "log_softmax", (x, axis))) is not None:
         return found
     if is_jax(x):
         return through_jax("log_softmax", x, axis=axis, out=out, on=on)
@@ -347,7 +347,12 @@ def rms_norm(
     """
     if on is None and out is None:
         call = _norm_call("rms_norm", weight, None, residual, epsilon, weight_less_one)
-        if (found := repeated(call, x, residual, weight)) is not None:
+        if residual is None:
+            found = repeated(call, (x, weight), "rms_norm", (x, weight, epsilon, weight_less_one))
+        else:
+            arguments = (x, weight, residual, epsilon, weight_less_one)
+            found = repeated(call, (x, residual, weight), "rms_norm_residual", arguments)
+        if found is not None:
             return found
     if is_jax(x):
         options = {"epsilon": epsilon, "weight_less_one": weight_less_one, "out": out, "on": on}
@@ -408,7 +413,12 @@ def layer_norm(
     """
     if on is None and out is None:
         call = _norm_call("layer_norm", weight, bias, residual, epsilon, False)
-        if (found := repeated(call, x, residual, weight, bias)) is not None:
+        if residual is None:
+            found = repeated(call, (x, weight, bias), "layer_norm", (x, weight, bias, epsilon))
+        else:
+            arguments = (x, weight, bias, residual, epsilon)
+            found = repeated(call, (x, residual, weight, bias), "layer_norm_residual", arguments)
+        if found is not None:
             return found
     if is_jax(x):
         return through_jax("layer_norm", x, weight, bias, residual=residual, epsilon=epsilon, out=out, on=on)

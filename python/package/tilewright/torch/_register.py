@@ -9,6 +9,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from ..ops import _common
+
 #: The registered operators by their names.
 operators = SimpleNamespace()
 
@@ -50,7 +52,8 @@ class Operator:
     the function itself, which saves the dispatcher's time.
     """
 
-    def __init__(self, own: Any, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, own: Any, function: Callable[..., Any]) -> None:
+        self.name = name
         self.own = own
         self._function = function
         self._recorded: Any = None
@@ -68,7 +71,7 @@ class Operator:
                 # A function whose derivatives are recorded takes no list of tensors.
                 return self.own(*arguments)
         if is_recorded and self._recorded is not None and _is_grad_enabled():
-            return self._recorded(*arguments)
+            return self._recorded(None, *arguments)
         return self._function(*arguments)
 
     def derive_by(self, derive: Callable[..., Any], keep: Callable[..., Any]) -> None:
@@ -76,17 +79,24 @@ class Operator:
         self.own.register_autograd(derive, setup_context=keep)
         function = self._function
 
-        def forward(ctx: Any, *arguments: Any) -> Any:
-            made = function(*arguments)
-            keep(ctx, arguments, made)
-            return made
+        def forward(ctx: Any, made: Optional[tuple[Any]], *arguments: Any) -> Any:
+            results = function(*arguments) if made is None else made[0]
+            keep(ctx, arguments, results)
+            return results
 
-        methods = {
-            "forward": staticmethod(forward),
-            "backward": staticmethod(torch.autograd.function.once_differentiable(derive)),
-        }
+        once = torch.autograd.function.once_differentiable(derive)
+
+        def backward(ctx: Any, *derivatives: Any) -> Any:
+            # Where the backward is not recorded itself there is nothing to refuse.
+            made = once(ctx, *derivatives) if _is_grad_enabled() else derive(ctx, *derivatives)
+            return (None, *made) if isinstance(made, tuple) else (None, made)
+
+        methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         recorded: Any = type("Recorded", (torch.autograd.Function,), methods)
-        self._recorded = recorded.apply
+        # In PyTorch 2.11 `apply` of the class asks in Python what a call was asked before, and then
+        # calls this one.
+        self._recorded = super(torch.autograd.Function, recorded).apply
+        _common.recorded[self.name] = self._recorded
 
     def derive_not(self, reason: str) -> None:
         """Registers that there are no derivatives: a backward through a call is an error with this reason."""
@@ -117,7 +127,7 @@ def register(
     schema = torch.library.infer_schema(function, mutates_args=mutates)
     own: Any = torch.library.custom_op(f"tilewright::{name}", unrecorded, mutates_args=mutates, schema=schema)
     own.register_fake(fake)
-    operator = Operator(own, function)
+    operator = Operator(name, own, function)
     if name.endswith("_backward"):
         operator.derive_not("it is a derivative itself, and is differentiated no further")
     setattr(operators, name, operator)
