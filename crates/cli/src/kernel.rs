@@ -233,7 +233,12 @@ pub fn run(action: &KernelAction, terminal: &mut Terminal) -> Result<(), Failure
             explain::run(file, sizes, &machine, options, terminal)
         }
         KernelAction::Gradient { file, of, atomic, merge, output } => {
-            let options = GradientOptions { of: of.clone(), atomic: *atomic, blocks_merged: *merge };
+            let options = GradientOptions {
+                of: of.clone(),
+                atomic: *atomic,
+                blocks_merged: *merge,
+                ..GradientOptions::default()
+            };
             tiles::gradient(&Tile::read(file)?, &options, output.as_deref(), terminal)
         }
         KernelAction::Bench { kernel, rounds } => {

@@ -56,12 +56,14 @@ options! {
         element: Element = Element::F32,
         /// A power of two that divides the pitches of all matrices and `N`, in elements.
         alignment: i64 = 1,
+        /// Whether the backward writes `y` too: who saves the inputs and not `y` needs both.
+        with_result: bool = false,
     }
 }
 
 impl Activation {
     fn text(&self) -> Result<String, OperatorError> {
-        let Activation { function, gated, element, alignment } = self;
+        let Activation { function, gated, element, alignment, .. } = self;
         let (element, alignment) = (*element, *alignment);
         check_float("activation", "element", element)?;
         if alignment < 1 || alignment.count_ones() != 1 {
@@ -93,8 +95,9 @@ impl Operator for Activation {
     }
 
     /// Reads `x` and `d_y`, and writes `d_x`; if gated, reads `gate`, `up` and `d_y`, and writes
-    /// `d_gate` and `d_up`.
+    /// `d_gate` and `d_up`. With `with_result` it writes `y` too.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        Ok(program(&self.text()?)?.gradient(&GradientOptions::default())?)
+        let outputs = if self.with_result { vec!["y".to_string()] } else { Vec::new() };
+        Ok(program(&self.text()?)?.gradient(&GradientOptions { outputs, ..GradientOptions::default() })?)
     }
 }

@@ -23,12 +23,6 @@ use crate::rows::Norm;
 
 /// The longest row of which threads keep the weights.
 const LONGEST_WITH_WEIGHTS: i64 = 8192;
-/// How many blocks add the parts of the blocks: about two for each multiprocessor of an H200.
-const BLOCKS_OF_TOTAL: i64 = 256;
-/// The elements of parts that a block loads at once: 32 KiB in flight.
-const ELEMENTS_AT_ONCE: i64 = 8192;
-/// The columns of such a block at least: a sector of f32.
-const LEAST_COLUMNS: i64 = 8;
 
 impl Norm {
     /// The vectors whose derivatives are sums over rows.
@@ -146,8 +140,8 @@ factor = products * s * s * s * (-{one_over})
         let Norm { rows, weight_element, .. } = *self;
         let length = rows.length;
         let blocks = self.blocks();
-        let columns = power_from(length / BLOCKS_OF_TOTAL).max(LEAST_COLUMNS).min(power_from(length));
-        let many = ELEMENTS_AT_ONCE / columns;
+        let columns = self.totals.columns.min(power_from(length));
+        let many = self.totals.elements_at_once / columns;
         let names: Vec<String> = self.vectors().into_iter().map(|name| format!("d_{name}")).collect();
         let mut head = String::new();
         let mut behind = String::new();

@@ -3,7 +3,8 @@
 //! Law: a row is in one tile if it has at most [`LONGEST_ROW_IN_A_TILE`] elements. A longer row is
 //! read chunk by chunk, each chunk a tile. Short rows share a block.
 
-use tilewright_tile::{Element, Program};
+use tilewright_kernel::machine::Machine;
+use tilewright_tile::{Element, Program, multiprocessors};
 
 use crate::error::OperatorError;
 use crate::row_blocks::power_from;
@@ -24,11 +25,10 @@ const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
 const MOST_TILES: i64 = 256;
-/// The warps of a grid with 32 elements a thread: one wave, with eight warps resident on each of
-/// about 128 multiprocessors. With 16 elements the grid has four times as many warps and runs in
-/// two waves, which took 0.94 of the time of one wave on an H200, 2026-12-01
-/// (`scripts/gradients-of-rows`).
-const WARPS: i64 = 8 * 128;
+/// The warps of a grid with 32 elements a thread, for each multiprocessor: one wave, with eight
+/// warps resident. With 16 elements the grid has four times as many warps and runs in two waves,
+/// which took 0.94 of the time of one wave on an H200, 2026-12-01 (`scripts/gradients-of-rows`).
+const WARPS: i64 = 8;
 /// The longest row that is taken.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
@@ -50,17 +50,18 @@ impl GradientTiles {
             rows: many,
             warps,
             tiles,
-            all_warps: if of_thread == MOST_OF_THREAD { WARPS } else { 4 * WARPS },
+            warps_of_multiprocessor: if of_thread == MOST_OF_THREAD { WARPS } else { 4 * WARPS },
         }
     }
 
-    /// The same for a problem of about this many rows: blocks take equally many tiles, so that a
-    /// wave ends at one time, and each block writes its sums once.
-    pub(crate) fn about(self, rows: i64) -> GradientTiles {
+    /// The same for a problem of about this many rows on a machine, or without one on an H200:
+    /// blocks take equally many tiles, so that a wave ends at one time, and each block writes its
+    /// sums once.
+    pub(crate) fn about(self, rows: i64, machine: Option<&Machine>) -> GradientTiles {
         if rows < 1 {
             return self;
         }
-        let most = self.rows * self.all_warps / self.warps;
+        let most = self.rows * self.warps_of_multiprocessor * multiprocessors(machine) / self.warps;
         GradientTiles { tiles: power_from((rows + most - 1) / most).min(MOST_TILES), ..self }
     }
 
@@ -114,8 +115,8 @@ pub(crate) struct GradientTiles {
     pub(crate) warps: i64,
     /// The tiles of a block, one after another.
     pub(crate) tiles: i64,
-    /// The warps that all blocks shall have together.
-    all_warps: i64,
+    /// The warps that all blocks shall have together, for each multiprocessor.
+    warps_of_multiprocessor: i64,
 }
 
 /// The sums over rows that a backward keeps in registers.

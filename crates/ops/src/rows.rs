@@ -8,12 +8,13 @@
 //! the distance between two rows of `x`. Each tensor has its own pitch, named after it, and a
 //! derivative has the pitch of what it is of: `d_x` is `(M,length):(x_pitch,1)`.
 
-use tilewright_tile::{Element, Sequence};
+use tilewright_kernel::machine::Machine;
+use tilewright_tile::{Element, Sequence, TotalTiles};
 
-use crate::Operator;
 use crate::error::OperatorError;
 use crate::options::options;
 use crate::row_tiles::{GradientTiles, LONGEST_ROW_IN_A_TILE, RowTiles, Sums, check_float, narrowed, program, widened};
+use crate::{Operator, OperatorKernels};
 
 /// A sequence of one program.
 fn single(text: &str) -> Result<Sequence, OperatorError> {
@@ -347,6 +348,8 @@ pub(crate) struct Norm {
     pub(crate) rows: RowTiles,
     /// The tiles of the backward.
     pub(crate) tiles: GradientTiles,
+    /// How the program that adds the sums of all blocks is cut.
+    pub(crate) totals: TotalTiles,
     pub(crate) epsilon: f64,
     /// Whether the mean is subtracted.
     pub(crate) centred: bool,
@@ -414,7 +417,8 @@ impl Norm {
 }
 
 impl RmsNorm {
-    fn norm(&self) -> Result<Norm, OperatorError> {
+    /// The norm, with a backward for a machine; without one, for an H200.
+    fn norm(&self, machine: Option<&Machine>) -> Result<Norm, OperatorError> {
         let RmsNorm { length, element, alignment, epsilon, weight, weight_less_one, weight_element, residual, .. } =
             *self;
         let operator = "rms_norm";
@@ -423,7 +427,7 @@ impl RmsNorm {
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, Sums::Few).about(self.about_rows).given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Few).about(self.about_rows, machine).given(operator, given)?,
             epsilon,
             centred: false,
             weight,
@@ -431,6 +435,7 @@ impl RmsNorm {
             bias: false,
             weight_element,
             residual,
+            totals: TotalTiles::new(length, machine),
         };
         norm.checked()
     }
@@ -438,19 +443,26 @@ impl RmsNorm {
 
 impl Operator for RmsNorm {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&self.norm()?.text())
+        single(&self.norm(None)?.text())
     }
 
     /// Reads `x` and `d_y`, and `weight` if there is one; writes `d_x` and `d_weight`. With
     /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative by the output `sum`, and
     /// writes `d_sum`, which is the derivative by `x` and by `residual`.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        self.norm()?.backward()
+        self.norm(None)?.backward()
+    }
+
+    fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        let norm = self.norm(Some(machine))?;
+        let sequence = if is_backward { norm.backward()? } else { single(&norm.text())? };
+        OperatorKernels::compiled(&sequence, machine)
     }
 }
 
 impl LayerNorm {
-    fn norm(&self) -> Result<Norm, OperatorError> {
+    /// The norm, with a backward for a machine; without one, for an H200.
+    fn norm(&self, machine: Option<&Machine>) -> Result<Norm, OperatorError> {
         let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual, .. } = *self;
         let operator = "layer_norm";
         let rows = RowTiles::new(length, element, alignment).checked(operator)?;
@@ -460,7 +472,7 @@ impl LayerNorm {
             rows,
             // With a residual three tiles are in flight.
             tiles: GradientTiles::new(rows, if residual { Sums::Few } else { Sums::Many })
-                .about(self.about_rows)
+                .about(self.about_rows, machine)
                 .given(operator, given)?,
             epsilon,
             centred: true,
@@ -469,6 +481,7 @@ impl LayerNorm {
             bias,
             weight_element,
             residual,
+            totals: TotalTiles::new(length, machine),
         };
         norm.checked()
     }
@@ -476,11 +489,17 @@ impl LayerNorm {
 
 impl Operator for LayerNorm {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&self.norm()?.text())
+        single(&self.norm(None)?.text())
     }
 
     /// As of [`RmsNorm`], and `d_bias`.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        self.norm()?.backward()
+        self.norm(None)?.backward()
+    }
+
+    fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        let norm = self.norm(Some(machine))?;
+        let sequence = if is_backward { norm.backward()? } else { single(&norm.text())? };
+        OperatorKernels::compiled(&sequence, machine)
     }
 }

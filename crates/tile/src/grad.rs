@@ -25,6 +25,8 @@ mod rules;
 mod total;
 mod writer;
 
+pub use total::{TotalTiles, multiprocessors};
+
 use tilewright_kernel::Element;
 
 use crate::error::{Reason, TileError};
@@ -50,11 +52,14 @@ pub struct GradientOptions {
     /// How many blocks of the program one block of the gradient executes, where blocks share a tile
     /// of an input: each then keeps the sum over its blocks in registers.
     pub blocks_merged: i64,
+    /// Outputs of the program, stored outside of loops, that the gradient writes too: what its
+    /// backward computes of them anyway is then not computed by another launch.
+    pub outputs: Vec<String>,
 }
 
 impl Default for GradientOptions {
     fn default() -> GradientOptions {
-        GradientOptions { of: Vec::new(), atomic: false, blocks_merged: 32 }
+        GradientOptions { of: Vec::new(), atomic: false, blocks_merged: 32, outputs: Vec::new() }
     }
 }
 

@@ -75,7 +75,7 @@ pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
 pub use explanation::explanation;
-pub use grad::GradientOptions;
+pub use grad::{GradientOptions, TotalTiles, multiprocessors};
 pub use held::Held;
 pub use library::{Entry, LIBRARY};
 pub use program::{

@@ -144,7 +144,7 @@ impl TileProgram {
         machine: Option<&str>,
     ) -> PyResult<Vec<TileProgram>> {
         let machine = machine.map(|name| library::machine(py, name)).transpose()?;
-        let options = tile::GradientOptions { of, atomic, blocks_merged: merge };
+        let options = tile::GradientOptions { of, atomic, blocks_merged: merge, ..Default::default() };
         let gradient = self.compiled.source().gradient(&options).map_err(|error| refused(py, &error))?;
         let programs = gradient.programs().iter();
         programs.map(|program| compiled(py, || Ok(program.clone()), machine.clone())).collect()

@@ -75,6 +75,20 @@ pub(super) struct Reverse<'p> {
     deferred: HashMap<u32, Vec<Deferred<'p>>>,
     /// The loop that is reversed again for its loads alone.
     again: Option<u32>,
+    /// The outputs of the source program that are written too.
+    outputs: HashSet<usize>,
+    /// Their stores, which come last: no load waits for them.
+    stored: Vec<Statement>,
+}
+
+/// The numbers of the outputs that are written too.
+fn outputs(source: &Program, options: &GradientOptions) -> Result<HashSet<usize>, TileError> {
+    let number = |name: &String| {
+        let found = source.tensors.iter().position(|tensor| tensor.name == *name && tensor.role == Role::Output);
+        let because = || "the program has no output of this name that it does not read".to_string();
+        found.ok_or_else(|| Reason::Gradient { of: name.clone(), because: because() }.into())
+    };
+    options.outputs.iter().map(number).collect()
 }
 
 /// The gradient of a program, and the parts that are still to be added.
@@ -93,9 +107,10 @@ pub(super) fn reversed(
         iterations: 0,
         ..source.clone()
     };
-    for tensor in &mut program.tensors {
+    let outputs = outputs(source, options)?;
+    for (number, tensor) in program.tensors.iter_mut().enumerate() {
         // What the program wrote is not read again.
-        tensor.role = Role::Input;
+        tensor.role = if outputs.contains(&number) { Role::Output } else { Role::Input };
     }
     let mut destinations = Vec::new();
     let mut parts = Vec::new();
@@ -140,10 +155,13 @@ pub(super) fn reversed(
         pending: HashMap::new(),
         deferred: HashMap::new(),
         again: None,
+        outputs,
+        stored: Vec::new(),
     };
     reverse.body(&source.body, ROOT)?;
     reverse.stores(ROOT)?;
-    let Reverse { writer, destinations, .. } = reverse;
+    let Reverse { mut writer, destinations, stored, .. } = reverse;
+    stored.into_iter().for_each(|store| writer.push(ROOT, store));
     let program = writer.finish();
     // An input without influence has no derivative to store.
     for (own, _) in &destinations {
@@ -312,6 +330,16 @@ impl<'p> Reverse<'p> {
                     }
                 }
                 Statement::Store { tensor, at, rows, with, value, place } => {
+                    if self.outputs.contains(tensor) {
+                        if scope != ROOT || with.is_some() || !rows.is_empty() {
+                            let because =
+                                "an output is written too only where blocks store its tiles, outside of loops";
+                            return Err(self.refuse(because, *place));
+                        }
+                        let (at, rows, with) = (self.indices(scope, at, *place)?, Vec::new(), None);
+                        let value = self.primal(*value, scope)?;
+                        self.stored.push(Statement::Store { tensor: *tensor, at, rows, with, value, place: *place });
+                    }
                     if !self.is_active(*value) {
                         continue;
                     }

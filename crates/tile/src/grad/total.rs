@@ -2,6 +2,7 @@
 //!
 //! Law: each element is the sum of its parts, added in an order that depends on their number alone.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, LayoutError};
 
@@ -11,12 +12,48 @@ use crate::build::{Build, TensorId, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Index, Program, Reduction, padded};
 
-/// How many blocks a derivative shall have at least: some for each multiprocessor.
-const BLOCKS: i64 = 256;
+/// How many blocks a derivative shall have at least, for each multiprocessor.
+const BLOCKS_OF_MULTIPROCESSOR: i64 = 2;
 /// The columns of the derivative that a block computes: a sector to a line of 512 bytes of f32.
 const COLUMNS: [i64; 2] = [8, 128];
 /// The elements of parts that a block loads at once: 32 KiB in flight.
 const ELEMENTS_AT_ONCE: i64 = 8192;
+
+/// How a program is cut that adds the parts of a derivative, which the blocks of another program
+/// have written.
+///
+/// ```
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_tile::TotalTiles;
+///
+/// let tiles = TotalTiles::new(8192, Machine::named("H200").as_ref());
+/// assert_eq!(tiles, TotalTiles { columns: 32, elements_at_once: 8192 });
+/// // With fewer multiprocessors there are fewer blocks, and each has more columns.
+/// assert_eq!(TotalTiles::new(8192, Machine::named("Orin").as_ref()).columns, 128);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TotalTiles {
+    /// The most columns of the derivative that a block computes: a power of two.
+    pub columns: i64,
+    /// The elements of parts, in f32, that a block loads at once.
+    pub elements_at_once: i64,
+}
+
+impl TotalTiles {
+    /// The tiles of a derivative of this many elements on a machine; without one, on an H200.
+    pub fn new(elements: i64, machine: Option<&Machine>) -> TotalTiles {
+        let blocks = BLOCKS_OF_MULTIPROCESSOR * multiprocessors(machine);
+        let columns = padded(elements / blocks).clamp(COLUMNS[0], COLUMNS[1]);
+        TotalTiles { columns, elements_at_once: ELEMENTS_AT_ONCE }
+    }
+}
+
+/// The multiprocessors of a machine, at least 1; without a machine, those of an H200.
+pub fn multiprocessors(machine: Option<&Machine>) -> i64 {
+    let own = machine.map(|machine| machine.multiprocessors);
+    let own = own.or_else(|| Machine::named("H200").map(|machine| machine.multiprocessors));
+    own.map_or(1, i64::from).max(1)
+}
 
 pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
     let (name, element, layout) = &parts.result;
@@ -28,7 +65,7 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
     // The last mode is taken in tiles, the others one by one.
     let known = |mode: &usize| parts.extents[*mode].known().unwrap_or(1).max(1);
     let elements = real.iter().map(known).fold(1, i64::saturating_mul);
-    let columns = padded(elements / BLOCKS).clamp(COLUMNS[0], COLUMNS[1]);
+    let TotalTiles { columns, .. } = TotalTiles::new(elements, None);
     let tile = |mode: usize| match (real.last() == Some(&mode), parts.extents[mode].known()) {
         (false, _) => 1,
         (true, Some(known)) => padded(known).min(columns),
