@@ -71,6 +71,12 @@ fn functions_have_the_values_and_gradients_of_their_formulas() {
             let by_up: Vec<f64> = values.iter().zip(&d).map(|(value, d)| value * d).collect();
             close(name, found.of("d_gate"), &by_gate, 1e-4);
             close(name, found.of("d_up"), &by_up, 1e-5);
+
+            // With the result, everything is what two launches compute.
+            let both = run(Activation { with_result: true, ..operator.clone() }.backward(), &sizes, &inputs);
+            let alone = run(operator.forward(), &sizes, &inputs[..2]);
+            assert_eq!(both.of("y"), alone.of("y"), "{name}");
+            assert_eq!((both.of("d_gate"), both.of("d_up")), (found.of("d_gate"), found.of("d_up")), "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Softmax and norms beside their formulas in f64.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_ops::{LayerNorm, LogSoftmax, Operator, RmsNorm, Softmax};
 use tilewright_tile::Element;
 
@@ -214,4 +215,27 @@ fn a_way_that_no_kernel_has_is_refused() {
     ] {
         assert!(refused(norm).contains(name), "{name}");
     }
+}
+
+/// The backward of norms fills the multiprocessors of a machine with equally many warps.
+#[test]
+fn the_backward_of_a_norm_has_blocks_for_each_multiprocessor() {
+    for machine in ["Orin", "A100", "H200"].map(|name| Machine::named(name).expect("a card of the table")) {
+        for (length, warps_of_each) in [(768, 8), (1024, 32), (4096, 32)] {
+            let rows = 1 << 14;
+            let norm = RmsNorm { length, weight: true, about_rows: rows, ..RmsNorm::default() };
+            let text = norm.kernels(true, &machine).unwrap().text;
+            let number = |before: &str| -> i64 {
+                let (_, behind) = text.split_once(before).expect(before);
+                behind.split(|own: char| !own.is_ascii_digit()).next().and_then(|own| own.parse().ok()).expect(before)
+            };
+            let warps = (rows / number("grid ceil(M/")) * number("warps ");
+            let most = warps_of_each * i64::from(machine.multiprocessors);
+            assert!(warps <= most && 2 * warps > most, "{} {length}: {warps} of {most}", machine.name);
+        }
+    }
+    // Without a machine, it is that of an H200.
+    let norm = RmsNorm { length: 1024, weight: true, about_rows: 1 << 14, ..RmsNorm::default() };
+    let h200 = norm.kernels(true, &Machine::named("H200").expect("an H200")).unwrap();
+    assert_eq!(norm.backward().unwrap().to_string(), h200.text);
 }

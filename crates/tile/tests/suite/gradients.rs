@@ -401,6 +401,60 @@ tile named {
 }
 
 #[test]
+fn a_gradient_writes_the_outputs_that_are_asked_for() {
+    let text = "
+tile two {
+    input  x: f32 (M,8):(8,1)
+    output y: f32 (M,8):(8,1)
+    output s: f32 (M,1):(1,1)
+    grid ceil(M/2)
+    a = load(x, (2,8), (block.x, 0))
+    b = exp(a) * 3
+    store(y, (block.x, 0), b)
+    store(s, (block.x, 0), reduce_sum(b, 1))
+}";
+    let (sizes, x) = ([("M", 3)], numbers(24, 5));
+    let given = [("x", x.clone()), ("d_y", numbers(24, 6)), ("d_s", numbers(3, 7))];
+    let forward = outputs(&program(text), &sizes, &given[..1]);
+    let plain = program(text).gradient(&GradientOptions::default()).unwrap().run(&sizes, &given).unwrap();
+    for asked in [vec![], vec!["y"], vec!["s"], vec!["s", "y"]] {
+        let options = GradientOptions {
+            outputs: asked.iter().map(|own| (*own).to_string()).collect(),
+            ..GradientOptions::default()
+        };
+        let found = program(text).gradient(&options).unwrap().run(&sizes, &given).unwrap();
+        assert_eq!(found.len(), 1 + asked.len());
+        for (name, all) in &found {
+            match forward.iter().find(|(own, _)| own == name) {
+                Some((_, expected)) => {
+                    assert!(asked.contains(&name.as_str()));
+                    assert_eq!(all.iter().map(|own| own.expect("written")).collect::<Vec<_>>(), *expected);
+                }
+                None => assert_eq!((name, all), (&plain[0].0, &plain[0].1)),
+            }
+        }
+    }
+    // Inputs, unknown names, and what is stored in a loop.
+    let refused = |text: &str, name: &str, words: &str| {
+        let options = GradientOptions { outputs: vec![name.to_string()], ..GradientOptions::default() };
+        let error = program(text).gradient(&options).expect_err(words);
+        assert!(error.code() == "E1213" && error.to_string().contains(words), "{error}");
+    };
+    refused(text, "x", "no output of this name");
+    refused(text, "z", "no output of this name");
+    let looped = "
+tile looped {
+    input  x: f32 (M,8):(8,1)
+    output y: f32 (M,8):(8,1)
+    grid ceil(M/4)
+    loop i < 2 {
+        store(y, (block.x*2 + i, 0), exp(load(x, (2,8), (block.x*2 + i, 0))))
+    }
+}";
+    refused(looped, "y", "outside of loops");
+}
+
+#[test]
 fn programs_of_the_library_have_a_gradient_or_are_refused() {
     let mut derived = Vec::new();
     for entry in tilewright_tile::LIBRARY {
