@@ -7,7 +7,7 @@ use tilewright_layout::interrupt;
 use tilewright_sanitize::costs::SourceTexts;
 use tilewright_sanitize::ptx::{Scalar, parse};
 use tilewright_sanitize::{
-    Argument, Array, Direction, Element, KernelLaunch, LaunchError, MapArray, MapSwizzle, Options, sanitize,
+    Argument, Array, Direction, Element, KernelLaunch, LaunchError, MapArray, MapSwizzle, MapView, Options, sanitize,
 };
 
 use crate::interrupt::interruptible;
@@ -91,7 +91,7 @@ impl GivenArgument {
                     }
                 };
                 let array = MapArray::Own(array(name, direction, element, shape, bytes)?);
-                Argument::Map { array, extents, swizzle }
+                Argument::Map { array, view: MapView::tiled(extents, swizzle) }
             }
         })
     }

@@ -34,7 +34,10 @@ An argument is
   inout:i32[1]=zeros   an array that both write
   i32=64, f32=1e-5     a value; `null` is a pointer to nothing, `hex:00ff` bytes
   map:in:f16[512,512]:box=64x64:swizzle=128B
-                       a tensor map of an array; `map:#0:box=64x64` of that of argument 0
+                       a tensor map of an array; `map:#0:box=64x64` of that of argument 0;
+                       `steps=2x1` and `fill=nan` may follow
+  map:in:f16[8,32,32,64]:im2col=128x64:lower=-1x-1:upper=-1x-1
+                       one of 128 pixels of 64 channels each, from the lower to the upper corner
 in the order of the parameters. Triton's kernels end with two pointers that are `null`.";
 
 /// The kernel, its launch and what is done with it.

@@ -49,6 +49,46 @@ pub enum MapSwizzle {
     Bytes128,
 }
 
+/// What the copies of a tensor map move. Lists have the slowest dimension first, as shapes do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MapWalk {
+    /// Boxes of these extents.
+    Tiled(Vec<u32>),
+    /// Pixels one after another, with their channels (`cuTensorMapEncodeIm2col`). The first
+    /// dimension of the array counts images and the last one channels; those between are spatial.
+    Im2col {
+        /// Pixels of a copy, at most 1024.
+        pixels: u32,
+        /// Channels of a pixel, at most 256.
+        channels: u32,
+        /// For each spatial dimension where the box of pixels begins.
+        lower: Vec<i32>,
+        /// For each spatial dimension by how much it ends behind the last pixel.
+        upper: Vec<i32>,
+    },
+}
+
+/// How a tensor map sees its array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MapView {
+    /// What copies move.
+    pub walk: MapWalk,
+    /// How rows of a box, or the channels of a pixel, are swizzled.
+    pub swizzle: MapSwizzle,
+    /// Of which elements of each dimension one is taken, 1 to 8; empty for all. That of the last
+    /// dimension is 1.
+    pub steps: Vec<u32>,
+    /// Whether NaN instead of 0 stands where a copy reads outside of the array.
+    pub fills_nan: bool,
+}
+
+impl MapView {
+    /// Boxes of these extents, the slowest first.
+    pub fn tiled(extents: Vec<u32>, swizzle: MapSwizzle) -> Self {
+        Self { walk: MapWalk::Tiled(extents), swizzle, steps: Vec::new(), fills_nan: false }
+    }
+}
+
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
@@ -60,10 +100,8 @@ pub enum Argument {
     Map {
         /// The array.
         array: MapArray,
-        /// The extents of a box, the slowest first.
-        extents: Vec<u32>,
-        /// How rows of a box are swizzled.
-        swizzle: MapSwizzle,
+        /// What its copies move.
+        view: MapView,
     },
 }
 
@@ -141,7 +179,11 @@ impl Argument {
     /// * `out:bf16[4096,4096]`: an array that nobody has written; with `=zeros` as `inout`;
     /// * `i32=262144`, `f32=1e-5`: a value; `null`: a pointer to nothing; `hex:00ff`: bytes;
     /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of an array of its own,
-    ///   or `map:#0:box=64x64` of that of argument 0.
+    ///   or `map:#0:box=64x64` of that of argument 0. `steps=2x1` takes every second element of a
+    ///   dimension, and `fill=nan` gives NaN outside of the array;
+    /// * `map:in:f16[8,32,32,64]:im2col=128x64:lower=-1x-1:upper=-1x-1`: a map of 128 pixels of 64
+    ///   channels, whose box of pixels begins at -1 and ends 1 before the last one, for each spatial
+    ///   dimension; without `lower` and `upper` both are 0.
     ///
     /// An array without a name has that of the parameter. Equal seeds give equal random numbers.
     ///
@@ -231,9 +273,12 @@ fn read_array(name: &str, direction: Direction, text: &str, seed: u64) -> Result
 }
 
 fn read_map(name: &str, text: &str, seed: u64) -> Result<Argument, LaunchError> {
-    let Some((array, options)) = text.split_once(":box=") else {
+    let is_option =
+        |place: &(usize, &str)| text[place.0..].starts_with(":box=") || text[place.0..].starts_with(":im2col=");
+    let Some((end, _)) = text.match_indices(':').find(is_option) else {
         return Err(LaunchError::new("the extents of a box are missing, such as `:box=64x64`"));
     };
+    let (array, options) = (&text[..end], &text[end + 1..]);
     let array = match array.strip_prefix('#') {
         Some(number) => match number.parse() {
             Ok(number) => MapArray::Argument(number),
@@ -244,23 +289,56 @@ fn read_map(name: &str, text: &str, seed: u64) -> Result<Argument, LaunchError> 
             _ => return Err(LaunchError::new(format!("`{array}` is no array"))),
         },
     };
-    let mut options = options.split(':');
-    let extents = options.next().unwrap_or_default();
-    let extents = extents.split('x').map(str::parse).collect::<Result<Vec<u32>, _>>();
-    let Ok(extents) = extents else { return Err(LaunchError::new("a box has extents such as 64x64")) };
-    let mut swizzle = MapSwizzle::None;
-    for option in options {
-        swizzle = match option.strip_prefix("swizzle=") {
-            Some("none") => MapSwizzle::None,
-            Some("32B") => MapSwizzle::Bytes32,
-            Some("64B") => MapSwizzle::Bytes64,
-            Some("128B") => MapSwizzle::Bytes128,
+    Ok(Argument::Map { array, view: read_view(options)? })
+}
+
+/// Numbers such as `64x-1`.
+fn read_numbers<T: std::str::FromStr>(text: &str, example: &str) -> Result<Vec<T>, LaunchError> {
+    let numbers = text.split('x').map(str::parse).collect::<Result<Vec<T>, _>>();
+    numbers.map_err(|_| LaunchError::new(format!("`{text}` are no numbers such as {example}")))
+}
+
+fn read_view(text: &str) -> Result<MapView, LaunchError> {
+    let mut view = MapView::tiled(Vec::new(), MapSwizzle::None);
+    let (mut corners, mut pixels) = ([Vec::new(), Vec::new()], None);
+    for option in text.split(':') {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match (key, value) {
+            ("box", extents) => view.walk = MapWalk::Tiled(read_numbers(extents, "64x64")?),
+            ("im2col", sizes) => pixels = Some(read_numbers::<u32>(sizes, "128x64, pixels and their channels")?),
+            ("lower", numbers) => corners[0] = read_numbers::<i32>(numbers, "-1x-1")?,
+            ("upper", numbers) => corners[1] = read_numbers::<i32>(numbers, "-1x-1")?,
+            ("steps", numbers) => view.steps = read_numbers(numbers, "1x2x2x1")?,
+            ("swizzle", "none") => view.swizzle = MapSwizzle::None,
+            ("swizzle", "32B") => view.swizzle = MapSwizzle::Bytes32,
+            ("swizzle", "64B") => view.swizzle = MapSwizzle::Bytes64,
+            ("swizzle", "128B") => view.swizzle = MapSwizzle::Bytes128,
+            ("fill", "zeros") => view.fills_nan = false,
+            ("fill", "nan") => view.fills_nan = true,
+            ("interleave", "none") => {}
+            ("interleave", _) => {
+                return Err(LaunchError::new("interleaved layouts are not supported; arrays as NHWC are"));
+            }
             _ => {
                 return Err(LaunchError::new(format!(
-                    "`{option}` is not known; `swizzle=none`, 32B, 64B and 128B are"
+                    "`{option}` is not known; `swizzle=none`, 32B, 64B and 128B, `steps=`, `fill=nan` and `fill=zeros` are, \
+                     and `lower=` and `upper=` of `im2col=`"
                 )));
             }
-        };
+        }
     }
-    Ok(Argument::Map { array, extents, swizzle })
+    match pixels {
+        None if corners.iter().any(|own| !own.is_empty()) => {
+            return Err(LaunchError::new("only a map of `im2col=` has corners"));
+        }
+        None => {}
+        Some(sizes) => {
+            let [pixels, channels] = sizes[..] else {
+                return Err(LaunchError::new("`im2col=` takes two numbers, pixels and their channels, such as 128x64"));
+            };
+            let [lower, upper] = corners;
+            view.walk = MapWalk::Im2col { pixels, channels, lower, upper };
+        }
+    }
+    Ok(view)
 }

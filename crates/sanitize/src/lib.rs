@@ -27,7 +27,9 @@ mod sarif;
 
 pub use element::Element;
 pub use explanations::explanation;
-pub use launch::{Argument, Array, Direction, KernelLaunch, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle};
+pub use launch::{
+    Argument, Array, Direction, KernelLaunch, MAX_ARGUMENT_BYTES, MapArray, MapSwizzle, MapView, MapWalk,
+};
 pub use refusal::LaunchError;
 pub use report::{Difference, Ending, Report, ResultArray, StatementSource};
 pub use run::{MAX_SHARED_BYTES, Options, sanitize};

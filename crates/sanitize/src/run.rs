@@ -303,7 +303,7 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
         let value = match argument {
             Argument::Array(_) => addresses[number].unwrap_or(0).to_le_bytes().to_vec(),
             Argument::Value(value) => value.clone(),
-            Argument::Map { array, extents, swizzle } => {
+            Argument::Map { array, view } => {
                 let (array, address): (&Array, u64) = match array {
                     MapArray::Own(array) => (array, addresses[number].unwrap_or(0)),
                     MapArray::Argument(other) => match (launch.arguments.get(*other), addresses.get(*other)) {
@@ -311,7 +311,7 @@ fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, Laun
                         _ => return Err(LaunchError::new(format!("argument {other} is no array"))),
                     },
                 };
-                crate::engine::tensor_map(array.element, &array.shape, address, extents, *swizzle)
+                crate::engine::tensor_map(array.element, &array.shape, address, view)
                     .map_err(|why| LaunchError::new(format!("the tensor map of argument {number}: {why}")))?
             }
         };

@@ -7,7 +7,9 @@ use tilewright_sanitize::isa::compare::{Comparison, slct_f32, slct_s32};
 use tilewright_sanitize::isa::format::Rounding;
 use tilewright_sanitize::isa::half::Half;
 use tilewright_sanitize::isa::integer::{self, Integer};
-use tilewright_sanitize::isa::video::{PartInstruction, PartOperation};
+use tilewright_sanitize::isa::video::{
+    PartInstruction, PartOperation, RegisterPart, ScalarVideo, Secondary, ShiftLimit, VideoProduct,
+};
 
 use crate::program::{Kind, Program, Shape};
 
@@ -26,6 +28,7 @@ pub(crate) fn programs() -> Vec<Program> {
     integers(&mut all);
     on_bits(&mut all);
     parts(&mut all);
+    video(&mut all);
     comparisons(&mut all);
     numbers::floats(&mut all);
     numbers::doubles(&mut all);
@@ -41,19 +44,123 @@ fn parts(all: &mut List) {
     let operations = [
         ("vadd", PartOperation::Add),
         ("vsub", PartOperation::Sub),
+        ("vavrg", PartOperation::Average),
         ("vabsdiff", PartOperation::AbsDiff),
         ("vmin", PartOperation::Min),
         ("vmax", PartOperation::Max),
+        ("vset", PartOperation::Compare(Comparison::Lt)),
     ];
     for (name, operation) in operations {
-        for (count, bits) in [(2, 16), (4, 8)] {
+        let is_set = name == "vset";
+        for (count, bits, choice) in [(2, 16, ["h1", "h21", "h03"]), (4, 8, ["b20", "b7130", "b0246"])] {
             for (kind, signed) in [("u32", false), ("s32", true)] {
+                let base = PartInstruction {
+                    signed: [signed && !is_set, signed, signed],
+                    ..PartInstruction::new(operation, bits)
+                };
+                let chosen = match count {
+                    2 => [[1, 2, 0, 0], [3, 0, 0, 0]],
+                    _ => [[0, 3, 1, 7], [6, 4, 2, 0]],
+                };
+                let crossed = PartInstruction { chosen, mask: if count == 2 { 2 } else { 5 }, ..base };
+                let types = if is_set { format!("{kind}.{kind}.lt") } else { format!("{kind}.{kind}.{kind}") };
                 for (end, saturates, sums) in [("", false, false), (".sat", true, false), (".add", false, true)] {
-                    let own = PartInstruction { operation, bits, signed: [signed; 3], saturates, sums };
-                    let instruction = format!("{name}{count}.{kind}.{kind}.{kind}{end}");
-                    let statement = format!("{instruction} {{d}}, {{a}}, {{b}}, {{c}};");
+                    if is_set && saturates {
+                        continue;
+                    }
+                    for (own, parts) in [(base, [""; 3]), (crossed, choice)] {
+                        let own = PartInstruction { saturates, sums, ..own };
+                        let suffix = parts.map(|part| if part.is_empty() { String::new() } else { format!(".{part}") });
+                        let [d, a, b] = suffix;
+                        let instruction = format!("{name}{count}.{types}{end}");
+                        let statement = format!("{instruction} {{d}}{d}, {{a}}{a}, {{b}}{b}, {{c}};");
+                        let law = move |x: &[u64]| own.of(x[0] as u32, x[1] as u32, x[2] as u32).into();
+                        let title = format!("{instruction}{a}{b}");
+                        all.push(Program::lane(&title, &[Kind::I32; 3], (32, Shape::Bits), &statement, law));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `vadd` and its like: one number, of parts of registers.
+fn video(all: &mut List) {
+    let [clamp, wrap] = [ShiftLimit::Clamp, ShiftLimit::Wrap];
+    let operations = [
+        ("vadd", "", PartOperation::Add),
+        ("vsub", "", PartOperation::Sub),
+        ("vabsdiff", "", PartOperation::AbsDiff),
+        ("vmin", "", PartOperation::Min),
+        ("vmax", "", PartOperation::Max),
+        ("vshl", ".clamp", PartOperation::ShiftLeft(clamp)),
+        ("vshl", ".wrap", PartOperation::ShiftLeft(wrap)),
+        ("vshr", ".clamp", PartOperation::ShiftRight(clamp)),
+        ("vshr", ".wrap", PartOperation::ShiftRight(wrap)),
+        ("vset", ".ge", PartOperation::Compare(Comparison::Ge)),
+    ];
+    let parts = [("", RegisterPart::Whole), (".h1", RegisterPart::Half(1)), (".b2", RegisterPart::Byte(2))];
+    let ends = [
+        ("", "", Secondary::Nothing),
+        (".add", "", Secondary::Add),
+        (".min", "", Secondary::Min),
+        (".max", "", Secondary::Max),
+        ("", ".b1", Secondary::Merge(RegisterPart::Byte(1))),
+        ("", ".h0", Secondary::Merge(RegisterPart::Half(0))),
+    ];
+    let kind = |signed: bool| if signed { "s32" } else { "u32" };
+    for (name, mode, operation) in operations {
+        let (is_shift, is_set) = (name.starts_with("vsh"), name == "vset");
+        for signs in 0..8 {
+            let signed = [0, 1, 2].map(|at| signs >> at & 1 == 1);
+            // Amounts of shifts have no sign, and neither has what `vset` gives.
+            if is_shift && signed[2] || is_set && signed[0] {
+                continue;
+            }
+            for (number, (end, to, secondary)) in ends.iter().enumerate() {
+                let (a, first) = parts[(number + signs) % 3];
+                let (b, second) = parts[(number + signs / 2) % 3];
+                for saturates in [false, true] {
+                    if is_set && saturates {
+                        continue;
+                    }
+                    let own =
+                        ScalarVideo { operation, parts: [first, second], signed, saturates, secondary: *secondary };
+                    let [of_d, of_a, of_b] = signed.map(kind);
+                    let types = if is_set { format!("{of_a}.{of_b}") } else { format!("{of_d}.{of_a}.{of_b}") };
+                    let sat = if saturates { ".sat" } else { "" };
+                    let instruction = format!("{name}.{types}{sat}{mode}{end}");
+                    let third = if *secondary == Secondary::Nothing { "" } else { ", {c}" };
+                    let statement = format!("{instruction} {{d}}{to}, {{a}}{a}, {{b}}{b}{third};");
+                    let operands = [Kind::I32, if is_shift { Kind::Small(70) } else { Kind::I32 }, Kind::I32];
                     let law = move |x: &[u64]| own.of(x[0] as u32, x[1] as u32, x[2] as u32).into();
-                    all.push(Program::lane(&instruction, &[Kind::I32; 3], (32, Shape::Bits), &statement, law));
+                    let title = format!("{instruction} d{to} a{a} b{b}");
+                    all.push(Program::lane(&title, &operands, (32, Shape::Bits), &statement, law));
+                }
+            }
+        }
+    }
+    for (plus_one, negated, signs) in [
+        (false, [false; 2], ["", "", ""]),
+        (true, [false; 2], ["", "", ""]),
+        (false, [true, false], ["-", "", ""]),
+        (false, [false, true], ["", "", "-"]),
+    ] {
+        for signed in [[false, false], [true, false], [true, true]] {
+            for (shift, scale) in [(0, ""), (7, ".shr7"), (15, ".shr15")] {
+                for saturates in [false, true] {
+                    let parts = [RegisterPart::Half(0), RegisterPart::Byte(3)];
+                    let own = VideoProduct { parts, signed, negated, plus_one, shift, saturates };
+                    let [of_a, of_b] = signed.map(kind);
+                    let po = if plus_one { ".po" } else { "" };
+                    let of_d = kind(signed.contains(&true) || negated.contains(&true));
+                    let instruction =
+                        format!("vmad.{of_d}.{of_a}.{of_b}{po}{}{scale}", if saturates { ".sat" } else { "" });
+                    let [a, b, c] = signs;
+                    let statement = format!("{instruction} {{d}}, {a}{{a}}.h0, {b}{{b}}.b3, {c}{{c}};");
+                    let law = move |x: &[u64]| own.of(x[0] as u32, x[1] as u32, x[2] as u32).into();
+                    let title = format!("{instruction} {a}a {b}b {c}c");
+                    all.push(Program::lane(&title, &[Kind::I32; 3], (32, Shape::Bits), &statement, law));
                 }
             }
         }

@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! cargo run --release -p tilewright-sanitize --example ptx_instructions              # all, at most 9 minutes
-//! cargo run --release -p tilewright-sanitize --example ptx_instructions -- wgmma     # those of this name
+//! cargo run --release -p tilewright-sanitize --example ptx_instructions -- wgmma vadd   # those of these names
 //! .. -- --ptxas PATH                                                                 # no device: only assemble
+//! .. -- --interpreter wgmma                                                          # no device: interpret the kernels
 //! ```
 //!
 //! It needs the CUDA driver and `python3`, which runs the kernels through the driver alone. For
@@ -14,6 +15,7 @@
 //! says which order and rounding agree better. The command fails if an exact instruction disagrees.
 
 mod lanes;
+mod maps;
 mod program;
 mod warps;
 
@@ -22,6 +24,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use program::Program;
+use tilewright_sanitize::{Argument, Array, Direction, Element, KernelLaunch, MapArray, Options, sanitize};
 
 /// How long all kernels may take.
 const LIMIT: Duration = Duration::from_secs(540);
@@ -29,14 +32,20 @@ const LIMIT: Duration = Duration::from_secs(540);
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let ptxas = arguments.iter().position(|argument| argument == "--ptxas").map(|at| arguments.get(at + 1).cloned());
-    let filter = arguments.iter().find(|argument| !argument.starts_with("--") && ptxas.is_none());
+    let interprets = arguments.iter().any(|argument| argument == "--interpreter");
+    let is_option = |at: usize| arguments[at].starts_with("--") || at > 0 && arguments[at - 1] == "--ptxas";
+    let names: Vec<&String> = (0..arguments.len()).filter(|at| !is_option(*at)).map(|at| &arguments[at]).collect();
     let mut programs = lanes::programs();
     programs.extend(warps::programs());
-    programs.retain(|program| filter.is_none_or(|filter| program.name.contains(filter)));
+    programs.extend(maps::programs());
+    programs.retain(|program| names.is_empty() || names.iter().any(|name| program.name.contains(*name)));
     let folder = std::env::temp_dir().join(format!("ptx-instructions-{}", std::process::id()));
     let answer = match ptxas {
         Some(Some(path)) => write(&folder, &programs).and_then(|()| assemble(&folder, &programs, &path)),
         Some(None) => Err("--ptxas takes the path of an assembler".into()),
+        None if interprets => {
+            write(&folder, &programs).and_then(|()| interpret(&folder, &programs)).map(|()| compare(&folder, &programs))
+        }
         None => write(&folder, &programs).and_then(|()| run(&folder)).map(|()| compare(&folder, &programs)),
     };
     let _ = std::fs::remove_dir_all(&folder);
@@ -65,6 +74,9 @@ fn write(folder: &Path, programs: &[Program]) -> Result<(), String> {
         list += &format!("{number} {blocks} {threads} {} {output_bytes}\n", input.len());
         save(file(folder, number, "ptx"), text.as_bytes())?;
         save(file(folder, number, "in"), input)?;
+        if let Some(map) = &program.map {
+            save(file(folder, number, "map"), map.line().as_bytes())?;
+        }
     }
     save(folder.join("list"), list.as_bytes())?;
     save(folder.join("run.py"), include_bytes!("run.py"))
@@ -93,6 +105,41 @@ fn run(folder: &Path) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
         }
     }
+}
+
+/// Runs all kernels by the interpreter, which reads their text as it reads that of compilers.
+fn interpret(folder: &Path, programs: &[Program]) -> Result<(), String> {
+    for (number, program) in programs.iter().enumerate() {
+        let array = |name: &str, direction, bytes: Vec<u8>| {
+            let shape = vec![bytes.len() as u64];
+            Argument::Array(Array { name: name.into(), direction, element: Element::Unsigned(1), shape, bytes })
+        };
+        let mut launch = KernelLaunch::new("k", [program.blocks as u32, 1, 1], [program.threads as u32, 1, 1])
+            .argument(array("x", Direction::In, program.input.clone()))
+            .argument(array("y", Direction::Out, vec![0; program.output_bytes]));
+        if let Some(map) = &program.map {
+            let element = match map.bytes {
+                1 => Element::Unsigned(1),
+                2 => Element::F16,
+                _ => Element::F32,
+            };
+            let (shape, bytes) = (map.shape.clone(), program.input.clone());
+            let array = Array { name: "z".into(), direction: Direction::In, element, shape, bytes };
+            launch = launch.argument(Argument::Map { array: MapArray::Own(array), view: map.view.clone() });
+        }
+        let save = |end: &str, bytes: &[u8]| {
+            std::fs::write(file(folder, number, end), bytes).map_err(|error| format!("{}: {error}", folder.display()))
+        };
+        match sanitize(&program.text, &launch, &Options::default()) {
+            Err(refusal) => save("err", refusal.to_string().as_bytes())?,
+            Ok(report) if !report.is_clean() => save("err", report.to_string().as_bytes())?,
+            Ok(report) => {
+                let found = report.results.iter().find(|own| own.argument == 1);
+                save("out", found.map_or(&[][..], |own| &own.bytes))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn compare(folder: &Path, programs: &[Program]) -> bool {

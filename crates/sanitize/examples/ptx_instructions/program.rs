@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::maps::GivenMap;
+
 /// Random bits.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -68,6 +70,8 @@ pub(crate) enum Kind {
     Near,
     /// Two of 16 bits.
     Pair(bool),
+    /// An f16 or bf16, often a NaN that is or is nearly the one with which tensor maps fill.
+    Filled(bool),
     /// A byte in a register of 32 bits.
     Byte,
     /// Two bytes in a register of 16 bits.
@@ -77,7 +81,7 @@ pub(crate) enum Kind {
 impl Kind {
     fn bits(self) -> u32 {
         match self {
-            Kind::I16 | Kind::F16 | Kind::Bf16 | Kind::Bytes => 16,
+            Kind::I16 | Kind::F16 | Kind::Bf16 | Kind::Bytes | Kind::Filled(_) => 16,
             Kind::I64 | Kind::F64 => 64,
             _ => 32,
         }
@@ -101,6 +105,14 @@ impl Kind {
                 let half = if bf16 { Kind::Bf16 } else { Kind::F16 };
                 half.draw(random) | half.draw(random) << 16
             }
+            Kind::Filled(bf16) => match random.below(16) {
+                0 => 0x7fff,
+                1 => 0xffff,
+                2 => 0x7ffe,
+                3 => 0x7fc0,
+                _ if bf16 => Kind::Bf16.draw(random),
+                _ => Kind::F16.draw(random),
+            },
             Kind::Byte => random.below(256),
             Kind::Bytes => random.below(1 << 16),
         }
@@ -188,6 +200,8 @@ pub(crate) struct Program {
     /// Whether the ISA leaves last places open.
     pub(crate) approximate: bool,
     pub(crate) check: Check,
+    /// A tensor map of the input, which is a third parameter.
+    pub(crate) map: Option<GivenMap>,
 }
 
 /// Threads that try an instruction of one lane.
@@ -198,7 +212,7 @@ const SHOWN: usize = 2;
 
 /// The beginning of a kernel: `%at` is its thread's number, `%in` and `%out` the addresses.
 pub(crate) const HEAD: &str = "\
-.version 8.4
+.version 8.5
 .target sm_90a
 .address_size 64
 .visible .entry k(.param .u64 x, .param .u64 y)
@@ -281,6 +295,7 @@ impl Program {
             output_bytes: 8 * THREADS,
             approximate: false,
             check: Box::new(check),
+            map: None,
         }
     }
 

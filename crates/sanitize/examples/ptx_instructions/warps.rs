@@ -1,7 +1,8 @@
 //! Instructions of warps and warpgroups: products of registers here, what reads shared memory in
-//! `images`.
+//! `images`, and products with zeros in A in `sparse`.
 
 mod images;
+mod sparse;
 
 use std::fmt::Write;
 
@@ -21,7 +22,9 @@ const IMAGE: usize = 4096;
 pub(crate) fn programs() -> Vec<Program> {
     let mut all = Vec::new();
     products(&mut all);
+    sparse::products(&mut all);
     images::group_products(&mut all);
+    images::sparse_products(&mut all);
     images::moves(&mut all);
     all
 }
@@ -275,6 +278,7 @@ fn product(all: &mut Vec<Program>, name: &str, mma: Mma, fills: [Fill; 3], [clas
         output_bytes: 4 * in_c * THREADS,
         approximate: tried_is_open(shape),
         check: Box::new(check),
+        map: None,
     });
 }
 

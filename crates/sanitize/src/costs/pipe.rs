@@ -197,6 +197,9 @@ impl Factors {
 /// // Four warps share a product of a warpgroup.
 /// let words = ["mma_async", "sync", "aligned", "m64n128k16", "f32", "bf16", "bf16"];
 /// assert_eq!(product("wgmma", &words), Some((Factors::F16, 2 * 16 * 128 * 16)));
+/// // Of a sparse A half of the elements are multiplied.
+/// let words = ["sp", "sync", "aligned", "m16n8k64", "row", "col", "s32", "s8", "s8", "s32"];
+/// assert_eq!(product("mma", &words), Some((Factors::I8, 2 * 16 * 8 * 32)));
 /// ```
 pub fn product(opcode: &str, modifiers: &[&str]) -> Option<(Factors, u64)> {
     if !matches!(opcode, "mma" | "wgmma" | "wmma") || Pipe::of(opcode, modifiers) != Some(Pipe::Tensor) {
@@ -222,7 +225,13 @@ pub fn product(opcode: &str, modifiers: &[&str]) -> Option<(Factors, u64)> {
         Factors::F16In16
     };
     let warps = if opcode == "wgmma" { 4 } else { 1 };
+    // Of a sparse A half of the elements are multiplied.
+    let k = if is_sparse(modifiers) { k / 2 } else { k };
     Some((factors, 2 * m * n * k / warps))
+}
+
+fn is_sparse(modifiers: &[&str]) -> bool {
+    modifiers.iter().any(|word| word.split("::").next() == Some("sp"))
 }
 
 /// M, N and K of a word such as `m16n8k16`.
@@ -233,9 +242,11 @@ fn shape(word: &str) -> Option<[u64; 3]> {
 }
 
 /// What products of warpgroups read of shared memory, by so many instructions of warps. A row of an
-/// operand has 32 bytes whatever its type; a warp takes a quarter of B, which the four share.
+/// operand has 32 bytes whatever its type, and one of B twice as many where A is sparse; a warp takes
+/// a quarter of B, which the four share.
 pub(super) fn group_operands(modifiers: &[&str], a_in_shared: bool, instructions: u64) -> SharedCount {
     let Some([m, n, _]) = modifiers.iter().find_map(|word| shape(word)) else { return SharedCount::default() };
+    let n = if is_sparse(modifiers) { 2 * n } else { n };
     let bytes = (n + if a_in_shared { m } else { 0 }) * 32 / 4 * instructions;
     SharedCount { requests: instructions, ..shared_span(bytes) }
 }

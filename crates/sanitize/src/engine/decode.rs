@@ -7,6 +7,8 @@ mod alu;
 mod flow_ops;
 mod layout;
 mod memory_ops;
+mod products;
+mod video;
 mod warp_ops;
 
 use std::collections::HashMap;
@@ -294,7 +296,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             },
             Operand::Special(name) => {
                 let Some((special, bits)) = special(name) else {
-                    return Err(format!("the register `{name}` is not known"));
+                    return Err(format!("the special register `{name}` is not supported"));
                 };
                 self.meets |= matches!(special, Special::MeetingPlace | Special::MeetingPlaceHigh);
                 let target = self.temporary(bits);
@@ -428,6 +430,9 @@ impl<'m, 'a> Decoder<'m, 'a> {
     }
 
     fn instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
+        if let Some(why) = missing(opcode) {
+            return Err(why.to_string());
+        }
         if self.memory_instruction(opcode, modifiers, operands)?
             || self.flow_instruction(opcode, modifiers, operands)?
             || self.warp_instruction(opcode, modifiers, operands)?
@@ -445,6 +450,17 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
         Err("this instruction is not known".to_string())
     }
+}
+
+/// Why instructions of targets from sm_70 on are not executed.
+fn missing(opcode: &str) -> Option<&'static str> {
+    Some(match opcode {
+        "tex" | "tld4" | "txq" | "istypep" => "textures are not supported",
+        "suld" | "sust" | "sured" | "suq" => "surfaces are not supported",
+        "multimem" => "its addresses are those of a multicast object of several devices, which no launch here has",
+        "tcgen05" | "clusterlaunchcontrol" => "it is of targets from sm_100 on",
+        _ => return None,
+    })
 }
 
 /// Operands of a fixed number.

@@ -23,7 +23,8 @@ use super::execute::{Executes, Flow};
 use super::warp::{Fragment, Warp};
 use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
-use crate::isa::tensor_map::{MapElement, MapField, TensorMap};
+use crate::isa::sparse::Sparsity;
+use crate::isa::tensor_map::{MapElement, MapField, Outside, TensorMap, Walk};
 use crate::isa::wgmma::GroupProduct;
 
 pub(super) use reading::decode;
@@ -150,6 +151,8 @@ pub(crate) enum AsyncOp {
         d: Box<[Target]>,
         a: Result<Box<[Source]>, Source>,
         b: Source,
+        /// The metadata of a sparse A.
+        sparsity: Option<(Source, Sparsity)>,
         adds: Truth,
     },
     ProductFence,
@@ -370,11 +373,11 @@ impl Cluster<'_> {
             AsyncOp::StoreRemote { to, from, barrier, reduces } => {
                 self.store_remote(by, warp, fragment, to, from, barrier, *reduces);
             }
-            AsyncOp::Product { wgmma, d, a, b, adds } => {
+            AsyncOp::Product { wgmma, d, a, b, sparsity, adds } => {
                 if !self.is_whole(warp, fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                self.product(by, warp, fragment, wgmma, d, (a, *b), *adds);
+                self.product(by, warp, fragment, wgmma, d, (a, *b, *sparsity), *adds)?;
             }
             AsyncOp::ProductFence | AsyncOp::ProductCommit | AsyncOp::ProductWait(_) => {
                 if !self.is_whole(warp, fragment, active) {
@@ -456,15 +459,8 @@ pub(crate) fn tensor_map(
     element: crate::Element,
     shape: &[u64],
     address: u64,
-    extents: &[u32],
-    swizzle: crate::MapSwizzle,
+    view: &crate::MapView,
 ) -> Result<Vec<u8>, String> {
-    let units = match swizzle {
-        crate::MapSwizzle::None => 1,
-        crate::MapSwizzle::Bytes32 => 2,
-        crate::MapSwizzle::Bytes64 => 4,
-        crate::MapSwizzle::Bytes128 => 8,
-    };
     let element = match element {
         crate::Element::F16 => MapElement::F16,
         crate::Element::Bf16 => MapElement::Bf16,
@@ -479,5 +475,52 @@ pub(crate) fn tensor_map(
             _ => MapElement::U64,
         },
     };
-    Ok(TensorMap::of_array(element, shape, address, extents, units)?.bytes().to_vec())
+    let mut map = TensorMap::dense(element, shape, address)?;
+    map.units = match view.swizzle {
+        crate::MapSwizzle::None => 1,
+        crate::MapSwizzle::Bytes32 => 2,
+        crate::MapSwizzle::Bytes64 => 4,
+        crate::MapSwizzle::Bytes128 => 8,
+    };
+    if view.fills_nan {
+        map.outside = Outside::Nan;
+    }
+    // A map has the fastest dimension first.
+    let rank = map.rank;
+    if !view.steps.is_empty() {
+        if view.steps.len() != rank {
+            return Err(format!("{} steps for an array of {rank} dimensions", view.steps.len()));
+        }
+        if view.steps.last() != Some(&1) {
+            return Err("the step of the last dimension is 1".to_string());
+        }
+        map.steps[..rank].copy_from_slice(&view.steps.iter().rev().copied().collect::<Vec<u32>>());
+    }
+    match &view.walk {
+        crate::MapWalk::Tiled(extents) => map.set_box(extents)?,
+        crate::MapWalk::Im2col { pixels, channels, lower, upper } => {
+            let spatial = rank.saturating_sub(2);
+            let corner = |name: &str, numbers: &[i32]| -> Result<[i16; 3], String> {
+                let mut own = [0; 3];
+                if numbers.is_empty() {
+                    return Ok(own);
+                }
+                if numbers.len() != spatial {
+                    return Err(format!("`{name}` has {} numbers for {spatial} spatial dimensions", numbers.len()));
+                }
+                for (into, number) in own.iter_mut().zip(numbers.iter().rev()) {
+                    *into = i16::try_from(*number).map_err(|_| format!("`{name}` holds {number}, which is too far"))?;
+                }
+                Ok(own)
+            };
+            map.walk = Walk::Im2col {
+                lower: corner("lower", lower)?,
+                upper: corner("upper", upper)?,
+                channels: *channels,
+                pixels: *pixels,
+            };
+        }
+    }
+    map.check()?;
+    Ok(map.bytes().to_vec())
 }

@@ -1,7 +1,7 @@
 //! Instructions of whole warps on matrices: products, and what loads and stores their fragments.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, FunctionMany, Reference, Row, Source, Target, Window};
+use super::code::{FunctionCode, Reference, Row, Source, Target, Window};
 use super::execute::{Executes, Flow};
 use super::memory::Words;
 use super::warp::{Fragment, State, Warp};
@@ -10,10 +10,13 @@ use crate::check::finding::Defect;
 use crate::isa::matrices;
 use crate::isa::mma::LaneWords;
 
+/// What registers become of registers, or why that is not defined.
+pub(crate) type MatrixFunction = Box<dyn Fn(&[Row], &mut [Row]) -> Result<(), String> + Send + Sync>;
+
 /// An instruction of a whole warp.
 pub(crate) enum MatrixOp {
     /// From registers to registers.
-    Compute { to: Box<[Target]>, from: Box<[Source]>, f: FunctionMany, products: Option<Products> },
+    Compute { to: Box<[Target]>, from: Box<[Source]>, f: MatrixFunction, products: Option<Products> },
     /// `ldmatrix` of matrices of 8 by 8 elements of 16 bits.
     Load { from: Reference, to: Box<[Target]>, transposed: bool },
     /// `stmatrix` of the same.
@@ -143,7 +146,7 @@ impl Cluster<'_> {
                 let frame = &mut warp.frames[fragment.frame];
                 let rows: Vec<Row> = from.iter().map(|source| *frame.row(code, *source)).collect();
                 let mut results = vec![[0; 32]; to.len()];
-                f(&rows, &mut results);
+                f(&rows, &mut results).map_err(|why| Stop::Refused(at, why))?;
                 for (target, row) in to.iter().zip(&results) {
                     frame.put(*target, row, active, full);
                 }

@@ -4,8 +4,8 @@
 //! it gives. Integers that are too large for an integer type are cut, or clamped with `.sat`;
 //! floating-point numbers that are, become its ends. NaN becomes 0, or the highest bit alone where
 //! one of both types is f64 or a 64-bit integer. With `.sat` a floating-point result is in
-//! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays. The bits of
-//! NaN are those that an H200 makes: of f64 the sign and the highest bits stay.
+//! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays; with
+//! `.satfinite` one that is too large becomes the greatest number of its sign. The bits of NaN are those that an H200 makes: of f64 the sign and the highest bits stay.
 //!
 //! A result is given as 64 bits: integers extended as their sign says, everything else with zeros.
 
@@ -87,6 +87,9 @@ pub struct ConvertMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
+    /// `.satfinite`: a floating-point result that is too large, an infinity too, becomes the greatest
+    /// number of its format.
+    pub finite: bool,
 }
 
 /// The lowest bits.
@@ -218,9 +221,14 @@ fn widened(bits: u32) -> u64 {
 #[inline(always)]
 fn finish(bits: u64, to: NumberType, format: Format, mode: ConvertMode) -> u64 {
     let bits = if to == NumberType::F32 { flush32(bits as u32, mode.flush).into() } else { bits };
-    if !mode.saturate && !mode.relu {
+    if !mode.saturate && !mode.relu && !mode.finite {
         return bits;
     }
+    let bits = if mode.finite && bits & (format.sign() - 1) == format.infinity(false) {
+        bits & format.sign() | format.greatest()
+    } else {
+        bits
+    };
     let nan = bits & (format.sign() - 1) > format.infinity(false);
     let negative = bits & format.sign() != 0;
     if mode.saturate {
@@ -229,7 +237,7 @@ fn finish(bits: u64, to: NumberType, format: Format, mode: ConvertMode) -> u64 {
     }
     if nan {
         format.nan()
-    } else if negative {
+    } else if negative && mode.relu {
         0
     } else {
         bits
@@ -321,7 +329,10 @@ pub fn tf32(mode: ConvertMode, bits: u32) -> u32 {
         let keeps = mode.rounding == Rounding::NearestAway && !mode.relu;
         return if keeps { bits & 0xffff_e000 } else { NAN_F32 & 0xffff_e000 };
     }
-    let result = (TF32.of_value(value, mode.rounding) << 13) as u32;
+    let rounded = TF32.of_value(value, mode.rounding);
+    let is_infinite = rounded & (TF32.sign() - 1) == TF32.infinity(false);
+    let rounded = if mode.finite && is_infinite { rounded & TF32.sign() | TF32.greatest() } else { rounded };
+    let result = (rounded << 13) as u32;
     if mode.relu && result >> 31 == 1 { 0 } else { result }
 }
 

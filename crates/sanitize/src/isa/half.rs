@@ -28,6 +28,8 @@ pub struct HalfMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
+    /// `.oob` of `fma`: the result is +0 where an operand is the NaN with which tensor maps fill.
+    pub outside: bool,
 }
 
 /// NaN of both formats.
@@ -127,6 +129,9 @@ impl Half {
     /// `fma`.
     #[inline(always)]
     pub fn fma(self, a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
+        if mode.outside && [a, b, c].contains(&NAN_16) {
+            return 0;
+        }
         let [a, b, c] = [a, b, c].map(|bits| f64::from(self.widen(self.flushed(bits, mode.flush))));
         let sum = fma_to_odd(a, b, c);
         // What rounding would make normal is flushed before it.

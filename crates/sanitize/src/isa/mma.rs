@@ -16,6 +16,7 @@
 
 use super::float::{FloatMode, add32, fma32};
 use super::half::Half;
+use super::sparse::Places;
 use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The lanes of a warp.
@@ -65,8 +66,9 @@ pub struct Mma {
     operands: Operands,
     sums: SumType,
     saturate: bool,
-    /// Of the quad pairs' products: whether A and B are column-major and row-major.
-    across: Option<[bool; 2]>,
+    /// Of the quad pairs' products: whether A and B are column-major and row-major, and the type of
+    /// C.
+    across: Option<([bool; 2], SumType)>,
     model: SumModel,
 }
 
@@ -120,12 +122,17 @@ impl Mma {
 
     /// `mma.sync.m8n8k4` of f16: four products, each of eight lanes.
     pub fn quad_pairs(a_column_major: bool, b_row_major: bool, sums: SumType) -> Mma {
+        Self::mixed_quad_pairs(a_column_major, b_row_major, [sums; 2])
+    }
+
+    /// The same with a D and a C of types of their own.
+    pub fn mixed_quad_pairs(a_column_major: bool, b_row_major: bool, [sums, of_c]: [SumType; 2]) -> Mma {
         Mma {
             shape: [8, 8, 4],
             operands: Operands::Floats(Factor::F16, Factor::F16),
             sums,
             saturate: false,
-            across: Some([a_column_major, b_row_major]),
+            across: Some(([a_column_major, b_row_major], of_c)),
             model: Factor::F16.hopper(4),
         }
     }
@@ -140,10 +147,10 @@ impl Mma {
         self.shape
     }
 
-    /// Registers of 32 bits of A, B, and of C or D.
+    /// Registers of 32 bits of A, B, and of C or D; of quad pairs those of C.
     pub fn registers(&self) -> [usize; 3] {
-        if self.across.is_some() {
-            return [2, 2, if self.sums == SumType::F16 { 4 } else { 8 }];
+        if let Some((_, of_c)) = self.across {
+            return [2, 2, quad_registers(of_c)];
         }
         let [m, n, k] = self.shape;
         let bits = self.operands.bits() as usize;
@@ -154,6 +161,14 @@ impl Mma {
             _ => 32,
         };
         [words(m * k, bits), words(n * k, bits), words(m * n, sum)]
+    }
+
+    /// Registers of 32 bits of D.
+    pub fn result_registers(&self) -> usize {
+        match self.across {
+            Some(_) => quad_registers(self.sums),
+            None => self.registers()[2],
+        }
     }
 
     /// D. Registers beyond those of the instruction are left; of missing ones nothing is done.
@@ -171,37 +186,65 @@ impl Mma {
     /// ```
     pub fn multiply(&self, a: &[LaneWords], b: &[LaneWords], c: &[LaneWords], d: &mut [LaneWords]) {
         let [in_a, in_b, in_c] = self.registers();
-        let (Some(a), Some(b), Some(c), Some(d)) = (a.get(..in_a), b.get(..in_b), c.get(..in_c), d.get_mut(..in_c))
+        let in_d = self.result_registers();
+        let (Some(a), Some(b), Some(c), Some(d)) = (a.get(..in_a), b.get(..in_b), c.get(..in_c), d.get_mut(..in_d))
         else {
             return;
         };
         match self.operands {
             Operands::Floats(first, second) => match self.across {
                 Some(across) => self.multiply_quads(across, a, b, c, d),
-                None => self.multiply_floats(first, second, a, b, c, d),
+                None => self.multiply_floats((first, second), a, b, c, None, d),
             },
             Operands::F64 => self.multiply_doubles(a, b, c, d),
             Operands::Integers { bits, a_signed, b_signed } => {
-                self.multiply_integers((bits, a_signed, b_signed), a, b, c, d);
+                self.multiply_integers((bits, a_signed, b_signed), a, b, c, None, d);
             }
             Operands::XorPopc => self.multiply_bits(|a, b| a ^ b, a, b, c, d),
             Operands::AndPopc => self.multiply_bits(|a, b| a & b, a, b, c, d),
         }
     }
 
-    fn multiply_floats(
+    /// D of a sparse A, of which these elements are held, and of a B that is twice as deep. Of
+    /// missing registers nothing is done.
+    pub(super) fn multiply_sparse(
         &self,
-        first: Factor,
-        second: Factor,
         a: &[LaneWords],
         b: &[LaneWords],
         c: &[LaneWords],
+        places: &Places,
+        d: &mut [LaneWords],
+    ) {
+        let [in_a, in_b, in_c] = self.registers();
+        let (Some(a), Some(b), Some(c), Some(d)) = (a.get(..in_a), b.get(..2 * in_b), c.get(..in_c), d.get_mut(..in_c))
+        else {
+            return;
+        };
+        if !places.fits(self.shape[2]) {
+            return;
+        }
+        match self.operands {
+            Operands::Floats(first, second) => self.multiply_floats((first, second), a, b, c, Some(places), d),
+            Operands::Integers { bits, a_signed, b_signed } => {
+                self.multiply_integers((bits, a_signed, b_signed), a, b, c, Some(places), d);
+            }
+            Operands::F64 | Operands::XorPopc | Operands::AndPopc => {}
+        }
+    }
+
+    fn multiply_floats(
+        &self,
+        (first, second): (Factor, Factor),
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        places: Option<&Places>,
         d: &mut [LaneWords],
     ) {
         let k = self.shape[2];
-        // No floating-point instruction is deeper than 32.
+        // No floating-point instruction is deeper than 32; B of a sparse product is twice as deep.
         let mut rows = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
-        let mut columns = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
+        let mut columns = ([0.0; COLUMNS * 64], [OF_ZERO; COLUMNS * 64]);
         each_number_of_a(a, first, |value, exponent, row, at| {
             (rows.0[row * k + at], rows.1[row * k + at]) = (value, exponent);
         });
@@ -215,34 +258,24 @@ impl Mma {
                 }
             }
         }
-        let mut old = [0; ROWS * COLUMNS];
+        let mut sums = [0; ROWS * COLUMNS];
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
-            old[row * COLUMNS + column] = c[register][lane] >> shift;
+            sums[row * COLUMNS + column] = c[register][lane] >> shift;
         });
-        let mut sums = old;
-        if first.bits() == 8 {
-            let mut halves = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
-            let mut of_b = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
-            for at in 0..k {
-                // Of four elements of a register, the first two belong to the first half.
-                let to = at / 4 * 2 + at % 2 + k / 2 * (at % 4 / 2);
-                for row in 0..ROWS {
-                    halves.0[row * k + to] = rows.0[row * k + at];
-                    halves.1[row * k + to] = rows.1[row * k + at];
+        let is_narrow = first.bits() == 8;
+        match places {
+            None => {
+                let factors = (terms(&rows.0, &rows.1, ROWS * k), terms(&columns.0, &columns.1, COLUMNS * k));
+                self.add_floats(is_narrow, ROWS, factors, &mut sums);
+            }
+            Some(places) => {
+                for (row, sums) in sums.chunks_exact_mut(COLUMNS).enumerate() {
+                    let values = places.gather(row, COLUMNS, &columns.0);
+                    let exponents = places.gather(row, COLUMNS, &columns.1);
+                    let own = Terms { values: &rows.0[row * k..][..k], exponents: &rows.1[row * k..][..k] };
+                    self.add_floats(is_narrow, 1, (own, Terms { values: &values, exponents: &exponents }), sums);
                 }
-                of_b.0[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns.0[at * COLUMNS..][..COLUMNS]);
-                of_b.1[to * COLUMNS..][..COLUMNS].copy_from_slice(&columns.1[at * COLUMNS..][..COLUMNS]);
             }
-            sums.fill(0);
-            let model = SumModel { depth: self.model.depth.min(k / 2), ..self.model };
-            let factors = (terms(&halves.0, &halves.1, ROWS * k), terms(&of_b.0, &of_b.1, COLUMNS * k));
-            add_products(model, SumType::F32, factors, (COLUMNS, k), &mut sums);
-            for (sum, old) in sums.iter_mut().zip(old) {
-                *sum = self.add_sum(*sum, old);
-            }
-        } else {
-            let factors = (terms(&rows.0, &rows.1, ROWS * k), terms(&columns.0, &columns.1, COLUMNS * k));
-            add_products(self.model, self.sums, factors, (COLUMNS, k), &mut sums);
         }
         d.fill([0; LANES]);
         for_each_sum(self.sums, c.len(), |register, shift, lane, row, column| {
@@ -250,22 +283,52 @@ impl Mma {
         });
     }
 
-    /// A sum of f32 and one of C, in f32.
-    fn add_sum(&self, sum: u32, old: u32) -> u32 {
-        let mode = FloatMode::default();
-        match self.sums {
-            SumType::F32 => add32(old, sum, mode),
-            SumType::F16 => {
-                let old = Half::F16.widen(old as u16).to_bits();
-                Half::F16.narrow(f32::from_bits(add32(old, sum, mode))).into()
+    /// Adds the products of some rows of A with B to their sums; narrow factors have 8 bits.
+    fn add_floats(&self, is_narrow: bool, count: usize, (a, b): (Terms<'_>, Terms<'_>), sums: &mut [u32]) {
+        let k = self.shape[2];
+        if !is_narrow {
+            add_products(self.model, self.sums, (a, b), (COLUMNS, k), sums);
+            return;
+        }
+        let mut halves = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
+        let mut of_b = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
+        for at in 0..k {
+            // Of four elements of a register, the first two belong to the first half.
+            let to = at / 4 * 2 + at % 2 + k / 2 * (at % 4 / 2);
+            for row in 0..count {
+                halves.0[row * k + to] = a.values[row * k + at];
+                halves.1[row * k + to] = a.exponents[row * k + at];
             }
+            of_b.0[to * COLUMNS..][..COLUMNS].copy_from_slice(&b.values[at * COLUMNS..][..COLUMNS]);
+            of_b.1[to * COLUMNS..][..COLUMNS].copy_from_slice(&b.exponents[at * COLUMNS..][..COLUMNS]);
+        }
+        let mut products = [0; ROWS * COLUMNS];
+        let products = &mut products[..count * COLUMNS];
+        let model = SumModel { depth: self.model.depth.min(k / 2), ..self.model };
+        let factors = (terms(&halves.0, &halves.1, count * k), terms(&of_b.0, &of_b.1, COLUMNS * k));
+        add_products(model, SumType::F32, factors, (COLUMNS, k), products);
+        for (sum, product) in sums.iter_mut().zip(products) {
+            *sum = self.add_sum(*product, *sum);
+        }
+    }
+
+    /// A sum of f32 and one of C, in f32, as D.
+    fn add_sum(&self, sum: u32, old: u32) -> u32 {
+        let old = match self.across.map_or(self.sums, |(_, of_c)| of_c) {
+            SumType::F32 => old,
+            SumType::F16 => Half::F16.widen(old as u16).to_bits(),
+        };
+        let total = add32(old, sum, FloatMode::default());
+        match self.sums {
+            SumType::F32 => total,
+            SumType::F16 => Half::F16.narrow(f32::from_bits(total)).into(),
         }
     }
 
     /// The four products of `m8n8k4`.
     fn multiply_quads(
         &self,
-        [a_across, b_across]: [bool; 2],
+        ([a_across, b_across], of_c): ([bool; 2], SumType),
         a: &[LaneWords],
         b: &[LaneWords],
         c: &[LaneWords],
@@ -290,8 +353,8 @@ impl Mma {
             }
             let mut sums = [0; 64];
             let places =
-                || lanes.into_iter().flat_map(|lane| (0..8).map(move |at| (lane, quad_sum(self.sums, lane, at))));
-            for (lane, (register, shift, place)) in places() {
+                |kind| lanes.into_iter().flat_map(move |lane| (0..8).map(move |at| (lane, quad_sum(kind, lane, at))));
+            for (lane, (register, shift, place)) in places(of_c) {
                 sums[place] = c[register][lane] >> shift;
             }
             for (place, sum) in sums.iter_mut().enumerate() {
@@ -300,7 +363,7 @@ impl Mma {
                 let chain = (0..4).fold(0, |sum, k| fma32(rows[row * 4 + k], columns[k * 8 + column], sum, mode));
                 *sum = self.add_sum(chain, *sum);
             }
-            for (lane, (register, shift, place)) in places() {
+            for (lane, (register, shift, place)) in places(self.sums) {
                 d[register][lane] |= sums[place] << shift;
             }
         }
@@ -334,21 +397,27 @@ impl Mma {
         a: &[LaneWords],
         b: &[LaneWords],
         c: &[LaneWords],
+        places: Option<&Places>,
         d: &mut [LaneWords],
     ) {
         let k = self.shape[2];
+        let depth = if places.is_some() { 2 * k } else { k };
         let extend = |value: u32, signed: bool| {
             let up = value << (32 - bits);
             if signed { up as i32 >> (32 - bits) } else { (up >> (32 - bits)) as i32 }
         };
         let mut rows = [0; ROWS * 64];
-        let mut columns = [0; COLUMNS * 64];
+        let mut columns = [0; COLUMNS * 128];
         self.each_of_a(a, bits, |value, row, at| rows[row * k + at] = extend(value, a_signed));
-        each_of_b(b, bits, |value, at, column| columns[column * k + at] = extend(value, b_signed));
+        each_of_b(b, bits, |value, at, column| columns[column * depth + at] = extend(value, b_signed));
         self.each_integer_sum(|register, lane, row, column| {
-            let products = rows[row * k..][..k].iter().zip(&columns[column * k..][..k]).map(|(a, b)| a * b);
+            let (left, right) = (&rows[row * k..][..k], &columns[column * depth..][..depth]);
             // At most 64 products below 2^16, so that they fit.
-            let sum = i64::from(c[register][lane] as i32) + i64::from(products.sum::<i32>());
+            let products: i32 = match places {
+                None => left.iter().zip(right).map(|(a, b)| a * b).sum(),
+                Some(places) => left.iter().zip(places.row(row)).map(|(a, at)| a * right[usize::from(*at)]).sum(),
+            };
+            let sum = i64::from(c[register][lane] as i32) + i64::from(products);
             let sum = if self.saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
             d[register][lane] = sum as u32;
         });
@@ -390,6 +459,11 @@ impl Mma {
             }
         }
     }
+}
+
+/// Registers of a sum of `m8n8k4`.
+fn quad_registers(kind: SumType) -> usize {
+    if kind == SumType::F16 { 4 } else { 8 }
 }
 
 /// The register, the shift within it, and the place in an 8 x 8 matrix of a sum of `m8n8k4`.

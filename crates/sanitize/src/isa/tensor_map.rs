@@ -1,9 +1,9 @@
 //! Tensor maps: which bytes a bulk copy of a box moves.
 //!
 //! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
-//! *tiled* copy moves the box at the coordinates that it is given: of each dimension every
-//! `step`-th element, `ceil(box / step)` of them, the first dimension fastest, packed in shared
-//! memory. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
+//! *tiled* copy moves the box at the coordinates that it is given: of the first dimension all
+//! elements, of each other one every `step`-th, `ceil(box / step)` of them, the first dimension
+//! fastest, packed in shared memory. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
 //! spatial dimensions and then along images, within a box that begins at the lower corner and ends
 //! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
 //! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of
@@ -192,7 +192,7 @@ pub struct TensorMap {
     pub extents: [u64; RANKS],
     /// Bytes from one element to the next of each dimension but the first, multiples of 16.
     pub strides: [u64; RANKS - 1],
-    /// Of which elements of a dimension one is copied, 1 to 8.
+    /// Of which elements of a dimension one is copied, 1 to 8; that of the first is not looked at.
     pub steps: [u32; RANKS],
     /// How copies walk.
     pub walk: Walk,
@@ -237,12 +237,21 @@ impl TensorMap {
         extents: &[u32],
         units: u32,
     ) -> Result<TensorMap, String> {
+        let mut map = Self { units, ..Self::dense(element, shape, address)? };
+        map.set_box(extents)?;
+        map.check()?;
+        Ok(map)
+    }
+
+    /// A map of a dense row-major array with boxes of one element, which is not checked yet.
+    ///
+    /// # Errors
+    ///
+    /// Where the array has no dimension, more than five, or too many bytes.
+    pub fn dense(element: MapElement, shape: &[u64], address: u64) -> Result<TensorMap, String> {
         let rank = shape.len();
         if rank == 0 || rank > RANKS {
             return Err(format!("an array of {rank} dimensions; a map has one to five"));
-        }
-        if extents.len() != rank {
-            return Err(format!("a box of {} dimensions for an array of {rank}", extents.len()));
         }
         let mut map = TensorMap {
             address,
@@ -252,22 +261,35 @@ impl TensorMap {
             strides: [16; RANKS - 1],
             steps: [1; RANKS],
             walk: Walk::Tiled([1; RANKS]),
-            units,
+            units: 1,
             outside: Outside::Zeros,
         };
-        let mut boxes = [1; RANKS];
         let mut bytes = u64::from(element.bytes());
-        for (at, (extent, size)) in shape.iter().rev().zip(extents.iter().rev()).enumerate() {
+        for (at, extent) in shape.iter().rev().enumerate() {
             map.extents[at] = *extent;
-            boxes[at] = *size;
             if at > 0 {
                 map.strides[at - 1] = bytes;
             }
             bytes = bytes.checked_mul(*extent).ok_or("the array is too large")?;
         }
-        map.walk = Walk::Tiled(boxes);
-        map.check()?;
         Ok(map)
+    }
+
+    /// Gives it boxes of these extents, the outermost first.
+    ///
+    /// # Errors
+    ///
+    /// Where there are not as many extents as dimensions.
+    pub fn set_box(&mut self, extents: &[u32]) -> Result<(), String> {
+        if extents.len() != self.rank {
+            return Err(format!("a box of {} dimensions for an array of {}", extents.len(), self.rank));
+        }
+        let mut boxes = [1; RANKS];
+        for (into, extent) in boxes.iter_mut().zip(extents.iter().rev()) {
+            *into = *extent;
+        }
+        self.walk = Walk::Tiled(boxes);
+        Ok(())
     }
 
     /// What the driver refuses.
@@ -306,11 +328,25 @@ impl TensorMap {
                 {
                     return Err(format!("dimension {at} of the box has {size} elements; 1 to 256 are possible"));
                 }
-                bytes * u64::from(boxes[0].div_ceil(self.steps[0]))
+                bytes * u64::from(boxes[0])
             }
-            Walk::Im2col { channels, pixels, .. } => {
-                if self.rank < 3 {
-                    return Err("im2col takes three to five dimensions".into());
+            Walk::Im2col { channels, pixels, lower, upper } => {
+                // The corners have 16 bits in all for each pixel's coordinates.
+                let (least, most) = match self.rank {
+                    3 => (-32768, 32767),
+                    4 => (-128, 127),
+                    5 => (-16, 15),
+                    _ => return Err("im2col takes three to five dimensions".into()),
+                };
+                for at in 0..self.rank - 2 {
+                    for corner in [lower[at], upper[at]] {
+                        if !(least..=most).contains(&i32::from(corner)) {
+                            return Err(format!("a corner at {corner}; {least} to {most} are possible"));
+                        }
+                    }
+                    if i64::from(lower[at]) >= self.extents[at + 1] as i64 + i64::from(upper[at]) {
+                        return Err(format!("the box of pixels is empty in dimension {}", at + 1));
+                    }
                 }
                 if !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
                     return Err("1 to 256 channels and 1 to 1024 pixels are possible".into());
@@ -334,8 +370,8 @@ impl TensorMap {
     pub fn box_bytes(&self) -> u32 {
         let elements = match self.walk {
             Walk::Tiled(boxes) => {
-                let sizes = boxes[..self.rank].iter().zip(&self.steps);
-                sizes.map(|(size, step)| size.div_ceil((*step).max(1))).fold(1_u32, u32::saturating_mul)
+                let sizes = boxes[1..self.rank].iter().zip(&self.steps[1..]);
+                sizes.map(|(size, step)| size.div_ceil((*step).max(1))).fold(boxes[0], u32::saturating_mul)
             }
             Walk::Im2col { channels, pixels, .. } => channels.saturating_mul(pixels),
         };
@@ -355,13 +391,13 @@ impl TensorMap {
     pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(BoxPiece)) {
         let bytes = self.element.bytes();
         let mut offset = 0_u64;
-        let mut row = |inner: i64, count: u32, step: u32, rest: Option<u64>| {
+        let mut row = |inner: i64, count: u32, rest: Option<u64>| {
             let mut at = 0;
             while at < count {
                 // Elements of one unit of shared memory, of which all are inside or none.
                 let unit = (16 - (offset % 16) as u32) / bytes;
-                let contiguous = if step == 1 { unit.min(count - at) } else { 1 };
-                let place = |number: u32| inner + i64::from(number) * i64::from(step);
+                let contiguous = unit.min(count - at);
+                let place = |number: u32| inner + i64::from(number);
                 let inside = |number: u32| {
                     let at = place(number);
                     rest.is_some() && at >= 0 && (at as u64) < self.extents[0]
@@ -377,6 +413,7 @@ impl TensorMap {
         match self.walk {
             Walk::Tiled(boxes) => {
                 let counts = [0, 1, 2, 3, 4].map(|at| match at < self.rank {
+                    true if at == 0 => boxes[0],
                     true => boxes[at].div_ceil(self.steps[at].max(1)),
                     false => 1,
                 });
@@ -389,7 +426,7 @@ impl TensorMap {
                         let index = i64::from(coordinates[at]) + along as i64 * i64::from(self.steps[at]);
                         rest = self.along(rest, at, index);
                     }
-                    row(coordinates[0].into(), counts[0], self.steps[0], rest);
+                    row(coordinates[0].into(), counts[0], rest);
                 }
             }
             Walk::Im2col { lower, upper, channels, pixels } => {
@@ -402,7 +439,7 @@ impl TensorMap {
                         let index = at[dimension] + i64::from(offsets[dimension]);
                         rest = self.along(rest, dimension + 1, index);
                     }
-                    row(coordinates[0].into(), channels, 1, rest);
+                    row(coordinates[0].into(), channels, rest);
                     let mut dimension = 0;
                     loop {
                         if dimension == spatial {

@@ -16,10 +16,14 @@
 //! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three,
 //! two or one (128, 64 or 32 bytes), counted from the base offset.
 //!
+//! `wgmma.mma_async.sp` has an A of 64 x K / 2 elements that are held, as [`super::sparse`] says, and
+//! a B whose columns have 64 bytes.
+//!
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
 
 use super::mma::{LANES, LaneWords, each_number_of_a, each_of_a, for_each_sum};
+use super::sparse::Places;
 use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The rows of a warp.
@@ -124,6 +128,8 @@ pub struct GroupProduct {
     across: [bool; 2],
     /// Whether A and B are negated.
     negated: [bool; 2],
+    /// Whether A holds every second element only, and B is twice as deep.
+    is_sparse: bool,
     model: SumModel,
 }
 
@@ -160,7 +166,8 @@ impl GroupProduct {
             GroupOperands::Floats(factor, _) => factor.hopper(32),
             _ => SumModel { depth: 1, bits: 0, kept: 23 },
         };
-        Some(GroupProduct { n, operands, sums, saturate, across: [false; 2], negated: [false; 2], model })
+        let (across, negated) = ([false; 2], [false; 2]);
+        Some(GroupProduct { n, operands, sums, saturate, across, negated, is_sparse: false, model })
     }
 
     /// With operands in shared memory that are MN-major (`imm-trans`), where elements have 16 bits.
@@ -171,6 +178,16 @@ impl GroupProduct {
     /// With negated operands (`imm-scale` of -1).
     pub fn negated(self, negated: [bool; 2]) -> GroupProduct {
         GroupProduct { negated, ..self }
+    }
+
+    /// With a sparse A, which holds half of the elements of K. None of bits.
+    pub fn sparse(self) -> Option<GroupProduct> {
+        (self.operands != GroupOperands::AndPopc).then_some(GroupProduct { is_sparse: true, ..self })
+    }
+
+    /// Whether B lies in memory as no document says: its rows of 64 bytes in lines of 32.
+    pub fn is_undocumented(&self, of_b: &Described) -> bool {
+        self.is_sparse && of_b.units == 2 && !self.across[1]
     }
 
     /// With sums of another machine, of at most 27 bits.
@@ -184,9 +201,19 @@ impl GroupProduct {
         self.n
     }
 
-    /// Elements along K.
+    /// Elements along K, with the zeros of a sparse A.
     pub fn k(&self) -> usize {
+        if self.is_sparse { 2 * self.held() } else { self.held() }
+    }
+
+    /// Elements of a row of A that are held.
+    fn held(&self) -> usize {
         (8 * BYTES / self.operands.bits()) as usize
+    }
+
+    /// Bytes of a row of A or of a column of B.
+    fn row_bytes(&self, of_b: bool) -> u32 {
+        if of_b && self.is_sparse { 2 * BYTES } else { BYTES }
     }
 
     /// Registers of D of a thread.
@@ -205,13 +232,14 @@ impl GroupProduct {
     pub fn units(&self, described: &Described, of_b: bool, first: usize, count: usize) -> Vec<u32> {
         let bytes = self.element_bytes();
         let unit = 16 / bytes;
-        let mut units = Vec::with_capacity(2 * count);
-        for number in 0..2 * count as u32 {
+        let in_row = self.row_bytes(of_b) / 16;
+        let mut units = Vec::with_capacity(in_row as usize * count);
+        for number in 0..in_row * count as u32 {
             let at = if self.across[usize::from(of_b)] {
                 let along = (count as u32).div_ceil(unit).max(1);
                 [first as u32 + number % along * unit, number / along]
             } else {
-                [first as u32 + number / 2, number % 2 * unit]
+                [first as u32 + number / in_row, number % in_row * unit]
             };
             units.push(described.byte(at, bytes, self.across[usize::from(of_b)]) & !15);
         }
@@ -221,7 +249,7 @@ impl GroupProduct {
     /// A of a warp, from its four registers. Missing ones count as 0.
     pub fn a_of_registers(&self, registers: &[LaneWords]) -> GroupMatrix {
         let registers = registers.get(..4).unwrap_or(registers);
-        let k = self.k();
+        let k = self.held();
         GroupMatrix(match self.operands {
             GroupOperands::Floats(factor, _) => {
                 let (mut values, mut exponents) = (vec![0.0; ROWS * k], vec![OF_ZERO; ROWS * k]);
@@ -264,7 +292,7 @@ impl GroupProduct {
     ) -> GroupMatrix {
         // Elements along K; of bits, bytes of them.
         let bytes = self.element_bytes();
-        let depth = (BYTES / bytes) as usize;
+        let depth = (self.row_bytes(of_b) / bytes) as usize;
         let which = usize::from(of_b);
         let across = self.across[which];
         // The elements of 16 bytes in a row are neighbours along the contiguous dimension.
@@ -331,29 +359,61 @@ impl GroupProduct {
     /// Adds the product to the registers D of a warp, or sets them to it where `adds` is false.
     /// Matrices of another instruction, or too few registers: nothing is done.
     pub fn multiply(&self, a: &GroupMatrix, b: &GroupMatrix, d: &mut [LaneWords], adds: bool) {
+        if !self.is_sparse {
+            self.multiply_at(a, b, None, d, adds);
+        }
+    }
+
+    /// The same of a sparse A, whose elements have these places.
+    pub fn multiply_sparse(&self, a: &GroupMatrix, b: &GroupMatrix, places: &Places, d: &mut [LaneWords], adds: bool) {
+        if self.is_sparse && places.fits(self.held()) {
+            self.multiply_at(a, b, Some(places), d, adds);
+        }
+    }
+
+    fn multiply_at(&self, a: &GroupMatrix, b: &GroupMatrix, places: Option<&Places>, d: &mut [LaneWords], adds: bool) {
         let Some(d) = d.get_mut(..self.registers()) else { return };
         if !adds {
             d.fill([0; LANES]);
         }
-        let (n, k) = (self.n, self.k());
+        let (n, held, k) = (self.n, self.held(), self.k());
         match (&a.0, &b.0) {
-            (Elements::Terms(a, of_a), Elements::Terms(b, of_b)) if a.len() == ROWS * k && b.len() == n * k => {
+            (Elements::Terms(a, of_a), Elements::Terms(b, of_b)) if a.len() == ROWS * held && b.len() == n * k => {
                 let mut sums = vec![0; ROWS * n];
                 for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {
                     sums[row * n + column] = d[register][lane] >> shift;
                 });
-                let factors = (Terms { values: a, exponents: of_a }, Terms { values: b, exponents: of_b });
-                add_products(self.model, self.sums, factors, (n, k), &mut sums);
+                match places {
+                    None => {
+                        let factors = (Terms { values: a, exponents: of_a }, Terms { values: b, exponents: of_b });
+                        add_products(self.model, self.sums, factors, (n, k), &mut sums);
+                    }
+                    Some(places) => {
+                        for (row, sums) in sums.chunks_exact_mut(n).enumerate() {
+                            let (values, exponents) = (places.gather(row, n, b), places.gather(row, n, of_b));
+                            let own = row * held..(row + 1) * held;
+                            let left = Terms { values: &a[own.clone()], exponents: &of_a[own] };
+                            let right = Terms { values: &values, exponents: &exponents };
+                            add_products(self.model, self.sums, (left, right), (n, held), sums);
+                        }
+                    }
+                }
                 d.fill([0; LANES]);
                 let mask = if self.sums == SumType::F16 { 0xffff } else { u32::MAX };
                 for_each_sum(self.sums, d.len(), |register, shift, lane, row, column| {
                     d[register][lane] |= (sums[row * n + column] & mask) << shift;
                 });
             }
-            (Elements::Integers(a), Elements::Integers(b)) if a.len() == ROWS * k && b.len() == n * k => {
+            (Elements::Integers(a), Elements::Integers(b)) if a.len() == ROWS * held && b.len() == n * k => {
                 for_each_sum(SumType::F32, d.len(), |register, _, lane, row, column| {
-                    let pairs = a[row * k..][..k].iter().zip(&b[column * k..][..k]);
-                    let sum = i64::from(d[register][lane] as i32) + i64::from(pairs.map(|(a, b)| a * b).sum::<i32>());
+                    let (left, right) = (&a[row * held..][..held], &b[column * k..][..k]);
+                    let products: i32 = match places {
+                        None => left.iter().zip(right).map(|(a, b)| a * b).sum(),
+                        Some(places) => {
+                            left.iter().zip(places.row(row)).map(|(a, at)| a * right[usize::from(*at)]).sum()
+                        }
+                    };
+                    let sum = i64::from(d[register][lane] as i32) + i64::from(products);
                     let sum = if self.saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
                     d[register][lane] = sum as u32;
                 });

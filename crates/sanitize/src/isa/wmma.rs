@@ -8,6 +8,7 @@
 //!
 //! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
 
+use super::half::Half;
 use super::mma::{LANES, LaneWords, Mma, Operands};
 use super::tensor_core::{Factor, OF_ZERO, SumType, Terms, add_products};
 
@@ -114,6 +115,20 @@ impl Wmma {
             registers[place / packed][lane] >> (bits * (place % packed)) & mask
         });
         all.collect()
+    }
+
+    /// The registers of a C or D of f16 as those of one of f32, which has the same places.
+    pub fn widened(of_f16: &[LaneWords]) -> Vec<LaneWords> {
+        let half = |word: u32, part: u32| Half::F16.widen((word >> (16 * part)) as u16).to_bits();
+        of_f16.iter().flat_map(|lanes| [0, 1].map(|part| lanes.map(|word| half(word, part)))).collect()
+    }
+
+    /// The registers of a C or D of f32 as those of one of f16, rounded to the nearest.
+    pub fn narrowed(of_f32: &[LaneWords]) -> Vec<LaneWords> {
+        let half = |word: u32| u32::from(Half::F16.narrow(f32::from_bits(word)));
+        let pair =
+            |low: &LaneWords, high: &LaneWords| std::array::from_fn(|lane| half(low[lane]) | half(high[lane]) << 16);
+        of_f32.as_chunks::<2>().0.iter().map(|[low, high]| pair(low, high)).collect()
     }
 
     /// D. Where there are too few registers nothing is done.

@@ -246,6 +246,10 @@ pub enum Operand<'a> {
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
     /// `!p`.
     Not(Box<Operand<'a>>),
+    /// `-r`.
+    Negative(Box<Operand<'a>>),
+    /// A part of a register, such as `r.h1`.
+    Part(Box<Operand<'a>>, &'a str),
     /// `_`: nothing is kept.
     Sink,
 }

@@ -165,7 +165,7 @@ fn an_unknown_instruction_is_named_where_it_is_executed() {
     let text = kernel(1, "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %r2}];");
     let report = run(&text, 1, 32, &["out:u32[4]"]).unwrap();
     let why = report.unfinished().unwrap();
-    assert!(why.contains("`tex.2d.v4.f32.s32`: this instruction is not known"), "{why}");
+    assert!(why.contains("`tex.2d.v4.f32.s32`: textures are not supported"), "{why}");
     // Behind a branch that nobody takes it does not matter.
     let text = kernel(1, "bra L; tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %r2}]; L:");
     assert!(run(&text, 1, 32, &["out:u32[4]"]).unwrap().is_clean());

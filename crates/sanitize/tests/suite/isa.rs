@@ -8,6 +8,7 @@ mod integer;
 mod matrix;
 mod mbarrier;
 pub(crate) mod random;
+mod sparse;
 mod sums;
 mod tensor_map;
 mod wgmma;

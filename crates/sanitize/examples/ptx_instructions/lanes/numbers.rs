@@ -226,6 +226,15 @@ pub(super) fn halves(all: &mut List) {
         }
         three("neg".into(), 1, Box::new(move |a, _, _| half.neg(a, false)));
         three("abs".into(), 1, Box::new(move |a, _, _| half.abs(a, false)));
+        for (dot, relu) in [("", false), (".relu", true)] {
+            let mode = HalfMode { relu, outside: true, ..none };
+            let instruction = format!("fma.rn.oob{dot}.{}", if f16 { "f16" } else { "bf16" });
+            let statement = format!("{instruction} {{d}}, {{a}}, {{b}}, {{c}};");
+            let shape = if f16 { Shape::F16 } else { Shape::Bf16 };
+            all.push(Program::lane(&instruction, &[Kind::Filled(!f16); 3], (16, shape), &statement, move |x| {
+                half.fma(x[0] as u16, x[1] as u16, x[2] as u16, mode).into()
+            }));
+        }
     }
 }
 
@@ -316,6 +325,14 @@ pub(super) fn conversions(all: &mut List) {
     let relu = ConvertMode { relu: true, ..plain };
     push("cvt.rn.relu.f16.f32".into(), (F32, Kind::F32), (F16, Shape::F16), relu);
     push("cvt.rn.relu.bf16.f32".into(), (F32, Kind::F32), (Bf16, Shape::Bf16), relu);
+    let finite = ConvertMode { finite: true, ..plain };
+    for (name, to, shape) in [("f16", F16, Shape::F16), ("bf16", Bf16, Shape::Bf16)] {
+        push(format!("cvt.rn.satfinite.{name}.f32"), (F32, Kind::F32), (to, shape), finite);
+        let both = ConvertMode { relu: true, ..finite };
+        push(format!("cvt.rn.relu.satfinite.{name}.f32"), (F32, Kind::F32), (to, shape), both);
+        let cut = ConvertMode { rounding: Rounding::Zero, ..finite };
+        push(format!("cvt.rz.satfinite.{name}.f32"), (F32, Kind::F32), (to, shape), cut);
+    }
 }
 
 pub(super) fn narrow(all: &mut List) {
@@ -354,6 +371,19 @@ pub(super) fn narrow(all: &mut List) {
             }));
         }
     }
+    for (half, name, shape) in [(Half::F16, "f16x2", Shape::F16x2), (Half::Bf16, "bf16x2", Shape::Bf16x2)] {
+        let mode = ConvertMode { finite: true, ..plain };
+        let instruction = format!("cvt.rn.satfinite.{name}.f32");
+        let statement = format!("{instruction} {{d}}, {{a}}, {{b}};");
+        all.push(Program::lane(&instruction, &[Kind::F32; 2], (32, shape), &statement, move |x| {
+            convert::pair_of_f32(half, mode, x[0] as u32, x[1] as u32).into()
+        }));
+    }
+    let statement = "cvt.rna.satfinite.tf32.f32 {d}, {a};";
+    let mode = ConvertMode { rounding: Rounding::NearestAway, finite: true, ..plain };
+    all.push(Program::lane("cvt.rna.satfinite.tf32.f32", &[Kind::F32], (32, Shape::F32), statement, move |x| {
+        convert::tf32(mode, x[0] as u32).into()
+    }));
     let tf32 = [
         ("cvt.rna.tf32.f32", Rounding::NearestAway, false),
         ("cvt.rn.tf32.f32", Rounding::Nearest, false),

@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use tilewright_sanitize::isa::matrices;
 use tilewright_sanitize::isa::mma::LANES;
+use tilewright_sanitize::isa::sparse::Sparsity;
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 
+use super::sparse::metadata;
 use super::{
     BLOCK, BLOCKS, Fill, IMAGE, THREADS, Words, compare, declare, fill_of, load, models, operands, save, tried_is_open,
 };
@@ -96,11 +98,17 @@ struct GroupCase {
     saturate: bool,
     negated: [bool; 2],
     special: bool,
+    /// The selector of a sparse A, and whether the indices of its metadata stand in any order.
+    sparse: Option<(u64, bool)>,
 }
 
 fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
-    let GroupCase { n, operands: of, names, sums, ways, in_registers, saturate, negated, special } = *case;
-    let Some(wgmma) = GroupProduct::new(n, of, sums, saturate) else { return };
+    let GroupCase { n, operands: of, names, sums, ways, in_registers, saturate, negated, special, sparse } = *case;
+    let wgmma = GroupProduct::new(n, of, sums, saturate);
+    let wgmma = if sparse.is_some() { wgmma.and_then(GroupProduct::sparse) } else { wgmma };
+    let Some(wgmma) = wgmma else { return };
+    let selector = sparse.map_or(0, |(selector, _)| selector);
+    let Ok(sparsity) = Sparsity::new(of.bits().max(4), 4, selector, false) else { return };
     let wgmma = wgmma.across(ways.map(|way| way.across)).negated(negated);
     let (k, registers) = (wgmma.k(), wgmma.registers());
     let (sum, class, sum_fill) = match (of, sums) {
@@ -115,23 +123,41 @@ fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
     let [a, b] = names;
     let dot = if saturate { ".satfinite" } else { "" };
     let end = if of == GroupOperands::AndPopc { ".and.popc" } else { "" };
-    let instruction = format!("wgmma.mma_async.sync.aligned.m64n{n}k{k}{dot}.{sum}.{a}.{b}{end}");
+    let sp = if sparse.is_some() { ".sp" } else { "" };
+    let instruction = format!("wgmma.mma_async{sp}.sync.aligned.m64n{n}k{k}{dot}.{sum}.{a}.{b}{end}");
     let letter = |way: Way| {
         let major = if way.across { "mn" } else { "k" };
         format!("{major}{}{}", 16 * way.units, if way.inside > 0 { "i" } else { "" })
     };
     let from = if in_registers { "registers".into() } else { letter(ways[0]) };
     let signs = negated.map(|negated| if negated { "-" } else { "+" }).concat();
-    let name = format!("{instruction}_{from}_{}_{signs}{}", letter(ways[1]), if special { "-special" } else { "" });
+    let end = match sparse {
+        Some((selector, true)) => format!("_{selector}-any-order"),
+        Some((selector, false)) => format!("_{selector}"),
+        None => String::new(),
+    };
+    let end = format!("{end}{}", if special { "-special" } else { "" });
+    let name = format!("{instruction}_{from}_{}_{signs}{end}", letter(ways[1]));
     let mut random = Random(name.len() as u64 * 1001);
     let image = fill.words(&mut random, IMAGE * BLOCKS);
-    let words = operands(&mut random, &[(fill, 4), (sum_fill, registers)]);
+    let mut words = operands(&mut random, &[(fill, 4), (sum_fill, registers)]);
+    if let Some((_, is_shuffled)) = sparse {
+        words.0.extend(metadata(&mut random, of.bits(), !is_shuffled));
+    }
     let mut text = HEAD.to_string();
     declare(&mut text, 'a', "b32");
+    declare(&mut text, 'f', "b32");
     declare(&mut text, 'c', class);
     with_image(&mut text);
     let held = load(&mut text, 'a', "b32", 4, 0);
     let d = load(&mut text, 'c', class, registers, 4);
+    let given = match sparse {
+        Some((selector, _)) => {
+            load(&mut text, 'f', "b32", 1, 4 + registers);
+            format!(" %f0, {selector},")
+        }
+        None => String::new(),
+    };
     for (number, way, start) in [(3, ways[0], 0), (4, ways[1], B_AT)] {
         let _ = write!(
             text,
@@ -158,7 +184,7 @@ fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
         text,
         "    setp.ne.u32 %p2, %block, 0;
     wgmma.fence.sync.aligned;
-    {instruction} {d}, {first}, %d4, %p2{arguments};
+    {instruction} {d}, {first}, %d4,{given} %p2{arguments};
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
 "
@@ -172,7 +198,7 @@ fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
         "f32" => Shape::F32,
         _ => Shape::Bits,
     };
-    let tried = if floats { models(k) } else { Vec::new() };
+    let tried = if floats { models(if sparse.is_some() { k / 2 } else { k }) } else { Vec::new() };
     let check = move |output: &[u8]| {
         compare(&Words::of_bytes(output), registers, shape, &tried, |warp, model| {
             let wgmma = model.map_or(wgmma, |model| wgmma.with_model(model));
@@ -193,7 +219,11 @@ fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
             let b = wgmma.b_of_shared(&ways[1].describe(B_AT), read);
             let mut d = words.registers(4, registers, warp);
             // The first block does not add.
-            wgmma.multiply(&a, &b, &mut d, block != 0);
+            match sparse.map(|_| sparsity.places(&words.register(4 + registers, warp))) {
+                None => wgmma.multiply(&a, &b, &mut d, block != 0),
+                Some(Ok(places)) => wgmma.multiply_sparse(&a, &b, &places, &mut d, block != 0),
+                Some(Err(flaw)) => eprintln!("{flaw}"),
+            }
             d
         })
     };
@@ -206,6 +236,7 @@ fn group_product(all: &mut Vec<Program>, case: &GroupCase) {
         output_bytes: 4 * registers * THREADS,
         approximate: tried_is_open(shape),
         check: Box::new(check),
+        map: None,
     });
 }
 
@@ -221,6 +252,7 @@ pub(super) fn group_products(all: &mut Vec<Program>) {
         saturate: false,
         negated: [false; 2],
         special: false,
+        sparse: None,
     };
     // Every swizzle, K-major and MN-major, from the start of a line and inside it.
     for units in [1, 2, 4, 8] {
@@ -268,6 +300,69 @@ pub(super) fn group_products(all: &mut Vec<Program>) {
         let operands = GroupOperands::AndPopc;
         group_product(all, &GroupCase { operands, names: ["b1"; 2], in_registers, ways, ..base });
     }
+}
+
+/// Products with a sparse A; columns of B have 64 bytes.
+pub(super) fn sparse_products(all: &mut Vec<Program>) {
+    let way = |units, across, inside| Way { units, across, inside };
+    let base = GroupCase {
+        n: 32,
+        operands: GroupOperands::Floats(Factor::F16, Factor::F16),
+        names: ["f16"; 2],
+        sums: SumType::F32,
+        ways: [way(8, false, 0); 2],
+        in_registers: false,
+        saturate: false,
+        negated: [false; 2],
+        special: false,
+        sparse: Some((0, false)),
+    };
+    for units in [1, 2, 4, 8] {
+        for across in [false, true] {
+            if units == 2 && !across {
+                continue;
+            }
+            // Without a swizzle a column of B takes four units of 16 bytes, 128 bytes apart.
+            let ways = [way(8, false, 0), way(units, across, 0)];
+            group_product(all, &GroupCase { ways, ..base });
+            let ways = [way(units, across, 0), way(8, false, 0)];
+            group_product(all, &GroupCase { ways, sparse: Some((1, false)), ..base });
+        }
+    }
+    for in_registers in [false, true] {
+        for selector in [0, 1] {
+            let of = |operands, names, sums| GroupCase {
+                operands,
+                names,
+                sums,
+                in_registers,
+                sparse: Some((selector, false)),
+                ..base
+            };
+            let floats = GroupOperands::Floats;
+            group_product(all, &of(floats(Factor::F16, Factor::F16), ["f16"; 2], SumType::F16));
+            group_product(all, &of(floats(Factor::F16, Factor::F16), ["f16"; 2], SumType::F32));
+            group_product(all, &of(floats(Factor::Bf16, Factor::Bf16), ["bf16"; 2], SumType::F32));
+            group_product(all, &of(floats(Factor::Tf32, Factor::Tf32), ["tf32"; 2], SumType::F32));
+            let bytes = [("e4m3", Factor::E4m3), ("e5m2", Factor::E5m2)];
+            for (a, first) in bytes {
+                for (b, second) in bytes {
+                    group_product(all, &of(floats(first, second), [a, b], SumType::F32));
+                    group_product(all, &of(floats(first, second), [a, b], SumType::F16));
+                }
+            }
+            for (a_signed, a) in [(true, "s8"), (false, "u8")] {
+                for (b_signed, b) in [(true, "s8"), (false, "u8")] {
+                    let operands = GroupOperands::Integers { a_signed, b_signed };
+                    let saturate = a_signed == in_registers;
+                    group_product(all, &GroupCase { saturate, ..of(operands, [a, b], SumType::F32) });
+                }
+            }
+        }
+    }
+    group_product(all, &GroupCase { special: true, ..base });
+    group_product(all, &GroupCase { negated: [true, false], ..base });
+    group_product(all, &GroupCase { sparse: Some((0, true)), ..base });
 }
 
 pub(super) fn moves(all: &mut Vec<Program>) {
@@ -385,5 +480,5 @@ pub(super) fn moves(all: &mut Vec<Program>) {
 }
 
 fn moved(name: String, text: String, input: Vec<u8>, output_bytes: usize, check: Check) -> Program {
-    Program { name, text, blocks: BLOCKS, threads: BLOCK, input, output_bytes, approximate: false, check }
+    Program { name, text, blocks: BLOCKS, threads: BLOCK, input, output_bytes, approximate: false, check, map: None }
 }

@@ -1,7 +1,7 @@
 //! Instructions that compute from registers to registers: their operands and modifiers.
 
 #[macro_use]
-mod functions;
+pub(super) mod functions;
 
 use self::functions::{
     binary, compare_halves, conversion, half, number_type, one, packed_integers, rounding, ternary, test, three, two,
@@ -15,9 +15,8 @@ use crate::isa::convert::{
     ConvertMode, Quarter, f16_of_quarters, pack_sat, pair_of_f32, quarters_of_f16, quarters_of_f32, tf32,
 };
 use crate::isa::float::{self, TestProperty};
-use crate::isa::half::{Half, pair2};
+use crate::isa::half::Half;
 use crate::isa::integer::Integer;
-use crate::isa::video::{PartInstruction, PartOperation};
 use crate::ptx::{Operand, Scalar};
 
 impl<'a> Decoder<'_, 'a> {
@@ -32,9 +31,7 @@ impl<'a> Decoder<'_, 'a> {
             "cvt" => self.convert_instruction(modifiers, operands)?,
             "setp" => self.compare_instruction(modifiers, operands)?,
             "set" => self.set_instruction(modifiers, operands)?,
-            _ if opcode.starts_with('v') && opcode.ends_with(['2', '4']) => {
-                self.parts_instruction(opcode, modifiers, operands)?;
-            }
+            _ if opcode.starts_with('v') => self.video_instruction(opcode, modifiers, operands)?,
             "selp" => {
                 let [d, a, b, p] = exactly(operands)?;
                 let kind = self.last_type(modifiers)?;
@@ -99,6 +96,10 @@ impl<'a> Decoder<'_, 'a> {
         let Some(kind) = all.last().copied().or(packed.map(|_| Scalar::B(32))) else {
             return Err("this instruction is not known".to_string());
         };
+        // Two types have `slct` and the products of parts; sums of two formats came later.
+        if all.len() > 1 && !matches!(opcode, "slct" | "dp4a" | "dp2a") {
+            return Err("it has more types than the instruction of targets up to sm_90a".to_string());
+        }
         if let Some(packed) = packed {
             let f = packed_integers(opcode, packed == "s16x2", modifiers)?;
             let [d, a, b] = exactly(operands)?;
@@ -166,6 +167,13 @@ impl<'a> Decoder<'_, 'a> {
         let [d, a] = exactly(operands)?;
         let kind = self.last_type(modifiers)?;
         match (d, a) {
+            // One special register is a predicate.
+            (d, Operand::Special("%is_explicit_cluster")) if kind == Scalar::Pred => {
+                let a = self.source(a, kind)?;
+                if let Some(p) = self.predicate(d)? {
+                    self.emit(Op::Nonzero { p, a, logic: Logic::And, q: Truth::Constant(true) });
+                }
+            }
             _ if kind == Scalar::Pred => {
                 let a = self.truth(a)?;
                 if let Some(d) = self.predicate(d)? {
@@ -334,13 +342,14 @@ impl<'a> Decoder<'_, 'a> {
                 Scalar::Bf16x2 => 0x3f80,
                 _ => 0xffff,
             };
-            if with.is_some() {
-                return unknown();
+            // Each of two numbers is compared and combined by itself.
+            let mut both = [d; 2];
+            for (d, shift) in both.iter_mut().zip([0, 16]) {
+                *d = self.temporary(32);
+                let test = test(move |a, b| compare_halves(own, half, (a >> shift) as u16, (b >> shift) as u16));
+                self.emit(Op::CompareValue { d: *d, a, b, test, with, one: u64::from(one) << shift });
             }
-            let f = two(move |a, b| {
-                u64::from(pair2(a as u32, b as u32, |a, b| if compare_halves(own, half, a, b) { one } else { 0 }))
-            });
-            self.emit(Op::Alu2(d, [a, b], f));
+            self.emit(Op::Alu2(d, both.map(|own| Source(own.slot)), two(|a, b| a | b)));
             return Ok(());
         }
         let (_, test) = self.comparison(modifiers, kind)?;
@@ -426,7 +435,11 @@ impl<'a> Decoder<'_, 'a> {
         let flush = modifiers.contains(&"ftz");
         let saturate = modifiers.contains(&"sat");
         let relu = modifiers.contains(&"relu");
-        let mode = ConvertMode { rounding, integral, flush, saturate, relu };
+        let finite = modifiers.contains(&"satfinite");
+        let mode = ConvertMode { rounding, integral, flush, saturate, relu, finite };
+        if modifiers.contains(&"rs") {
+            return Err("stochastic rounding is of targets from sm_100 on".to_string());
+        }
         let [.., to, from] = modifiers else { return Err("two types are expected".to_string()) };
         let quarter = |word: &str| match word {
             "e4m3x2" => Some(Quarter::E4m3),
@@ -472,32 +485,6 @@ impl<'a> Decoder<'_, 'a> {
             }
             _ => return unknown(),
         }
-        Ok(())
-    }
-
-    /// `vabsdiff4.u32.u32.u32.add d, a, b, c`
-    fn parts_instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
-        let [d, a, b, c] = exactly(operands)?;
-        let [d_kind, a_kind, b_kind] = types(modifiers)[..] else { return unknown() };
-        let operation = match &opcode[..opcode.len() - 1] {
-            "vadd" => PartOperation::Add,
-            "vsub" => PartOperation::Sub,
-            "vabsdiff" => PartOperation::AbsDiff,
-            "vmin" => PartOperation::Min,
-            "vmax" => PartOperation::Max,
-            _ => return Err("this video instruction is not known".to_string()),
-        };
-        let own = PartInstruction {
-            operation,
-            bits: if opcode.ends_with('4') { 8 } else { 16 },
-            signed: [d_kind, a_kind, b_kind].map(Scalar::is_signed),
-            saturates: modifiers.contains(&"sat"),
-            sums: modifiers.contains(&"add"),
-        };
-        let kind = Scalar::B(32);
-        let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
-        let c = self.source(c, kind)?;
-        self.emit(Op::Alu3(d, [a, b, c], three(move |a, b, c| u64::from(own.of(a as u32, b as u32, c as u32)))));
         Ok(())
     }
 

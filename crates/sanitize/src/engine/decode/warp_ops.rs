@@ -3,10 +3,8 @@
 use super::{Decode, Decoder};
 use crate::check::checker::Order;
 use crate::engine::code::{Meeting, Op, Reduction, Row, Source, Target, Together, Truth, Window};
-use crate::engine::matrix::{MatrixOp, Products, cut, wide};
+use crate::engine::matrix::{MatrixOp, cut, wide};
 use crate::isa::matrices;
-use crate::isa::mma::{LaneWords, Mma, Operands};
-use crate::isa::tensor_core::{Factor, SumType};
 use crate::ptx::{Operand, Scalar};
 
 impl<'a> Decoder<'_, 'a> {
@@ -168,7 +166,10 @@ impl<'a> Decoder<'_, 'a> {
             "movmatrix" => {
                 let [d, a] = super::exactly(operands)?;
                 let (d, a) = (self.target(d)?, self.source(a, Scalar::B(32))?);
-                let f = |from: &[Row], to: &mut [Row]| to[0] = wide(&matrices::transpose(&cut(&from[0], 0)));
+                let f = |from: &[Row], to: &mut [Row]| {
+                    to[0] = wide(&matrices::transpose(&cut(&from[0], 0)));
+                    Ok(())
+                };
                 self.emit(Op::Matrix(MatrixOp::Compute {
                     to: [d].into(),
                     from: [a].into(),
@@ -187,104 +188,6 @@ impl<'a> Decoder<'_, 'a> {
         Ok(true)
     }
 
-    /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c`
-    fn product_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
-        let [d, a, b, c] = super::exactly(operands)?;
-        let unknown = || "there is no product of this shape and these types".to_string();
-        if modifiers.first() != Some(&"sync") || modifiers.iter().any(|word| word.starts_with("kind")) {
-            return Err(unknown());
-        }
-        let shape = modifiers.iter().find_map(|word| shape(word)).ok_or_else(unknown)?;
-        let kinds: Vec<&str> = modifiers
-            .iter()
-            .copied()
-            .filter(|word| {
-                matches!(
-                    *word,
-                    "f16"
-                        | "bf16"
-                        | "f32"
-                        | "f64"
-                        | "tf32"
-                        | "s32"
-                        | "s8"
-                        | "u8"
-                        | "s4"
-                        | "u4"
-                        | "b1"
-                        | "e4m3"
-                        | "e5m2"
-                )
-            })
-            .collect();
-        let [d_kind, a_kind, b_kind, c_kind] = kinds[..] else { return Err(unknown()) };
-        if d_kind != c_kind {
-            return Err("sums of two types are not known".to_string());
-        }
-        let sums = if d_kind == "f16" { SumType::F16 } else { SumType::F32 };
-        let factor = |kind: &str| match kind {
-            "f16" => Some(Factor::F16),
-            "bf16" => Some(Factor::Bf16),
-            "tf32" => Some(Factor::Tf32),
-            "e4m3" => Some(Factor::E4m3),
-            "e5m2" => Some(Factor::E5m2),
-            _ => None,
-        };
-        let operands = match (a_kind, b_kind) {
-            ("f64", "f64") => Operands::F64,
-            ("b1", "b1") if modifiers.contains(&"xor") => Operands::XorPopc,
-            ("b1", "b1") => Operands::AndPopc,
-            ("s8" | "u8", "s8" | "u8") => {
-                Operands::Integers { bits: 8, a_signed: a_kind == "s8", b_signed: b_kind == "s8" }
-            }
-            ("s4" | "u4", "s4" | "u4") => {
-                Operands::Integers { bits: 4, a_signed: a_kind == "s4", b_signed: b_kind == "s4" }
-            }
-            _ => Operands::Floats(factor(a_kind).ok_or_else(unknown)?, factor(b_kind).ok_or_else(unknown)?),
-        };
-        let layouts: Vec<bool> = modifiers
-            .iter()
-            .filter_map(|word| match *word {
-                "row" => Some(true),
-                "col" => Some(false),
-                _ => None,
-            })
-            .collect();
-        let is_quads = shape == [8, 8, 4] && operands == Operands::Floats(Factor::F16, Factor::F16);
-        let mma = match layouts[..] {
-            [a_rows, b_rows] if is_quads => Mma::quad_pairs(!a_rows, b_rows, sums),
-            [true, false] => Mma::new(shape, operands, sums, modifiers.contains(&"satfinite")).ok_or_else(unknown)?,
-            _ => return Err(unknown()),
-        };
-        let is_double = operands == Operands::F64;
-        let words = if is_double { 2 } else { 1 };
-        let kind = if is_double { Scalar::F(64) } else { Scalar::B(32) };
-        let to = self.targets(d)?;
-        let [a, b, c] = [self.sources(a, kind)?, self.sources(b, kind)?, self.sources(c, kind)?];
-        let [in_a, in_b, in_c] = mma.registers();
-        if [a.len(), b.len(), c.len(), to.len()].map(|count| count * words) != [in_a, in_b, in_c, in_c] {
-            return Err(format!("it has registers of [{in_a}, {in_b}, {in_c}] words for A, B and C"));
-        }
-        let is_packed = sums == SumType::F16;
-        let products = (!is_quads).then_some(Products { a: a.len(), b: b.len(), is_tall: shape[0] == 16, is_packed });
-        let from = [a, b, c].concat().into_boxed_slice();
-        let f = move |rows: &[Row], results: &mut [Row]| {
-            let halves = |row: &Row| (0..words).map(|word| cut(row, 32 * word as u32)).collect::<Vec<LaneWords>>();
-            let registers: Vec<LaneWords> = rows.iter().flat_map(halves).collect();
-            let mut sums = vec![[0; 32]; in_c];
-            mma.multiply(&registers[..in_a], &registers[in_a..in_a + in_b], &registers[in_a + in_b..], &mut sums);
-            for (result, sums) in results.iter_mut().zip(sums.chunks_exact(words)) {
-                for (word, sum) in sums.iter().enumerate() {
-                    for lane in 0..32 {
-                        result[lane] |= u64::from(sum[lane]) << (32 * word);
-                    }
-                }
-            }
-        };
-        self.emit(Op::Matrix(MatrixOp::Compute { to: to.into(), from, f: Box::new(f), products }));
-        Ok(())
-    }
-
     /// The registers of a vector, or the one.
     pub(in crate::engine) fn sources(&mut self, operand: &Operand<'a>, kind: Scalar) -> Decode<Vec<Source>> {
         match operand {
@@ -300,11 +203,4 @@ impl<'a> Decoder<'_, 'a> {
             one => Ok(vec![self.target(one)?]),
         }
     }
-}
-
-/// M, N and K of a word such as `m16n8k16`.
-fn shape(word: &str) -> Option<[usize; 3]> {
-    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
 }

@@ -47,10 +47,10 @@ impl<'a> Reader<'_, '_, 'a> {
             "mma" => {
                 let words: Vec<String> = self.type_words().iter().map(|word| word.to_string()).collect();
                 let and = self.modifiers.contains(&"and");
-                let (first, second, sum) = match words.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
-                    [d, c] if d == c => ("f16", "f16", d),
-                    [d, a, b, c] if d == c => (a, b, d),
-                    _ => return Err("C and D of different types are not supported".to_string()),
+                let (first, second, of_d, of_c) = match words.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
+                    [d, c] => ("f16", "f16", d, c),
+                    [d, a, b, c] if d == c => (a, b, d, c),
+                    _ => return Err(unknown()),
                 };
                 let operands = match (operands_of(first, and), operands_of(second, and)) {
                     (
@@ -60,7 +60,10 @@ impl<'a> Reader<'_, '_, 'a> {
                     (Some(a), Some(b)) if a == b => a,
                     _ => return Err(unknown()),
                 };
-                let sums = if sum == "f16" { SumType::F16 } else { SumType::F32 };
+                // Sums of which C or D is f32 are f32.
+                let (c_is_half, d_is_half) = (of_c == "f16", of_d == "f16");
+                let sums = if c_is_half && d_is_half { SumType::F16 } else { SumType::F32 };
+                let (widens, narrows) = (c_is_half && !d_is_half, d_is_half && !c_is_half);
                 let wmma = Wmma::new(shape, operands, sums, self.modifiers.contains(&"satfinite"));
                 let wmma = wmma.ok_or_else(unknown)?;
                 let [d, a, b, c] = self.operands else { return Err("four operands are expected".to_string()) };
@@ -71,16 +74,14 @@ impl<'a> Reader<'_, '_, 'a> {
                 let kind = if words == 2 { Scalar::F(64) } else { Scalar::B(32) };
                 for (operand, fragment) in [(a, WmmaMatrix::A), (b, WmmaMatrix::B), (c, WmmaMatrix::C)] {
                     let sources = self.decoder.sources(&operand, kind)?;
-                    if sources.len() * words != wmma.registers(fragment) {
-                        return Err(format!(
-                            "{} registers are expected, not {}",
-                            wmma.registers(fragment) / words,
-                            sources.len()
-                        ));
+                    let is_packed = widens && fragment == WmmaMatrix::C;
+                    let wanted = wmma.registers(fragment) / words / if is_packed { 2 } else { 1 };
+                    if sources.len() != wanted {
+                        return Err(format!("{wanted} registers are expected, not {}", sources.len()));
                     }
                     from.extend(sources);
                 }
-                let wanted = wmma.registers(WmmaMatrix::C) / words;
+                let wanted = wmma.registers(WmmaMatrix::C) / words / if narrows { 2 } else { 1 };
                 if to.len() != wanted {
                     return Err(format!("{wanted} registers are expected, not {}", to.len()));
                 }
@@ -90,8 +91,10 @@ impl<'a> Reader<'_, '_, 'a> {
                     let registers: Vec<LaneWords> = from.iter().flat_map(halves).collect();
                     let (a, rest) = registers.split_at(wmma.registers(WmmaMatrix::A));
                     let (b, c) = rest.split_at(wmma.registers(WmmaMatrix::B));
-                    let mut d = vec![[0; 32]; to.len() * words];
-                    wmma.multiply(a, b, c, &mut d);
+                    let wide = if widens { Wmma::widened(c) } else { Vec::new() };
+                    let mut d = vec![[0; 32]; wmma.registers(WmmaMatrix::C)];
+                    wmma.multiply(a, b, if widens { &wide } else { c }, &mut d);
+                    let d = if narrows { Wmma::narrowed(&d) } else { d };
                     for (into, sums) in to.iter_mut().zip(d.chunks_exact(words)) {
                         for (word, sum) in sums.iter().enumerate() {
                             for (value, part) in into.iter_mut().zip(sum) {
@@ -99,6 +102,7 @@ impl<'a> Reader<'_, '_, 'a> {
                             }
                         }
                     }
+                    Ok(())
                 };
                 self.decoder.emit(Op::Matrix(MatrixOp::Compute {
                     to: to.into(),

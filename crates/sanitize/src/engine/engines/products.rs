@@ -7,16 +7,20 @@ use super::Executes;
 use crate::check::checker::{Space, Span, Wgmma};
 use crate::check::finding::Defect;
 use crate::engine::access::Side;
-use crate::engine::cluster::Cluster;
+use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Source, Target, Truth};
 use crate::engine::warp::{Fragment, Warp};
 use crate::isa::mma::{LANES, LaneWords};
+use crate::isa::sparse::Sparsity;
 use crate::isa::wgmma::{Described, GroupProduct};
 
 /// Rows of A that a warp has.
 const ROWS: usize = 16;
 /// Bytes of a unit.
 const UNIT: u32 = 16;
+
+/// A in registers or by its descriptor, the descriptor of B, and the metadata of a sparse A.
+type Factors<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
 
 impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
@@ -27,9 +31,9 @@ impl Cluster<'_> {
         fragment: &Fragment,
         wgmma: &GroupProduct,
         d: &[Target],
-        (a, b): (&Result<Box<[Source]>, Source>, Source),
+        (a, b, sparsity): Factors<'_>,
         adds: Truth,
-    ) {
+    ) -> Result<(), Stop> {
         let frame = &warp.frames[fragment.frame];
         let first = fragment.mask.trailing_zeros() as usize & 31;
         let adds = frame.truth(adds) >> first & 1 == 1;
@@ -40,6 +44,18 @@ impl Cluster<'_> {
             sources.iter().map(|source| frame.row(by.code, *source).map(|value| value as u32)).collect()
         };
         let held = a.as_ref().ok().map(|sources| rows(sources));
+        let refused = |why: String| Stop::Refused(by.at, why);
+        if wgmma.is_undocumented(&of_b) {
+            let why = "columns of B have 64 bytes here, and how they lie with a swizzle of 32 bytes is not documented";
+            return Err(refused(why.to_string()));
+        }
+        let places = match sparsity {
+            Some((metadata, sparsity)) => {
+                let metadata = frame.row(by.code, metadata).map(|value| value as u32);
+                Some(sparsity.places(&metadata).map_err(|flaw| refused(flaw.to_string()))?)
+            }
+            None => None,
+        };
         let sources: Vec<Source> = d.iter().map(|target| Source(target.slot)).collect();
         let mut sums = rows(&sources);
         // A warp has the rows of its place in the warpgroup.
@@ -66,10 +82,8 @@ impl Cluster<'_> {
             }
         }
         let accumulators: Vec<u32> = d.iter().map(|target| target.slot).collect();
-        let operands: Vec<u32> = match a {
-            Ok(sources) => sources.iter().map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0).collect(),
-            Err(_) => Vec::new(),
-        };
+        let sources = a.as_deref().unwrap_or_default().iter().chain(sparsity.as_ref().map(|(metadata, _)| metadata));
+        let operands: Vec<u32> = sources.map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0).collect();
         self.trace_spans(&reads, &[]);
         let lanes = self.lanes(by.block, warp, fragment.mask);
         self.check.wgmma(&Wgmma {
@@ -92,7 +106,10 @@ impl Cluster<'_> {
             (None, held) => wgmma.a_of_registers(held.as_deref().unwrap_or_default()),
         };
         let right = wgmma.b_of_shared(&of_b, read);
-        wgmma.multiply(&left, &right, &mut sums, adds);
+        match &places {
+            Some(places) => wgmma.multiply_sparse(&left, &right, places, &mut sums, adds),
+            None => wgmma.multiply(&left, &right, &mut sums, adds),
+        }
         let full = fragment.mask == warp.live;
         let frame = &mut warp.frames[fragment.frame];
         for (target, sum) in d.iter().zip(&sums) {
@@ -102,5 +119,6 @@ impl Cluster<'_> {
             }
             frame.put(*target, &row, fragment.mask, full);
         }
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::{ArriveMode, Asked, AsyncOp, Ends, ReduceKind, Reduces};
 use crate::check::checker::{Order, Scope};
 use crate::engine::code::{Reference, Source, Truth, Window};
 use crate::engine::decode::Decoder;
+use crate::isa::sparse::Sparsity;
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::isa::tensor_map::MapField;
 use crate::isa::wgmma::{GroupOperands, GroupProduct};
@@ -260,8 +261,10 @@ impl<'a> Reader<'_, '_, 'a> {
 
     fn tensor(&mut self, reduces: bool) -> Read<AsyncOp> {
         let is_im2col = self.modifiers.iter().any(|word| word.starts_with("im2col"));
-        if self.modifiers.iter().any(|word| word.starts_with("im2col::") || word.starts_with("tile::")) {
-            return Err("this mode of a tensor map is not supported".to_string());
+        if let Some(mode) =
+            self.modifiers.iter().find(|word| word.starts_with("im2col::") || word.starts_with("tile::"))
+        {
+            return Err(format!("the mode `{mode}` of a tensor map is of targets from sm_100 on"));
         }
         let ranks = self.modifiers.iter().find_map(|word| word.strip_suffix('d')?.parse::<usize>().ok());
         if !reduces
@@ -318,7 +321,6 @@ impl<'a> Reader<'_, '_, 'a> {
                     _ => Err("a number of groups is expected".to_string()),
                 };
             }
-            "mma_async" if self.has("sp") => return Err("sparse products are not supported".to_string()),
             "mma_async" => {}
             _ => return Err("this operation of a warpgroup is not known".to_string()),
         }
@@ -342,8 +344,10 @@ impl<'a> Reader<'_, '_, 'a> {
             },
         };
         let sums = if *sum == "f16" { SumType::F16 } else { SumType::F32 };
-        let wgmma = GroupProduct::new(n, operands, sums, self.has("satfinite")).filter(|wgmma| wgmma.k() == k);
-        let wgmma = wgmma.ok_or("there is no product of this shape and these types")?;
+        let is_sparse = self.has("sp");
+        let wgmma = GroupProduct::new(n, operands, sums, self.has("satfinite"));
+        let wgmma = if is_sparse { wgmma.and_then(GroupProduct::sparse) } else { wgmma };
+        let wgmma = wgmma.filter(|own| own.k() == k).ok_or("there is no product of this shape and these types")?;
         let result = self.operand(0)?.clone();
         let d = self.decoder.targets(&result)?;
         if d.len() != wgmma.registers() {
@@ -356,7 +360,18 @@ impl<'a> Reader<'_, '_, 'a> {
             _ => Err(self.source(1, Scalar::B(64))?),
         };
         let b = self.source(2, Scalar::B(64))?;
-        let adds = match self.operands.get(3) {
+        // Metadata and their selector stand before what is not sparse has, too.
+        let behind = if is_sparse { 5 } else { 3 };
+        let sparsity = match (is_sparse, self.operands.get(4)) {
+            (true, Some(Operand::Integer(selector))) => {
+                // All tiles of A have four registers of a lane, wherever they lie.
+                let sparsity = Sparsity::new(operands.bits(), 4, *selector, false)?;
+                Some((self.source(3, Scalar::B(32))?, sparsity))
+            }
+            (true, _) => return Err("metadata and a constant selector are expected behind B".to_string()),
+            (false, _) => None,
+        };
+        let adds = match self.operands.get(behind) {
             Some(operand) => {
                 let operand = operand.clone();
                 self.decoder.truth(&operand)?
@@ -372,17 +387,17 @@ impl<'a> Reader<'_, '_, 'a> {
         };
         let mut wgmma = wgmma;
         if matches!(operands, GroupOperands::Floats(..)) {
-            wgmma = wgmma.negated([number(4)? < 0, number(5)? < 0]);
-            if operands.bits() == 16 && self.operands.len() > 6 {
+            wgmma = wgmma.negated([number(behind + 1)? < 0, number(behind + 2)? < 0]);
+            if operands.bits() == 16 && self.operands.len() > behind + 3 {
                 // A in registers has no order in memory.
                 let across = match a.is_ok() {
-                    true => [false, number(6)? == 1],
-                    false => [number(6)? == 1, number(7)? == 1],
+                    true => [false, number(behind + 3)? == 1],
+                    false => [number(behind + 3)? == 1, number(behind + 4)? == 1],
                 };
                 wgmma = wgmma.across(across);
             }
         }
-        Ok(AsyncOp::Product { wgmma, d: d.into(), a, b, adds })
+        Ok(AsyncOp::Product { wgmma, d: d.into(), a, b, sparsity, adds })
     }
 }
 

@@ -281,6 +281,10 @@ impl<'a> Parser<'a> {
                 } else {
                     let offset = self.plus()?;
                     self.expect(b']')?;
+                    // A hint that the address is one of managed memory.
+                    if self.token == Token::Dot("unified") {
+                        self.advance()?;
+                    }
                     match base {
                         Operand::Symbol(name, own) => {
                             Operand::Address(Box::new(Operand::Symbol(name, 0)), offset.wrapping_add(own))
@@ -298,11 +302,15 @@ impl<'a> Parser<'a> {
             }
             Token::Sign(b'-') => {
                 self.advance()?;
+                if let Token::Word(name) = self.token {
+                    let inner = self.named(own, name)?;
+                    return Ok(Operand::Negative(Box::new(inner)));
+                }
                 match self.advance()? {
                     Token::Integer(value) => Operand::Integer(value.wrapping_neg()),
                     Token::Float32(bits) => Operand::Float32(bits ^ (1 << 31)),
                     Token::Float64(bits) => Operand::Float64(bits ^ (1 << 63)),
-                    _ => return self.error("a number is expected after `-`"),
+                    _ => return self.error("a number or a register is expected after `-`"),
                 }
             }
             Token::Integer(value) => {
@@ -336,7 +344,8 @@ impl<'a> Parser<'a> {
         match self.meaning(own, name) {
             Some(Meaning::Register(register)) => {
                 if let Token::Dot(part) = self.token {
-                    return self.error(format!("the part `.{part}` of a register is not supported"));
+                    self.advance()?;
+                    return Ok(Operand::Part(Box::new(Operand::Register(register)), part));
                 }
                 return Ok(Operand::Register(register));
             }
@@ -419,9 +428,39 @@ const SPECIAL: &[&str] = &[
     "%aggr_smem_size",
     "%envreg1",
     "%envreg2",
+    // These are read, and refused by their names where a thread executes what uses them.
+    "%pm0",
+    "%pm1",
+    "%pm2",
+    "%pm3",
+    "%pm4",
+    "%pm5",
+    "%pm6",
+    "%pm7",
+    "%pm0_64",
+    "%pm1_64",
+    "%pm2_64",
+    "%pm3_64",
+    "%pm4_64",
+    "%pm5_64",
+    "%pm6_64",
+    "%pm7_64",
+    "%envreg0",
+    "%reserved_smem_offset_begin",
+    "%reserved_smem_offset_end",
+    "%reserved_smem_offset_cap",
+    "%reserved_smem_offset_0",
+    "%reserved_smem_offset_1",
+    "%current_graph_exec",
 ];
 
 fn special(name: &str, part: &str) -> Option<&'static str> {
+    if let Some(number) = name.strip_prefix("%envreg").and_then(|digits| digits.parse::<u32>().ok())
+        && part.is_empty()
+        && !matches!(number, 1 | 2)
+    {
+        return (number < 32).then_some("%envreg0");
+    }
     SPECIAL.iter().copied().find(|whole| match whole.split_once('.') {
         Some((stem, letter)) => stem == name && letter == part,
         None => *whole == name && part.is_empty(),

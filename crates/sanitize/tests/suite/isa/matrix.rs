@@ -10,7 +10,7 @@ use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 use super::random::Random;
 
 /// The bits of a small integer.
-fn encode(value: i64, operands: Operands) -> u64 {
+pub(crate) fn encode(value: i64, operands: Operands) -> u64 {
     let f16 = |value: i64| u64::from(half::f16::from_f64(value as f64).to_bits());
     match operands {
         Operands::Floats(Factor::F16, _) => f16(value),

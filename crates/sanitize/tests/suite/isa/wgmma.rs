@@ -3,11 +3,13 @@
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::{Major, MatrixDescriptor, MmaAtom, SwizzleMode};
 use tilewright_sanitize::isa::mma::{LANES, LaneWords};
+use tilewright_sanitize::isa::sparse::Sparsity;
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 
 use super::matrix::fill;
 use super::random::Random;
+use super::sparse::{Chosen, metadata_layout};
 
 /// Where operands begin: a multiple of every period.
 const A_AT: i64 = 0x4000;
@@ -31,6 +33,21 @@ fn write(
             let value = element(row, column).to_le_bytes();
             memory[(base + at * bytes) as usize..][..bytes as usize].copy_from_slice(&value[..bytes as usize]);
         }
+    }
+    let at = |row: i64, column: i64| match row < mn && column < whole {
+        true => (tile.eval(&(row + mn * column)).unwrap() * bytes) as u32,
+        false => 0,
+    };
+    if k * bytes > 32 {
+        // B of a sparse product: the distances of the canonical layouts, read off the tile.
+        let (unit, units) = (16 / bytes, mode.units() as u32);
+        let [leading, stride] = match (major, units) {
+            (Major::K, 1) => [at(0, unit), at(8, 0)],
+            (Major::K, _) => [0, at(8, 0)],
+            (Major::MN, 1) => [at(0, 8), at(unit, 0)],
+            (Major::MN, _) => [at(unit * i64::from(units), 0), at(0, 8)],
+        };
+        return Described { start: base as u32, leading, stride, base_offset: 0, units };
     }
     if whole == k {
         let descriptor = MatrixDescriptor::of_layout(&tile, major, 8 * bytes, base).unwrap();
@@ -183,6 +200,83 @@ fn bits_of_a_warpgroup_are_counted() {
                 let (row, column) = (16 * warp + lane / 4 + register / 2 * 8, lane % 4 * 2 + register % 2);
                 let both = a[row].iter().zip(&b[column]).map(|(a, b)| (a & b).count_ones());
                 assert_eq!(*count, 3 + both.sum::<u32>());
+            }
+        }
+    }
+}
+
+#[test]
+fn sparse_products_of_a_warpgroup_are_those_of_the_elements_that_are_held() {
+    use SwizzleMode::{Bytes32, Bytes64, Bytes128, None};
+    let (k_major, mn_major) = (|mode| (Major::K, mode), |mode| (Major::MN, mode));
+    let f16 = GroupOperands::Floats(Factor::F16, Factor::F16);
+    for n in [8, 64, 128] {
+        for (a, b) in [(Bytes128, Bytes64), (Bytes64, Bytes128), (Bytes32, None)] {
+            check_sparse(n, f16, [k_major(a), k_major(b)]);
+        }
+    }
+    check_sparse(64, f16, [mn_major(Bytes128), mn_major(Bytes32)]);
+    check_sparse(64, f16, [k_major(None), mn_major(Bytes128)]);
+    check_sparse(24, GroupOperands::Floats(Factor::Tf32, Factor::Tf32), [k_major(Bytes128); 2]);
+    check_sparse(40, GroupOperands::Floats(Factor::E5m2, Factor::E5m2), [k_major(Bytes64); 2]);
+    check_sparse(48, GroupOperands::Integers { a_signed: true, b_signed: true }, [k_major(Bytes128); 2]);
+}
+
+/// One instruction, for both ways of A and both selectors.
+fn check_sparse(n: i64, operands: GroupOperands, ways: [(Major, SwizzleMode); 2]) {
+    let mut random = Random::new(n as u64 + 77);
+    let wgmma = GroupProduct::new(n as usize, operands, SumType::F32, false).and_then(GroupProduct::sparse).unwrap();
+    let wgmma = wgmma.across(ways.map(|(major, _)| major == Major::MN));
+    let k = wgmma.k() as i64;
+    let (held, bits) = (k / 2, operands.bits());
+    let bytes = i64::from(bits / 8);
+    let mut draw = |count: i64| -> Vec<i64> { (0..count).map(|_| random.below(9) as i64 - 4).collect() };
+    let (a, b, c) = (draw(64 * held), draw(n * k), draw(64 * n));
+    let mut memory = vec![0; 0x18000];
+    let a_of = |row: i64, at: i64| encode(a[(row + 64 * at) as usize], operands);
+    let a_at = write(&mut memory, A_AT, [64, held], ways[0], bytes, a_of);
+    let b_of = |column: i64, at: i64| encode(b[(column + n * at) as usize], operands);
+    let b_at = write(&mut memory, B_AT, [n, k], ways[1], bytes, b_of);
+    let read = |at: u32| -> [u8; 16] { memory[at as usize..][..16].try_into().unwrap() };
+    let matrix_b = wgmma.b_of_shared(&b_at, read);
+    let units = wgmma.units(&b_at, true, 0, n as usize);
+    assert_eq!(units.len() as i64, n * k * bytes / 16);
+    let integers = !matches!(operands, GroupOperands::Floats(..));
+    let sum = |value: i64| if integers { value as u32 } else { (value as f32).to_bits() };
+    for warp in 0..4 {
+        let chosen = Chosen::random(&mut random, bits, k as usize);
+        let (layout, contributors) = metadata_layout(bits, k as usize);
+        // The document of D: two columns in a lane, rows eight apart, eight columns in a block.
+        let place = |register: usize, lane: usize| {
+            let row = 16 * warp + lane / 4 + register / 2 % 2 * 8;
+            (row as i64, (register / 4 * 8 + lane % 4 * 2 + register % 2) as i64)
+        };
+        let registers = wgmma.registers();
+        let from = |of: &dyn Fn(i64, i64) -> u32| -> Vec<LaneWords> {
+            (0..registers)
+                .map(|register| {
+                    std::array::from_fn(|lane| {
+                        let (row, column) = place(register, lane);
+                        of(row, column)
+                    })
+                })
+                .collect()
+        };
+        let before = from(&|row, column| sum(c[(row + 64 * column) as usize]));
+        for adds in [false, true] {
+            let after = from(&|row, column| {
+                let columns = chosen.columns(row as usize % 16);
+                let terms = columns.iter().enumerate();
+                let product = terms.map(|(at, k)| a[row as usize + 64 * at] * b[column as usize + n as usize * k]);
+                sum(i64::from(adds) * c[(row + 64 * column) as usize] + product.sum::<i64>())
+            });
+            for selector in 0..4 / contributors {
+                let words = chosen.words(layout, |lane| lane % 4 / contributors == selector);
+                let places = Sparsity::new(bits, 4, selector as u64, false).unwrap().places(&words).unwrap();
+                let matrix_a = wgmma.a_of_shared(warp, &a_at, read);
+                let mut d = before.clone();
+                wgmma.multiply_sparse(&matrix_a, &matrix_b, &places, &mut d, adds);
+                assert_eq!(d, after, "{operands:?}, n {n}, warp {warp}, {ways:?}");
             }
         }
     }

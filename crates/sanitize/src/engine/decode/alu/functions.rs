@@ -28,7 +28,7 @@ pub(super) fn two(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Functi
     })
 }
 
-pub(super) fn three(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Function3 {
+pub(in crate::engine::decode) fn three(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Function3 {
     Box::new(move |a: &Row, b: &Row, c: &Row, d: &mut Row| {
         for lane in 0..32 {
             d[lane] = f(a[lane], b[lane], c[lane]);
@@ -117,6 +117,7 @@ pub(super) fn half_mode(modifiers: &[&str]) -> HalfMode {
         flush: modifiers.contains(&"ftz"),
         saturate: modifiers.contains(&"sat"),
         relu: modifiers.contains(&"relu"),
+        outside: modifiers.contains(&"oob"),
     }
 }
 
