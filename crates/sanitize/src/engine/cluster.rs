@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::code::{Callee, NOWHERE, Program};
+use super::execute::MAX_LOCAL;
 use super::memory::{Memory, Words};
 use super::schedule::Schedule;
 use super::warp::{Fragment, State, Warp};
@@ -167,7 +168,7 @@ impl<'g> Cluster<'g> {
                 let count = (threads - 32 * number).min(32);
                 let mask = if count == 32 { u32::MAX } else { (1 << count) - 1 };
                 let mut warp = Warp::new(number, mask);
-                let frame = warp.frame(code, grid.program.entry.function, 0, mask);
+                let frame = warp.frame(code, grid.program.entry.function, (0, [MAX_LOCAL; 32]), mask);
                 warp.fragments.push(Fragment::new(mask, frame));
                 warp
             });

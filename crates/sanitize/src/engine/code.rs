@@ -272,6 +272,12 @@ pub(crate) enum Op {
         bits: u8,
     },
     Special(Target, Special),
+    /// `alloca`: bytes of the stack of each lane, at a multiple of the last number.
+    StackTake(Target, Source, u64),
+    /// `stacksave`
+    StackSave(Target),
+    /// `stackrestore`
+    StackRestore(Source),
     Load {
         from: Reference,
         to: Box<[Option<Target>]>,
@@ -407,7 +413,12 @@ impl Op {
                 reads.extend([a.0, b.0]);
                 writes.push(d.slot);
             }
-            Self::Special(d, _) => writes.push(d.slot),
+            Self::Special(d, _) | Self::StackSave(d) => writes.push(d.slot),
+            Self::StackTake(d, size, _) => {
+                reads.push(size.0);
+                writes.push(d.slot);
+            }
+            Self::StackRestore(a) => reads.push(a.0),
             Self::Load { from, to } => {
                 reads.push(from.base.0);
                 writes.extend(to.iter().flatten().map(|target| target.slot));

@@ -1,5 +1,6 @@
 //! One operation after another.
 
+use super::access::lanes;
 use super::cluster::{BarrierArrival, Cluster, POLLS_FOR_TURN, Stop};
 use super::code::{Arrival, FunctionCode, Micro, NOWHERE, Op, Row, Truth};
 use super::warp::{Fragment, Frame, State, Warp};
@@ -233,6 +234,31 @@ impl Cluster<'_> {
             Op::Special(d, special) => {
                 self.special(block, warp, fragment.frame, *special, &mut out);
                 warp.frames[fragment.frame].put(*d, &out, active, full);
+            }
+            Op::StackTake(d, size, alignment) => {
+                let sizes = *frame.row(code, *size);
+                for lane in lanes(active) {
+                    let Some(address) = frame.take_stack(code, lane, sizes[lane], *alignment) else {
+                        let why = format!("a thread uses more than {MAX_LOCAL} bytes of local memory");
+                        return Err(Stop::Refused(micro.at, why));
+                    };
+                    out[lane] = address;
+                }
+                frame.put(*d, &out, active, full);
+            }
+            Op::StackSave(d) => {
+                let stack = frame.stack;
+                frame.put(*d, &stack, active, full);
+            }
+            Op::StackRestore(a) => {
+                let saved = *frame.row(code, *a);
+                for lane in lanes(active) {
+                    if saved[lane] < frame.stack[lane] || saved[lane] > MAX_LOCAL {
+                        let why = format!("{:#x} is no place of the stack that was saved before", saved[lane]);
+                        return Err(Stop::Refused(micro.at, why));
+                    }
+                    frame.stack[lane] = saved[lane];
+                }
             }
             Op::Load { from, to } => return self.load(&by, warp, fragment, from, to),
             Op::Store { to, from } => return self.store(&by, warp, fragment, to, from),

@@ -1,5 +1,6 @@
 //! Where lanes go: they part, end, call functions and come back.
 
+use super::access::lanes;
 use super::cluster::{Cluster, Stop};
 use super::code::{AT_RETURN, Callee, Micro, NOWHERE, Op, Row, Source, Target};
 use super::execute::{Executes, Flow, MAX_LOCAL};
@@ -172,11 +173,13 @@ impl Cluster<'_> {
             return Err(Stop::Refused(at, format!("the functions that are called use more than {MAX_ROWS} registers")));
         }
         let local = warp.frames[fragment.frame].local + u64::from(code.local_bytes.next_multiple_of(16));
-        if local + u64::from(target.local_bytes) > MAX_LOCAL {
+        let stack = warp.frames[fragment.frame].stack;
+        let room = lanes(active).map(|lane| stack[lane]).min().unwrap_or(MAX_LOCAL);
+        if local + u64::from(target.local_bytes) > room {
             return Err(Stop::Refused(at, format!("a thread uses more than {MAX_LOCAL} bytes of local memory")));
         }
         let rows: Vec<Row> = arguments.iter().map(|source| *warp.frames[fragment.frame].row(code, *source)).collect();
-        let frame = warp.frame(target, number, local, active);
+        let frame = warp.frame(target, number, (local, stack), active);
         let mut from = rows.iter().zip(arguments);
         let mut passed = Vec::new();
         for place in &target.parameters {

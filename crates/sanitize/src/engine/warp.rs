@@ -15,6 +15,9 @@ pub(crate) struct Frame {
     pub(crate) carry: u32,
     /// Where its local memory begins.
     pub(crate) local: u64,
+    /// For each lane where what `alloca` has given begins: it grows down from the end of local
+    /// memory, and what a function has taken is free when it returns.
+    pub(crate) stack: Row,
     /// The lanes that have not returned.
     pub(crate) live: u32,
 }
@@ -42,6 +45,15 @@ impl Frame {
     pub(crate) fn set_truth(&mut self, at: u32, value: u32, mask: u32) {
         let own = &mut self.predicates[at as usize];
         *own = *own & !mask | value & mask;
+    }
+
+    /// `alloca` of a lane: the address of so many bytes of its stack, above the local memory of the
+    /// function; none if they are not there.
+    pub(crate) fn take_stack(&mut self, code: &FunctionCode, lane: usize, bytes: u64, alignment: u64) -> Option<u64> {
+        let floor = self.local + u64::from(code.local_bytes);
+        let address = self.stack[lane].checked_sub(bytes)? & !(alignment.max(1) - 1);
+        self.stack[lane] = (address >= floor).then_some(address)?;
+        Some(address)
     }
 
     /// Writes the lanes of a mask. `full` says that the other lanes are dead.
@@ -174,7 +186,7 @@ impl Warp {
         of_lane.filter(|(lane, _)| mask >> lane & 1 == 1).all(|(_, (came, waited))| came > waited && *came <= phase)
     }
 
-    pub(crate) fn frame(&mut self, code: &FunctionCode, function: u32, local: u64, live: u32) -> usize {
+    pub(crate) fn frame(&mut self, code: &FunctionCode, function: u32, (local, stack): (u64, Row), live: u32) -> usize {
         let at = self.free_frames.pop().unwrap_or_else(|| {
             self.frames.push(Frame::default());
             self.frames.len() - 1
@@ -185,7 +197,7 @@ impl Warp {
         frame.rows.resize(code.slots as usize, [0; 32]);
         frame.predicates.clear();
         frame.predicates.resize(code.predicates as usize, 0);
-        (frame.carry, frame.local, frame.live) = (0, local, live);
+        (frame.carry, frame.local, frame.stack, frame.live) = (0, local, stack, live);
         at
     }
 

@@ -1,5 +1,6 @@
 //! The tests of the sanitizer, a file for each topic.
 
+mod audit;
 mod check;
 mod control;
 mod corpus;
@@ -11,6 +12,7 @@ mod isa;
 mod launches;
 mod libraries;
 mod reader;
+mod stack;
 mod together;
 mod tools;
 mod uses;

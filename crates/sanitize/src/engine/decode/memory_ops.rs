@@ -9,6 +9,12 @@ use crate::isa::half::{Half, HalfMode, pair2};
 use crate::isa::integer::{decrement, increment};
 use crate::ptx::{Operand, Scalar, StateSpace};
 
+/// The greatest alignment of `alloca` (PTX ISA, "Stack Manipulation Instructions: alloca").
+const MAX_ALIGNMENT: u64 = 1 << 23;
+
+/// The bytes that `discard` speaks of.
+const LINE: u64 = 128;
+
 /// The order that modifiers ask for.
 fn order(modifiers: &[&str], default: Order) -> Order {
     let mut found = default;
@@ -156,6 +162,9 @@ impl<'a> Decoder<'_, 'a> {
                     Box::new(move |a, d| (0..32).for_each(|lane| d[lane] = a[lane].wrapping_add(start))),
                 ));
             }
+            "isspacep" if modifiers.contains(&"const") => {
+                return Err("constant variables are not told from those of global memory here".to_string());
+            }
             "isspacep" => {
                 let [p, a] = super::exactly(operands)?;
                 let a = self.source(a, Scalar::U(64))?;
@@ -176,12 +185,48 @@ impl<'a> Decoder<'_, 'a> {
                 let generic = !modifiers.contains(&"shared::cluster");
                 self.emit(Op::RankOf { d, a, generic });
             }
+            "alloca" => {
+                let (d, size, alignment) = match operands {
+                    [d, size] => (d, size, 8),
+                    [d, size, Operand::Integer(alignment)] => (d, size, *alignment),
+                    _ => return Err("a register, a size and a constant alignment are expected".to_string()),
+                };
+                if !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT {
+                    return Err(format!("the alignment {alignment} is no power of two up to {MAX_ALIGNMENT}"));
+                }
+                let kind = self.last_type(modifiers)?;
+                let (d, size) = (self.target(d)?, self.source(size, kind)?);
+                self.emit(Op::StackTake(d, size, alignment));
+            }
+            "stacksave" => {
+                let [d] = super::exactly(operands)?;
+                let d = self.target(d)?;
+                self.emit(Op::StackSave(d));
+            }
+            "stackrestore" => {
+                let [a] = super::exactly(operands)?;
+                let kind = self.last_type(modifiers)?;
+                let a = self.source(a, kind)?;
+                self.emit(Op::StackRestore(a));
+            }
             "cp" if modifiers.first() == Some(&"async")
                 && !matches!(modifiers.get(1), Some(&("bulk" | "mbarrier" | "reduce"))) =>
             {
                 self.copy_instruction(modifiers, operands)?;
             }
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => self.emit(Op::Nothing),
+            "discard" => {
+                let [address, Operand::Integer(LINE)] = super::exactly(operands)? else {
+                    return Err("an address and 128 bytes are expected".to_string());
+                };
+                // What is there afterwards is not defined: ones, which are NaN of all formats.
+                let ones = self.constant(u64::MAX);
+                let at = self.reference(address, window(modifiers), 8, 4, modifiers, Order::Weak)?;
+                for part in 0..4 {
+                    let to = Reference { offset: at.offset + 32 * part, ..at };
+                    self.emit(Op::Store { to, from: [ones; 4].into() });
+                }
+            }
+            "prefetch" | "prefetchu" | "applypriority" => self.emit(Op::Nothing),
             "createpolicy" => {
                 let d = self.target(operands.first().ok_or("an operand is missing")?)?;
                 let zero = self.constant(0);
