@@ -1,6 +1,7 @@
 //! Instructions of warps and warpgroups: products of registers here, what reads shared memory in
 //! `images`, and products with zeros in A in `sparse`.
 
+mod fragments;
 mod images;
 mod sparse;
 
@@ -23,6 +24,7 @@ pub(crate) fn programs() -> Vec<Program> {
     let mut all = Vec::new();
     products(&mut all);
     sparse::products(&mut all);
+    fragments::products(&mut all);
     images::group_products(&mut all);
     images::sparse_products(&mut all);
     images::moves(&mut all);
