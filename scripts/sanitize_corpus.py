@@ -5,15 +5,18 @@
     python scripts/sanitize_corpus.py keep FOLDER DESTINATION
 
 `compile` writes a file of PTX for each entry and a list of runs, `runs.json`. CUDA C++ goes through
-the wheel of NVRTC and Triton through its own compiler; neither needs a GPU. `run` runs each and
+the wheel of NVRTC, or through clang where it is installed (CLANG names it), and Triton through its
+own compiler; none needs a GPU. `run` runs each and
 compares what is found with what the manifest says. A NAME is a part of the name of an entry. `keep`
 copies the small ones that the tests of the crate read.
 
 A manifest is a comment in a source of CUDA C++,
 
     // @run ENTRY [arch=80] grid=X,Y,Z block=X,Y,Z [cluster=X,Y,Z] [shared=BYTES] args=".." [finds=CODE,..]
+    //      [expect="N: EXPRESSION"]
 
-or a function `cases()` in a file of Triton kernels. `finds=any` accepts any finding; a file of the
+where the expression gives argument N of the arguments `a0`, `a1` .. before the run, which are filled with
+`range`, `ones` or `zeros`; or a function `cases()` in a file of Triton kernels. `finds=any` accepts any finding; a file of the
 same name with `known=` in its line is expected to fail still, with the reason.
 """
 
@@ -27,6 +30,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -94,7 +98,7 @@ def runs_of(path):
         run = {"name": found[1], "entry": found[1], "from": f"{path.name}:{number}", "arch": "80"}
         for word in shlex.split(found[2]):
             key, _, value = word.partition("=")
-            if key not in {"arch", "grid", "block", "cluster", "shared", "args", "finds", "known", "schedules"}:
+            if key not in {"arch", "grid", "block", "cluster", "shared", "args", "finds", "known", "schedules", "expect"}:
                 raise SystemExit(f"{path}:{number}: unknown key {key}")
             run[key] = value
         yield run
@@ -108,6 +112,25 @@ def compile_cuda(folder, wanted):
             nvrtc = nvrtc or Nvrtc()
             target = folder / f"{path.stem}.sm_{arch}.ptx"
             target.write_text(nvrtc.ptx(path, arch))
+            for run in runs:
+                if run["arch"] == arch:
+                    yield {**run, "ptx": target.name}
+
+
+def compile_clang(folder, wanted):
+    """The kernels that clang compiles, without the CUDA toolkit."""
+    clang = os.environ.get("CLANG") or shutil.which("clang++")
+    for path in sorted(CORPUS.glob("clang/*.cu")):
+        runs = [run for run in runs_of(path) if wanted(run["name"])]
+        if runs and not clang:
+            print(f"{path.name} is left out: there is no clang++")
+            continue
+        for arch in sorted({run["arch"] for run in runs}):
+            target = folder / f"clang.{path.stem}.sm_{arch}.ptx"
+            line = [clang, "-x", "cuda", "--cuda-device-only", "-S", "-nocudainc", "-nocudalib", f"--cuda-gpu-arch=sm_{arch}"]
+            # Shuffles want a version of PTX that clang does not choose without a toolkit.
+            line += ["-Xclang", "-target-feature", "-Xclang", "+ptx72", "-O2", "-std=c++17", "-gline-tables-only"]
+            subprocess.run([*line, path.name, "-o", str(target.resolve())], cwd=path.parent, check=True)
             for run in runs:
                 if run["arch"] == arch:
                     yield {**run, "ptx": target.name}
@@ -173,7 +196,7 @@ def parameters(text, entry):
 def compile_all(folder, wanted):
     folder.mkdir(parents=True, exist_ok=True)
     runs = []
-    for part in [compile_cuda, compile_triton]:
+    for part in [compile_cuda, compile_clang, compile_triton]:
         for run in part(folder, wanted):
             runs.append(run)
     names = [run["name"] for run in runs]
@@ -185,6 +208,25 @@ def compile_all(folder, wanted):
     print(f"{len(runs)} runs: {right} right, {len(runs) - right} with a defect")
 
 
+def expected(folder, run):
+    """The number of the argument that a run gives, and the file of what it is to hold."""
+    import numpy as np
+
+    types = {"f16": "f2", "f32": "f4", "f64": "f8", **{f"{sign}{8 * size}": f"{sign}{size}" for sign in "iu" for size in (1, 2, 4, 8)}}
+    values = {"np": np}
+    for number, text in enumerate(run["args"].split()):
+        found = re.match(r"(?:in|inout):(\w+)\[([\d,]+)\]=(range|ones|zeros)$", text)
+        if found:
+            shape = [int(extent) for extent in found[2].split(",")]
+            kind = types[found[1]]
+            full = {"range": np.arange(math.prod(shape)), "ones": np.ones(math.prod(shape)), "zeros": np.zeros(math.prod(shape))}
+            values[f"a{number}"] = full[found[3]].astype(kind).reshape(shape)
+    number, _, expression = run["expect"].partition(":")
+    path = folder / f"{run['name']}.expected.npy"
+    np.save(path, np.ascontiguousarray(eval(expression.strip(), values)))
+    return f"{number}={path}"
+
+
 def run_one(command, folder, run, limit):
     line = [command, "sanitize", str(folder / run["ptx"]), "--entry", run["entry"], "--json"]
     for key in ["grid", "block", "cluster", "shared", "schedules"]:
@@ -194,6 +236,8 @@ def run_one(command, folder, run, limit):
         # What an array holds is said only where it matters.
         plain = re.match(r"(in|inout):[^=]*$", argument)
         line += ["--arg", f"{argument}=random" if plain else argument]
+    if run.get("expect"):
+        line += ["--expect", expected(folder, run)]
     begin = time.monotonic()
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=limit)

@@ -12,6 +12,7 @@ mod isa;
 mod launches;
 mod libraries;
 mod reader;
+mod sparse;
 mod stack;
 mod together;
 mod tools;
