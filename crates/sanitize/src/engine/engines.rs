@@ -230,7 +230,8 @@ impl AsyncOp {
                 sources.extend([to.base, barrier.base]);
                 sources.extend(from);
             }
-            Self::Product { d, a, b, adds, .. } => {
+            Self::Product { d, a, b, sparsity, adds, .. } => {
+                sources.extend(sparsity.map(|(metadata, _)| metadata));
                 sources.extend(d.iter().map(|target| Source(target.slot)));
                 match a {
                     Ok(a) => sources.extend(a),

@@ -295,6 +295,12 @@ impl Cluster<'_> {
                     own.all.put_bytes(shared.bytes.into(), |at| Byte::Shared(rank, to[lane] + at), 0);
                 }
             }
+            Op::StackTake(d, size, _) => {
+                own.spend(&[*size], active);
+                clear(own, d.slot);
+            }
+            Op::StackSave(d) => clear(own, d.slot),
+            Op::StackRestore(a) => own.spend(&[*a], active),
             Op::Async(op) => trace_async(own, op, active),
             // What is left has no operands, or is traced where it is executed.
             _ => {}
