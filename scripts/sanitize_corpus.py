@@ -161,6 +161,8 @@ def triton_run(folder, path, case):
     attributes = {(names.index(name),): [["tt.divisibility", 16]] for name, kind in case["types"].items() if kind.startswith("*")}
     for name in case.get("divisible", ()):
         attributes[(names.index(name),)] = [["tt.divisibility", 16]]
+    if case["name"].startswith("gluon_"):
+        from triton.experimental.gluon._runtime import GluonASTSource as ASTSource
     source = ASTSource(kernel, signature, constants, attributes)
     options = {"num_warps": case.get("warps", 4), "num_stages": case.get("stages", 3), **case.get("options", {})}
     compiled = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
@@ -178,13 +180,20 @@ def triton_run(folder, path, case):
         "from": path.name,
         "arch": str(arch),
         "grid": case["grid"],
-        "block": str(32 * compiled.metadata.num_warps),
+        "block": str(threads(text, compiled.metadata)),
         "shared": str(compiled.metadata.shared),
         "args": " ".join([case["args"], *extra]),
         "finds": case.get("finds", ""),
+        "expect": case.get("expect", ""),
         "known": case.get("known", ""),
         "ptx": target.name,
     }
+
+
+def threads(text, metadata):
+    """The threads of a block: those that the text asks for, which may have more warps than the kernel was given."""
+    found = re.search(r"\.reqntid (\d+)", text)
+    return int(found[1]) if found else 32 * metadata.num_warps
 
 
 def parameters(text, entry):

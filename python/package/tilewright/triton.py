@@ -1,4 +1,4 @@
-"""Kernels of Triton on arrays of the host, without a GPU: compiled for a target, run and checked.
+"""Kernels of Triton and Gluon on arrays of the host, without a GPU: compiled for a target, run and checked.
 
 >>> import numpy as np, triton, triton.language as tl        # doctest: +SKIP
 >>> import tilewright as tw                                  # doctest: +SKIP
@@ -15,6 +15,7 @@ modules of Triton are needed, and no driver.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -35,7 +36,7 @@ _TYPES = {
 
 
 def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) -> Sanitized:
-    """Compiles a function of ``@triton.jit`` for a target, runs it on arrays of the host, which it writes
+    """Compiles a function of ``@triton.jit`` or ``@gluon.jit`` for a target, runs it on arrays of the host, which it writes
     in place, and checks every access.
 
     ``grid`` is a tuple of up to three numbers, or a function of the arguments by their names, as for
@@ -69,7 +70,7 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
     return sanitize(
         made.asm["ptx"],
         (shape[0] * ctas, *shape[1:]),
-        (int(metadata.num_warps) * int(metadata.warp_size), 1, 1),
+        (_threads(made), 1, 1),
         [*given, *scratch],
         entry=metadata.name,
         cluster=(ctas, 1, 1),
@@ -77,6 +78,12 @@ def run(fn: Any, grid: Any, *args: Any, target: str = "sm_90a", **named: Any) ->
         names=[*(name for name in values if name not in fixed), "scratch of Triton", "profile of Triton"],
         **options,
     )
+
+
+def _threads(made: Any) -> int:
+    """The threads of a block: those that the kernel asks for, as warps with work of their own come on top."""
+    found = re.search(r"\.reqntid (\d+)", made.asm["ptx"])
+    return int(found[1]) if found else int(made.metadata.num_warps) * int(made.metadata.warp_size)
 
 
 def _scratch(size: int) -> Any:
@@ -155,7 +162,10 @@ def _compile(kernel: Any, values: dict[str, Any], fixed: dict[str, Any], target:
         if name not in fixed and aligned and not getattr(by_name[name], "do_not_specialize_on_alignment", False):
             if is_pointer or not by_name[name].do_not_specialize:
                 attributes[(number,)] = [["tt.divisibility", _DIVISOR]]
-    source = compiler.ASTSource(kernel, signature, fixed, attributes)
+    sources = compiler.ASTSource
+    if type(kernel).__name__ == "GluonJITFunction":
+        sources = import_module("triton.experimental.gluon._runtime").GluonASTSource
+    source = sources(kernel, signature, fixed, attributes)
     return compiler.compile(source, target=gpu_target("cuda", int(digits), 32), options=options)
 
 
