@@ -1,4 +1,4 @@
-"""Kernels of Triton on arrays of the host, without a GPU."""
+"""Kernels of Triton and Gluon on arrays of the host, without a GPU."""
 
 # Functions of Triton have no types that mypy knows.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -14,6 +14,9 @@ import tilewright as tw
 pytest.importorskip("triton")
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 
 
 @triton.jit
@@ -153,3 +156,44 @@ def test_the_mark_of_pytest_runs_launches_here() -> None:
 def test_what_does_not_fit_is_refused(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+@gluon.jit
+def placed_copy(x, y, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    gl.store(y + i, gl.load(x + i, mask=i < n), mask=i < n)
+
+
+@gluon.jit
+def fill(tiles, full):
+    tiles.store(gl.full([128], 3, gl.int32, layout=gl.BlockedLayout([1], [32], [1], [0])))
+    mbarrier.arrive(full, count=1)
+
+
+@gluon.jit
+def drain(y, tiles, full, WAITS: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    if WAITS:
+        mbarrier.wait(full, 0)
+    gl.store(y + gl.arange(0, 128, layout=layout), tiles.load(layout))
+
+
+@gluon.jit
+def handed_over(y, WAITS: gl.constexpr):
+    # One warp of its own writes what the four others read.
+    tiles = gl.allocate_shared_memory(gl.int32, [128], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    full = mbarrier.allocate_mbarrier()
+    mbarrier.init(full, count=1)
+    gl.warp_specialize([(drain, (y, tiles, full, WAITS)), (fill, (tiles, full))], [1], [24])
+
+
+def test_kernels_of_gluon_run_with_all_their_warps() -> None:
+    x, y, _ = arrays(1000)
+    assert tw.triton.run(placed_copy, (4,), x, y, 1000, BLOCK=256).is_clean
+    np.testing.assert_array_equal(x, y)
+    out = np.zeros(128, np.int32)
+    assert tw.triton.run(handed_over, (1,), out, WAITS=True, schedules=3).is_clean
+    assert (out == 3).all()
+    with pytest.raises(tw.SanitizerError):
+        tw.triton.run(handed_over, (1,), np.zeros(128, np.int32), WAITS=False)

@@ -26,9 +26,9 @@ fn registers(wmma: &Wmma, fragment: WmmaMatrix, of: impl Fn(usize, usize) -> u32
     let count = wmma.registers(fragment);
     let mut words = vec![[0; LANES]; count];
     for place in 0..count * packed {
-        for lane in 0..LANES {
+        for (lane, word) in words[place / packed].iter_mut().enumerate() {
             let (row, column) = wmma.place(fragment, lane, place);
-            words[place / packed][lane] |= of(row, column) << (wmma.bits(fragment) * (place % packed));
+            *word |= of(row, column) << (wmma.bits(fragment) * (place % packed));
         }
     }
     words
