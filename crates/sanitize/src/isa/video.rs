@@ -48,22 +48,23 @@ pub enum ShiftLimit {
 }
 
 impl PartOperation {
-    fn of(self, a: i64, b: i64) -> i64 {
+    /// The exact result; a shift to the left by 32 has up to 65 bits.
+    fn of(self, a: i64, b: i64) -> i128 {
         let amount = |limit| match limit {
             ShiftLimit::Clamp => b.clamp(0, 32),
             ShiftLimit::Wrap => b & 31,
         };
+        let (left, right) = (i128::from(a), i128::from(b));
         match self {
-            Self::Add => a + b,
-            Self::Sub => a - b,
-            Self::Average if a + b >= 0 => (a + b + 1) >> 1,
-            Self::Average => (a + b) >> 1,
-            Self::AbsDiff => (a - b).abs(),
-            Self::Min => a.min(b),
-            Self::Max => a.max(b),
-            // An operand has 32 bits, so that nothing is lost but where it has no sign.
-            Self::ShiftLeft(limit) => ((i128::from(a) << amount(limit)).clamp(i64::MIN.into(), i64::MAX.into())) as i64,
-            Self::ShiftRight(limit) => a >> amount(limit),
+            Self::Add => left + right,
+            Self::Sub => left - right,
+            Self::Average if a + b >= 0 => (left + right + 1) >> 1,
+            Self::Average => (left + right) >> 1,
+            Self::AbsDiff => (left - right).abs(),
+            Self::Min => left.min(right),
+            Self::Max => left.max(right),
+            Self::ShiftLeft(limit) => left << amount(limit),
+            Self::ShiftRight(limit) => left >> amount(limit),
             Self::Compare(comparison) => comparison.integers(a, b).into(),
         }
     }
@@ -178,7 +179,7 @@ impl ScalarVideo {
             _ => 32,
         };
         let (least, greatest) = range(width, self.signed[0]);
-        let value = if self.saturates { value.clamp(least, greatest) } else { value };
+        let value = if self.saturates { value.clamp(least.into(), greatest.into()) } else { value };
         let order = |word: u32| if self.signed[0] { i64::from(word as i32) } else { i64::from(word) };
         match self.secondary {
             Secondary::Nothing => value as u32,
@@ -308,7 +309,7 @@ impl PartInstruction {
             }
             let (a, b) = (part(self.chosen[0][at], self.signed[1]), part(self.chosen[1][at], self.signed[2]));
             let exact = self.operation.of(a, b);
-            let value = if self.saturates { exact.clamp(least, greatest) } else { exact };
+            let value = if self.saturates { exact.clamp(least.into(), greatest.into()) } else { exact };
             packed |= (value as u32 & ones) << shift;
             sum = sum.wrapping_add(value as u32);
         }

@@ -17,3 +17,4 @@ mod stack;
 mod together;
 mod tools;
 mod uses;
+mod video;
