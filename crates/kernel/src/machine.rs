@@ -114,6 +114,9 @@ impl Rates {
 pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
 
 impl Multiprocessor {
+    /// Schedulers, each of which begins an instruction of a warp in a cycle: four since 7.0.
+    pub const SCHEDULERS: u32 = 4;
+
     /// The resources of a multiprocessor of a target. Code for `sm_80` runs on later GPUs too, some
     /// of which have less shared memory: the device then refuses the launch.
     ///
@@ -138,6 +141,17 @@ impl Multiprocessor {
 }
 
 impl Machine {
+    /// The schedulers of all multiprocessors: as many blocks, or warps, keep the machine busy.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    ///
+    /// assert_eq!(Machine::named("H200").unwrap().schedulers(), 4 * 132);
+    /// ```
+    pub fn schedulers(&self) -> u32 {
+        self.multiprocessors.saturating_mul(Multiprocessor::SCHEDULERS)
+    }
+
     /// The names of the cards of the table.
     pub const NAMES: [&'static str; 11] =
         ["A100", "RTX 3090", "A10", "Orin", "RTX 4090", "L4", "H100", "H200", "B200", "RTX 5090", "GB10"];

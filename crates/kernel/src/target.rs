@@ -51,6 +51,8 @@ pub enum Feature {
     BulkCopies,
     /// `stmatrix`.
     StoreMatrix,
+    /// `mma.sync` of 16 rows on f64; all targets have that of 8 rows.
+    TallDoubles,
     /// Waiting for the launch before, and starting the next one (programmatic dependent launch).
     DependentLaunches,
     /// Clusters of blocks, and shared memory of other blocks of the cluster.
@@ -130,6 +132,7 @@ const SINCE_90: Features = Features::NONE
     .with(Feature::WideAtomics)
     .with(Feature::BulkCopies)
     .with(Feature::StoreMatrix)
+    .with(Feature::TallDoubles)
     .with(Feature::DependentLaunches);
 
 impl Target {

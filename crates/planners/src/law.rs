@@ -4,7 +4,7 @@
 //! its [`Machine`] says, and memory is busy while as many bytes are in flight as it moves during
 //! the latency of a load.
 
-use tilewright_kernel::machine::Machine;
+use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::ptx::Target;
 
 use crate::units::{BLOCK_THREADS, LANES, VECTOR};
@@ -15,7 +15,7 @@ pub(crate) const REGISTER_VECTORS: i64 = 4;
 /// The same in registers of 32 bits.
 pub(crate) const DATA_REGISTERS: i64 = REGISTER_VECTORS * VECTOR / 4;
 /// Warps of a block that keep each scheduler of a multiprocessor busy.
-pub(crate) const SCHEDULERS: i64 = 4;
+pub(crate) const SCHEDULERS: i64 = Multiprocessor::SCHEDULERS as i64;
 /// Threads of such a block.
 pub(crate) const FEW_THREADS: i64 = SCHEDULERS * LANES;
 /// The most threads of a block of which a multiprocessor has several.

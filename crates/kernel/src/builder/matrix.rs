@@ -30,12 +30,24 @@ fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
         "SM80_16x8x16_F32BF16BF16F32_TN" => Matrix::Bf16F32,
         "SM80_16x8x8_F32TF32TF32F32_TN" => Matrix::Tf32F32,
         "SM80_8x8x4_F64F64F64F64_TN" => Matrix::F64,
+        "SM90_16x8x4_F64F64F64F64_TN" => Matrix::F64K4,
+        "SM90_16x8x8_F64F64F64F64_TN" => Matrix::F64K8,
+        "SM90_16x8x16_F64F64F64F64_TN" => Matrix::F64K16,
         "SM80_16x8x32_S32S8S8S32_TN" => Matrix::I8I32,
         "SM80_16x8x32_S32U8U8S32_TN" => Matrix::U8I32,
         "SM89_16x8x32_F32E4M3E4M3F32_TN" => Matrix::E4M3F32,
         "SM89_16x8x32_F32E5M2E5M2F32_TN" => Matrix::E5M2F32,
         _ => return None,
     })
+}
+
+/// The instruction on operands of four bits whose fragments have the bytes of those of an atom.
+fn nibbles_of(atom: &MmaAtom) -> Option<Matrix> {
+    match matrix_of(atom)? {
+        Matrix::I8I32 => Some(Matrix::S4I32),
+        Matrix::U8I32 => Some(Matrix::U4I32),
+        _ => None,
+    }
 }
 
 /// Whether an atom is of a warpgroup, which reads operands from shared memory.
@@ -196,6 +208,63 @@ impl Build {
         self.mma_at("mma_anew", mma, (d, a, b, None), Location::caller())
     }
 
+    /// `D = A B + C` of fragments whose bytes hold two integers of four bits each, the one of the
+    /// lower K in the lower bits, with sums in i32: `mma.sync.m16n8k64`. The tiled MMA is that of
+    /// the bytes, of `SM80_16x8x32_S32S8S8S32_TN` for integers with a sign or of
+    /// `SM80_16x8x32_S32U8U8S32_TN` for those without, whose fragments have the same bytes.
+    ///
+    /// ```
+    /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let atom = MmaAtom::named("SM80_16x8x32_S32S8S8S32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(1,1,1)".parse()?, &"[16:1;8:1;32:1]".parse()?)?;
+    /// let kernel = Kernel::build("product", |k| {
+    ///     k.threads(32)?;
+    ///     let a = k.input::<i8>("a", "(16,32):(32,1)")?.partition_mma(&mma, Operand::A)?.load()?;
+    ///     let b = k.input::<i8>("b", "(8,32):(32,1)")?.partition_mma(&mma, Operand::B)?.load()?;
+    ///     let d = k.output::<i32>("d", "(16,8):(8,1)")?.partition_mma(&mma, Operand::C)?;
+    ///     let sums = d.fragment()?;
+    ///     sums.clear();
+    ///     k.mma_nibbles(&mma, &sums, &a, &b, &sums)?;
+    ///     d.store(&sums)
+    /// })?;
+    /// // 64 products of 3 and -1.
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[0x33_i8; 512])?.tensor(1, &[-1_i8; 256])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<i32>("d")?[0], -192);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Build::mma`]; the atom is none of these two.
+    #[track_caller]
+    pub fn mma_nibbles<'k>(
+        &'k self,
+        mma: &TiledMma,
+        d: &Fragment<'k>,
+        a: &Fragment<'k>,
+        b: &Fragment<'k>,
+        c: &Fragment<'k>,
+    ) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "mma_nibbles", location });
+        let multiplied = || {
+            for (operand, name, fragment) in
+                [(Operand::C, "D", d), (Operand::C, "C", c), (Operand::A, "A", a), (Operand::B, "B", b)]
+            {
+                self.is_operand(mma, operand, name, fragment.part.as_ref())?;
+            }
+            let Some(matrix) = nibbles_of(mma.atom()) else {
+                let because = "products of four bits are those of s8 or of u8 in m16n8k32".to_string();
+                return Err(Reason::Instruction { name: mma.atom().name().to_string(), because });
+            };
+            self.multiplied(mma, Some(matrix), [d, a, b, c])
+        };
+        multiplied().map_err(|refusal: Reason| refusal.at("mma_nibbles", location))
+    }
+
     fn mma_at<'k>(
         &'k self,
         statement: &'static str,
@@ -224,7 +293,7 @@ impl Build {
             if !adds {
                 d.clear();
             }
-            self.multiplied(mma, [d, &a, &b, c])
+            self.multiplied(mma, matrix_of(mma.atom()), [d, &a, &b, c])
         };
         multiplied().map_err(|refusal: Reason| refusal.at(statement, location))
     }
@@ -249,7 +318,8 @@ impl Build {
         Ok(fragment)
     }
 
-    fn multiplied(&self, mma: &TiledMma, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
+    /// By an instruction of a warp, or by threads.
+    fn multiplied(&self, mma: &TiledMma, matrix: Option<Matrix>, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
         let [d, a, b, c] = operands;
         let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
         let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
@@ -264,7 +334,7 @@ impl Build {
             }
         }
         let atom = mma.atom();
-        let Some(matrix) = matrix_of(atom) else {
+        let Some(matrix) = matrix else {
             return self.multiplied_by_threads(atom, operands, [m, n, k]);
         };
         let registers = matrix.registers();
@@ -283,7 +353,7 @@ impl Build {
                     ] {
                         inputs.extend(core.words_of(fragment, at, count)?);
                     }
-                    let width = if matrix == Matrix::F64 { Width::Bits64 } else { Width::Bits32 };
+                    let width = if matrix.is_double() { Width::Bits64 } else { Width::Bits32 };
                     let outputs = vec![width; registers[2]];
                     // Without side effects on memory, but of a whole warp: it stays where it is.
                     let results = core.effect(Operation::Multiply(matrix), inputs, &outputs, None);

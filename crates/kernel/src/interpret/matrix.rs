@@ -13,7 +13,7 @@ use crate::program::operation::Matrix;
 
 const ROWS: usize = 16;
 const COLUMNS: usize = 8;
-const DEPTH: usize = 32;
+const DEPTH: usize = 64;
 
 /// D, a value for each of its registers.
 pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
@@ -39,8 +39,9 @@ pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes],
                 d[index / 2][lane] |= u64::from(to_f16(sums[row][column])) << (16 * (index % 2));
             });
         }
-        Matrix::I8I32 | Matrix::U8I32 => integers(matrix == Matrix::I8I32, a, b, c, d),
-        Matrix::F64 => doubles(a, b, c, d),
+        Matrix::I8I32 | Matrix::U8I32 => integers(8, matrix == Matrix::I8I32, a, b, c, d),
+        Matrix::S4I32 | Matrix::U4I32 => integers(4, matrix == Matrix::S4I32, a, b, c, d),
+        Matrix::F64 | Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16 => doubles(matrix, a, b, c, d),
     }
 }
 
@@ -97,27 +98,34 @@ fn accumulate(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], sums: &mut [[f32; COLU
     }
 }
 
-fn integers(sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+/// Integers of `width` bits, as many in a register as fill it.
+fn integers(width: usize, sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
     let value = |bits: u64, part: usize| {
-        let byte = (bits >> (8 * part)) as u8;
-        if sign { i32::from(byte as i8) } else { i32::from(byte) }
+        let highest = (bits >> (width * part)) as u32 as i32;
+        let highest = highest << (32 - width);
+        if sign { highest >> (32 - width) } else { (highest as u32 >> (32 - width)) as i32 }
     };
+    let packed = 32 / width;
     let mut rows = [[0; DEPTH]; ROWS];
-    each_operand(4, 4, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
+    each_operand(4, packed, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
     let mut columns = [[0; DEPTH]; COLUMNS];
-    each_operand(2, 4, |register, lane, part, column, k| columns[column][k] = value(b[register][lane], part));
+    each_operand(2, packed, |register, lane, part, column, k| columns[column][k] = value(b[register][lane], part));
     each_sum(4, |register, lane, row, column| {
-        let products = rows[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
+        let products = rows[row].iter().zip(&columns[column]).take(8 * packed).map(|(a, b)| a * b);
         let sum = products.fold(c[register][lane] as i32, i32::wrapping_add);
         d[register][lane] = u64::from(sum as u32);
     });
 }
 
-fn doubles(a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
-    each_sum(2, |register, lane, row, column| {
+/// Registers of A: the halves of the rows, then further fours of K. Registers of B: fours of K.
+fn doubles(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+    let ([rows, _, depth], [.., sums]) = (matrix.shape().map(|extent| extent as usize), matrix.registers());
+    let halves = rows / 8;
+    each_sum(sums, |register, lane, row, column| {
         let mut sum = f64::from_bits(c[register][lane]);
-        for k in 0..4 {
-            let (left, right) = (a[0][4 * row + k], b[0][4 * column + k]);
+        for k in 0..depth {
+            let (four, place) = (k / 4, k % 4);
+            let (left, right) = (a[halves * four + row / 8][4 * (row % 8) + place], b[four][4 * column + place]);
             sum = f64::from_bits(left).mul_add(f64::from_bits(right), sum);
         }
         d[register][lane] = sum.to_bits();

@@ -116,8 +116,8 @@ fn of_format(format: Format) -> Reading {
 fn of_sums(matrix: Matrix) -> Reading {
     match matrix {
         Matrix::F16F16 => Reading::Elements(Element::F16, 2),
-        Matrix::F64 => Reading::Elements(Element::F64, 1),
-        Matrix::I8I32 | Matrix::U8I32 => Reading::Elements(Element::I32, 1),
+        Matrix::F64 | Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16 => Reading::Elements(Element::F64, 1),
+        Matrix::I8I32 | Matrix::U8I32 | Matrix::S4I32 | Matrix::U4I32 => Reading::Elements(Element::I32, 1),
         Matrix::F16F32 | Matrix::Bf16F32 | Matrix::Tf32F32 | Matrix::E4M3F32 | Matrix::E5M2F32 => {
             Reading::Elements(Element::F32, 1)
         }

@@ -6,6 +6,7 @@ use super::writer::Writer;
 use crate::program::Instruction;
 use crate::program::operation::{Axis, Comparison, Fence, Matrix, Number, Operation, Shuffle, Special};
 use crate::program::register::Width;
+use crate::target::Feature;
 
 fn axis(axis: Axis) -> char {
     match axis {
@@ -226,8 +227,17 @@ impl Writer<'_> {
             Matrix::Bf16F32 => ("m16n8k16", "f32.bf16.bf16.f32"),
             Matrix::Tf32F32 => ("m16n8k8", "f32.tf32.tf32.f32"),
             Matrix::F64 => ("m8n8k4", "f64.f64.f64.f64"),
+            Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16 if !self.target.has(Feature::TallDoubles) => {
+                self.multiply_doubles(instruction, matrix);
+                return Ok(());
+            }
+            Matrix::F64K4 => ("m16n8k4", "f64.f64.f64.f64"),
+            Matrix::F64K8 => ("m16n8k8", "f64.f64.f64.f64"),
+            Matrix::F64K16 => ("m16n8k16", "f64.f64.f64.f64"),
             Matrix::I8I32 => ("m16n8k32", "s32.s8.s8.s32"),
             Matrix::U8I32 => ("m16n8k32", "s32.u8.u8.s32"),
+            Matrix::S4I32 => ("m16n8k64", "s32.s4.s4.s32"),
+            Matrix::U4I32 => ("m16n8k64", "s32.u4.u4.s32"),
             Matrix::E4M3F32 | Matrix::E5M2F32 => {
                 self.needs(8, 4);
                 let types = if matrix == Matrix::E4M3F32 { "f32.e4m3.e4m3.f32" } else { "f32.e5m2.e5m2.f32" };
@@ -247,5 +257,23 @@ impl Writer<'_> {
         );
         self.line(&text);
         Ok(())
+    }
+
+    /// A product of 16 rows on f64 as products of 8 rows and 4 of K, in the order of K.
+    fn multiply_doubles(&mut self, instruction: &Instruction, matrix: Matrix) {
+        let [a, b, c] = matrix.registers();
+        let names: Vec<String> = instruction.inputs.iter().map(|input| self.register(*input)).collect();
+        let outputs: Vec<String> = instruction.outputs.iter().map(|output| self.register(*output)).collect();
+        for half in 0..2 {
+            let sums = |all: &[String]| format!("{{{}, {}}}", all[2 * half], all[2 * half + 1]);
+            let (result, mut sum) = (sums(&outputs), sums(&names[a + b..a + b + c]));
+            for four in 0..b {
+                let (left, right) = (&names[2 * four + half], &names[a + four]);
+                self.line(&format!(
+                    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {result}, {{{left}}}, {{{right}}}, {sum};"
+                ));
+                sum.clone_from(&result);
+            }
+        }
     }
 }

@@ -7,11 +7,12 @@
 use tilewright_kernel::ptx::{self, Feature, Target};
 use tilewright_kernel::{Build, Kernel, KernelError};
 
-const FEATURES: [Feature; 9] = [
+const FEATURES: [Feature; 10] = [
     Feature::Float8,
     Feature::WideAtomics,
     Feature::BulkCopies,
     Feature::StoreMatrix,
+    Feature::TallDoubles,
     Feature::DependentLaunches,
     Feature::Clusters,
     Feature::RegisterReallocation,

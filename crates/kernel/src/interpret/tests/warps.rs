@@ -142,6 +142,10 @@ fn products_are_those_of_whole_matrices() {
         |lane, i| (lane / 4 + if i / 4 % 2 == 1 { 8 } else { 0 }, lane % 4 * 4 + i % 4 + if i >= 8 { 16 } else { 0 }),
         |lane, i| (lane % 4 * 4 + i % 4 + if i >= 4 { 16 } else { 0 }, lane / 4),
     ];
+    let nibbles: [Fragment; 2] = [
+        |lane, i| (lane / 4 + 8 * (i / 8 % 2), lane % 4 * 8 + i % 8 + 32 * (i / 16)),
+        |lane, i| (lane % 4 * 8 + i % 8 + 32 * (i / 8), lane / 4),
+    ];
     let halves: [Fragment; 2] = [
         |lane, i| (lane / 4 + if i / 2 % 2 == 1 { 8 } else { 0 }, lane % 4 * 2 + i % 2 + if i >= 4 { 8 } else { 0 }),
         |lane, i| (lane % 4 * 2 + i % 2 + if i >= 2 { 8 } else { 0 }, lane / 4),
@@ -157,15 +161,20 @@ fn products_are_those_of_whole_matrices() {
         (Matrix::F16F16, 16, 16, halves),
         (Matrix::Tf32F32, 32, 32, words),
         (Matrix::F64, 64, 64, doubles),
+        (Matrix::F64K4, 64, 64, words),
+        (Matrix::F64K8, 64, 64, words),
+        (Matrix::F64K16, 64, 64, words),
         (Matrix::I8I32, 8, 32, bytes),
         (Matrix::U8I32, 8, 32, bytes),
+        (Matrix::S4I32, 4, 32, nibbles),
+        (Matrix::U4I32, 4, 32, nibbles),
         (Matrix::E4M3F32, 8, 32, bytes),
         (Matrix::E5M2F32, 8, 32, bytes),
     ] {
         let [m, n, depth] = matrix.shape().map(|extent| extent as usize);
         // Small integers, whose sums are exact in every type.
         let mut any = |count: usize| -> Vec<i64> { (0..count).map(|_| random.below(4) as i64 - 1).collect() };
-        let signed = matrix != Matrix::U8I32;
+        let signed = !matches!(matrix, Matrix::U8I32 | Matrix::U4I32);
         let (mut a, mut b, c) = (any(m * depth), any(depth * n), any(m * n));
         if !signed {
             a.iter_mut().chain(&mut b).for_each(|value| *value += 1);
@@ -173,8 +182,10 @@ fn products_are_those_of_whole_matrices() {
         let encode = |value: i64, bits: u32, sum: bool| -> u64 {
             let real = value as f64;
             match (matrix, sum) {
-                (Matrix::F64, _) => real.to_bits(),
-                (Matrix::I8I32 | Matrix::U8I32, _) => value as u64 & (u64::MAX >> (64 - bits)),
+                _ if matrix.is_double() => real.to_bits(),
+                (Matrix::I8I32 | Matrix::U8I32 | Matrix::S4I32 | Matrix::U4I32, _) => {
+                    value as u64 & (u64::MAX >> (64 - bits))
+                }
                 (Matrix::F16F16, _) | (Matrix::F16F32, false) => u64::from(half::f16::from_f64(real).to_bits()),
                 (Matrix::Bf16F32, false) => u64::from(half::bf16::from_f64(real).to_bits()),
                 // A sign, the number 1 or 2, and 0.
@@ -186,7 +197,7 @@ fn products_are_those_of_whole_matrices() {
             }
         };
         let registers = matrix.registers();
-        let width = if matrix == Matrix::F64 { 64 } else { 32 };
+        let width = if matrix.is_double() { 64 } else { 32 };
         let fill = |values: &[i64], columns: usize, of: Fragment, count: usize, bits: u32, sum: bool| -> Vec<Lanes> {
             let packed = (width / bits) as usize;
             let mut lanes = vec![[0; 32]; count];

@@ -191,7 +191,7 @@ impl Checker<'_> {
             }
             Operation::Multiply(matrix) => {
                 let [a, b, c] = matrix.registers();
-                let width = if *matrix == crate::program::operation::Matrix::F64 { Bits64 } else { Bits32 };
+                let width = if matrix.is_double() { Bits64 } else { Bits32 };
                 exactly(&vec![width; a + b + c], &vec![width; c])
             }
             Operation::Move => !inputs.is_empty() && inputs == outputs,
